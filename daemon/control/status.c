@@ -33,7 +33,7 @@ static void set_groups(Control__Status *status, const struct groups *all, struct
         g->calls_done = m->info[i].calls_done;
         g->bytes_sent = m->info[i].bytes_sent;
         g->bytes_received = m->info[i].bytes_received;
-        g->parked = m->info[i].parked;
+        g->parked = m->info[i].early;
         g->reserved = m->info[i].reserved;
     }
     status->group = m->list;

@@ -1,86 +1,29 @@
 /* Groups at one node: a program that is a member, its calls, and what moves their data.
  *
- * A group is a standing exchange (OPERATION_GROUP): opened as a barrier is, running until all members
- * have left it, failed everywhere with the same words. It goes on around links that go down. One that shrinks
- * does without the nodes that are down, and until it is open, nodes that go down begin its opening anew; then
- * they fail it. While it runs, each member's calls are matched by their numbers and carried out by engines,
- * without any message but their data, as far as they are small; see group/internal.h.
+ * A group is an exchange that can be restarted (OPERATION_GROUP): it is opened as a barrier is, runs until all
+ * members have left it, and fails everywhere with the same words. When links go down, it goes on around them. If a
+ * group shrinks, nodes that are down are not members of it; until it is open, its opening is tried again when a
+ * node goes down, and then that fails it. While it runs, each member's calls are matched by their numbers and
+ * carried out by engines; small ones without any message but their data.
+ *
+ * The folders, each of which calls only those below it:
+ *
+ *     session/  the engine of a group: frames in, frames out, what its program does
+ *     late/     calls that take long: who has not made them, who has called otherwise
+ *     restart/  when links have gone down: which calls are made again
+ *     calls/    when a call starts, what it waits for, its engines, when it is complete
+ *     record/   what is known of groups, sessions, parts and calls; the table of a call's states
+ *     data/     what a program calls, and its memory as the source and sink of engines
  *
  * Nothing here does I/O: program/ brings programs by shared memory, the simulator by function calls. */
 #ifndef TORUSD_GROUP_GROUP_H
 #define TORUSD_GROUP_GROUP_H
 
-#include "daemon/base/arithmetic.h"
 #include "daemon/exchange/exchange.h"
-#include "proto/group_call.h"
+#include "daemon/group/data/group_call.h"
+#include "daemon/group/record/group_client.h"
 
 struct groups; /* of one node; core_groups() */
-struct group;
-
-/* Memory of a program, which may change under us at any time. Counted: frames on their way refer to
- * it after the call and even the program have gone. */
-struct program_memory {
-    uint8_t *data;
-    uint64_t size;
-    uint32_t references;
-    void (*free)(struct program_memory *memory); /* when nobody refers to it any more */
-};
-
-static inline struct program_memory *program_memory_ref(struct program_memory *memory)
-{
-    memory->references++;
-    return memory;
-}
-
-/* NULL does nothing. */
-static inline void program_memory_unref(struct program_memory *memory)
-{
-    if (memory != NULL && --memory->references == 0)
-        memory->free(memory);
-}
-
-/* A run of bytes in it. Without bytes: memory may be NULL. */
-struct program_area {
-    struct program_memory *memory;
-    uint64_t offset, size;
-};
-
-/* What a program calls. Whoever passes it on has checked nothing: group_call() does. */
-struct group_call {
-    enum group_operation operation;
-    uint32_t part; /* bit d: dimension d; all of the torus' dimensions: the whole group. For
-                         * GROUP_PART: the part to be made */
-    uint32_t root; /* broadcast, reduce */
-    enum reduction_type type;
-    enum reduction_operator operator;
-    uint64_t size; /* alltoall, allgather: bytes of a block; broadcast: bytes; allreduce, reduce:
-                         * elements */
-    /* By member, of the part's size; else NULL. Alltoallv: all four, in bytes. Allgatherv: receive
-     * only. Reduce_scatter: receive_size, in elements. Copied. */
-    const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;
-    /* What the sizes and offsets above count from. Broadcast: the buffer is `receive`, at the root,
-     * too. Reduce: only the root uses `receive`. In place (allgather, allgatherv, allreduce, and reduce
-     * at its root, only; for others pass a copy): `send` is ignored, the input lies in `receive`. */
-    struct program_area send, receive;
-    bool in_place;
-    uint64_t timeout_ns; /* 0: none */
-    uint64_t late_ns;    /* after which the program is told whom the call waits for; 0: never */
-};
-
-/* The program. Its functions are never called from inside a function of this file. */
-struct group_client {
-    void *context;
-    /* Once: all members have opened it. */
-    void (*opened)(void *context, struct group *group);
-    /* Each call once: e is NULL if it has succeeded. What it lent is not used any more by then, but
-     * for references that frames on their way hold. Not after ended(). */
-    void (*called)(void *context, uint64_t call, const struct error *e);
-    /* Once, the last of all: it has failed, or could not be opened. The calls under way have failed
-     * with the same error. The group is no longer good. */
-    void (*ended)(void *context, const struct error *e);
-    /* A call waits for other members: which, in a text to be copied. NULL: the program is not told. */
-    void (*late)(void *context, uint64_t call, const char *text);
-};
 
 struct group_options {
     const char *name;
@@ -130,7 +73,7 @@ struct group_info {
     uint64_t calls;   /* made here */
     uint64_t calls_done;
     uint64_t bytes_sent, bytes_received; /* blocks for and from other members */
-    uint64_t parked;                     /* bytes that have come before their calls */
+    uint64_t early;                      /* bytes that have come before their calls */
     uint64_t reserved;
 };
 size_t groups_list(const struct groups *all, struct group_info *list, size_t most);

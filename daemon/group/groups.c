@@ -1,34 +1,17 @@
 /* The groups of this node: what programs ask for, and what they are told. Programs are told from
  * groups_tick() and exchanges_tick() only. */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/internal.h"
-
-struct group {
-    struct group *next;
-    struct groups *all;
-    struct group_client client;
-    char name[GROUP_NAME_SIZE];
-    uint64_t process;
-    uint32_t user;
-    bool unchecked, shrinks, waits;
-    uint64_t deadline;    /* of opening it */
-    uint32_t members;     /* once it is open, until its program has been told of its end; */
-    bool *gone;           /* and by node, which are not, if not all are. NULL: it does not shrink */
-    bool again;           /* its opening has to begin anew */
-    struct job *exchange; /* NULL while it is being started */
-    struct session *session; /* NULL: not open by all yet, or failed */
-    bool open, open_due;     /* the program has to be told that */
-    bool late_due;           /* the program has to be told whom this call waits for */
-    uint64_t late;
-    char late_text[200];
-    uint64_t *completed; /* names of calls that it has to be told of */
-    size_t completions, room;
-    uint64_t calls, calls_done, bytes_sent, bytes_received;
-};
+#include "daemon/group/group.h"
+#include "daemon/group/late/timers.h"
+#include "daemon/group/record/part.h"
+#include "daemon/group/session/program_calls.h"
+#include "daemon/group/session/session.h"
+#include "daemon/group/session/session_lifetime.h"
 
 static void free_group(struct group *g)
 {
@@ -120,16 +103,6 @@ struct group *group_open(struct groups *all, const struct group_options *options
     return g;
 }
 
-const bool *group_gone(const struct group *g)
-{
-    return g->members < groups_torus(g->all)->nodes ? g->gone : NULL;
-}
-
-uint32_t group_members(const struct group *g)
-{
-    return g->members;
-}
-
 int group_call(struct group *g, const struct group_call *call, uint64_t name, struct error *e)
 {
     if (!g->open)
@@ -175,43 +148,6 @@ void group_abandon(struct group *g, const struct error *why)
 }
 
 /* --- what they are told --- */
-
-void group_is_open(struct group *g)
-{
-    g->open_due = g->all->due = true;
-}
-
-bool group_call_late(struct group *g, const struct call *c, const char *whom)
-{
-    if (g->late_due)
-        return false;
-    g->late = c->name;
-    (void)snprintf(g->late_text, sizeof g->late_text, "%s", whom);
-    g->late_due = g->all->due = true;
-    return true;
-}
-
-void group_call_complete(struct group *g, const struct call *c)
-{
-    struct error e;
-
-    if (g->completions == g->room) {
-        size_t room = g->room == 0 ? 16 : 2 * g->room;
-        uint64_t *completed = reallocarray(g->completed, room, sizeof *completed);
-        if (completed == NULL) {
-            (void)error_set(&e, ERROR_MEMORY, "out of memory for a call");
-            session_fail(g->session, &e);
-            return;
-        }
-        g->completed = completed;
-        g->room = room;
-    }
-    g->completed[g->completions++] = c->name;
-    g->calls_done++;
-    g->bytes_sent += c->blocks.bytes_out;
-    g->bytes_received += c->blocks.bytes_in;
-    g->all->due = true;
-}
 
 /* Returns false if the group has gone meanwhile. */
 static bool tell(struct groups *all, struct group *g)
@@ -259,7 +195,7 @@ static void end(struct group *g, const struct error *e)
 }
 
 /* When all had entered it, but its program has not been told so yet: those that are left enter it again. */
-static bool begins_anew(const struct group *g, const struct error *e)
+static bool is_to_be_retried(const struct group *g, const struct error *e)
 {
     return (g->shrinks || g->waits) && !g->open && !g->open_due && e->code == ERROR_LINK &&
            router_now(g->all->router) < g->deadline;
@@ -271,37 +207,13 @@ static void on_ended(void *context, const struct exchange_result *result, const 
     const struct error left = {ERROR_PROTOCOL, "it has ended although its program has not left"};
 
     (void)result;
-    if (e != NULL && begins_anew(g, e)) {
-        log_info("group \"%s\" is opened anew: %s", g->name, e->text);
+    if (e != NULL && is_to_be_retried(g, e)) {
+        log_info("group \"%s\": retrying to open it: %s", g->name, e->text);
         g->exchange = NULL;
-        g->again = g->all->due = true;
+        g->retry_due = g->all->due = true;
         return;
     }
     end(g, e != NULL ? e : &left);
-}
-
-/* --- sessions --- */
-
-struct group *groups_join(struct groups *all, struct session *s)
-{
-    struct group *g = all->groups;
-
-    while (g != NULL && (g->session != NULL || g->open || strcmp(g->name, s->name) != 0))
-        g = g->next;
-    if (g != NULL) {
-        g->session = s;
-        g->members = s->part->members;
-        if (s->shrunk && g->gone != NULL)
-            memcpy(g->gone, s->damage.gone, groups_torus(all)->nodes * sizeof *g->gone);
-    }
-    return g;
-}
-
-void groups_part_with(struct session *s)
-{
-    if (s->group != NULL)
-        s->group->session = NULL;
-    s->group = NULL;
 }
 
 /* --- all of them --- */
@@ -345,7 +257,7 @@ uint64_t groups_deadline(const struct groups *all)
     uint64_t at = all->due ? 0 : ROUTER_NEVER;
 
     for (const struct session *s = all->sessions; s != NULL; s = s->next) {
-        uint64_t one = session_deadline(s);
+        uint64_t one = timers_deadline(s);
         at = one < at ? one : at;
     }
     return at;
@@ -358,7 +270,7 @@ void groups_tick(struct groups *all)
     struct group *g;
 
     for (; s != NULL; s = s->next)
-        session_tick(s, now);
+        timers_tick(s, now);
     all->due = false;
     s = all->sessions;
     while (s != NULL) {
@@ -374,8 +286,8 @@ void groups_tick(struct groups *all)
     g = all->groups;
     while (g != NULL) {
         struct error e;
-        if (g->again) {
-            g->again = false;
+        if (g->retry_due) {
+            g->retry_due = false;
             if (begin(g, &e) != 0) {
                 end(g, &e);
                 g = all->groups;
@@ -389,6 +301,16 @@ void groups_tick(struct groups *all)
         if (!tell(all, g))
             g = all->groups; /* the list has changed */
     }
+}
+
+const bool *group_gone(const struct group *g)
+{
+    return g->members < groups_torus(g->all)->nodes ? g->gone : NULL;
+}
+
+uint32_t group_members(const struct group *g)
+{
+    return g->members;
 }
 
 uint32_t groups_rank(const struct groups *all)
@@ -419,7 +341,7 @@ static struct group_use use_of(const struct group *g)
     };
 
     for (; p != NULL; p = p->next)
-        use.parked += p->parked_bytes;
+        use.early += p->early_bytes;
     return use;
 }
 
@@ -447,7 +369,7 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
             .calls_done = g->calls_done,
             .bytes_sent = g->bytes_sent,
             .bytes_received = g->bytes_received,
-            .parked = use.parked,
+            .early = use.early,
             .reserved = use.reserved,
         };
         if (s != NULL && s->part != NULL && s->damaged)
@@ -462,6 +384,10 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
 
 int groups_check(const struct groups *all, struct error *e)
 {
+    if (all->broken.code != ERROR_NONE) {
+        *e = all->broken;
+        return -1;
+    }
     for (const struct session *s = all->sessions; s != NULL; s = s->next)
         if (session_check(s, e) != 0)
             return -1;

@@ -12,38 +12,28 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/local/local.h"
-#include "daemon/program/internal.h"
+#include "daemon/program/connection/ending.h"
+#include "daemon/program/connection/tidying.h"
+#include "daemon/program/messages/calls.h"
+#include "daemon/program/program.h"
+#include "daemon/program/record/process_limit.h"
+#include "daemon/program/shared/memory.h"
 
 #define PROGRAMS_MOST 512u
-#define PROGRAMS_SHARE                                                                             \
-    16u                    /* of the descriptors that this process may have: one in so many; each
-                            * program takes four or five */
-#define PROCESS_MOST 32u   /* groups that one process has open, */
-#define PROCESS_SPARE 8u   /* and connections that are about to open one, or have just left */
-#define STRANGER_MS 10000u /* that a program may take to say which group it opens */
-#define TIDY_MS 1000
+/* Of the descriptors that this process may have, one in so many is a program's; each takes four or five. */
+#define PROGRAMS_SHARE 16u
 #define RINGS_A_TURN 64
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* since Linux 6.16: whether descriptors may be sent to a socket */
 #endif
 
-static void release(struct programs *all)
-{
-    if (!all->closing || all->handles > 0 || all->first != NULL)
-        return;
-    (void)close(all->doorbells_fd);
-    reserve_close(&all->reserve);
-    free(all->counts);
-    free(all);
-}
-
 static void on_handle_closed(uv_handle_t *handle)
 {
     struct programs *all = handle->data;
 
     all->handles--;
-    release(all);
+    programs_release(all);
 }
 
 static void on_listener_closed(void *context)
@@ -51,20 +41,7 @@ static void on_listener_closed(void *context)
     struct programs *all = context;
 
     all->handles--;
-    release(all);
-}
-
-void programs_forget(struct program *p)
-{
-    struct programs *all = p->all;
-
-    for (struct program **at = &all->first; *at != NULL; at = &(*at)->next)
-        if (*at == p) {
-            *at = p->next;
-            break;
-        }
-    reserve_fill(&all->reserve, all->closing ? 0 : 1);
-    release(all);
+    programs_release(all);
 }
 
 /* At most a share of the descriptors: links, clients and files need theirs. */
@@ -79,28 +56,6 @@ static unsigned most_programs(void)
     return share < PROGRAMS_MOST ? (unsigned)share : PROGRAMS_MOST;
 }
 
-/* Processes that the daemon cannot see (of another namespace) have number 0. */
-static unsigned of_process(const struct programs *all, pid_t process, enum program_state least)
-{
-    unsigned count = 0;
-
-    for (const struct program *p = all->first; p != NULL; p = p->next)
-        count +=
-            process > 0 && p->process == process && p->state >= least && p->state != PROGRAM_GONE;
-    return count;
-}
-
-static int too_many(struct error *e)
-{
-    return error_set(e, ERROR_BUSY, "a process can have at most %u groups open: close some",
-                     PROCESS_MOST);
-}
-
-int programs_may_open(const struct program *p, struct error *e)
-{
-    return of_process(p->all, p->process, PROGRAM_OPENING) < PROCESS_MOST ? 0 : too_many(e);
-}
-
 static int may_connect(const struct programs *all, struct program *p, struct error *e)
 {
     const struct access_rules *rules = all->set.access;
@@ -111,37 +66,12 @@ static int may_connect(const struct programs *all, struct program *p, struct err
         return error_set(e, ERROR_BUSY,
                          "this daemon has no file descriptors left; try again, or raise its limit "
                          "(LimitNOFILE, ulimit -n)");
-    if (of_process(all, p->process, PROGRAM_STRANGER) > PROCESS_MOST + PROCESS_SPARE)
-        return too_many(e);
+    if (programs_may_connect(p, e) != 0)
+        return -1;
     if (shares_take(all->set.shares, SHARE_PROGRAMS, p->user, 1, e) != 0)
         return -1;
     p->counted = true;
     return 0;
-}
-
-/* Says farewell to programs that have connected and are silent, takes back what they do not use. */
-static void on_tidying(uv_timer_t *timer)
-{
-    struct programs *all = timer->data;
-    uint64_t now = uv_now(timer->loop);
-    bool more = false;
-
-    for (struct program *p = all->first; p != NULL; p = p->next) {
-        if (p->state == PROGRAM_STRANGER && now - p->connected_at >= STRANGER_MS) {
-            log_warning("a program has connected without opening a group, and is closed");
-            program_close(p);
-        }
-        more |= p->state == PROGRAM_STRANGER;
-        more |= program_tidy_memory(p, now);
-    }
-    if (!more)
-        (void)uv_timer_stop(timer);
-}
-
-void programs_watch(struct programs *all)
-{
-    if (!uv_is_active((uv_handle_t *)&all->tidying))
-        (void)uv_timer_start(&all->tidying, on_tidying, TIDY_MS, TIDY_MS);
 }
 
 static void on_accepted(void *context, int fd)

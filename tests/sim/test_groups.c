@@ -6,16 +6,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "daemon/group/internal.h"
+#include "daemon/group/record/limits.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/sim/group_fixture.h"
 #include "tests/sim/programs.h"
 
 #define CALLS_MOST 40u
@@ -25,24 +25,10 @@ static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 4 : 10;
 static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
                                    "3x2", "8",   "2x3x2", "5m",  "4x4m"};
 
-static struct sim *new_sim(const char *dims, uint64_t seed)
-{
-    const struct sim_setup setup = {.dims = dims,
-                                    .seed = seed,
-                                    .latency = 50 * MICROSECONDS,
-                                    .rate = 125000000,
-                                    .shared = seed % 2 == 1,
-                                    .chop = true};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
-}
-
 static void run_calls(const char *dims, uint64_t seed, const struct sim_call *call, uint32_t calls,
                       uint32_t depth, uint64_t pause, bool shuffle)
 {
-    struct sim *sim = new_sim(dims, seed);
+    struct sim *sim = group_sim(dims, seed);
     const struct sim_programs_setup setup = {.name = "g",
                                              .call = call,
                                              .calls = calls,
@@ -110,11 +96,11 @@ static void any_calls_in_any_order(void **state)
 static void parts_have_calls_of_their_own(void **state)
 {
     (void)state;
-    static const char *const cut[] = {"2x2", "3x5", "4x4m", "2x3x2", "1x4", "2x2x2x2"};
+    static const char *const group_cut[] = {"2x2", "3x5", "4x4m", "2x3x2", "1x4", "2x2x2x2"};
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
         struct chance c = chance_stream(seed, 6, 0);
-        const char *dims = cut[chance_below(&c, sizeof cut / sizeof *cut)];
+        const char *dims = group_cut[chance_below(&c, sizeof group_cut / sizeof *group_cut)];
         struct sim_call call[CALLS_MOST];
         uint32_t calls = 0, masks = 0;
         struct torus t;
@@ -138,148 +124,13 @@ static void parts_have_calls_of_their_own(void **state)
     }
 }
 
-/* --- what fails a group --- */
-
-static const struct sim_call steady[] = {
-    {.operation = GROUP_ALLTOALL, .size = 100},
-    {
-        .operation = GROUP_ALLREDUCE,
-        .size = 10,
-        .type = REDUCTION_FLOAT64,
-        .operator= REDUCTION_SUM },
-        {.operation = GROUP_BARRIER},
-        {.operation = GROUP_ALLTOALL, .size = 40000},
-        {.operation = GROUP_BROADCAST, .size = 3000, .root = 1},
-        {.operation = GROUP_ALLTOALLV, .size = 500},
-        {.operation = GROUP_ALLGATHER, .size = 200},
-        {.operation = GROUP_ALLTOALL, .size = 100},
-    };
-#define STEADY (sizeof steady / sizeof *steady)
-
-static struct sim_programs *start(struct sim *sim, uint64_t seed)
-{
-    const struct sim_programs_setup setup = {.name = "g",
-                                             .call = steady,
-                                             .calls = STEADY,
-                                             .seed = seed,
-                                             .depth = 1 + (uint32_t)(seed % 3),
-                                             .pause = 3 * MILLISECONDS,
-                                             .stay = true};
-
-    return sim_programs_new(sim, &setup);
-}
-
-static bool all_completed(struct sim *sim, void *context)
-{
-    const struct sim_programs *p = context;
-    return sim_programs_done(p) == sim_torus(sim)->nodes;
-}
-
-struct awaited {
-    struct sim_programs *programs;
-    uint32_t failed;
-};
-
-static bool have_failed(struct sim *sim, void *context)
-{
-    const struct awaited *a = context;
-
-    (void)sim;
-    return sim_programs_failed(a->programs) >= a->failed;
-}
-
-/* All of the live programs are told the same within `most`; where, with these words in it. */
-static void check_failed(struct sim *sim, struct sim_programs *programs, uint32_t count,
-                         uint64_t most, enum error_code code, const char *words)
-{
-    struct awaited a = {programs, count};
-    const struct error *first = NULL;
-
-    if (!sim_run(sim, most, have_failed, &a))
-        sim_violated(sim, "failure", "only %u of %u programs have been told",
-                     sim_programs_failed(programs), count);
-    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
-        const struct error *e = sim_program_error(programs, rank);
-        if (e->code == ERROR_NONE)
-            continue;
-        if (first == NULL)
-            first = e;
-        if (strcmp(first->text, e->text) != 0 || first->code != e->code)
-            sim_violated(sim, "failure", "\"%s\" and \"%s\"", first->text, e->text);
-    }
-    if (first->code != code || strstr(first->text, words) == NULL)
-        sim_violated(sim, "failure", "\"%s\" (%s), not with \"%s\"", first->text,
-                     error_name(first->code), words);
-}
-
-/* The torus being whole, a new group of the same name works. */
-static void check_reopens(struct sim *sim, uint64_t seed)
-{
-    struct sim_programs *again = start(sim, seed + 1000);
-
-    if (!sim_run(sim, 60 * SECONDS, all_completed, again))
-        sim_violated(sim, "again", "a new group does not work");
-    sim_programs_free(again);
-}
-
-static void a_program_that_dies_fails_it_for_all(void **state)
-{
-    (void)state;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 7 % nodes);
-        struct sim_programs *programs = start(sim, seed);
-        char words[40];
-        sim_pass(sim, (10 + seed % 17) * MILLISECONDS);
-        sim_program_die(programs, who);
-        (void)snprintf(words, sizeof words, "the program at node %u has died", who);
-        check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_CANCELLED, words);
-        sim_programs_free(programs);
-        check_reopens(sim, seed);
-        sim_free(sim);
-    }
-}
-
-static void a_mistake_fails_it_for_all(void **state)
-{
-    (void)state;
-    static const struct sim_call mistakes[] = {
-        {.operation = GROUP_ALLGATHER, .size = 100}, {.operation = GROUP_ALLTOALL, .size = 101},
-        {.operation = GROUP_ALLTOALLV, .size = 333}, {.operation = GROUP_BARRIER},
-        {.operation = GROUP_BROADCAST, .size = 3000, .root = 0},
-        {
-            .operation = GROUP_ALLREDUCE,
-            .size = 10,
-            .type = REDUCTION_FLOAT64,
-            .operator= REDUCTION_MAX },
-        };
-
-    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 5 % nodes);
-        const struct sim_call *mistake = &mistakes[seed % (sizeof mistakes / sizeof *mistakes)];
-        struct sim_programs *programs = start(sim, seed);
-        struct awaited a = {programs, nodes};
-        while (sim_program_completed(programs, who) < seed % (STEADY - 1))
-            sim_pass(sim, 1 * MILLISECONDS);
-        sim_program_mistake(programs, who, mistake);
-        (void)sim_run(sim, 3 * SECONDS, have_failed, &a);
-        /* It may have been what was to be called next. */
-        if (sim_programs_done(programs) < nodes)
-            check_failed(sim, programs, nodes, 1 * SECONDS, ERROR_USAGE, "ember");
-        sim_programs_free(programs);
-        check_reopens(sim, seed);
-        sim_free(sim);
-    }
-}
-
 static void who_is_late_costs_time_only(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
         uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
-        struct sim_programs *programs = start(sim, seed);
+        struct sim_programs *programs = group_start_steady(sim, seed);
         struct group_info info[2];
         sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
         sim_program_stop(programs, who);
@@ -287,93 +138,10 @@ static void who_is_late_costs_time_only(void **state)
         assert_int_equal(sim_programs_failed(programs), 0);
         for (uint32_t rank = 0; rank < nodes; rank++)
             if (groups_list(sim_groups(sim, rank), info, 2) == 1)
-                assert_true(info[0].parked <= 2u << 20);
+                assert_true(info[0].early <= 2u << 20);
         sim_program_go_on(programs, who);
-        assert_true(sim_run(sim, 60 * SECONDS, all_completed, programs));
+        assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
         sim_programs_free(programs);
-        sim_free(sim);
-    }
-}
-
-/* A call with a timeout: all are told who has not made it. */
-static void who_has_not_called_is_named(void **state)
-{
-    (void)state;
-    static const enum group_operation late[] = {GROUP_ALLTOALL, GROUP_ALLREDUCE, GROUP_BARRIER,
-                                                GROUP_ALLTOALLV};
-
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
-        const struct sim_call call = {.operation = late[seed % 4],
-                                      .size = seed % 3 == 0 ? 70000 : 70,
-                                      .type = REDUCTION_INT16,
-                                      .operator= REDUCTION_SUM,
-                                      .timeout = 2 * SECONDS};
-        const struct sim_programs_setup setup = {
-            .name = "g", .call = &call, .calls = 1, .seed = seed, .depth = 1, .stay = true};
-        struct sim_programs *programs = sim_programs_new(sim, &setup);
-        char words[80];
-        sim_program_stop(programs, who);
-        (void)snprintf(words, sizeof words,
-                       "has not ended within 2.000 s: node %u has not called it", who);
-        check_failed(sim, programs, nodes, 5 * SECONDS, ERROR_TIMEOUT, words);
-        sim_programs_free(programs);
-        sim_free(sim);
-    }
-}
-
-/* Cuts a link of the node. Returns whether all nodes can still be reached. */
-static bool cut(struct sim *sim, uint32_t node, unsigned port)
-{
-    const struct torus *t = sim_torus(sim);
-    struct damage d;
-
-    while (torus_neighbour(t, node, port) == TORUS_NO_NODE)
-        port = (port + 1) % torus_ports(t);
-    sim_set_wire(sim, node, port, SIM_WIRE_CUT);
-    assert_int_equal(damage_init(&d, t, NULL), 0);
-    damage_add_link(&d, node, port);
-    bool connected = damage_is_connected(&d, NULL) == 0;
-    damage_free(&d);
-    return connected;
-}
-
-/* Programs in two parts, which cannot hear each other, are told that a link or node is down. */
-static void check_apart(struct sim *sim, struct sim_programs *programs)
-{
-    struct awaited a = {programs, sim_torus(sim)->nodes};
-
-    assert_true(sim_run(sim, 10 * SECONDS, have_failed, &a));
-    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
-        assert_int_equal(sim_program_error(programs, rank)->code, ERROR_LINK);
-}
-
-/* A node that goes down, or a link without which the torus is in parts. See test_group_holes for others. */
-static void a_fault_fails_it_for_all(void **state)
-{
-    (void)state;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = new_sim(tori[3 + seed % 8], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
-        struct sim_programs *programs = start(sim, seed);
-        sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
-        if (seed % 2 == 0) {
-            bool connected = cut(sim, who, (unsigned)(seed % torus_ports(sim_torus(sim))));
-            if (!connected)
-                check_apart(sim, programs);
-            else if (!sim_run(sim, 60 * SECONDS, all_completed, programs))
-                sim_violated(sim, "around", "%u of %u programs have made all calls",
-                             sim_programs_done(programs), nodes);
-            sim_heal(sim);
-        } else {
-            sim_kill(sim, who, seed % 4 == 1 ? SIM_CRASH : SIM_STOP);
-            check_failed(sim, programs, nodes - 1, 10 * SECONDS, ERROR_LINK, "node");
-            sim_restart(sim, who);
-        }
-        sim_programs_free(programs);
-        sim_run_until_whole(sim);
-        check_reopens(sim, seed);
         sim_free(sim);
     }
 }
@@ -389,20 +157,20 @@ static void a_group_waits_for_room(void **state)
     sim_run_until_whole(sim);
     group.name = "first";
     struct sim_programs *first = sim_programs_new(sim, &group);
-    assert_true(sim_run(sim, 10 * SECONDS, all_completed, first));
+    assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, first));
     group.name = "second";
     struct sim_programs *second = sim_programs_new(sim, &group);
     sim_pass(sim, 5 * SECONDS);
     assert_int_equal(sim_programs_done(second), 0); /* node 0 waits for memory, so all do */
     sim_programs_free(first);
-    assert_true(sim_run(sim, 10 * SECONDS, all_completed, second));
+    assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, second));
     sim_programs_free(second);
     sim_free(sim);
 }
 
 struct peak {
     const struct sim_programs *programs;
-    uint64_t parked;
+    uint64_t early;
 };
 
 static bool all_completed_with_peak(struct sim *sim, void *context)
@@ -411,17 +179,17 @@ static bool all_completed_with_peak(struct sim *sim, void *context)
     struct group_info info[2];
 
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
-        if (groups_list(sim_groups(sim, rank), info, 2) == 1 && info[0].parked > peak->parked)
-            peak->parked = info[0].parked;
-    return all_completed(sim, (void *)peak->programs);
+        if (groups_list(sim_groups(sim, rank), info, 2) == 1 && info[0].early > peak->early)
+            peak->early = info[0].early;
+    return group_all_completed(sim, (void *)peak->programs);
 }
 
 /* Whoever has its schedule late: the others wait until it can take the data in. */
-static void large_data_is_not_parked(void **state)
+static void large_data_does_not_come_early(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
         const struct sim_call calls[] = {
             {.operation = seed % 2 == 0 ? GROUP_ALLTOALL : GROUP_ALLTOALLV, .size = 300000},
             {.operation = GROUP_ALLGATHER, .size = 300000}};
@@ -430,7 +198,7 @@ static void large_data_is_not_parked(void **state)
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         struct peak peak = {programs, 0};
         assert_true(sim_run(sim, 60 * SECONDS, all_completed_with_peak, &peak));
-        assert_true(peak.parked < 16384);
+        assert_true(peak.early < 16384);
         sim_programs_free(programs);
         sim_free(sim);
     }
@@ -479,9 +247,9 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
     sim_pass(sim, 10 * SECONDS);
     assert_int_equal(most_completed(sim, programs), number + 1);
     assert_int_equal(groups_list(sim_groups(sim, late), info, 2), 1);
-    assert_in_range(info[0].parked, call[0].size * (number + 1) * times, limits.parked);
+    assert_in_range(info[0].early, call[0].size * (number + 1) * times, limits.early);
     sim_program_go_on(programs, late);
-    assert_true(sim_run(sim, 60 * SECONDS, all_completed, programs));
+    assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
     sim_programs_free(programs);
     sim_free(sim);
 }
@@ -498,142 +266,6 @@ static void who_is_late_for_rooted_calls_is_not_swamped(void **state)
         check_late(GROUP_REDUCE, "2x2x2", 3, number);
         check_late(GROUP_REDUCE, "4x4", 4, number);
         check_late(GROUP_REDUCE, "5m", 2, number);
-    }
-}
-
-/* Starts programs that all make these calls, but one of them another one first, and awaits that they
- * differ. */
-static void check_mismatch(const char *dims, uint64_t seed, const struct sim_call *call,
-                           uint32_t calls, uint32_t who, const struct sim_call *mistake)
-{
-    struct sim *sim = new_sim(dims, seed);
-    const struct sim_programs_setup setup = {
-        .name = "g", .call = call, .calls = calls, .seed = seed, .depth = calls, .stay = true};
-    struct sim_programs *programs = sim_programs_new(sim, &setup);
-
-    sim_program_mistake(programs, who, mistake);
-    check_failed(sim, programs, sim_torus(sim)->nodes, 1 * SECONDS + 100 * MILLISECONDS,
-                 ERROR_USAGE, "ember");
-    sim_programs_free(programs);
-    sim_free(sim);
-}
-
-/* Nothing that one of them sends would ever come to the other. */
-static void who_waits_for_each_other_is_told(void **state)
-{
-    (void)state;
-    static const struct sim_call broadcast = {.operation = GROUP_BROADCAST, .size = 7, .root = 1},
-                                 other = {.operation = GROUP_BROADCAST, .size = 7, .root = 0},
-                                 empty = {.operation = GROUP_ALLTOALL},
-                                 scatter = {.operation = GROUP_REDUCE_SCATTER,
-                                            .size = 1,
-                                            .type = REDUCTION_INT32,
-                                            .operator= REDUCTION_SUM };
-    static const struct sim_call here = {.operation = GROUP_REDUCE,
-                                         .size = 1,
-                                         .root = 0,
-                                         .type = REDUCTION_INT32,
-                                         .operator= REDUCTION_SUM },
-                                         there = {.operation = GROUP_REDUCE,
-                                                  .size = 1,
-                                                  .root = 1,
-                                                  .type = REDUCTION_INT32,
-                                                  .operator= REDUCTION_SUM };
-
-    for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
-        check_mismatch("2", seed, &here, 1, 1, &there);
-        check_mismatch("2", seed, &there, 1, 1, &here); /* each sends, and waits for nothing */
-        check_mismatch("3", seed, &there, 1, 1, &broadcast);
-        check_mismatch("2", seed, &broadcast, 1, 1, &other);
-        check_mismatch("3", seed, &empty, 1, 2, &broadcast);
-        check_mismatch("2x2", seed, &scatter, 1, 3, &broadcast);
-    }
-}
-
-/* The one behind sends data of calls that have ended at the one ahead: no link is closed. */
-static void a_mistake_behind_fails_it_for_all(void **state)
-{
-    (void)state;
-    static const struct sim_call mistake = {.operation = GROUP_BROADCAST, .size = 7, .root = 1};
-    struct sim_call ahead[6];
-
-    for (unsigned i = 0; i < 6; i++)
-        ahead[i] = (struct sim_call){.operation = GROUP_BROADCAST, .size = 9};
-    for (uint64_t seed = first_seed; seed < first_seed + 10; seed++)
-        check_mismatch("2m", seed, ahead, 6, 1, &mistake);
-}
-
-/* It has left; the others call what it would have to contribute to, and send it nothing. */
-static void who_has_left_is_named(void **state)
-{
-    (void)state;
-    static const struct sim_call call[] = {{.operation = GROUP_BARRIER},
-                                           {.operation = GROUP_REDUCE_SCATTER,
-                                            .size = 9,
-                                            .type = REDUCTION_INT32,
-                                            .operator= REDUCTION_SUM },
-                                            {.operation = GROUP_BROADCAST, .size = 7, .root = 1}};
-
-    for (uint64_t seed = first_seed; seed < first_seed + 10; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed % nodes);
-        const struct sim_programs_setup setup = {.name = "g",
-                                                 .call = call,
-                                                 .calls = 3,
-                                                 .seed = seed,
-                                                 .depth = 1 + seed % 2,
-                                                 .pause = 5 * MILLISECONDS,
-                                                 .stay = true};
-        struct sim_programs *programs = sim_programs_new(sim, &setup);
-        char words[40];
-        while (sim_program_completed(programs, who) == 0)
-            sim_pass(sim, 10 * MICROSECONDS);
-        struct sim_program_state left = sim_program_state(programs, who);
-        sim_program_leave(programs, who);
-        (void)snprintf(words, sizeof words, "member %u has left the group", who);
-        if (left.calls == 1)
-            check_failed(sim, programs, nodes - 1, 1 * SECONDS + 100 * MILLISECONDS, ERROR_USAGE,
-                         words);
-        sim_programs_free(programs);
-        sim_free(sim);
-    }
-}
-
-/* The same in a part: the whole, which it has left regularly, goes on. */
-static void who_has_left_a_part_is_named(void **state)
-{
-    (void)state;
-    static const char *const cut[] = {"1x2", "2x3", "2x2x2", "3x4m"};
-    /* Some wait for it, some send it what is parked there. */
-    static const struct sim_call last[] = {{.operation = GROUP_BARRIER, .part = 2},
-                                           {.operation = GROUP_BROADCAST, .part = 2, .size = 7},
-                                           {.operation = GROUP_ALLTOALL, .part = 2, .size = 100},
-                                           {
-                                               .operation = GROUP_REDUCE_SCATTER,
-                                               .part = 2,
-                                               .size = 9,
-                                               .type = REDUCTION_INT32,
-                                               .operator= REDUCTION_SUM },
-    };
-
-    for (uint64_t seed = first_seed; seed < first_seed + 32; seed++) {
-        struct sim *sim = new_sim(cut[seed / 4 % 4], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = nodes - 1;
-        const struct sim_call call[] = {{.operation = GROUP_PART, .part = 2}, last[seed % 4]};
-        const struct sim_programs_setup setup = {
-            .name = "g", .call = call, .calls = 2, .seed = seed, .depth = 1, .stay = true};
-        struct sim_programs *programs = sim_programs_new(sim, &setup);
-        while (sim_program_state(programs, who).calls == 0)
-            sim_pass(sim, 10 * MICROSECONDS);
-        sim_program_stop(programs, who);
-        while (sim_program_completed(programs, who) == 0)
-            sim_pass(sim, 10 * MICROSECONDS);
-        if (seed / 16 % 2 == 0)
-            sim_pass(sim, 5 * MILLISECONDS);
-        sim_program_leave(programs, who);
-        check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_USAGE, "has left the group");
-        sim_programs_free(programs);
-        sim_free(sim);
     }
 }
 
@@ -697,7 +329,7 @@ static void exchanges_run_beside_groups(void **state)
         struct spec spec = specs[i];
         sim_run_until_whole(sim);
         struct sim_programs *programs = sim_programs_new(sim, &setup);
-        assert_true(sim_run(sim, 10 * SECONDS, all_completed, programs));
+        assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, programs));
         spec.timeout_ns = 30 * SECONDS;
         struct sim_request *r = sim_exchange(sim, 1, &spec);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
@@ -715,7 +347,7 @@ static void who_waits_for_one_call_is_not_left_behind(void **state)
     struct sim_call call[CALLS_MOST];
 
     for (uint32_t who = 0; who < 3; who++) {
-        struct sim *sim = new_sim("3", who);
+        struct sim *sim = group_sim("3", who);
         const struct sim_programs_setup setup = {.name = "g",
                                                  .call = call,
                                                  .calls = CALLS_MOST,
@@ -742,11 +374,11 @@ static void damage_is_mended(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
-        struct sim *sim = new_sim(tori[2 + seed % 7], seed);
-        struct sim_programs *programs = start(sim, seed);
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+        struct sim_programs *programs = group_start_steady(sim, seed);
         sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
         sim_damage(sim, 1);
-        if (!sim_run(sim, 60 * SECONDS, all_completed, programs))
+        if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
             sim_violated(sim, "damage", "%u of %u programs have made all calls, %u have failed: %s",
                          sim_programs_done(programs), sim_torus(sim)->nodes,
                          sim_programs_failed(programs), sim_program_error(programs, 0)->text);
@@ -761,20 +393,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_operation_everywhere),
         cmocka_unit_test(any_calls_in_any_order),
         cmocka_unit_test(parts_have_calls_of_their_own),
-        cmocka_unit_test(a_program_that_dies_fails_it_for_all),
-        cmocka_unit_test(a_mistake_fails_it_for_all),
         cmocka_unit_test(who_is_late_costs_time_only),
-        cmocka_unit_test(who_has_not_called_is_named),
-        cmocka_unit_test(a_fault_fails_it_for_all),
         cmocka_unit_test(a_group_waits_for_room),
         cmocka_unit_test(groups_wait_for_memory),
         cmocka_unit_test(exchanges_run_beside_groups),
-        cmocka_unit_test(large_data_is_not_parked),
+        cmocka_unit_test(large_data_does_not_come_early),
         cmocka_unit_test(who_is_late_for_rooted_calls_is_not_swamped),
-        cmocka_unit_test(who_waits_for_each_other_is_told),
-        cmocka_unit_test(a_mistake_behind_fails_it_for_all),
-        cmocka_unit_test(who_has_left_is_named),
-        cmocka_unit_test(who_has_left_a_part_is_named),
         cmocka_unit_test(who_waits_for_one_call_is_not_left_behind),
         cmocka_unit_test(damage_is_mended),
     };

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/internal.h"
+#include "daemon/group/record/early_frames.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
@@ -835,7 +835,7 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
     enum { SIZES = 1000, PARKED = 1 << 20, FRAMES = 10000 };
     static uint32_t size[SIZES];
     static struct session session = {.name = "g"};
-    struct part part = {.session = &session, .limits = {.parked = PARKED}};
+    struct part part = {.session = &session, .limits = {.early = PARKED}};
     const struct extents nothing = {0};
     Peer__GroupCall call = PEER__GROUP_CALL__INIT;
     Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
@@ -849,13 +849,13 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
     data.n_sizes = SIZES;
     head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
     head.streamed_data = &data;
-    while (kept < FRAMES && park(&part, 0, &head, &nothing, 0, &e) == 0)
+    while (kept < FRAMES && early_frames_keep(&part, 0, &head, &nothing, 0, &e) == 0)
         kept++;
     assert_true(kept > 0 && kept < FRAMES);
     assert_true(kept * sizeof size < 3 * (size_t)PARKED);
     assert_int_equal(e.code, ERROR_MEMORY);
-    parked_free(&part);
-    assert_int_equal(part.parked_heads, 0);
+    early_frames_free(&part);
+    assert_int_equal(part.early_heads, 0);
 }
 
 static uint32_t came[16];
@@ -871,7 +871,7 @@ static int on_came(struct engine *engine, unsigned port, const Peer__Head *head,
 }
 
 /* Those of one call come in the order of arrival, whatever has been taken out before, behind or between. */
-static void what_is_parked_comes_in_order(void **state)
+static void what_comes_early_is_given_in_order(void **state)
 {
     static const struct engine_ops ops = {.frame = on_came};
     static const char *const arrivals[] = {"1", "12", "1221", "12112", "2111", "1212121"};
@@ -882,7 +882,7 @@ static void what_is_parked_comes_in_order(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++)
         for (uint32_t first = 1; first <= 2; first++) {
-            struct part part = {.session = &session, .limits = {.parked = 1 << 20}};
+            struct part part = {.session = &session, .limits = {.early = 1 << 20}};
             uint32_t expected = 0;
             cames = 0;
             for (uint32_t turn = 0; turn < 2;
@@ -897,21 +897,21 @@ static void what_is_parked_comes_in_order(void **state)
                     data.round = (uint32_t)(c - arrivals[i]);
                     head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
                     head.streamed_data = &data;
-                    assert_int_equal(park(&part, 0, &head, &nothing, 0, &e), 0);
+                    assert_int_equal(early_frames_keep(&part, 0, &head, &nothing, 0, &e), 0);
                 }
-                assert_true(parked_agrees(&part));
+                assert_true(early_frames_agree(&part));
                 cames = 0;
-                assert_int_equal(unpark(&part, first, &engine, &e), 0);
-                assert_true(parked_agrees(&part));
+                assert_int_equal(early_frames_give(&part, first, &engine, &e), 0);
+                assert_true(early_frames_agree(&part));
                 for (unsigned k = 1; k < cames; k++)
                     assert_true(came[k - 1] < came[k]);
                 expected += (uint32_t)strlen(arrivals[i]) - cames;
             }
-            for (cames = 0; part.parked != NULL && cames == 0;)
-                assert_int_equal(unpark(&part, 3 - first, &engine, &e), 0);
+            for (cames = 0; part.early != NULL && cames == 0;)
+                assert_int_equal(early_frames_give(&part, 3 - first, &engine, &e), 0);
             assert_int_equal(cames, expected);
-            assert_null(part.parked);
-            parked_free(&part);
+            assert_null(part.early);
+            early_frames_free(&part);
         }
 }
 
@@ -956,7 +956,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_message_is_reached),
         cmocka_unit_test(lies_in_the_table_of_a_group),
         cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
-        cmocka_unit_test(what_is_parked_comes_in_order),
+        cmocka_unit_test(what_comes_early_is_given_in_order),
         cmocka_unit_test(lies_in_what_it_has_to_say),
         cmocka_unit_test(lies_without_a_say),
         cmocka_unit_test(the_list_says_what_comes_of_it),

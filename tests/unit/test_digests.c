@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/digests.h"
+#include "daemon/group/data/digests.h"
 
 #define MOST 70000u
 

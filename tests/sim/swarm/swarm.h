@@ -114,7 +114,7 @@ unsigned swarm_nemesis_index(const struct nemesis *nemesis);
 void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world, bool programs,
                       struct chance *c);
 
-/* groups.c. Draws the groups of a world. */
+/* group_draws.c, groups.c, group_ends.c. Draws the groups of a world. */
 void swarm_draw_groups(struct swarm_world *world);
 /* Any operation, on a part of these dimensions; 0: the whole torus. */
 struct sim_call swarm_draw_call(const struct swarm_world *world, uint32_t part, struct chance *c);

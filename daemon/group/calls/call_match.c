@@ -1,0 +1,59 @@
+#include "daemon/group/calls/call_match.h"
+
+bool signatures_differ(const struct part *p, uint32_t ours, uint32_t other_ones, unsigned port,
+                       struct error *e)
+{
+    uint32_t other = members_at(&p->members, torus_neighbour(p->torus, p->rank, port));
+    uint32_t own = ours & 15, theirs = other_ones & 15;
+
+    if (ours == other_ones)
+        return false;
+    if (own == GROUP_LEAVE || theirs == GROUP_LEAVE)
+        (void)error_set(e, ERROR_USAGE, "member %u has left the group, member %u calls %s",
+                        own == GROUP_LEAVE ? p->members.own : other,
+                        own == GROUP_LEAVE ? other : p->members.own,
+                        group_operation_name(own == GROUP_LEAVE ? theirs : own));
+    else if (own != theirs)
+        (void)error_set(e, ERROR_USAGE, "member %u calls %s, member %u %s", p->members.own,
+                        group_operation_name(own), other, group_operation_name(theirs));
+    else
+        (void)error_set(e, ERROR_USAGE,
+                        "members %u and %u call %s with different sizes, root, type or operator",
+                        p->members.own < other ? p->members.own : other,
+                        p->members.own < other ? other : p->members.own, group_operation_name(own));
+    return true;
+}
+
+bool call_differs(const struct call *c, const Peer__GroupCall *mark, unsigned port, struct error *e)
+{
+    return signatures_differ(c->part, c->signature, mark->signature, port, e);
+}
+
+/* That is not complete here. */
+uint64_t calls_first(const struct part *p)
+{
+    return p->calls != NULL ? p->calls->number : p->next_number;
+}
+
+int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **call,
+               struct error *e)
+{
+    uint64_t first = calls_first(p);
+    uint64_t ahead = (mark->number / STAGES_A_CALL - first) & CALL_MASK;
+
+    *call = NULL;
+    if (mark->number / STAGES_A_CALL > CALL_MASK || mark->number % STAGES_A_CALL >= STAGES)
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a call that cannot be (%u)",
+                         p->session->name, mark->number);
+    if (ahead >= GROUP_WINDOW) {
+        (void)error_set(e, ERROR_USAGE,
+                        "members call differently: one calls %s, which has ended at member %u as "
+                        "another operation",
+                        group_operation_name(mark->signature & 15), p->members.own);
+        return 1;
+    }
+    for (struct call *c = p->calls; c != NULL; c = c->next)
+        if (c->number == first + ahead)
+            *call = c;
+    return 0;
+}

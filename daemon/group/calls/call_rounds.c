@@ -1,0 +1,58 @@
+#include "daemon/group/calls/call_rounds.h"
+
+/* Waves that have to be heard before its data moves. Of an uneven exchange the first tells what is to
+ * be planned; the last says that all have planned it, so that nothing large comes early. */
+static uint64_t gates_of(const struct call *c)
+{
+    return c->large && c->what.call.operation == GROUP_ALLTOALLV ? 2 : 1;
+}
+
+/* Of its data, that all have finished, as a large call's waves tell. */
+uint64_t call_rounds_settled(const struct call *c)
+{
+    uint64_t heard =
+        c->attempt.engine[STAGE_WAVE] != NULL ? c->attempt.engine[STAGE_WAVE]->rounds_finished : 0;
+
+    return heard > gates_of(c) ? heard - gates_of(c) : 0;
+}
+
+/* Its engines send what they may by now. */
+void call_rounds_admit(struct call *c)
+{
+    struct engine *wave = c->attempt.engine[STAGE_WAVE], *data = c->attempt.engine[STAGE_DATA];
+    uint64_t heard = wave != NULL ? wave->rounds_finished : 0, gates = gates_of(c);
+
+    while (
+        data != NULL && c->attempt.admitted < c->attempt.rounds &&
+        c->attempt.admitted < data->rounds_finished + c->attempt.window &&
+        (!c->large || (heard >= gates && c->attempt.admitted < heard - gates + c->attempt.window)))
+        engine_admit(data, c->attempt.admitted++);
+    /* The gates first: of a large call, the last of them when its data could be taken in here. Each
+     * other round when one of the data has been finished here. */
+    while (wave != NULL &&
+           ((c->attempt.waved == 0 && !c->large) ||
+            (c->large && data != NULL && c->attempt.waved < c->attempt.rounds + gates &&
+             c->attempt.waved < data->rounds_finished + gates)))
+        engine_admit(wave, c->attempt.waved++);
+}
+
+/* Whether there is anything but the waves. */
+bool call_moves_data(const struct call *c)
+{
+    return c->what.call.operation == GROUP_ALLTOALLV ? c->attempt.wave.result > 0
+                                                     : c->what.total > 0;
+}
+
+bool call_rounds_are_over(const struct call *c)
+{
+    const struct engine *wave = c->attempt.engine[STAGE_WAVE],
+                        *data = c->attempt.engine[STAGE_DATA];
+
+    if (wave != NULL && wave->rounds_finished == 0)
+        return false;
+    if (!call_moves_data(c))
+        return wave != NULL;
+    if (data == NULL || data->rounds_finished < c->attempt.rounds)
+        return false;
+    return !c->large || wave->rounds_finished == c->attempt.rounds + gates_of(c);
+}

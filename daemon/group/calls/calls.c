@@ -1,0 +1,214 @@
+#include "daemon/group/calls/calls.h"
+
+#include <utlist.h>
+
+#include "daemon/group/calls/call_engines.h"
+#include "daemon/group/calls/call_match.h"
+#include "daemon/group/calls/call_rounds.h"
+#include "daemon/group/calls/part_table.h"
+#include "daemon/group/record/early_frames.h"
+
+#define COMPARE_AFTER                                                                              \
+    (250 * MILLISECONDS) /* that a call may take before others may have called differently */
+
+/* Of an uneven exchange it is not known before the first wave. */
+static bool may_be_large(const struct call *c)
+{
+    return c->large || c->what.call.operation == GROUP_ALLTOALLV;
+}
+
+/* All before it are complete, but perhaps for the last, unless both are large. */
+static bool may_start(const struct call *c)
+{
+    for (const struct call *other = c->part->calls; other != c; other = other->next)
+        if (!call_is_complete(other) &&
+            (other->number + 1 != c->number || (may_be_large(other) && may_be_large(c))))
+            return false;
+    return c->part->decided || c->what.call.operation == GROUP_PART;
+}
+
+static int check_engines(const struct call *c, struct error *e)
+{
+    for (unsigned stage = 0; stage < STAGES; stage++) {
+        const struct error *failed =
+            c->attempt.engine[stage] != NULL ? engine_failed(c->attempt.engine[stage]) : NULL;
+        if (failed == NULL)
+            continue;
+        *e = *failed;
+        return error_wrap(e, "%s", group_operation_name(c->what.call.operation));
+    }
+    return 0;
+}
+
+static uint64_t bit_of(uint64_t number)
+{
+    return UINT64_C(1) << number % 64;
+}
+
+bool calls_were_over_everywhere(const struct part *p, uint64_t number)
+{
+    return (p->everywhere & bit_of(number)) != 0;
+}
+
+/* This member is the root of a reduce, to which all members contribute. */
+static bool is_reduced_here(const struct call *c)
+{
+    return c->what.call.operation == GROUP_REDUCE && c->what.call.root == c->part->members.own;
+}
+
+/* Whether it is over at all members when it is complete here: all its data is where it belongs. */
+static bool ends_everywhere(const struct call *c)
+{
+    return c->large || !call_moves_data(c) || is_reduced_here(c);
+}
+
+/* `everywhere`: it is over at all members. */
+int call_complete(struct call *c, bool everywhere, struct error *e)
+{
+    struct session *s = c->part->session;
+    const bool told = call_is_for_others(c);
+
+    if (blocks_are_there(&c->blocks) && blocks_check(&c->blocks, e) != 0)
+        return error_wrap(e, "%s", group_operation_name(c->what.call.operation));
+    call_enter(c, CALL_COMPLETE);
+    c->over = everywhere ? CALL_OVER_EVERYWHERE : CALL_OVER_HERE;
+    if (everywhere)
+        c->part->everywhere |= bit_of(c->number);
+    else
+        c->part->everywhere &= ~bit_of(c->number);
+    if (told)
+        return 0;
+    if (c->what.call.operation == GROUP_PART && part_table_take(c, e) != 0)
+        return -1;
+    if (c->what.call.operation == GROUP_PART && c->what.call.part == 0 && s->group != NULL)
+        group_is_open(s->group);
+    if ((uint32_t)c->what.call.operation == GROUP_LEAVE)
+        session_is_over(s);
+    if (!c->internal && s->group != NULL)
+        group_call_complete(s->group, c);
+    return 0;
+}
+
+static int start(struct call *c, struct error *e)
+{
+    unsigned port;
+    const Peer__GroupCall *other =
+        early_frames_differ(c->part, (uint32_t)(c->number & CALL_MASK), c->signature, &port);
+
+    if (other != NULL && call_differs(c, other, port, e))
+        return -1;
+    call_enter(c, CALL_OPENING);
+    c->watch.compare_at = router_now(c->part->session->base.set.router) + COMPARE_AFTER;
+    return 0;
+}
+
+/* Returns 0, or -1 with *e. */
+static int open_call(struct call *c, struct error *e)
+{
+    const bool makes_table = part_table_is_made_here(c);
+    const bool first = c->attempt.engine[STAGE_DATA] == NULL;
+    int open = call_engines_open(c, e);
+
+    if (open > 0 && makes_table) {
+        if (first)
+            c->blocks.ready = false;
+        open = part_table_make(c, e);
+    }
+    if (open > 0)
+        call_enter(c, CALL_RUNNING);
+    return open < 0 ? -1 : 0;
+}
+
+/* Returns 0, or -1 with *e: the session fails. */
+static int advance(struct call *c, struct error *e)
+{
+    if (call_is_queued(c) && may_start(c) && start(c, e) != 0)
+        return -1;
+    if (call_is_opening(c) && open_call(c, e) != 0)
+        return -1;
+    if (!call_is_under_way(c))
+        return 0;
+    call_rounds_admit(c);
+    if (c->blocks.overwritten != NULL)
+        overwritten_forget(&c->blocks.overwritten,
+                           c->skip + call_rounds_settled(c) * c->attempt.round_bytes);
+    if (check_engines(c, e) != 0)
+        return -1;
+    return !call_is_opening(c) && call_rounds_are_over(c) ? call_complete(c, ends_everywhere(c), e)
+                                                          : 0;
+}
+
+/* Whether its end tells that all members have made it. */
+static bool tells(const struct call *c)
+{
+    return c->waves || is_reduced_here(c) || !group_operation_is_unproven(c->what.call.operation);
+}
+
+/* All members have completed the calls before this one. */
+static void forget_before(struct part *p, uint64_t number)
+{
+    while (p->kept != NULL && p->kept->number < number)
+        call_free(p->kept);
+}
+
+void calls_forget(struct part *p)
+{
+    forget_before(p, UINT64_MAX);
+}
+
+/* It is complete: kept, unless it is over everywhere. Returns 0, or -1 with *e. */
+int call_retire(struct call *c, struct error *e)
+{
+    if (tells(c) && c->number > 0)
+        forget_before(c->part, c->number - 1);
+    if (c->over == CALL_OVER_EVERYWHERE) {
+        call_free(c);
+        return 0;
+    }
+    if (blocks_keep(&c->blocks, e) != 0)
+        return -1;
+    program_memory_unref(c->what.call.send.memory);
+    program_memory_unref(c->what.call.receive.memory);
+    c->what.call.send.memory = c->what.call.receive.memory = NULL;
+    call_enter(c, CALL_KEPT);
+    return 0;
+}
+
+/* Returns 0, or -1 with *e. */
+int calls_retire(struct part *p, struct error *e)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->calls, c, next)
+        if (call_is_complete(c) && call_retire(c, e) != 0)
+            return -1;
+    return 0;
+}
+
+void calls_advance(struct part *p)
+{
+    struct session *s = p->session;
+    struct call *c;
+    struct error e;
+    bool again = true;
+
+    if (!s->running || !p->agreed)
+        return;
+    while (again && s->base.failure.code == ERROR_NONE) {
+        again = false;
+        for (c = p->calls; c != NULL; c = c->next) {
+            enum call_state before = c->state;
+            uint64_t waved = c->attempt.waved, admitted = c->attempt.admitted;
+            if (advance(c, &e) != 0) {
+                session_fail(s, &e);
+                return;
+            }
+            again = again || c->state != before || c->attempt.waved != waved ||
+                    c->attempt.admitted != admitted;
+        }
+        if (calls_retire(p, &e) != 0) {
+            session_fail(s, &e);
+            return;
+        }
+    }
+}

@@ -1,0 +1,265 @@
+#include "daemon/group/late/census.h"
+
+#include <stdio.h>
+
+#include "daemon/group/late/late_calls.h"
+
+#define ANSWER_TIME (1 * SECONDS) /* nodes that have not answered by then may be stopped */
+
+static bool is_root(const struct session *s)
+{
+    return s->tree.parent < 0;
+}
+
+static void send(struct session *s, unsigned port, Peer__Head *head)
+{
+    if (!engine_has_lost(&s->base, port))
+        router_send(s->base.set.router, port, head);
+}
+
+static void send_question(struct session *s, unsigned port, const Peer__GroupCensus *question)
+{
+    Peer__GroupCensus message = *question;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = s->base.set.handle;
+    head.kind_case = PEER__HEAD__KIND_GROUP_CENSUS;
+    head.group_census = &message;
+    send(s, port, &head);
+}
+
+static void send_answer(struct session *s)
+{
+    Peer__GroupAnswer message = PEER__GROUP_ANSWER__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = s->base.set.handle;
+    message.id = s->census.question.id;
+    message.missing = s->census.missing;
+    message.n_missing = s->census.count;
+    message.others = s->census.others;
+    head.kind_case = PEER__HEAD__KIND_GROUP_ANSWER;
+    head.group_answer = &message;
+    send(s, (unsigned)s->tree.parent, &head);
+}
+
+static void send_report(struct session *s, const Peer__GroupReport *report)
+{
+    Peer__GroupReport message = *report;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = s->base.set.handle;
+    head.kind_case = PEER__HEAD__KIND_GROUP_REPORT;
+    head.group_report = &message;
+    for (unsigned i = 0; i < s->tree.children; i++)
+        send(s, s->tree.child[i], &head);
+}
+
+/* --- the result --- */
+
+/* "node 3 has not called it", "nodes 3, 7 and 12 more have not called it" */
+static void describe(const Peer__GroupReport *r, char *text, size_t size)
+{
+    const bool several = r->n_missing > 1 || r->others > 0;
+    size_t used = (size_t)snprintf(text, size, "%s", several ? "nodes " : "node ");
+
+    if (r->n_missing == 0) {
+        (void)snprintf(text, size, "%s",
+                       r->incomplete ? "not all nodes answer, none that does is late"
+                                     : CENSUS_ALL_CALLED);
+        return;
+    }
+    for (size_t i = 0; i < r->n_missing && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%u", i > 0 ? ", " : "", r->missing[i]);
+    if (r->others > 0 && used < size)
+        used += (size_t)snprintf(text + used, size - used, " and %u more", r->others);
+    if (used < size)
+        (void)snprintf(text + used, size - used, " %s not called it", several ? "have" : "has");
+}
+
+/* Whether this node is in the part that the asker means. */
+static bool is_meant(const struct session *s, uint32_t asker, uint32_t part)
+{
+    const struct torus *t = router_torus(s->base.set.router);
+    uint32_t here[TORUS_MAX_DIMS], there[TORUS_MAX_DIMS];
+
+    torus_coordinates(t, router_rank(s->base.set.router), here);
+    torus_coordinates(t, asker, there);
+    for (unsigned dim = 0; dim < t->dims && part != 0; dim++)
+        if ((part & 1u << dim) == 0 && here[dim] != there[dim])
+            return false;
+    return true;
+}
+
+static void take_report(struct session *s, const Peer__GroupReport *report)
+{
+    struct part *p = part_find(s, report->part);
+    char whom[200];
+
+    send_report(s, report);
+    if (p == NULL || !is_meant(s, report->asker, report->part))
+        return;
+    describe(report, whom, sizeof whom);
+    late_calls_reported(p, report->number, report->asker == router_rank(s->base.set.router),
+                        report->n_missing == 0 && !report->incomplete, whom);
+}
+
+static void conclude(struct session *s)
+{
+    struct census *c = &s->census;
+    Peer__GroupReport report = PEER__GROUP_REPORT__INIT;
+
+    c->running = false;
+    report.asker = c->question.asker;
+    report.part = c->question.part;
+    report.number = c->question.number;
+    report.missing = c->missing;
+    report.n_missing = c->count;
+    report.others = c->others;
+    report.incomplete = c->owed > 0;
+    take_report(s, &report);
+}
+
+/* --- question and answer --- */
+
+static bool is_missing(const struct session *s)
+{
+    const Peer__GroupCensus *q = &s->census.question;
+    const struct part *p = part_find(s, q->part);
+
+    return is_meant(s, q->asker, q->part) &&
+           (p == NULL || (int32_t)((uint32_t)p->next_number - q->number) <= 0);
+}
+
+static void note_missing(struct census *c, uint32_t node)
+{
+    if (c->count < CENSUS_NAMED)
+        c->missing[c->count++] = node;
+    else
+        c->others++;
+}
+
+static void answer(struct session *s)
+{
+    if (!s->census.running || s->census.owed > 0)
+        return;
+    if (is_root(s)) {
+        conclude(s);
+        return;
+    }
+    s->census.running = false;
+    send_answer(s);
+}
+
+/* The question comes down to this node. */
+static void begin(struct session *s, const Peer__GroupCensus *question)
+{
+    struct census *c = &s->census;
+
+    *c = (struct census){.running = true, .question = *question, .deadline = ROUTER_NEVER};
+    if (is_root(s))
+        c->deadline = router_now(s->base.set.router) + ANSWER_TIME;
+    if (is_missing(s))
+        note_missing(c, router_rank(s->base.set.router));
+    for (unsigned i = 0; i < s->tree.children; i++) {
+        c->owed |= 1u << s->tree.child[i];
+        send_question(s, s->tree.child[i], question);
+    }
+    answer(s);
+}
+
+/* On its way to the root. */
+static void pass_up(struct session *s, const Peer__GroupCensus *question)
+{
+    Peer__GroupCensus numbered = *question;
+
+    if (!is_root(s)) {
+        send_question(s, (unsigned)s->tree.parent, question);
+    } else if (!s->census.running) {
+        numbered.id = s->census.question.id + 1;
+        begin(s, &numbered);
+    }
+}
+
+void census_ask(struct session *s, const struct call *call)
+{
+    Peer__GroupCensus question = PEER__GROUP_CENSUS__INIT;
+
+    question.asker = router_rank(s->base.set.router);
+    question.part = call->part->mask;
+    question.number = (uint32_t)call->number;
+    pass_up(s, &question);
+}
+
+/* --- messages --- */
+
+static bool can_be(const struct session *s, uint32_t asker, uint32_t part)
+{
+    const struct torus *t = router_torus(s->base.set.router);
+
+    return asker < t->nodes && part < 1u << t->dims;
+}
+
+static bool can_be_missing(const struct session *s, const uint32_t *missing, size_t count,
+                           uint32_t others)
+{
+    uint32_t nodes = router_torus(s->base.set.router)->nodes;
+
+    if (count > CENSUS_NAMED || others > nodes)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (missing[i] >= nodes)
+            return false;
+    return true;
+}
+
+int census_heard(struct session *s, unsigned port, const Peer__GroupCensus *question,
+                 struct error *e)
+{
+    if (!can_be(s, question->asker, question->part))
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": a census of what cannot be", s->name);
+    if ((int)port != s->tree.parent) {
+        pass_up(s, question);
+        return 0;
+    }
+    if (question->id <= s->census.question.id)
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": census %u after census %u", s->name,
+                         question->id, s->census.question.id);
+    begin(s, question);
+    return 0;
+}
+
+int census_answered(struct session *s, unsigned port, const Peer__GroupAnswer *message,
+                    struct error *e)
+{
+    struct census *c = &s->census;
+
+    if (message->id < c->question.id)
+        return 0; /* to a question that the root has not waited for any longer */
+    if (message->id != c->question.id || (c->owed & 1u << port) == 0 ||
+        !can_be_missing(s, message->missing, message->n_missing, message->others))
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": an answer that is not expected",
+                         s->name);
+    c->owed &= ~(1u << port);
+    for (size_t i = 0; i < message->n_missing; i++)
+        note_missing(c, message->missing[i]);
+    c->others += message->others;
+    answer(s);
+    return 0;
+}
+
+int census_reported(struct session *s, const Peer__GroupReport *report, struct error *e)
+{
+    if (!can_be(s, report->asker, report->part) ||
+        !can_be_missing(s, report->missing, report->n_missing, report->others))
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": a report of what cannot be", s->name);
+    take_report(s, report);
+    return 0;
+}
+
+void census_tick(struct session *s)
+{
+    s->census.deadline = ROUTER_NEVER;
+    conclude(s);
+}

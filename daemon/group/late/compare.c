@@ -1,0 +1,50 @@
+#include "daemon/group/late/compare.h"
+
+#include "daemon/group/calls/call_match.h"
+
+#define COMPARE_AGAIN (500 * MILLISECONDS)
+
+void compare_send(struct call *c, uint64_t now)
+{
+    const struct part *p = c->part;
+    struct session *s = p->session;
+    struct router *router = s->base.set.router;
+    Peer__GroupCompare message = PEER__GROUP_COMPARE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    c->watch.compare_at = now + COMPARE_AGAIN;
+    message.exchange = s->base.set.handle;
+    message.part = p->mask;
+    message.number = (uint32_t)c->number;
+    message.signature = c->signature;
+    head.kind_case = PEER__HEAD__KIND_GROUP_COMPARE;
+    head.group_compare = &message;
+    for (unsigned port = 0; port < torus_ports(router_torus(router)); port++)
+        if (p->port[port] >= 0 && !engine_has_lost(&s->base, port) &&
+            !(s->damaged && (s->damage.dead[router_rank(router)] & 1u << port) != 0) &&
+            torus_neighbour(router_torus(router), router_rank(router), port) != TORUS_NO_NODE)
+            router_send(router, port, &head);
+}
+
+int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *message,
+                  struct error *e)
+{
+    const struct part *p = part_find(s, message->part);
+    struct error why;
+
+    if (p == NULL) /* not opened here yet */
+        return 0;
+    if (p->port[port] < 0)
+        return error_set(e, ERROR_PROTOCOL,
+                         "group \"%s\": a comparison for a part without this port", s->name);
+    uint32_t ago = (uint32_t)p->next_number - message->number, ours;
+    if (s->left && ago == 0)
+        ours = GROUP_LEAVE; /* of the whole it is a call; a part has no other end */
+    else if (ago == 0 || ago > SIGNATURES)
+        return 0; /* not called here yet; or long ago */
+    else
+        ours = p->signature[message->number % SIGNATURES];
+    if (signatures_differ(p, ours, message->signature, (unsigned)p->port[port], &why))
+        session_fail(s, &why);
+    return 0;
+}

@@ -1,0 +1,64 @@
+#include "daemon/group/record/call.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+/* In so many nanoseconds; 0: never. */
+static uint64_t time_after(const struct part *p, uint64_t nanoseconds)
+{
+    uint64_t now = router_now(p->session->base.set.router);
+
+    return nanoseconds > 0 && nanoseconds < ROUTER_NEVER - now ? now + nanoseconds : ROUTER_NEVER;
+}
+
+struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal)
+{
+    struct call *c = calloc(1, sizeof *c);
+
+    if (c == NULL) {
+        checked_free(what);
+        return NULL;
+    }
+    c->part = p;
+    c->what = *what;
+    c->name = name;
+    c->internal = internal;
+    c->state = p->agreed ? CALL_QUEUED : CALL_SUSPENDED;
+    c->number = p->next_number++;
+    c->signature = checked_signature(&c->what, p->members.count, p->session->unchecked);
+    p->signature[c->number % SIGNATURES] = c->signature;
+    c->watch.deadline = time_after(p, c->what.call.timeout_ns);
+    c->watch.late_at = time_after(p, c->what.call.late_ns);
+    c->watch.compare_at = ROUTER_NEVER;
+    call_choose_size(c);
+    call_end_attempt(c);
+    DL_APPEND(p->calls, c);
+    return c;
+}
+
+void call_choose_size(struct call *c)
+{
+    const bool uneven = c->what.call.operation == GROUP_ALLTOALLV,
+               large = c->what.total > c->part->limits.eager;
+
+    c->large = large && !uneven; /* only the first wave tells how large an uneven exchange is */
+    c->waves = large || uneven || c->what.total == 0;
+}
+
+void call_free(struct call *c)
+{
+    DL_DELETE(*call_list(c), c);
+    call_end_attempt(c);
+    if (blocks_are_there(&c->blocks))
+        blocks_free(&c->blocks);
+    checked_free(&c->what);
+    free(c);
+}
+
+bool call_spreads(const struct call *c)
+{
+    uint32_t operation = c->what.call.operation;
+
+    return c->over != CALL_OVER_NOWHERE &&
+           (operation == GROUP_ALLREDUCE || operation == GROUP_PART);
+}

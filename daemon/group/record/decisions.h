@@ -1,0 +1,42 @@
+/* One table for all members: which algorithm carries out which operation at which size. The first
+ * member makes it when the group, or a part, is opened, and all others take it from there, since
+ * nodes that chose for themselves might choose differently. */
+#ifndef TORUSD_GROUP_RECORD_DECISIONS_H
+#define TORUSD_GROUP_RECORD_DECISIONS_H
+
+#include "daemon/exchange/choose.h"
+
+#define CHOICES_MOST 16u
+#define TABLE_BYTES 1024u /* an encoded struct decisions */
+
+/* For blocks of 2^octave bytes or more, digests included. Rising. */
+struct choices {
+    unsigned count;
+    struct choice {
+        uint32_t octave;
+        const struct algorithm *algorithm;
+        enum mode mode;
+    } choice[CHOICES_MOST];
+};
+
+struct decisions {
+    struct choices exchange;
+    struct choices gather;
+    struct choices broadcast;     /* and, backwards, reduce */
+    uint64_t long_reduction;      /* bytes of a vector from which it is combined on all trees */
+    uint64_t allgather_reduction; /* bytes up to which an allgather is carried out as a reduction */
+};
+
+/* What is chosen for blocks of that size. */
+const struct choice *decisions_find(const struct choices *list, uint64_t block_bytes);
+
+/* Makes the table. Returns 1, 0 if schedules are being counted (the part's planner wakes), or -1. */
+int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
+                   const struct predict_costs *costs, struct error *e);
+void decisions_log(const struct decisions *d, const char *group);
+/* Into TABLE_BYTES bytes; and back, checked for this torus. Return 0, or -1 with *e. */
+int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e);
+int decisions_unpack(struct decisions *d, const uint8_t *table, const struct torus *t,
+                     struct error *e);
+
+#endif

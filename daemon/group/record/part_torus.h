@@ -1,0 +1,15 @@
+/* Which nodes and links of the whole torus a part has. */
+#ifndef TORUSD_GROUP_RECORD_PART_TORUS_H
+#define TORUSD_GROUP_RECORD_PART_TORUS_H
+
+#include "daemon/group/record/part.h"
+
+/* Sets p->torus, p->rank and p->port of a part whose mask is not 0, in p->place. */
+void part_cut_out(struct part *p, const struct torus *whole, uint32_t node);
+/* Sets p->damage, if the part is damaged. Returns 0, or -1 with *e: no memory. */
+int part_take_damage(struct part *p, struct error *e);
+/* Whether such a part can be opened: the members of each part of these dimensions reach each other
+ * over links of their own. The same at all nodes. Returns 0, or -1 with *e. */
+int part_may_be(const struct session *s, uint32_t mask, struct error *e);
+
+#endif

@@ -1,0 +1,181 @@
+#include "daemon/group/restart/agreement.h"
+
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/group/calls/calls.h"
+#include "daemon/group/record/call.h"
+#include "daemon/group/record/early_frames.h"
+#include "daemon/group/restart/calls_restart.h"
+#include "proto/text.h"
+
+#define BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
+
+static uint64_t size(struct source *s, uint32_t destination)
+{
+    (void)s, (void)destination;
+    return BYTES;
+}
+
+static int read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                struct extent *out, struct error *e)
+{
+    struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, source));
+    uint64_t left = BYTES - offset;
+
+    (void)destination, (void)e;
+    out->slab = slab_ref(a->slab);
+    out->data = a->slab->data + offset;
+    out->length = left < most ? (uint32_t)left : most;
+    return 1;
+}
+
+static int write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+                 struct error *e)
+{
+    struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, sink));
+
+    (void)origin, (void)e;
+    if (offset <= BYTES && piece->length <= BYTES - offset)
+        memcpy((uint8_t *)&a->result + offset, piece->data, piece->length);
+    return 0;
+}
+
+static const struct source_ops source_ops = {.size = size, .read = read};
+static const struct sink_ops sink_ops = {.write = write, .pending = sink_never_pending};
+
+static int begin(struct part *p, struct error *e)
+{
+    struct session *s = p->session;
+    struct agreement *a = &p->agreement;
+    struct agreed here = {0};
+    const struct reducing_options options = {.type = REDUCTION_UINT64,
+                                             .operation = REDUCTION_MAX,
+                                             .everywhere = true,
+                                             .unchecked = s->unchecked};
+
+    a->mark = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
+    a->mark.number = STAGE_AGREEMENT;
+    a->mark.part = p->mask;
+    a->source.ops = &source_ops;
+    a->sink.ops = &sink_ops;
+    a->slab = slab_lone(BYTES, NULL, NULL);
+    if (a->slab == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a group");
+    calls_say(p, &here);
+    here.first = ~here.first;
+    memcpy(a->slab->data, &here, sizeof here);
+    const struct engine_setup setup = {
+        .router = s->base.set.router,
+        .part = p->place,
+        .call = &a->mark,
+        .handle = s->base.set.handle,
+        .source = &a->source,
+        .sink = &a->sink,
+        .relayed = exchanges_relayed_frame(s->all->exchanges),
+        .segments = 1,
+        .window = 1,
+        .round_bytes = BYTES,
+    };
+    a->engine = reducing_new(&setup, &p->tree, &options, e);
+    if (a->engine == NULL)
+        return -1;
+    a->engine->rounds = 1;
+    part_tell_lost(p, a->engine);
+    engine_admit(a->engine, 0);
+    return early_frames_give(p, STAGE_AGREEMENT, a->engine, e);
+}
+
+void agreement_begin(struct part *p)
+{
+    struct error e;
+
+    if (begin(p, &e) != 0)
+        session_fail(p->session, &e);
+    agreement_advance(p);
+}
+
+void agreement_free(struct part *p)
+{
+    struct agreement *a = &p->agreement;
+
+    engine_free(a->engine);
+    if (a->slab != NULL)
+        slab_unref(a->slab);
+    *a = (struct agreement){0};
+}
+
+/* Nothing has been carried out in it, but calls may wait there, which are large now or are not any more. */
+static void begin_at_first(struct part *p)
+{
+    struct agreed nothing = {0};
+    struct error e;
+
+    calls_say(p, &nothing);
+    if (calls_resume(p, &nothing, &e) != 0)
+        session_fail(p->session, &e);
+    p->agreed = true;
+}
+
+/* Members of the whole know which parts have been opened: that call is over somewhere, so all have made
+ * it, and members of the part may have called something there. */
+static void go_on_in_parts(struct session *s, const struct agreed *agreed)
+{
+    for (struct part *p = s->part->next; p != NULL; p = p->next) {
+        bool opened = p->decided;
+        if (p->agreed)
+            continue; /* it is new */
+        for (const struct call *c = s->part->calls; c != NULL && !opened; c = c->next)
+            opened = c->what.call.operation == GROUP_PART && c->what.call.part == p->mask &&
+                     c->number - agreed->first < AGREEMENT_CALLS / 2 &&
+                     agreed->over[c->number % AGREEMENT_CALLS] != OVER_NOWHERE;
+        if (opened)
+            agreement_begin(p);
+        else
+            begin_at_first(p);
+    }
+}
+
+static unsigned made_again(const struct part *p)
+{
+    unsigned n = 0;
+
+    for (const struct call *c = p->calls; c != NULL; c = c->next)
+        n += !c->internal;
+    return n;
+}
+
+void agreement_advance(struct part *p)
+{
+    struct session *s = p->session;
+    struct agreement *a = &p->agreement;
+    struct agreed agreed;
+    const struct error *failed;
+    struct error e;
+
+    if (a->engine == NULL || s->base.failure.code != ERROR_NONE)
+        return;
+    failed = engine_failed(a->engine);
+    if (failed != NULL) {
+        session_fail(s, failed);
+        return;
+    }
+    if (a->engine->rounds_finished == 0)
+        return;
+    agreed = a->result;
+    agreed.first = ~agreed.first;
+    agreement_free(p);
+    if (p->mask == 0)
+        go_on_in_parts(s, &agreed);
+    if (calls_resume(p, &agreed, &e) != 0) {
+        session_fail(s, &e);
+        return;
+    }
+    p->agreed = true;
+    log_debug("group \"%s\", part %u: %u %s on from call %llu", s->name, p->mask, made_again(p),
+              text_plural(made_again(p), "call goes", "calls go"),
+              (unsigned long long)agreed.first);
+    if (p->mask == 0 && s->over)
+        session_is_over(s);
+    calls_advance(p);
+}

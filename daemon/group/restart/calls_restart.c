@@ -1,0 +1,141 @@
+#include "daemon/group/restart/calls_restart.h"
+
+#include <string.h>
+#include <utlist.h>
+
+#include "daemon/group/calls/call_match.h"
+#include "daemon/group/calls/call_rounds.h"
+#include "daemon/group/calls/calls.h"
+
+/* How far it has come is kept for the agreement. */
+static void suspend(struct call *c)
+{
+    const struct engine *data = c->attempt.engine[STAGE_DATA];
+
+    c->watch.overdue = false;
+    if (c->part->agreed) { /* else what it was when the first link went down still holds */
+        c->suspended.whole = data != NULL && data->rounds_finished == c->attempt.rounds;
+        c->suspended.finished = c->suspended.settled = c->skip;
+        if (c->large && data != NULL) {
+            c->suspended.finished += data->rounds_finished * c->attempt.round_bytes;
+            c->suspended.settled += call_rounds_settled(c) * c->attempt.round_bytes;
+        }
+    }
+    call_enter(c, CALL_SUSPENDED);
+}
+
+void calls_suspend(struct part *p)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->calls, c, next) {
+        struct error e;
+        if (!call_is_complete(c))
+            suspend(c);
+        else if (call_retire(c, &e) != 0)
+            call_free(c); /* whoever needs it fails */
+    }
+}
+
+/* The call of this number, if it is not over here. */
+static const struct call *find(const struct part *p, uint64_t number)
+{
+    const struct call *c = p->calls;
+
+    while (c != NULL && c->number != number)
+        c = c->next;
+    return c;
+}
+
+void calls_say(const struct part *p, struct agreed *agreed)
+{
+    const uint64_t first = calls_first(p), half = AGREEMENT_CALLS / 2;
+
+    agreed->first = first;
+    for (uint64_t n = first > half ? first - half : 0; n < first + half; n++) {
+        const struct call *c = find(p, n);
+        uint64_t i = n % AGREEMENT_CALLS;
+        if (c != NULL) {
+            agreed->settled[i] = c->suspended.settled;
+            if (call_is_for_others(c)) /* it was being made again, and is still over here */
+                agreed->over[i] = OVER_SOMEWHERE;
+        } else if (n < p->next_number) {
+            agreed->over[i] = calls_were_over_everywhere(p, n) ? OVER_EVERYWHERE : OVER_SOMEWHERE;
+        }
+    }
+}
+
+/* It is over everywhere, as all its data was here when the link went down. */
+static int end_here(struct call *c, struct error *e)
+{
+    if (c->what.total > 0 && !c->suspended.whole)
+        return error_set(e, ERROR_PROTOCOL,
+                         "%s is said to be over everywhere, but not all of it has come",
+                         group_operation_name(c->what.call.operation));
+    return call_complete(c, true, e);
+}
+
+/* What was sent is sent again if it is still there. */
+static void renew_blocks(struct call *c)
+{
+    struct blocks *b = &c->blocks;
+
+    overwritten_forget(&b->overwritten, c->skip);
+    overwritten_restore(&b->overwritten);
+    if (call_is_for_others(c) || (b->copied && !call_spreads(c) && c->skip == 0))
+        blocks_again(b);
+    else
+        blocks_free(b);
+}
+
+/* It is made like a new one, but for what is settled. */
+static int make_again(struct call *c, uint64_t settled, struct error *e)
+{
+    if (settled > c->suspended.finished)
+        return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has come",
+                         group_operation_name(c->what.call.operation));
+    c->skip = settled;
+    call_choose_size(c);
+    if (c->what.call.operation == GROUP_PART && !call_is_for_others(c))
+        memset(c->what.call.receive.memory->data, 0, TABLE_BYTES);
+    if (blocks_are_there(&c->blocks))
+        renew_blocks(c);
+    call_enter(c, CALL_QUEUED);
+    return 0;
+}
+
+/* What is kept, and not over everywhere, is made again for others. */
+static void take_out_kept(struct part *p, const struct agreed *agreed)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->kept, c, next)
+        if (c->number >= agreed->first &&
+            agreed->over[c->number % AGREEMENT_CALLS] != OVER_EVERYWHERE)
+            call_enter(c, CALL_SUSPENDED);
+}
+
+int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
+{
+    const uint64_t first = agreed->first, here = calls_first(p);
+    struct call *c, *next;
+
+    if (first > here || here - first > AGREEMENT_CALLS / 2)
+        return error_set(e, ERROR_PROTOCOL, "members do not agree which calls are over");
+    take_out_kept(p, agreed);
+    for (uint64_t n = first; n < here; n++)
+        if (agreed->over[n % AGREEMENT_CALLS] != OVER_EVERYWHERE && find(p, n) == NULL)
+            return error_set(e, ERROR_PROTOCOL,
+                             "a call is to be made again that member %u does not have any more",
+                             p->members.own);
+    DL_FOREACH_SAFE (p->calls, c, next) {
+        bool known = c->number - first < AGREEMENT_CALLS / 2;
+        uint64_t over = known ? agreed->over[c->number % AGREEMENT_CALLS] : OVER_NOWHERE;
+        uint64_t settled = known ? agreed->settled[c->number % AGREEMENT_CALLS] : 0;
+        if (!call_is_for_others(c))
+            c->over = over == OVER_SOMEWHERE ? CALL_OVER_ELSEWHERE : CALL_OVER_NOWHERE;
+        if (over == OVER_EVERYWHERE ? end_here(c, e) != 0 : make_again(c, settled, e) != 0)
+            return -1;
+    }
+    return calls_retire(p, e);
+}

@@ -1,0 +1,230 @@
+#include "daemon/group/session/session.h"
+
+#include <stdio.h>
+
+#include "daemon/group/calls/call_match.h"
+#include "daemon/group/calls/calls.h"
+#include "daemon/group/late/census.h"
+#include "daemon/group/late/compare.h"
+#include "daemon/group/record/early_frames.h"
+#include "daemon/group/restart/agreement.h"
+#include "daemon/group/session/program_calls.h"
+#include "daemon/group/session/session_lifetime.h"
+#include "proto/text.h"
+
+static struct session *of(struct engine *engine)
+{
+    return (struct session *)engine;
+}
+
+static void session_admit(struct engine *engine, uint64_t round)
+{
+    struct session *s = of(engine);
+    struct error e;
+
+    (void)round;
+    s->running = true;
+    if (!s->begun) {
+        s->begun = true;
+        s->group = groups_join(s->all, s);
+        if (session_call_first(s, &e) != 0)
+            session_fail(s, &e);
+    }
+    if (!s->part->agreed)
+        agreement_begin(s->part);
+    session_advance(s);
+}
+
+static const Peer__GroupCall *mark_of(const Peer__Head *head)
+{
+    if (head->kind_case == PEER__HEAD__KIND_STEPPED_DATA)
+        return head->stepped_data->call;
+    return head->kind_case == PEER__HEAD__KIND_STREAMED_DATA ? head->streamed_data->call : NULL;
+}
+
+/* A part that has not been opened here yet. */
+static struct part *find_part(struct session *s, uint32_t mask, struct error *e)
+{
+    struct part *p = part_find(s, mask);
+
+    if (p == NULL)
+        (void)error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a part that is not open",
+                        s->name);
+    return p;
+}
+
+/* What comes for the agreement, or before it. */
+static int take_early(struct part *p, unsigned port, const Peer__GroupCall *mark,
+                      const Peer__Head *head, const struct extents *body, uint32_t body_length,
+                      struct error *e)
+{
+    struct session *s = p->session;
+    struct agreement *a = &p->agreement;
+    struct error why;
+
+    if (p->port[port] < 0 || p->agreed || mark->number / STAGES_A_CALL > CALL_MASK)
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a call that cannot be (%u)",
+                         s->name, mark->number);
+    unsigned own = (unsigned)p->port[port];
+    if (mark->number != STAGE_AGREEMENT || a->engine == NULL) {
+        if (early_frames_keep(p, own, head, body, body_length, &why) != 0)
+            session_fail(s, &why);
+        return 0;
+    }
+    if (engine_frame(a->engine, own, head, body, body_length, e) != 0)
+        return -1;
+    agreement_advance(p);
+    return 0;
+}
+
+static int session_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+                         const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct session *s = of(engine);
+    const Peer__GroupCall *mark = mark_of(head);
+    struct part *p;
+    struct call *c;
+    struct error why;
+
+    if (mark == NULL)
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data without a call", s->name);
+    p = find_part(s, mark->part, e);
+    if (p != NULL && (mark->number == STAGE_AGREEMENT || !p->agreed))
+        return take_early(p, port, mark, head, body, body_length, e);
+    int found = p != NULL ? calls_find(p, mark, &c, &why) : -1;
+    if (found > 0) {
+        session_fail(s, &why);
+        return 0;
+    }
+    if (found < 0) {
+        if (p != NULL)
+            *e = why;
+        return -1;
+    }
+    if (p->port[port] < 0)
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a part without this port",
+                         s->name);
+    unsigned own = (unsigned)p->port[port];
+    unsigned stage = mark->number % STAGES_A_CALL;
+    if (s->left && c == NULL) {
+        session_say_left(s, mark, &why);
+        session_fail(s, &why);
+        return 0;
+    }
+    if (c != NULL && call_is_under_way(c) && call_differs(c, mark, own, &why)) {
+        session_fail(s, &why);
+        return 0;
+    }
+    if (c == NULL || c->attempt.engine[stage] == NULL) {
+        if (early_frames_keep(p, own, head, body, body_length, &why) != 0)
+            session_fail(s, &why);
+        return 0;
+    }
+    if (engine_frame(c->attempt.engine[stage], own, head, body, body_length, e) != 0)
+        return -1;
+    calls_advance(p);
+    return 0;
+}
+
+static int session_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+                         struct error *e)
+{
+    (void)port, (void)clear;
+    return error_set(e, ERROR_PROTOCOL, "group \"%s\": a clear", of(engine)->name);
+}
+
+/* Waves first, and what is called first. */
+static struct outgoing *next_of(struct part *p, unsigned port)
+{
+    if (p->agreement.engine != NULL) /* nothing else is sent before */
+        return engine_next(p->agreement.engine, port);
+    for (struct call *c = p->calls; c != NULL; c = c->next)
+        for (unsigned stage = 0; stage < STAGES; stage++) {
+            struct outgoing *frame = c->attempt.engine[stage] != NULL
+                                         ? engine_next(c->attempt.engine[stage], port)
+                                         : NULL;
+            if (frame != NULL)
+                return frame;
+        }
+    return NULL;
+}
+
+static struct outgoing *session_next(struct engine *engine, unsigned port)
+{
+    struct session *s = of(engine);
+    struct outgoing *frame = NULL;
+
+    if (engine_has_lost(engine, port))
+        return NULL;
+    for (struct part *p = s->part; p != NULL && frame == NULL; p = p->next) {
+        if ((p->calls == NULL && p->agreement.engine == NULL) || p->port[port] < 0)
+            continue;
+        frame = next_of(p, (unsigned)p->port[port]);
+        agreement_advance(p); /* sending may have been all that was left */
+        calls_advance(p);
+    }
+    return frame;
+}
+
+static void session_wake(struct engine *engine)
+{
+    session_advance(of(engine));
+}
+
+static void session_describe(const struct engine *engine, char *text, size_t size)
+{
+    const struct session *s = (const struct session *)engine;
+    (void)snprintf(text, size, "group \"%s\"", s->name);
+}
+
+static int session_message(struct engine *engine, unsigned port, const Peer__Head *head,
+                           struct error *e)
+{
+    if (head->kind_case == PEER__HEAD__KIND_GROUP_CENSUS)
+        return census_heard(of(engine), port, head->group_census, e);
+    if (head->kind_case == PEER__HEAD__KIND_GROUP_COMPARE)
+        return compare_heard(of(engine), port, head->group_compare, e);
+    if (head->kind_case == PEER__HEAD__KIND_GROUP_REPORT)
+        return census_reported(of(engine), head->group_report, e);
+    return census_answered(of(engine), port, head->group_answer, e);
+}
+
+static void session_free(struct engine *engine)
+{
+    session_release(of(engine));
+}
+
+static const struct engine_ops session_ops = {
+    .free = session_free,
+    .admit = session_admit,
+    .frame = session_frame,
+    .clear = session_clear,
+    .next = session_next,
+    .wake = session_wake,
+    .message = session_message,
+    .describe = session_describe,
+};
+
+struct engine *session_open(void *context, const struct session_setup *setup, struct error *e)
+{
+    struct session *s = session_new(context, setup, &session_ops, e);
+
+    return s != NULL ? &s->base : NULL;
+}
+
+/* --- what must hold after each event --- */
+
+int session_check(const struct session *s, struct error *e)
+{
+    if (s->base.failure.code != ERROR_NONE)
+        return 0; /* it has stopped where it was */
+    for (const struct part *p = s->part; p != NULL; p = p->next) {
+        if (!early_frames_agree(p))
+            return error_set(e, ERROR_PROTOCOL, "group \"%s\": %llu %s kept early, or not", s->name,
+                             (unsigned long long)p->early_bytes,
+                             text_plural(p->early_bytes, "byte is", "bytes are"));
+        if (calls_check(p, e) != 0)
+            return -1;
+    }
+    return 0;
+}

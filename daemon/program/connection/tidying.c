@@ -1,0 +1,33 @@
+#include "daemon/program/connection/tidying.h"
+
+#include "daemon/base/log.h"
+#include "daemon/program/connection/ending.h"
+#include "daemon/program/shared/memories.h"
+
+#define STRANGER_MS 10000u /* that a program may take to say which group it opens */
+#define TIDY_MS 1000
+
+/* Says farewell to programs that have connected and are silent, takes back what they do not use. */
+static void on_tidying(uv_timer_t *timer)
+{
+    struct programs *all = timer->data;
+    uint64_t now = uv_now(timer->loop);
+    bool more = false;
+
+    for (struct program *p = all->first; p != NULL; p = p->next) {
+        if (p->state == PROGRAM_STRANGER && now - p->connected_at >= STRANGER_MS) {
+            log_warning("a program has connected without opening a group, and is closed");
+            program_close(p);
+        }
+        more |= p->state == PROGRAM_STRANGER;
+        more |= program_tidy_memory(p, now);
+    }
+    if (!more)
+        (void)uv_timer_stop(timer);
+}
+
+void programs_watch(struct programs *all)
+{
+    if (!uv_is_active((uv_handle_t *)&all->tidying))
+        (void)uv_timer_start(&all->tidying, on_tidying, TIDY_MS, TIDY_MS);
+}

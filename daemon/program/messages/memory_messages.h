@@ -1,0 +1,13 @@
+/* Messages about memory that a program shares with the daemon. */
+#ifndef TORUSD_PROGRAM_MESSAGES_MEMORY_MESSAGES_H
+#define TORUSD_PROGRAM_MESSAGES_MEMORY_MESSAGES_H
+
+#include "daemon/program/record/program_record.h"
+
+/* Each takes one message. They return 0, or -1: the program is gone. */
+int program_take_memory(struct program *p, const struct program_message *m);
+int program_take_ready(struct program *p, const struct program_message *m);
+/* Also what has been requested and cannot be allocated. */
+int program_take_free(struct program *p, const struct program_message *m);
+
+#endif

@@ -1,0 +1,23 @@
+#include "daemon/program/record/process_limit.h"
+
+#define PROCESS_MOST 32u /* groups that one process has open, */
+#define PROCESS_SPARE 8u /* and connections that are about to open one, or have just left */
+
+static int too_many(struct error *e)
+{
+    return error_set(e, ERROR_BUSY, "a process can have at most %u groups open: close some",
+                     PROCESS_MOST);
+}
+
+int programs_may_open(const struct program *p, struct error *e)
+{
+    return programs_of_process(p->all, p->process, PROGRAM_OPENING) < PROCESS_MOST ? 0
+                                                                                   : too_many(e);
+}
+
+int programs_may_connect(const struct program *p, struct error *e)
+{
+    return programs_of_process(p->all, p->process, PROGRAM_STRANGER) <= PROCESS_MOST + PROCESS_SPARE
+               ? 0
+               : too_many(e);
+}

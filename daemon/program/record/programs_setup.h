@@ -1,0 +1,20 @@
+/* What the socket of programs works with. */
+#ifndef TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
+#define TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
+
+#include <uv.h>
+
+#include "daemon/base/shares.h"
+#include "daemon/group/group.h"
+#include "daemon/net/local/access.h"
+
+/* All borrowed. */
+struct programs_setup {
+    uv_loop_t *loop;
+    const char *control; /* path of the control socket; that of programs is named after it */
+    struct groups *groups;
+    const struct access_rules *access;
+    struct shares *shares;
+};
+
+#endif

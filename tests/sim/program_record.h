@@ -1,0 +1,52 @@
+/* A program in the simulator, and the calls that it has under way. */
+#ifndef TORUSD_TESTS_SIM_PROGRAM_RECORD_H
+#define TORUSD_TESTS_SIM_PROGRAM_RECORD_H
+
+#include "tests/sim/internal.h"
+#include "tests/sim/programs.h"
+
+/* A call under way. */
+struct sim_made {
+    struct sim_made *next;
+    uint32_t index;
+    struct sim_call call;
+    struct buffer *send, *receive;
+    bool completed; /* and its program has not waited for it yet */
+};
+
+struct program {
+    struct sim_programs *all;
+    uint32_t rank;
+    uint32_t life; /* of its node */
+    struct group *group;
+    struct sim_made *made; /* the last one first */
+    bool *has_called;      /* by call; not what it has mistaken for another */
+    uint32_t calls, under_way, unwaited, completed;
+    bool open, stopped, dead, left, due;
+    bool gives_up;
+    uint32_t shrunk; /* so many times */
+    struct sim_call mistake;
+    struct sim_call
+        *instead; /* by call; what it has mistaken for it, or operation 0. NULL: nothing */
+    struct error error;
+    uint64_t told_at;
+    uint32_t late_times;
+    char late[200];
+    bool *gone; /* by node: it has been left out; NULL: none has */
+};
+
+struct sim_programs {
+    struct sim_programs *next; /* in sim.programs */
+    struct sim *sim;
+    struct sim_programs_setup set;
+    const struct torus *torus;
+    struct program *program;
+    struct chance chance;
+    uint64_t disturbed_at, failed_at, moved_at;
+    unsigned disturbances;
+    uint64_t left_out; /* bit: a part (up to 6 dimensions) that programs could not open */
+    bool opened;       /* by a program; */
+    bool never_opens;  /* and another one was told that none can have */
+};
+
+#endif

@@ -1,0 +1,296 @@
+/* What fails a group: for all of its programs, with the same words.
+ *
+ *     test_sim_group_failures [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/damage.h"
+#include "tests/sim/events.h"
+#include "tests/sim/group_fixture.h"
+
+static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 4 : 10;
+
+static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
+                                   "3x2", "8",   "2x3x2", "5m",  "4x4m"};
+
+static void a_program_that_dies_fails_it_for_all(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 7 % nodes);
+        struct sim_programs *programs = group_start_steady(sim, seed);
+        char words[40];
+        sim_pass(sim, (10 + seed % 17) * MILLISECONDS);
+        sim_program_die(programs, who);
+        (void)snprintf(words, sizeof words, "the program at node %u has died", who);
+        group_check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_CANCELLED, words);
+        sim_programs_free(programs);
+        group_check_reopens(sim, seed);
+        sim_free(sim);
+    }
+}
+
+static void a_mistake_fails_it_for_all(void **state)
+{
+    (void)state;
+    static const struct sim_call mistakes[] = {
+        {.operation = GROUP_ALLGATHER, .size = 100}, {.operation = GROUP_ALLTOALL, .size = 101},
+        {.operation = GROUP_ALLTOALLV, .size = 333}, {.operation = GROUP_BARRIER},
+        {.operation = GROUP_BROADCAST, .size = 3000, .root = 0},
+        {
+            .operation = GROUP_ALLREDUCE,
+            .size = 10,
+            .type = REDUCTION_FLOAT64,
+            .operator= REDUCTION_MAX },
+        };
+
+    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 5 % nodes);
+        const struct sim_call *mistake = &mistakes[seed % (sizeof mistakes / sizeof *mistakes)];
+        struct sim_programs *programs = group_start_steady(sim, seed);
+        struct group_awaited a = {programs, nodes};
+        while (sim_program_completed(programs, who) < seed % (GROUP_STEADY_CALLS - 1))
+            sim_pass(sim, 1 * MILLISECONDS);
+        sim_program_mistake(programs, who, mistake);
+        (void)sim_run(sim, 3 * SECONDS, group_have_failed, &a);
+        /* It may have been what was to be called next. */
+        if (sim_programs_done(programs) < nodes)
+            group_check_failed(sim, programs, nodes, 1 * SECONDS, ERROR_USAGE, "ember");
+        sim_programs_free(programs);
+        group_check_reopens(sim, seed);
+        sim_free(sim);
+    }
+}
+
+/* A call with a timeout: all are told who has not made it. */
+static void who_has_not_called_is_named(void **state)
+{
+    (void)state;
+    static const enum group_operation late[] = {GROUP_ALLTOALL, GROUP_ALLREDUCE, GROUP_BARRIER,
+                                                GROUP_ALLTOALLV};
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
+        const struct sim_call call = {.operation = late[seed % 4],
+                                      .size = seed % 3 == 0 ? 70000 : 70,
+                                      .type = REDUCTION_INT16,
+                                      .operator= REDUCTION_SUM,
+                                      .timeout = 2 * SECONDS};
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = &call, .calls = 1, .seed = seed, .depth = 1, .stay = true};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        char words[80];
+        sim_program_stop(programs, who);
+        (void)snprintf(words, sizeof words,
+                       "has not ended within 2.000 s: node %u has not called it", who);
+        group_check_failed(sim, programs, nodes, 5 * SECONDS, ERROR_TIMEOUT, words);
+        sim_programs_free(programs);
+        sim_free(sim);
+    }
+}
+
+/* Programs in two parts, which cannot hear each other, are told that a link or node is down. */
+static void check_apart(struct sim *sim, struct sim_programs *programs)
+{
+    struct group_awaited a = {programs, sim_torus(sim)->nodes};
+
+    assert_true(sim_run(sim, 10 * SECONDS, group_have_failed, &a));
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        assert_int_equal(sim_program_error(programs, rank)->code, ERROR_LINK);
+}
+
+/* A node that goes down, or a link without which the torus is in parts. See test_group_holes for others. */
+static void a_fault_fails_it_for_all(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = group_sim(tori[3 + seed % 8], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
+        struct sim_programs *programs = group_start_steady(sim, seed);
+        sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
+        if (seed % 2 == 0) {
+            bool connected = group_cut(sim, who, (unsigned)(seed % torus_ports(sim_torus(sim))));
+            if (!connected)
+                check_apart(sim, programs);
+            else if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
+                sim_violated(sim, "around", "%u of %u programs have made all calls",
+                             sim_programs_done(programs), nodes);
+            sim_heal(sim);
+        } else {
+            sim_kill(sim, who, seed % 4 == 1 ? SIM_CRASH : SIM_STOP);
+            group_check_failed(sim, programs, nodes - 1, 10 * SECONDS, ERROR_LINK, "node");
+            sim_restart(sim, who);
+        }
+        sim_programs_free(programs);
+        sim_run_until_whole(sim);
+        group_check_reopens(sim, seed);
+        sim_free(sim);
+    }
+}
+
+/* Starts programs that all make these calls, but one of them another one first, and awaits that they
+ * differ. */
+static void check_mismatch(const char *dims, uint64_t seed, const struct sim_call *call,
+                           uint32_t calls, uint32_t who, const struct sim_call *mistake)
+{
+    struct sim *sim = group_sim(dims, seed);
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = call, .calls = calls, .seed = seed, .depth = calls, .stay = true};
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+
+    sim_program_mistake(programs, who, mistake);
+    group_check_failed(sim, programs, sim_torus(sim)->nodes, 1 * SECONDS + 100 * MILLISECONDS,
+                       ERROR_USAGE, "ember");
+    sim_programs_free(programs);
+    sim_free(sim);
+}
+
+/* Nothing that one of them sends would ever come to the other. */
+static void who_waits_for_each_other_is_told(void **state)
+{
+    (void)state;
+    static const struct sim_call broadcast = {.operation = GROUP_BROADCAST, .size = 7, .root = 1},
+                                 other = {.operation = GROUP_BROADCAST, .size = 7, .root = 0},
+                                 empty = {.operation = GROUP_ALLTOALL},
+                                 scatter = {.operation = GROUP_REDUCE_SCATTER,
+                                            .size = 1,
+                                            .type = REDUCTION_INT32,
+                                            .operator= REDUCTION_SUM };
+    static const struct sim_call here = {.operation = GROUP_REDUCE,
+                                         .size = 1,
+                                         .root = 0,
+                                         .type = REDUCTION_INT32,
+                                         .operator= REDUCTION_SUM },
+                                         there = {.operation = GROUP_REDUCE,
+                                                  .size = 1,
+                                                  .root = 1,
+                                                  .type = REDUCTION_INT32,
+                                                  .operator= REDUCTION_SUM };
+
+    for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
+        check_mismatch("2", seed, &here, 1, 1, &there);
+        check_mismatch("2", seed, &there, 1, 1, &here); /* each sends, and waits for nothing */
+        check_mismatch("3", seed, &there, 1, 1, &broadcast);
+        check_mismatch("2", seed, &broadcast, 1, 1, &other);
+        check_mismatch("3", seed, &empty, 1, 2, &broadcast);
+        check_mismatch("2x2", seed, &scatter, 1, 3, &broadcast);
+    }
+}
+
+/* The one behind sends data of calls that have ended at the one ahead: no link is closed. */
+static void a_mistake_behind_fails_it_for_all(void **state)
+{
+    (void)state;
+    static const struct sim_call mistake = {.operation = GROUP_BROADCAST, .size = 7, .root = 1};
+    struct sim_call ahead[6];
+
+    for (unsigned i = 0; i < 6; i++)
+        ahead[i] = (struct sim_call){.operation = GROUP_BROADCAST, .size = 9};
+    for (uint64_t seed = first_seed; seed < first_seed + 10; seed++)
+        check_mismatch("2m", seed, ahead, 6, 1, &mistake);
+}
+
+/* It has left; the others call what it would have to contribute to, and send it nothing. */
+static void who_has_left_is_named(void **state)
+{
+    (void)state;
+    static const struct sim_call call[] = {{.operation = GROUP_BARRIER},
+                                           {.operation = GROUP_REDUCE_SCATTER,
+                                            .size = 9,
+                                            .type = REDUCTION_INT32,
+                                            .operator= REDUCTION_SUM },
+                                            {.operation = GROUP_BROADCAST, .size = 7, .root = 1}};
+
+    for (uint64_t seed = first_seed; seed < first_seed + 10; seed++) {
+        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed % nodes);
+        const struct sim_programs_setup setup = {.name = "g",
+                                                 .call = call,
+                                                 .calls = 3,
+                                                 .seed = seed,
+                                                 .depth = 1 + seed % 2,
+                                                 .pause = 5 * MILLISECONDS,
+                                                 .stay = true};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        char words[40];
+        while (sim_program_completed(programs, who) == 0)
+            sim_pass(sim, 10 * MICROSECONDS);
+        struct sim_program_state left = sim_program_state(programs, who);
+        sim_program_leave(programs, who);
+        (void)snprintf(words, sizeof words, "member %u has left the group", who);
+        if (left.calls == 1)
+            group_check_failed(sim, programs, nodes - 1, 1 * SECONDS + 100 * MILLISECONDS,
+                               ERROR_USAGE, words);
+        sim_programs_free(programs);
+        sim_free(sim);
+    }
+}
+
+/* The same in a part: the whole, which it has left regularly, goes on. */
+static void who_has_left_a_part_is_named(void **state)
+{
+    (void)state;
+    static const char *const group_cut[] = {"1x2", "2x3", "2x2x2", "3x4m"};
+    /* Some wait for it, some send it what comes early there. */
+    static const struct sim_call last[] = {{.operation = GROUP_BARRIER, .part = 2},
+                                           {.operation = GROUP_BROADCAST, .part = 2, .size = 7},
+                                           {.operation = GROUP_ALLTOALL, .part = 2, .size = 100},
+                                           {
+                                               .operation = GROUP_REDUCE_SCATTER,
+                                               .part = 2,
+                                               .size = 9,
+                                               .type = REDUCTION_INT32,
+                                               .operator= REDUCTION_SUM },
+    };
+
+    for (uint64_t seed = first_seed; seed < first_seed + 32; seed++) {
+        struct sim *sim = group_sim(group_cut[seed / 4 % 4], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = nodes - 1;
+        const struct sim_call call[] = {{.operation = GROUP_PART, .part = 2}, last[seed % 4]};
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = call, .calls = 2, .seed = seed, .depth = 1, .stay = true};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        while (sim_program_state(programs, who).calls == 0)
+            sim_pass(sim, 10 * MICROSECONDS);
+        sim_program_stop(programs, who);
+        while (sim_program_completed(programs, who) == 0)
+            sim_pass(sim, 10 * MICROSECONDS);
+        if (seed / 16 % 2 == 0)
+            sim_pass(sim, 5 * MILLISECONDS);
+        sim_program_leave(programs, who);
+        group_check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_USAGE,
+                           "has left the group");
+        sim_programs_free(programs);
+        sim_free(sim);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_that_dies_fails_it_for_all),
+        cmocka_unit_test(a_mistake_fails_it_for_all),
+        cmocka_unit_test(who_has_not_called_is_named),
+        cmocka_unit_test(a_fault_fails_it_for_all),
+        cmocka_unit_test(who_waits_for_each_other_is_told),
+        cmocka_unit_test(a_mistake_behind_fails_it_for_all),
+        cmocka_unit_test(who_has_left_is_named),
+        cmocka_unit_test(who_has_left_a_part_is_named),
+    };
+
+    if (argc > 2) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
