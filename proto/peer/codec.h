@@ -1,0 +1,89 @@
+/* Between plain structs and those of protobuf-c: for the files of this folder only. Each message has one list of its
+ * fields, which makes the function that writes it and the one that reads it:
+ *
+ *     #define GO(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(rounds) NUMBER(repetition)
+ *     PEER_CODEC(go, Go, GO)
+ *
+ * A message that holds a list of messages has functions of its own. */
+#ifndef TORUSD_PROTO_PEER_CODEC_H
+#define TORUSD_PROTO_PEER_CODEC_H
+
+#include <stdlib.h>
+
+#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
+#include "proto/text.h"
+
+/* What *to may point to beside *m, until it has been packed. */
+struct peer_scratch {
+    Peer__GroupCall call;
+    void *owned; /* NULL, or memory that the caller frees then */
+};
+
+/* Writing borrows what *m points to. Returns 0, or -1 if there is no memory. */
+#define PEER_WRITE(name, Name)                                                                     \
+    int peer_##name##_to_wire(const struct peer_##name *m, Peer__##Name *to,                       \
+                              __attribute__((unused)) struct peer_scratch *scratch)
+/* Reading makes the texts of *from printable and lets *m point to them. *owned, NULL before, gets
+ * memory that the caller frees when *m is not used any more. Returns 0, or -1 with *e. */
+#define PEER_READ(name, Name)                                                                      \
+    int peer_##name##_from_wire(const Peer__##Name *from, struct peer_##name *m,                   \
+                                __attribute__((unused)) void **owned,                              \
+                                __attribute__((unused)) struct error *e)
+
+#define PEER_DECLARE(NAME, name, Name)                                                             \
+    PEER_WRITE(name, Name);                                                                        \
+    PEER_READ(name, Name);
+PEER_MESSAGES(PEER_DECLARE)
+#undef PEER_DECLARE
+
+#define PEER_WRITE_NUMBER(field) to->field = m->field;
+#define PEER_WRITE_TEXT(field) to->field = peer_text(m->field);
+#define PEER_WRITE_BYTES(field) to->field = peer_bytes(&m->field);
+#define PEER_WRITE_LIST(field)                                                                     \
+    to->n_##field = m->n_##field;                                                                  \
+    to->field = (void *)(uintptr_t)m->field; /* packing only reads it */
+
+#define PEER_READ_NUMBER(field) m->field = from->field;
+#define PEER_READ_TEXT(field)                                                                      \
+    text_clean(from->field);                                                                       \
+    m->field = from->field;
+#define PEER_READ_BYTES(field) m->field = (struct peer_bytes){from->field.data, from->field.len};
+#define PEER_READ_LIST(field)                                                                      \
+    m->n_##field = from->n_##field;                                                                \
+    m->field = from->field;
+
+#define PEER_WRITE_FIELDS(FIELDS)                                                                  \
+    FIELDS(PEER_WRITE_NUMBER, PEER_WRITE_TEXT, PEER_WRITE_BYTES, PEER_WRITE_LIST)
+#define PEER_READ_FIELDS(FIELDS)                                                                   \
+    FIELDS(PEER_READ_NUMBER, PEER_READ_TEXT, PEER_READ_BYTES, PEER_READ_LIST)
+
+#define PEER_CODEC(name, Name, FIELDS)                                                             \
+    PEER_WRITE(name, Name)                                                                         \
+    {                                                                                              \
+        peer__##name##__init(to);                                                                  \
+        PEER_WRITE_FIELDS(FIELDS)                                                                  \
+        return 0;                                                                                  \
+    }                                                                                              \
+    PEER_READ(name, Name)                                                                          \
+    {                                                                                              \
+        PEER_READ_FIELDS(FIELDS)                                                                   \
+        return 0;                                                                                  \
+    }
+
+static inline char *peer_text(const char *text)
+{
+    return (char *)(uintptr_t)(text != NULL ? text : ""); /* packing only reads it */
+}
+
+static inline ProtobufCBinaryData peer_bytes(const struct peer_bytes *bytes)
+{
+    return (ProtobufCBinaryData){bytes->len, (uint8_t *)(uintptr_t)bytes->data};
+}
+
+static inline int peer_no_memory(struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory for a message");
+}
+
+#endif

@@ -1,0 +1,126 @@
+#include "proto/peer/codec.h"
+
+#define PREPARE(NUMBER, TEXT, BYTES, LIST)                                                         \
+    NUMBER(exchange)                                                                               \
+    TEXT(id) NUMBER(root) TEXT(dims) NUMBER(round_bytes) NUMBER(window) LIST(without)              \
+        LIST(missing) NUMBER(around) TEXT(resumes) NUMBER(user)
+
+PEER_WRITE(prepare, Prepare)
+{
+    peer__prepare__init(to);
+    PEER_WRITE_FIELDS(PREPARE)
+    to->spec = (Torus__Spec *)(uintptr_t)m->spec; /* packing only reads it */
+    return 0;
+}
+
+PEER_READ(prepare, Prepare)
+{
+    PEER_READ_FIELDS(PREPARE)
+    m->spec = from->spec;
+    if (m->spec == NULL)
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %.40s has no specification",
+                         m->id);
+    return 0;
+}
+
+#define SCHEDULE_QUERY(NUMBER, TEXT, BYTES, LIST) TEXT(digest) NUMBER(offset)
+PEER_CODEC(schedule_query, ScheduleQuery, SCHEDULE_QUERY)
+
+#define SCHEDULE_PART(NUMBER, TEXT, BYTES, LIST)                                                   \
+    TEXT(digest) NUMBER(total) NUMBER(offset) BYTES(part)
+PEER_CODEC(schedule_part, SchedulePart, SCHEDULE_PART)
+
+#define SIZED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(largest_block) NUMBER(total_bytes)
+PEER_CODEC(sized, Sized, SIZED)
+
+#define ARRIVED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(node) LIST(spans) LIST(sizes)
+PEER_CODEC(arrived, Arrived, ARRIVED)
+
+#define AGAIN(NUMBER, TEXT, BYTES, LIST)                                                           \
+    NUMBER(exchange) NUMBER(source) NUMBER(destination) NUMBER(offset) NUMBER(length)
+PEER_CODEC(again, Again, AGAIN)
+
+#define MENDED(NUMBER, TEXT, BYTES, LIST)                                                          \
+    NUMBER(exchange) NUMBER(source) NUMBER(destination) NUMBER(offset) BYTES(part)
+PEER_CODEC(mended, Mended, MENDED)
+
+#define LAYOUT(NUMBER, TEXT, BYTES, LIST)                                                          \
+    NUMBER(exchange)                                                                               \
+    NUMBER(round_bytes) NUMBER(window) NUMBER(timeout_ms) TEXT(algorithm) TEXT(mode)
+PEER_CODEC(layout, Layout, LAYOUT)
+
+#define READY(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange)
+PEER_CODEC(ready, Ready, READY)
+
+#define GO(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(rounds) NUMBER(repetition)
+PEER_CODEC(go, Go, GO)
+
+#define REPEATED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(repetition) NUMBER(nanoseconds)
+PEER_CODEC(repeated, Repeated, REPEATED)
+
+#define ROUND_DONE(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(round)
+PEER_CODEC(round_done, RoundDone, ROUND_DONE)
+
+#define ROUND_GO(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(round)
+PEER_CODEC(round_go, RoundGo, ROUND_GO)
+
+#define COMMIT(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange)
+PEER_CODEC(commit, Commit, COMMIT)
+
+#define CONFIRM(NUMBER, TEXT, BYTES, LIST) TEXT(id) LIST(rank) TEXT(obstacle)
+PEER_CODEC(confirm, Confirm, CONFIRM)
+
+#define OUTCOME_QUERY(NUMBER, TEXT, BYTES, LIST) TEXT(id) NUMBER(asker)
+PEER_CODEC(outcome_query, OutcomeQuery, OUTCOME_QUERY)
+
+#define OUTCOME(NUMBER, TEXT, BYTES, LIST) TEXT(id) NUMBER(committed) NUMBER(asker)
+PEER_CODEC(outcome, Outcome, OUTCOME)
+
+#define CALIBRATION(NUMBER, TEXT, BYTES, LIST)                                                     \
+    NUMBER(version)                                                                                \
+    NUMBER(measured_at) NUMBER(step_seconds) NUMBER(message_seconds) NUMBER(bytes_per_second)      \
+        NUMBER(id) LIST(replaced)
+PEER_CODEC(calibration, Calibration, CALIBRATION)
+
+/* --- failures --- */
+
+static enum error_code read_code(uint32_t code)
+{
+    return code > ERROR_NONE && code <= ERROR_BUSY ? (enum error_code)code : ERROR_IO;
+}
+
+#define OBJECTION(NUMBER, TEXT, BYTES, LIST)                                                       \
+    NUMBER(exchange) TEXT(id) NUMBER(root) TEXT(reason) NUMBER(again)
+
+PEER_WRITE(objection, Objection)
+{
+    peer__objection__init(to);
+    PEER_WRITE_FIELDS(OBJECTION)
+    to->code = (uint32_t)m->code;
+    return 0;
+}
+
+PEER_READ(objection, Objection)
+{
+    PEER_READ_FIELDS(OBJECTION)
+    m->code = read_code(from->code);
+    return 0;
+}
+
+#define VERDICT(NUMBER, TEXT, BYTES, LIST)                                                         \
+    NUMBER(exchange) TEXT(id) TEXT(reason) NUMBER(left) NUMBER(before_go)
+
+PEER_WRITE(verdict, Verdict)
+{
+    peer__verdict__init(to);
+    PEER_WRITE_FIELDS(VERDICT)
+    to->code = (uint32_t)m->code;
+    return 0;
+}
+
+PEER_READ(verdict, Verdict)
+{
+    PEER_READ_FIELDS(VERDICT)
+    m->code = read_code(from->code);
+    return 0;
+}

@@ -1,0 +1,112 @@
+#include "proto/peer/codec.h"
+
+#define HANDLE_FIRST(name)                                                                         \
+    _Static_assert(offsetof(struct peer_##name, exchange) == 0, "peer_message_exchange()")
+HANDLE_FIRST(stepped_data);
+HANDLE_FIRST(streamed_data);
+HANDLE_FIRST(clear);
+HANDLE_FIRST(sized);
+HANDLE_FIRST(arrived);
+HANDLE_FIRST(again);
+HANDLE_FIRST(mended);
+HANDLE_FIRST(layout);
+HANDLE_FIRST(ready);
+HANDLE_FIRST(go);
+HANDLE_FIRST(repeated);
+HANDLE_FIRST(round_done);
+HANDLE_FIRST(round_go);
+HANDLE_FIRST(done);
+HANDLE_FIRST(commit);
+HANDLE_FIRST(group_census);
+HANDLE_FIRST(group_answer);
+HANDLE_FIRST(group_report);
+HANDLE_FIRST(group_compare);
+
+#define PEER_MEMBER(NAME, name, Name) Peer__##Name name;
+union packed {
+    PEER_MESSAGES(PEER_MEMBER)
+};
+
+/* The room that a head of data takes at most, whatever its numbers are, so that they need not be gone through twice;
+ * 0: not known without doing so. A number takes a tag of one byte and at most five more; the head around them four. */
+static size_t room_of_data(const struct peer_message *m)
+{
+    size_t most = 4, call = 2 + 6 + 5 + 6;
+
+    if (m->kind == PEER_STEPPED_DATA && m->stepped_data.n_sizes == 0 &&
+        m->stepped_data.n_digests == 0)
+        most += 5 * 6 + (m->stepped_data.has_call ? call : 0);
+    else if (m->kind == PEER_STREAMED_DATA && m->streamed_data.n_sizes == 0 &&
+             m->streamed_data.n_digests == 0 && m->streamed_data.n_pieces < PEER_SHORT)
+        most += 2 * 6 + 2 + 5 * m->streamed_data.n_pieces + (m->streamed_data.has_call ? call : 0);
+    else
+        return 0;
+    return most <= PEER_SHORT ? most : 0;
+}
+
+static int to_wire(const struct peer_message *m, Peer__Head *head, union packed *packed,
+                   struct peer_scratch *scratch)
+{
+    switch (m->kind) {
+#define PEER_CASE(NAME, name, Name)                                                                \
+    case PEER_##NAME:                                                                              \
+        head->kind_case = PEER__HEAD__KIND_##NAME;                                                 \
+        head->name = &packed->name;                                                                \
+        return peer_##name##_to_wire(&m->name, &packed->name, scratch);
+        PEER_MESSAGES(PEER_CASE)
+#undef PEER_CASE
+    case PEER_NOTHING:
+    case PEER_KINDS:
+        break;
+    }
+    return 0;
+}
+
+size_t peer_message_write(const struct peer_message *m,
+                          uint8_t *(*room)(void *context, size_t size), void *context)
+{
+    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_scratch scratch;
+    union packed packed;
+    uint8_t *bytes;
+    size_t length = room_of_data(m);
+
+    scratch.owned = NULL;
+    if (to_wire(m, &head, &packed, &scratch) != 0)
+        return 0;
+    if (length == 0)
+        length = peer__head__get_packed_size(&head);
+    bytes = room(context, length);
+    length = bytes != NULL ? peer__head__pack(&head, bytes) : 0;
+    free(scratch.owned);
+    return length;
+}
+
+int peer_message_read(const struct Peer__Head *from, struct peer_message *m, struct error *e)
+{
+    int result = 0;
+
+    m->owned = NULL;
+    m->kind = PEER_NOTHING;
+    switch (from->kind_case) {
+#define PEER_CASE(NAME, name, Name)                                                                \
+    case PEER__HEAD__KIND_##NAME:                                                                  \
+        m->kind = PEER_##NAME;                                                                     \
+        result = peer_##name##_from_wire(from->name, &m->name, &m->owned, e);                      \
+        break;
+        PEER_MESSAGES(PEER_CASE)
+#undef PEER_CASE
+    case PEER__HEAD__KIND__NOT_SET:
+    case _PEER__HEAD__KIND__CASE_IS_INT_SIZE:
+        return error_set(e, ERROR_PROTOCOL, "frame of an unknown kind");
+    }
+    if (result != 0)
+        peer_message_free(m);
+    return result;
+}
+
+void peer_message_free(struct peer_message *m)
+{
+    free(m->owned);
+    m->owned = NULL;
+}

@@ -1,0 +1,93 @@
+/* What two daemons say to each other, as one plain struct that the rest of the daemon fills and reads. Only the files of
+ * this folder, and the decoder of frames, know how a message is encoded.
+ *
+ * A message borrows everything that it points to. One that has been read points into what was unpacked: it is valid
+ * until that is freed, or until peer_message_free().
+ *
+ * Reading checks what can be judged without knowing the receiver: texts are made printable in place, error codes
+ * become codes that exist, and a message lacks no part that it must have. What depends on the torus, or on the state
+ * of an exchange, is judged by whoever takes the message. A field that this version does not know is dropped. */
+#ifndef TORUSD_PROTO_PEER_PEER_MESSAGE_H
+#define TORUSD_PROTO_PEER_PEER_MESSAGE_H
+
+#include "proto/peer/data_messages.h"
+#include "proto/peer/exchange_messages.h"
+#include "proto/peer/group_messages.h"
+#include "proto/peer/link_messages.h"
+
+/* Every kind of message, by KIND(NAME, name, Name): PEER_NAME, struct peer_name, and Name in peer.proto. */
+#define PEER_MESSAGES(KIND)                                                                        \
+    KIND(STEPPED_DATA, stepped_data, SteppedData)                                                  \
+    KIND(STREAMED_DATA, streamed_data, StreamedData)                                               \
+    KIND(CLEAR, clear, Clear)                                                                      \
+    KIND(HELLO, hello, Hello)                                                                      \
+    KIND(PROOF, proof, Proof)                                                                      \
+    KIND(REFUSAL, refusal, Refusal)                                                                \
+    KIND(PROBE, probe, Probe)                                                                      \
+    KIND(PROBE_ANSWERED, probe_answered, ProbeAnswered)                                            \
+    KIND(HEARTBEAT, heartbeat, Heartbeat)                                                          \
+    KIND(LINK_STATE, link_state, LinkState)                                                        \
+    KIND(LINK_FAULT, link_fault, LinkFault)                                                        \
+    KIND(PREPARE, prepare, Prepare)                                                                \
+    KIND(SCHEDULE_QUERY, schedule_query, ScheduleQuery)                                            \
+    KIND(SCHEDULE_PART, schedule_part, SchedulePart)                                               \
+    KIND(SIZED, sized, Sized)                                                                      \
+    KIND(ARRIVED, arrived, Arrived)                                                                \
+    KIND(AGAIN, again, Again)                                                                      \
+    KIND(MENDED, mended, Mended)                                                                   \
+    KIND(LAYOUT, layout, Layout)                                                                   \
+    KIND(READY, ready, Ready)                                                                      \
+    KIND(GO, go, Go)                                                                               \
+    KIND(REPEATED, repeated, Repeated)                                                             \
+    KIND(ROUND_DONE, round_done, RoundDone)                                                        \
+    KIND(ROUND_GO, round_go, RoundGo)                                                              \
+    KIND(DONE, done, Done)                                                                         \
+    KIND(COMMIT, commit, Commit)                                                                   \
+    KIND(CONFIRM, confirm, Confirm)                                                                \
+    KIND(OBJECTION, objection, Objection)                                                          \
+    KIND(VERDICT, verdict, Verdict)                                                                \
+    KIND(OUTCOME_QUERY, outcome_query, OutcomeQuery)                                               \
+    KIND(OUTCOME, outcome, Outcome)                                                                \
+    KIND(CALIBRATION, calibration, Calibration)                                                    \
+    KIND(GROUP_CENSUS, group_census, GroupCensus)                                                  \
+    KIND(GROUP_ANSWER, group_answer, GroupAnswer)                                                  \
+    KIND(GROUP_REPORT, group_report, GroupReport)                                                  \
+    KIND(GROUP_COMPARE, group_compare, GroupCompare)
+
+#define PEER_KIND(NAME, name, Name) PEER_##NAME,
+enum peer_kind { PEER_NOTHING, PEER_MESSAGES(PEER_KIND) PEER_KINDS };
+#undef PEER_KIND
+
+#define PEER_MEMBER(NAME, name, Name) struct peer_##name name;
+struct peer_message {
+    enum peer_kind kind;
+    void *owned; /* reading only: lists that had to be built; peer_message_free() */
+    union {
+        PEER_MESSAGES(PEER_MEMBER)
+    };
+};
+#undef PEER_MEMBER
+
+/* The handle of the exchange that a message belongs to; only of kinds that begin with one. */
+static inline uint32_t peer_message_exchange(const struct peer_message *m)
+{
+    return m->ready.exchange;
+}
+
+/* So much room is asked for at once for a message of data whose length need not be computed. */
+#define PEER_SHORT 58u
+
+/* Encodes a message to where room() says: at least `size` bytes, or NULL if there is no memory. room() is called once
+ * at most. Returns the length, which may be less than `size`; 0 if there is no memory. */
+size_t peer_message_write(const struct peer_message *m,
+                          uint8_t *(*room)(void *context, size_t size), void *context);
+
+struct Peer__Head; /* proto/peer.pb-c.h */
+
+/* Reads a message from its unpacked form, whose texts it makes printable. Returns 0, and the caller gives *m to
+ * peer_message_free() before it frees the unpacked form; or -1 with *e and nothing to free: the message is malformed
+ * (ERROR_PROTOCOL), or there is no memory. */
+int peer_message_read(const struct Peer__Head *from, struct peer_message *m, struct error *e);
+void peer_message_free(struct peer_message *m);
+
+#endif
