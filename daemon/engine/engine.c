@@ -5,14 +5,14 @@
 #define CRUMBS_LEAST 64u
 #define BYTES_A_CRUMB 512u
 
-bool engine_data(const Peer__Head *head, struct engine_data *data)
+bool engine_data(const struct peer_message *message, struct engine_data *data)
 {
-    switch (head->kind_case) {
-    case PEER__HEAD__KIND_STEPPED_DATA:
-        *data = (struct engine_data){head->stepped_data->exchange, head->stepped_data->round};
+    switch (message->kind) {
+    case PEER_STEPPED_DATA:
+        *data = (struct engine_data){message->stepped_data.exchange, message->stepped_data.round};
         return true;
-    case PEER__HEAD__KIND_STREAMED_DATA:
-        *data = (struct engine_data){head->streamed_data->exchange, head->streamed_data->round};
+    case PEER_STREAMED_DATA:
+        *data = (struct engine_data){message->streamed_data.exchange, message->streamed_data.round};
         return true;
     default:
         return false;

@@ -76,11 +76,13 @@ struct engine_ops {
     void (*admit)(struct engine *engine, uint64_t round);
     int (*frame)(struct engine *engine, unsigned port, const Peer__Head *head,
                  const struct extents *body, uint32_t body_length, struct error *e);
-    int (*clear)(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
+    int (*clear)(struct engine *engine, unsigned port, const struct peer_clear *clear,
+                 struct error *e);
     struct outgoing *(*next)(struct engine *engine, unsigned port);
     void (*wake)(struct engine *engine);
     /* NULL, or takes the messages of a session that are not data. */
-    int (*message)(struct engine *engine, unsigned port, const Peer__Head *head, struct error *e);
+    int (*message)(struct engine *engine, unsigned port, const struct peer_message *message,
+                   struct error *e);
     void (*describe)(const struct engine *engine, char *text, size_t size);
     /* NULL, or tells what has been delivered here so far of each block, this node's own too; some of it
      * perhaps several times. Where pieces carry digests, only of those that have been compared; else perhaps
@@ -134,8 +136,8 @@ struct engine_data {
     uint32_t round;    /* modulo ENGINE_ROUND_MASK + 1, if the peer follows the protocol */
 };
 
-/* Whether it is the head of a data frame; if so, fills *data. */
-bool engine_data(const Peer__Head *head, struct engine_data *data);
+/* Whether it is the message of a data frame; if so, fills *data. */
+bool engine_data(const struct peer_message *message, struct engine_data *data);
 
 /* A data frame has come in; all is borrowed. Returns 0, or -1 with *e if it is not one of this
  * engine's frames or the schedule does not expect it. A failure of our own (sink, memory) is not
@@ -148,7 +150,7 @@ static inline int engine_frame(struct engine *engine, unsigned port, const Peer_
 
 /* One-port: the end of a leg that starts here is ready for it; or such a clear passes through on
  * its way to the leg's start. Returns 0, or -1 with *e if no such leg starts or passes here. */
-static inline int engine_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+static inline int engine_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
                                struct error *e)
 {
     return engine->ops->clear(engine, port, clear, e);

@@ -358,37 +358,38 @@ bool around_prevents(const struct job *j, struct error *e)
 
 /* --- in messages --- */
 
-void around_pack_free(Peer__Prepare *prepare)
+void around_pack_free(struct peer_prepare *prepare)
 {
-    free(prepare->without);
-    free(prepare->missing);
+    free((uint32_t *)(uintptr_t)prepare->without); /* our own */
+    free((uint32_t *)(uintptr_t)prepare->missing);
 }
 
-int around_pack(const struct attempt *x, Peer__Prepare *prepare)
+int around_pack(const struct attempt *x, struct peer_prepare *prepare)
 {
     const struct torus *t = torus_of(x);
+    uint32_t *without, *missing;
 
     if (x->around == NULL)
         return 0;
     const struct damage *d = &x->around->damage;
-    prepare->without = calloc((size_t)t->nodes * t->dims, sizeof *prepare->without);
-    prepare->missing = calloc(t->nodes, sizeof *prepare->missing);
-    if (prepare->without == NULL || prepare->missing == NULL) {
+    prepare->without = without = calloc((size_t)t->nodes * t->dims, sizeof *without);
+    prepare->missing = missing = calloc(t->nodes, sizeof *missing);
+    if (without == NULL || missing == NULL) {
         around_pack_free(prepare);
         return -1;
     }
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
         if (d->gone[rank])
-            prepare->missing[prepare->n_missing++] = rank;
+            missing[prepare->n_missing++] = rank;
         for (unsigned dim = 0; dim < t->dims; dim++)
             if (is_between_left(d, rank, torus_port(dim, 1)) &&
                 (d->dead[rank] & 1u << torus_port(dim, 1)) != 0)
-                prepare->without[prepare->n_without++] = rank * t->dims + dim;
+                without[prepare->n_without++] = rank * t->dims + dim;
     }
     return 0;
 }
 
-static int unpack_missing(const Peer__Prepare *prepare, struct damage *d, struct error *e)
+static int unpack_missing(const struct peer_prepare *prepare, struct damage *d, struct error *e)
 {
     for (size_t i = 0; i < prepare->n_missing; i++) {
         uint32_t rank = prepare->missing[i];
@@ -403,7 +404,7 @@ static int unpack_missing(const Peer__Prepare *prepare, struct damage *d, struct
     return 0;
 }
 
-static int unpack_links(const Peer__Prepare *prepare, struct damage *d, struct error *e)
+static int unpack_links(const struct peer_prepare *prepare, struct damage *d, struct error *e)
 {
     const struct torus *t = &d->torus;
 
@@ -421,7 +422,7 @@ static int unpack_links(const Peer__Prepare *prepare, struct damage *d, struct e
     return 0;
 }
 
-int around_unpack(const struct torus *t, const Peer__Prepare *prepare, struct damage *d,
+int around_unpack(const struct torus *t, const struct peer_prepare *prepare, struct damage *d,
                   struct error *e)
 {
     if (damage_init(d, t, e) != 0)

@@ -9,13 +9,9 @@
 
 static void send_commit(struct attempt *x)
 {
-    Peer__Commit message = PEER__COMMIT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_COMMIT, .commit = {x->handle}};
 
-    message.exchange = x->handle;
-    head.kind_case = PEER__HEAD__KIND_COMMIT;
-    head.commit = &message;
-    wave_to_children(x, &head);
+    wave_to_children(x, &message);
 }
 
 /* `wave`: the children hear it from here, and confirm by here. */
@@ -183,9 +179,10 @@ void commit_advance(struct attempt *x)
         obstructed(x, &e);
 }
 
-int commit_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int commit_heard(struct attempt *x, unsigned port, const struct peer_commit *message,
+                 struct error *e)
 {
-    (void)port, (void)head, (void)e;
+    (void)port, (void)message, (void)e;
     send_commit(x);
     if (x->state == EXCHANGE_DONE)
         begin(x, true);

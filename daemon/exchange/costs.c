@@ -27,29 +27,27 @@ uint32_t exchanges_relayed_frame(const struct exchanges *all)
     return relay_frame(all->set.link_mbit, all->set.daemons_per_processor, all->set.link_burst);
 }
 
-static void fill_head(struct exchanges *all, Peer__Calibration *body, Peer__Head *head)
+static struct peer_message message_of(const struct calibration *c)
 {
-    struct calibration *c = &all->calibration;
+    size_t replaced = 0;
 
-    body->id = c->id;
-    body->version = c->version;
-    while (body->n_replaced < CALIBRATION_REPLACED && c->replaced[body->n_replaced] != 0)
-        body->n_replaced++;
-    body->replaced = c->replaced;
-    body->measured_at = c->measured_at;
-    body->step_seconds = c->costs.step;
-    body->message_seconds = c->costs.message;
-    body->bytes_per_second = c->costs.bytes_per_second;
-    head->kind_case = PEER__HEAD__KIND_CALIBRATION;
-    head->calibration = body;
+    while (replaced < CALIBRATION_REPLACED && c->replaced[replaced] != 0)
+        replaced++;
+    return (struct peer_message){.kind = PEER_CALIBRATION,
+                                 .calibration = {.version = c->version,
+                                                 .measured_at = c->measured_at,
+                                                 .step_seconds = c->costs.step,
+                                                 .message_seconds = c->costs.message,
+                                                 .bytes_per_second = c->costs.bytes_per_second,
+                                                 .id = c->id,
+                                                 .n_replaced = replaced,
+                                                 .replaced = c->replaced}};
 }
 
 /* From here on this one; on to the neighbours, but the one that has told us (-1: none). */
 static void take(struct exchanges *all, const struct calibration *c, int from)
 {
     const struct storage *storage = all->set.storage;
-    Peer__Calibration body = PEER__CALIBRATION__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
 
     all->calibration = *c;
     if (c->measured_at != 0)
@@ -59,8 +57,8 @@ static void take(struct exchanges *all, const struct calibration *c, int from)
         log_info("calibration reset: default costs from now on");
     if (storage->store_calibration != NULL)
         storage->store_calibration(storage->context, c);
-    fill_head(all, &body, &head);
-    router_flood(all->set.router, from, &head);
+    const struct peer_message message = message_of(&all->calibration);
+    router_flood(all->set.router, from, &message);
 }
 
 int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs,
@@ -84,11 +82,10 @@ int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs
     return 0;
 }
 
-int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibration *in,
+int calibration_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
                       struct error *e)
 {
-    Peer__Calibration body = PEER__CALIBRATION__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message answer;
     struct calibration mine = all->calibration;
     struct calibration theirs = {
         .id = in->id,
@@ -112,8 +109,8 @@ int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibrat
         break;
     case CALIBRATION_OUTDATED:
         all->calibration = mine;
-        fill_head(all, &body, &head);
-        router_send(all->set.router, port, &head);
+        answer = message_of(&mine);
+        router_send(all->set.router, port, &answer);
         break;
     }
     return 0;
@@ -123,13 +120,11 @@ void calibration_topology(struct exchanges *all)
 {
     struct router *router = all->set.router;
     uint32_t up = router_topology(router)->entry[router_rank(router)].up;
-    Peer__Calibration body = PEER__CALIBRATION__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = message_of(&all->calibration);
 
-    fill_head(all, &body, &head);
     for (unsigned port = 0; port < TORUS_MAX_PORTS && all->calibration.version > 0; port++)
         if ((up & ~all->calibration_told & 1u << port) != 0)
-            router_send(router, port, &head);
+            router_send(router, port, &message);
     all->calibration_told = up;
 }
 

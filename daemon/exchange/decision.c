@@ -139,8 +139,9 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
 void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
                       const char *obstacle)
 {
-    Peer__Confirm message = PEER__CONFIRM__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_CONFIRM,
+        .confirm = {.id = id, .n_rank = count, .rank = rank, .obstacle = obstacle}};
     uint32_t root = exchange_root_of(id);
 
     if (root == router_rank(all->set.router)) {
@@ -148,13 +149,7 @@ void decision_confirm(struct exchanges *all, const char *id, const uint32_t *ran
             confirmed(all, id, rank[i], obstacle);
         return;
     }
-    message.id = (char *)(uintptr_t)id;
-    message.n_rank = count;
-    message.rank = (uint32_t *)(uintptr_t)rank; /* packing only reads it */
-    message.obstacle = (char *)(uintptr_t)obstacle;
-    head.kind_case = PEER__HEAD__KIND_CONFIRM;
-    head.confirm = &message;
-    wave_towards(all, root, &head);
+    wave_towards(all, root, &message);
 }
 
 void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle)

@@ -180,9 +180,9 @@ void attempt_damaged(struct attempt *x, const struct error *e)
     fail(x, e, true);
 }
 
-static void take_error(uint32_t code, const char *reason, struct error *e)
+static void take_error(enum error_code code, const char *reason, struct error *e)
 {
-    e->code = code > ERROR_NONE && code <= ERROR_BUSY ? (enum error_code)code : ERROR_IO;
+    e->code = code;
     text_printable(e->text, sizeof e->text, reason);
 }
 
@@ -253,7 +253,7 @@ static bool has_heard(const struct attempt *x)
  * verdict passes it on; the root may have given its exchange another name by now (then `x` is NULL). Returns
  * whether it is over. */
 static bool answer(struct exchanges *all, unsigned port, const struct attempt *x,
-                   const Peer__Objection *message)
+                   const struct peer_objection *message)
 {
     struct router *router = all->set.router;
     bool root = message->root == router_rank(router);
@@ -277,9 +277,9 @@ static bool answer(struct exchanges *all, unsigned port, const struct attempt *x
     return true;
 }
 
-int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+int objection_heard(struct exchanges *all, unsigned port, const struct peer_objection *message,
+                    struct error *e)
 {
-    const Peer__Objection *message = head->objection;
     const struct torus *t = router_torus(all->set.router);
     uint32_t rank = router_rank(all->set.router);
     struct attempt *x = attempt_find(all, message->exchange);
@@ -330,9 +330,9 @@ static bool may_come_from(const struct attempt *x, unsigned port)
 }
 
 /* Its job was to retry, and does not. */
-static bool is_last_word(const struct attempt *x, const Peer__Verdict *message)
+static bool is_last_word(const struct attempt *x, const struct peer_verdict *message)
 {
-    return x->state == EXCHANGE_WITHDRAWN && message->code != (uint32_t)ERROR_BUSY;
+    return x->state == EXCHANGE_WITHDRAWN && message->code != ERROR_BUSY;
 }
 
 /* What the root's verdict makes of an attempt. */
@@ -371,9 +371,9 @@ static void take_verdict(struct attempt *x, const struct error *why)
     }
 }
 
-int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+int verdict_heard(struct exchanges *all, unsigned port, const struct peer_verdict *message,
+                  struct error *e)
 {
-    const Peer__Verdict *message = head->verdict;
     struct attempt *x = attempt_find(all, message->exchange);
     uint32_t most = router_torus(all->set.router)->nodes;
     struct error why;

@@ -464,9 +464,9 @@ void state_closed_one(struct attempt *x);
 void wave_begin(struct attempt *x);
 int wave_child_part(struct attempt *x, unsigned port, struct error *e);
 bool wave_is_child(const struct attempt *x, unsigned port);
-void wave_send(struct attempt *x, unsigned port, const Peer__Head *head);
-void wave_to_parent(struct attempt *x, const Peer__Head *head);
-void wave_to_children(struct attempt *x, const Peer__Head *head);
+void wave_send(struct attempt *x, unsigned port, const struct peer_message *message);
+void wave_to_parent(struct attempt *x, const struct peer_message *message);
+void wave_to_children(struct attempt *x, const struct peer_message *message);
 /* What wave_parents() has found. NULL: no memory. */
 struct kept_trees *wave_trees_new(void);
 void wave_trees_free(struct kept_trees *trees);
@@ -476,7 +476,7 @@ const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank);
 /* The port one link nearer to a node: along its tree while the torus is whole, else the shortest way
  * over the links that are up. -1: it is this node, or there is no way. */
 int wave_port(const struct exchanges *all, uint32_t rank);
-void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
+void wave_towards(struct exchanges *all, uint32_t rank, const struct peer_message *message);
 
 /* mend.c */
 void mend_advance(struct attempt *x);
@@ -485,8 +485,10 @@ uint32_t mend_count(const struct attempt *x); /* pieces that have come again her
 /* When what was asked for should have come; and it has not. */
 uint64_t mend_deadline(const struct attempt *x);
 void mend_late(struct attempt *x);
-int again_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int mended_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int again_heard(struct attempt *x, unsigned port, const struct peer_again *message,
+                struct error *e);
+int mended_heard(struct attempt *x, unsigned port, const struct peer_mended *message,
+                 struct error *e);
 
 /* around.c */
 /* Whether such an exchange needs no more than that the torus is connected. */
@@ -546,10 +548,10 @@ bool around_fault(const struct attempt *x, struct error *e);
 bool around_prevents(const struct job *j, struct error *e);
 /* Fills prepare->without and ->missing, for around_pack_free(). Returns 0, or -1 without memory and
  * with nothing to free. */
-int around_pack(const struct attempt *x, Peer__Prepare *prepare);
-void around_pack_free(Peer__Prepare *prepare);
+int around_pack(const struct attempt *x, struct peer_prepare *prepare);
+void around_pack_free(struct peer_prepare *prepare);
 /* Returns 0 with *d, or -1 with *e (ERROR_PROTOCOL, no memory) and nothing to free. */
-int around_unpack(const struct torus *t, const Peer__Prepare *prepare, struct damage *d,
+int around_unpack(const struct torus *t, const struct peer_prepare *prepare, struct damage *d,
                   struct error *e);
 
 /* absent.c */
@@ -602,12 +604,15 @@ uint64_t retry_deadline(const struct job *j);
 /* prepare.c */
 /* By the sizes of the blocks, and the nominal rate of the links. */
 uint64_t prepare_default_timeout(const struct attempt *x);
-int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+                  struct error *e);
 void prepare_begin(struct attempt *x);
 void prepare_advance(struct attempt *x);
-int sized_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int layout_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int ready_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e);
+int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *layout,
+                 struct error *e);
+int ready_heard(struct attempt *x, unsigned port, const struct peer_ready *message,
+                struct error *e);
 
 /* opening.c: this node's own part of that. Each goes on as far as it can: 1 done, 0 something is
  * under way, -1 with *e. */
@@ -648,22 +653,27 @@ int resume_lay_out(struct attempt *x, struct error *e); /* all have told */
 void resume_sizes(struct attempt *x);
 /* Root, all have told: the same of files, everywhere. Returns 0, or -1 with *e. */
 int resume_largest(struct attempt *x, struct error *e);
-int arrived_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *message,
+                  struct error *e);
 
 /* rounds.c */
 void rounds_begin(struct attempt *x); /* root: all are ready */
 void rounds_advance(struct attempt *x);
 void rounds_resume(struct attempt *x); /* PAUSED without a parent: its turn in the loop */
-int go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int round_done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int round_go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int repeated_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
-int done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, struct error *e);
+int round_done_heard(struct attempt *x, unsigned port, const struct peer_round_done *done,
+                     struct error *e);
+int round_go_heard(struct attempt *x, unsigned port, const struct peer_round_go *message,
+                   struct error *e);
+int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated *repeated,
+                   struct error *e);
+int done_heard(struct attempt *x, unsigned port, const struct peer_done *done, struct error *e);
 
 /* commit.c */
 void commit_decide(struct attempt *x); /* root: all have done */
 void commit_advance(struct attempt *x);
-int commit_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int commit_heard(struct attempt *x, unsigned port, const struct peer_commit *message,
+                 struct error *e);
 /* The outcome has been heard from the root by another way than the wave. */
 void commit_begin(struct attempt *x);
 /* Takes what a child confirms, if it is waited for, to confirm it together with this node's. */
@@ -758,13 +768,13 @@ void verdict_send(struct attempt *x, const struct error *e);
 /* The same over all links, of one that was withdrawn before. */
 void verdict_flood(struct attempt *x, const struct error *e);
 /* The attempt that somebody behind this port objects to is over, which he has not heard. */
-void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection *objection,
+void verdict_answer(struct exchanges *all, unsigned port, const struct peer_objection *objection,
                     const struct error *e);
 /* The same about the last attempt that all nodes know of, if it is not this one; a group that goes on all
  * know by its first id. */
 void verdict_send_former(const struct job *j, const struct error *e);
 void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except);
-void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdict *message);
+void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct peer_verdict *message);
 bool verdict_is_cut(const struct attempt *x); /* links are down: verdicts are flooded */
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 void verdicts_repeat(struct exchanges *all, unsigned port);
@@ -781,8 +791,10 @@ void attempt_fail(struct attempt *x, const struct error *e);
 void job_fail(struct job *j, const struct error *e);
 /* The same: blocks were damaged on their way here. Sent again, they may arrive whole. */
 void attempt_damaged(struct attempt *x, const struct error *e);
-int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
-int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+int verdict_heard(struct exchanges *all, unsigned port, const struct peer_verdict *message,
+                  struct error *e);
+int objection_heard(struct exchanges *all, unsigned port, const struct peer_objection *message,
+                    struct error *e);
 void objections_repeat(struct exchanges *all, unsigned port);
 
 /* failure.c */
@@ -814,22 +826,24 @@ void doubts_free(struct exchanges *all);
 void doubts_ask(struct exchanges *all);
 void decisions_remind(struct exchanges *all, uint64_t now);
 uint64_t settle_pause(const struct exchanges *all); /* until the next look at them */
-int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
-int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+int confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
+                  struct error *e);
+int doubt_query_heard(struct exchanges *all, unsigned port, const struct peer_outcome_query *query,
                       struct error *e);
-int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+int doubt_outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcome *answer,
                         struct error *e);
 
 /* costs.c */
 void calibration_load(struct exchanges *all);
-int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibration *in,
+int calibration_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
                       struct error *e);
 /* Links may have come up, whose other ends have not heard of it. */
 void calibration_topology(struct exchanges *all);
 
 /* report.c */
 int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e);
-int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, struct error *e);
+int report_add_child(struct attempt *x, unsigned port, const struct peer_done *done,
+                     struct error *e);
 int report_send(struct attempt *x);
 int report_check(struct attempt *x, struct error *e);
 void report_result(const struct attempt *x, struct exchange_result *result);

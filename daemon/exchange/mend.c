@@ -72,12 +72,13 @@ static int way_to(const struct attempt *x, uint32_t node)
 }
 
 /* Not back to where it came from (-1: from here). */
-static void send_towards(struct attempt *x, uint32_t node, int from, const Peer__Head *head)
+static void send_towards(struct attempt *x, uint32_t node, int from,
+                         const struct peer_message *message)
 {
     int port = way_to(x, node);
 
     if (port >= 0 && port != from && (x->fault.lost & 1u << port) == 0)
-        router_send(router_of(x), (unsigned)port, head);
+        router_send(router_of(x), (unsigned)port, message);
 }
 
 /* --- where a piece is missing --- */
@@ -129,8 +130,6 @@ static void ask(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
     struct mending *m = mending_of(x);
-    Peer__Again message = PEER__AGAIN__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
     struct error e;
 
     if (m == NULL) {
@@ -149,14 +148,14 @@ static void ask(struct attempt *x)
     }
     m->asked = true;
     m->asked_at = router_now(router_of(x));
-    message.exchange = x->handle;
-    message.source = piece->source;
-    message.destination = rank_of(x);
-    message.offset = piece->begin + m->have;
-    message.length = piece->length - m->have < MEND_PART ? piece->length - m->have : MEND_PART;
-    head.kind_case = PEER__HEAD__KIND_AGAIN;
-    head.again = &message;
-    send_towards(x, piece->source, -1, &head);
+    const uint32_t left = piece->length - m->have;
+    const struct peer_message message = {.kind = PEER_AGAIN,
+                                         .again = {.exchange = x->handle,
+                                                   .source = piece->source,
+                                                   .destination = rank_of(x),
+                                                   .offset = piece->begin + m->have,
+                                                   .length = left < MEND_PART ? left : MEND_PART}};
+    send_towards(x, piece->source, -1, &message);
 }
 
 /* All of the piece has come again. */
@@ -175,7 +174,7 @@ static void end_piece(struct attempt *x)
     engine_wake(engine);
 }
 
-static void take_part(struct attempt *x, const ProtobufCBinaryData *part)
+static void take_part(struct attempt *x, const struct peer_bytes *part)
 {
     struct engine *engine = x->own.engine;
     struct mending *m = x->own.mending;
@@ -204,7 +203,7 @@ static void take_part(struct attempt *x, const ProtobufCBinaryData *part)
 }
 
 /* Whether this is the answer to what was asked for last. */
-static bool was_asked(const struct attempt *x, const Peer__Mended *message)
+static bool was_asked(const struct attempt *x, const struct peer_mended *message)
 {
     const struct mending *m = x->own.mending;
 
@@ -218,7 +217,7 @@ static bool was_asked(const struct attempt *x, const Peer__Mended *message)
 
 /* --- at its source --- */
 
-static bool has_block(const struct attempt *x, const Peer__Again *message)
+static bool has_block(const struct attempt *x, const struct peer_again *message)
 {
     const struct source *source = x->own.source;
     uint32_t block =
@@ -231,7 +230,7 @@ static bool has_block(const struct attempt *x, const Peer__Again *message)
     return message->offset < size && message->length <= size - message->offset;
 }
 
-static void note_query(struct attempt *x, const Peer__Again *message)
+static void note_query(struct attempt *x, const struct peer_again *message)
 {
     struct mending *m = mending_of(x);
 
@@ -254,8 +253,6 @@ static void answer(struct attempt *x)
 
     while (m->queries > 0) {
         const struct query q = m->query[0];
-        Peer__Mended message = PEER__MENDED__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
         const uint8_t *bytes;
         struct error e;
         int result = source->ops->again(
@@ -267,15 +264,14 @@ static void answer(struct attempt *x)
             log_warning("exchange %s: a piece cannot be sent again: %s", x->id, e.text);
         m->queries--;
         memmove(m->query, m->query + 1, m->queries * sizeof *m->query);
-        message.exchange = x->handle;
-        message.source = rank_of(x);
-        message.destination = q.destination;
-        message.offset = q.offset;
+        struct peer_message message = {.kind = PEER_MENDED,
+                                       .mended = {.exchange = x->handle,
+                                                  .source = rank_of(x),
+                                                  .destination = q.destination,
+                                                  .offset = q.offset}};
         if (result > 0)
-            message.part = (ProtobufCBinaryData){q.length, (uint8_t *)(uintptr_t)bytes};
-        head.kind_case = PEER__HEAD__KIND_MENDED;
-        head.mended = &message;
-        send_towards(x, q.destination, -1, &head);
+            message.mended.part = (struct peer_bytes){bytes, q.length};
+        send_towards(x, q.destination, -1, &message);
     }
 }
 
@@ -302,27 +298,28 @@ static int check(const struct attempt *x, const char *what, uint32_t source, uin
                      source, destination);
 }
 
-int again_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int again_heard(struct attempt *x, unsigned port, const struct peer_again *message, struct error *e)
 {
-    const Peer__Again *message = head->again;
+    const struct peer_message onward = {.kind = PEER_AGAIN, .again = *message};
 
     if (check(x, "again", message->source, message->destination, message->length, e) != 0)
         return -1;
     if (message->source != rank_of(x))
-        send_towards(x, message->source, (int)port, head);
+        send_towards(x, message->source, (int)port, &onward);
     else if (message->length > 0 && has_block(x, message))
         note_query(x, message);
     return 0;
 }
 
-int mended_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int mended_heard(struct attempt *x, unsigned port, const struct peer_mended *message,
+                 struct error *e)
 {
-    const Peer__Mended *message = head->mended;
+    const struct peer_message onward = {.kind = PEER_MENDED, .mended = *message};
 
     if (check(x, "mended", message->source, message->destination, message->part.len, e) != 0)
         return -1;
     if (message->destination != rank_of(x)) {
-        send_towards(x, message->destination, (int)port, head);
+        send_towards(x, message->destination, (int)port, &onward);
         return 0;
     }
     if (!was_asked(x, message))

@@ -1,5 +1,4 @@
 /* Which message may come when, from where, and who takes it. */
-#include <stddef.h>
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
@@ -9,110 +8,113 @@
 enum side { PARENT, CHILD, ANY, NEIGHBOUR /* of the tree or not */ };
 
 /* The session's own. */
-static int session_message(struct attempt *x, unsigned port, const Peer__Head *head,
+static int session_message(struct attempt *x, unsigned port, const struct peer_message *message,
                            struct error *e)
 {
     const struct engine *engine = x->own.engine;
 
     if (engine->ops->message == NULL)
         return error_set(e, ERROR_PROTOCOL, "exchange %s is not a group", x->id);
-    return engine->ops->message(x->own.engine, port, head, e);
+    return engine->ops->message(x->own.engine, port, message, e);
 }
+
+/* take_name(): gives the handler the message itself. */
+#define TAKES(name, handler)                                                                       \
+    static int take_##name(struct attempt *x, unsigned port, const struct peer_message *message,   \
+                           struct error *e)                                                        \
+    {                                                                                              \
+        return handler(x, port, &message->name, e);                                                \
+    }
+TAKES(sized, sized_heard)
+TAKES(arrived, arrived_heard)
+TAKES(layout, layout_heard)
+TAKES(ready, ready_heard)
+TAKES(go, go_heard)
+TAKES(round_done, round_done_heard)
+TAKES(round_go, round_go_heard)
+TAKES(repeated, repeated_heard)
+TAKES(done, done_heard)
+TAKES(again, again_heard)
+TAKES(mended, mended_heard)
+TAKES(commit, commit_heard)
+#undef TAKES
 
 /* Messages of one exchange. */
 static const struct {
-    Peer__Head__KindCase kind;
+    enum peer_kind kind;
     const char *name;
     uint32_t states;
     enum side side;
-    int (*take)(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+    int (*take)(struct attempt *x, unsigned port, const struct peer_message *message,
+                struct error *e);
 } messages[] = {
-    {PEER__HEAD__KIND_SIZED, "sized", S(OPENING), CHILD, sized_heard},
-    {PEER__HEAD__KIND_ARRIVED, "arrived", S(OPENING) | S(OPENED), ANY, arrived_heard},
-    {PEER__HEAD__KIND_LAYOUT, "layout", S(OPENED), PARENT, layout_heard},
-    {PEER__HEAD__KIND_READY, "ready", S(PREPARING), CHILD, ready_heard},
-    {PEER__HEAD__KIND_GO, "go", S(READY) | S(PAUSED), PARENT, go_heard},
-    {PEER__HEAD__KIND_ROUND_DONE, "round done", S(RUNNING), CHILD, round_done_heard},
-    {PEER__HEAD__KIND_ROUND_GO, "round go", S(RUNNING), PARENT, round_go_heard},
-    {PEER__HEAD__KIND_REPEATED, "repeated", S(RUNNING), CHILD, repeated_heard},
-    {PEER__HEAD__KIND_DONE, "done", S(RUNNING), CHILD, done_heard},
-    {PEER__HEAD__KIND_AGAIN, "again", S(RUNNING) | S(DONE), ANY, again_heard},
-    {PEER__HEAD__KIND_MENDED, "mended", S(RUNNING) | S(DONE), ANY, mended_heard},
-    {PEER__HEAD__KIND_COMMIT, "commit", S(DONE) | S(COMMITTING) | S(COMMITTED) | S(IN_DOUBT),
-     PARENT, commit_heard},
-    {PEER__HEAD__KIND_GROUP_CENSUS, "group census", S(RUNNING), ANY, session_message},
-    {PEER__HEAD__KIND_GROUP_ANSWER, "group answer", S(RUNNING), CHILD, session_message},
-    {PEER__HEAD__KIND_GROUP_REPORT, "group report", S(RUNNING), PARENT, session_message},
-    {PEER__HEAD__KIND_GROUP_COMPARE, "group compare", S(READY) | S(RUNNING), NEIGHBOUR,
-     session_message},
+    {PEER_SIZED, "sized", S(OPENING), CHILD, take_sized},
+    {PEER_ARRIVED, "arrived", S(OPENING) | S(OPENED), ANY, take_arrived},
+    {PEER_LAYOUT, "layout", S(OPENED), PARENT, take_layout},
+    {PEER_READY, "ready", S(PREPARING), CHILD, take_ready},
+    {PEER_GO, "go", S(READY) | S(PAUSED), PARENT, take_go},
+    {PEER_ROUND_DONE, "round done", S(RUNNING), CHILD, take_round_done},
+    {PEER_ROUND_GO, "round go", S(RUNNING), PARENT, take_round_go},
+    {PEER_REPEATED, "repeated", S(RUNNING), CHILD, take_repeated},
+    {PEER_DONE, "done", S(RUNNING), CHILD, take_done},
+    {PEER_AGAIN, "again", S(RUNNING) | S(DONE), ANY, take_again},
+    {PEER_MENDED, "mended", S(RUNNING) | S(DONE), ANY, take_mended},
+    {PEER_COMMIT, "commit", S(DONE) | S(COMMITTING) | S(COMMITTED) | S(IN_DOUBT), PARENT,
+     take_commit},
+    {PEER_GROUP_CENSUS, "group census", S(RUNNING), ANY, session_message},
+    {PEER_GROUP_ANSWER, "group answer", S(RUNNING), CHILD, session_message},
+    {PEER_GROUP_REPORT, "group report", S(RUNNING), PARENT, session_message},
+    {PEER_GROUP_COMPARE, "group compare", S(READY) | S(RUNNING), NEIGHBOUR, session_message},
 };
 
 /* In these states nothing is expected any more, but something may be on its way. */
 #define LATE (S(FAILING) | S(FINISHED) | S(COMMITTED) | S(WITHDRAWN) | S(FAILED) | S(IN_DOUBT))
 
-static int query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
-                       struct error *e)
-{
-    return schedules_query_heard(all->schedules, port, head->schedule_query, e);
-}
-
-static int part_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
-{
-    return schedules_part_heard(all->schedules, port, head->schedule_part, e);
-}
+/* take_name(): gives the handler the message itself. */
+#define TAKES(name, all_or_part, handler)                                                          \
+    static int take_##name(struct exchanges *all, unsigned port,                                   \
+                           const struct peer_message *message, struct error *e)                    \
+    {                                                                                              \
+        return handler(all_or_part, port, &message->name, e);                                      \
+    }
+TAKES(prepare, all, prepare_heard)
+TAKES(objection, all, objection_heard)
+TAKES(verdict, all, verdict_heard)
+TAKES(confirm, all, confirm_heard)
+TAKES(outcome_query, all, doubt_query_heard)
+TAKES(outcome, all, doubt_outcome_heard)
+TAKES(calibration, all, calibration_heard)
+TAKES(schedule_query, all->schedules, schedules_query_heard)
+TAKES(schedule_part, all->schedules, schedules_part_heard)
+#undef TAKES
 
 /* Messages for this node. */
 static const struct {
-    Peer__Head__KindCase kind;
-    int (*take)(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+    enum peer_kind kind;
+    int (*take)(struct exchanges *all, unsigned port, const struct peer_message *message,
+                struct error *e);
 } node_messages[] = {
-    {PEER__HEAD__KIND_PREPARE, prepare_heard},
-    {PEER__HEAD__KIND_OBJECTION, objection_heard},
-    {PEER__HEAD__KIND_VERDICT, verdict_heard},
-    {PEER__HEAD__KIND_CONFIRM, confirm_heard},
-    {PEER__HEAD__KIND_OUTCOME_QUERY, doubt_query_heard},
-    {PEER__HEAD__KIND_OUTCOME, doubt_outcome_heard},
-    {PEER__HEAD__KIND_SCHEDULE_QUERY, query_heard},
-    {PEER__HEAD__KIND_SCHEDULE_PART, part_heard},
+    {PEER_PREPARE, take_prepare},
+    {PEER_OBJECTION, take_objection},
+    {PEER_VERDICT, take_verdict},
+    {PEER_CONFIRM, take_confirm},
+    {PEER_OUTCOME_QUERY, take_outcome_query},
+    {PEER_OUTCOME, take_outcome},
+    {PEER_CALIBRATION, take_calibration},
+    {PEER_SCHEDULE_QUERY, take_schedule_query},
+    {PEER_SCHEDULE_PART, take_schedule_part},
 };
 
-/* All messages of an exchange begin with its handle. */
-#define HANDLE_FIRST(type)                                                                         \
-    _Static_assert(offsetof(type, exchange) == offsetof(Peer__Ready, exchange), "handle first")
-HANDLE_FIRST(Peer__SteppedData);
-HANDLE_FIRST(Peer__StreamedData);
-HANDLE_FIRST(Peer__Clear);
-HANDLE_FIRST(Peer__Sized);
-HANDLE_FIRST(Peer__Arrived);
-HANDLE_FIRST(Peer__Layout);
-HANDLE_FIRST(Peer__Go);
-HANDLE_FIRST(Peer__RoundDone);
-HANDLE_FIRST(Peer__RoundGo);
-HANDLE_FIRST(Peer__Repeated);
-HANDLE_FIRST(Peer__Done);
-HANDLE_FIRST(Peer__Again);
-HANDLE_FIRST(Peer__Mended);
-HANDLE_FIRST(Peer__Commit);
-HANDLE_FIRST(Peer__GroupCensus);
-HANDLE_FIRST(Peer__GroupCompare);
-HANDLE_FIRST(Peer__GroupAnswer);
-HANDLE_FIRST(Peer__GroupReport);
-
-static uint32_t handle_of(const Peer__Head *head)
-{
-    return head->ready->exchange; /* the oneof's pointers share their place */
-}
-
-static bool is_data(const Peer__Head *head)
+static bool is_data(const struct peer_message *message)
 {
     struct engine_data data;
 
-    return engine_data(head, &data) || head->kind_case == PEER__HEAD__KIND_CLEAR;
+    return engine_data(message, &data) || message->kind == PEER_CLEAR;
 }
 
 /* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
  * before it does: what belongs to the first rounds after that one has its place, too. */
-static bool expects_data(const struct attempt *x, const Peer__Head *head)
+static bool expects_data(const struct attempt *x, const struct peer_message *message)
 {
     uint64_t finished, round, end = 0;
     struct engine_data data;
@@ -123,7 +125,7 @@ static bool expects_data(const struct attempt *x, const Peer__Head *head)
     if (x->spec.operation == OPERATION_GROUP)
         return true; /* it counts calls */
     finished = round = x->own.engine->rounds_finished;
-    if (engine_data(head, &data))
+    if (engine_data(message, &data))
         round += (data.round - finished) & ENGINE_ROUND_MASK;
     if (running)
         end = exchange_end_round(x);
@@ -132,14 +134,15 @@ static bool expects_data(const struct attempt *x, const Peer__Head *head)
     return (end == 0 || !exchange_last_repetition(x)) && round < end + x->own.window;
 }
 
-static int give_to_engine(struct attempt *x, unsigned port, const Peer__Head *head,
-                          const struct extents *body, uint32_t body_length, struct error *e)
+static int give_to_engine(struct attempt *x, unsigned port, const struct peer_message *message,
+                          const Peer__Head *head, const struct extents *body, uint32_t body_length,
+                          struct error *e)
 {
-    if (!expects_data(x, head))
+    if (!expects_data(x, message))
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected data in this state",
                          x->id, exchange_state_name(x->state));
-    if (head->kind_case == PEER__HEAD__KIND_CLEAR) {
-        if (engine_clear(x->own.engine, port, head->clear, e) != 0)
+    if (message->kind == PEER_CLEAR) {
+        if (engine_clear(x->own.engine, port, &message->clear, e) != 0)
             return error_wrap(e, "exchange %s", x->id);
         return 0;
     }
@@ -173,29 +176,31 @@ static int blame(struct attempt *x, unsigned port, const struct error *why, stru
     return 0;
 }
 
-static int take_data(struct attempt *x, unsigned port, const Peer__Head *head,
-                     const struct extents *body, uint32_t body_length, struct error *e)
+static int take_data(struct attempt *x, unsigned port, const struct peer_message *message,
+                     const Peer__Head *head, const struct extents *body, uint32_t body_length,
+                     struct error *e)
 {
     struct error why;
 
-    if (give_to_engine(x, port, head, body, body_length, &why) == 0)
+    if (give_to_engine(x, port, message, head, body, body_length, &why) == 0)
         return 0;
     return blame(x, port, &why, e);
 }
 
-static int take_message(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+static int take_message(struct attempt *x, unsigned port, const struct peer_message *message,
+                        struct error *e)
 {
     struct error why;
 
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
-        if (messages[i].kind != head->kind_case)
+        if (messages[i].kind != message->kind)
             continue;
         bool from_parent = x->tree.parent == (int)port;
         bool right_side = messages[i].side == NEIGHBOUR ||
                           (messages[i].side != CHILD && from_parent) ||
                           (messages[i].side != PARENT && wave_is_child(x, port));
         if ((messages[i].states & 1u << x->state) != 0 && right_side) {
-            if (messages[i].take(x, port, head, &why) != 0)
+            if (messages[i].take(x, port, message, &why) != 0)
                 return blame(x, port, &why, e);
             attempt_advance(x);
             return 0;
@@ -210,13 +215,13 @@ static int take_message(struct attempt *x, unsigned port, const Peer__Head *head
         *e = why;
         return -1;
     }
-    return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
+    return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)message->kind);
 }
 
-static bool is_of_an_exchange(const Peer__Head *head)
+static bool is_of_an_exchange(const struct peer_message *message)
 {
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
-        if (messages[i].kind == head->kind_case)
+        if (messages[i].kind == message->kind)
             return true;
     return false;
 }
@@ -235,29 +240,41 @@ static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle
              torus_port_name(port, name), handle);
 }
 
-int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
+static int take(struct exchanges *all, unsigned port, const struct peer_message *message,
+                const Peer__Head *head, const struct extents *body, uint32_t body_length,
+                struct error *e)
 {
-    bool data = is_data(head);
+    bool data = is_data(message);
     struct attempt *x;
 
-    if (head->kind_case == PEER__HEAD__KIND_CALIBRATION)
-        return calibration_heard(all, port, head->calibration, e);
     for (size_t i = 0; !data && i < sizeof node_messages / sizeof *node_messages; i++)
-        if (node_messages[i].kind == head->kind_case)
-            return node_messages[i].take(all, port, head, e);
-    if (!data && !is_of_an_exchange(head))
-        return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
-    x = attempt_find(all, handle_of(head));
+        if (node_messages[i].kind == message->kind)
+            return node_messages[i].take(all, port, message, e);
+    if (!data && !is_of_an_exchange(message))
+        return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)message->kind);
+    x = attempt_find(all, peer_message_exchange(message));
     if (x == NULL) {
-        ignore_unknown(all, port, handle_of(head));
+        ignore_unknown(all, port, peer_message_exchange(message));
         return 0;
     }
     if ((x->fault.lost & 1u << port) != 0)
         return 0;
     if (!data)
-        return take_message(x, port, head, e);
+        return take_message(x, port, message, e);
     if ((LATE & 1u << x->state) != 0)
         return 0;
-    return take_data(x, port, head, body, body_length, e);
+    return take_data(x, port, message, head, body, body_length, e);
+}
+
+int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct peer_message message;
+    int result;
+
+    if (peer_message_read(head, &message, e) != 0)
+        return -1;
+    result = take(all, port, &message, head, body, body_length, e);
+    peer_message_free(&message);
+    return result;
 }

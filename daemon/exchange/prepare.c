@@ -38,13 +38,13 @@ uint64_t prepare_default_timeout(const struct attempt *x)
 
 static void send_prepare(struct attempt *x)
 {
-    Peer__Prepare prepare = PEER__PREPARE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message message = {.kind = PEER_PREPARE};
+    struct peer_prepare *prepare = &message.prepare;
     struct error e;
     Torus__Spec spec;
     char dims[TORUS_TEXT_SIZE];
 
-    if (around_pack(x, &prepare) != 0) {
+    if (around_pack(x, prepare) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
         attempt_fail(x, &e);
         return;
@@ -59,20 +59,18 @@ static void send_prepare(struct attempt *x)
     }
     if (attempt_is_root(x)) /* what its turn has left of it */
         spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
-    prepare.exchange = x->handle;
-    prepare.id = x->id;
-    prepare.root = x->root;
-    prepare.dims = torus_format(torus_of(x), dims);
-    prepare.spec = &spec;
-    prepare.round_bytes = x->own.round_bytes;
-    prepare.window = x->own.window;
-    prepare.around = x->goes_around;
-    prepare.resumes = x->resumes;
-    prepare.user = x->user;
-    head.kind_case = PEER__HEAD__KIND_PREPARE;
-    head.prepare = &prepare;
-    wave_to_children(x, &head);
-    around_pack_free(&prepare);
+    prepare->exchange = x->handle;
+    prepare->id = x->id;
+    prepare->root = x->root;
+    prepare->dims = torus_format(torus_of(x), dims);
+    prepare->spec = &spec;
+    prepare->round_bytes = x->own.round_bytes;
+    prepare->window = x->own.window;
+    prepare->around = x->goes_around;
+    prepare->resumes = x->resumes;
+    prepare->user = x->user;
+    wave_to_children(x, &message);
+    around_pack_free(prepare);
 }
 
 void prepare_begin(struct attempt *x)
@@ -83,45 +81,36 @@ void prepare_begin(struct attempt *x)
 
 static void send_sized(struct attempt *x)
 {
-    Peer__Sized sized = PEER__SIZED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message message = {
+        .kind = PEER_SIZED,
+        .sized = {.exchange = x->handle, .largest_block = x->own.largest_block}};
+    uint64_t *total = &message.sized.total_bytes;
 
-    sized.exchange = x->handle;
-    sized.largest_block = x->own.largest_block;
-    if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, &sized.total_bytes))
-        sized.total_bytes = UINT64_MAX;
-    head.kind_case = PEER__HEAD__KIND_SIZED;
-    head.sized = &sized;
-    wave_to_parent(x, &head);
+    if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, total))
+        *total = UINT64_MAX;
+    wave_to_parent(x, &message);
 }
 
 static void send_layout(struct attempt *x)
 {
-    Peer__Layout layout = PEER__LAYOUT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_LAYOUT,
+                                         .layout = {.exchange = x->handle,
+                                                    .round_bytes = x->own.round_bytes,
+                                                    .window = x->own.window,
+                                                    .timeout_ms = x->timeout_ns / MILLISECONDS,
+                                                    .algorithm = x->algorithm->name,
+                                                    .mode = mode_name(x->mode)}};
 
-    layout.exchange = x->handle;
-    layout.round_bytes = x->own.round_bytes;
-    layout.window = x->own.window;
-    layout.timeout_ms = x->timeout_ns / MILLISECONDS;
-    layout.algorithm = (char *)(uintptr_t)x->algorithm->name;
-    layout.mode = (char *)(uintptr_t)mode_name(x->mode);
-    head.kind_case = PEER__HEAD__KIND_LAYOUT;
-    head.layout = &layout;
-    wave_to_children(x, &head);
+    wave_to_children(x, &message);
 }
 
 static void send_ready(struct attempt *x)
 {
-    Peer__Ready ready = PEER__READY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_READY, .ready = {x->handle}};
 
     if (x->job != NULL)
         x->job->ready = true;
-    ready.exchange = x->handle;
-    head.kind_case = PEER__HEAD__KIND_READY;
-    head.ready = &ready;
-    wave_to_parent(x, &head);
+    wave_to_parent(x, &message);
 }
 
 /* What no root says: whoever has told it is named, too. */
@@ -239,7 +228,7 @@ void prepare_advance(struct attempt *x)
 /* --- the root's prepare --- */
 
 /* Whether it is one that a root sends, to this node and over this link. */
-static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
+static int check_prepare(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
                          const struct damage *damage, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
@@ -259,8 +248,6 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
         return -1;
     if (parent != (int)port)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
-    if (prepare->spec == NULL)
-        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s has no specification", id);
     if (prepare->n_missing > 0 && !prepare->spec->shrink)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
                          id);
@@ -360,14 +347,14 @@ static int check_doubts(const struct exchanges *all, const struct spec *spec, ui
 }
 
 /* A group that has been open. */
-static bool goes_on(const Peer__Prepare *prepare)
+static bool goes_on(const struct peer_prepare *prepare)
 {
     return prepare->resumes[0] != '\0' && prepare->spec->operation == OPERATION_GROUP;
 }
 
 /* Whether this node can take part at all. */
 static int check_spec_here(struct exchanges *all, const struct spec *spec,
-                           const Peer__Prepare *prepare, const struct damage *damage,
+                           const struct peer_prepare *prepare, const struct damage *damage,
                            struct error *e)
 {
     const bool resumes = goes_on(prepare);
@@ -396,7 +383,8 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
 }
 
 /* Its failure may have been faster; or somebody has invented that: then it begins anew. */
-static int check_news(const struct exchanges *all, const Peer__Prepare *prepare, struct error *e)
+static int check_news(const struct exchanges *all, const struct peer_prepare *prepare,
+                      struct error *e)
 {
     if (!verdict_is_remembered(all, prepare->id))
         return 0;
@@ -405,7 +393,7 @@ static int check_news(const struct exchanges *all, const Peer__Prepare *prepare,
 }
 
 /* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
-static int check_round(const struct spec *spec, const Peer__Prepare *prepare, struct error *e)
+static int check_round(const struct spec *spec, const struct peer_prepare *prepare, struct error *e)
 {
     bool group = spec->operation == OPERATION_GROUP;
     bool resumes = prepare->resumes[0] != '\0' && !group;
@@ -423,7 +411,7 @@ static int check_round(const struct spec *spec, const Peer__Prepare *prepare, st
 
 /* Its group or barrier may be prepared as this here. Returns 0, or -1 with *e. */
 static int check_entered(struct exchanges *all, const struct spec *spec,
-                         const Peer__Prepare *prepare, struct error *e)
+                         const struct peer_prepare *prepare, struct error *e)
 {
     if (!goes_on(prepare))
         return barrier_check_id(all, spec, prepare->id, e);
@@ -435,7 +423,7 @@ static int check_entered(struct exchanges *all, const struct spec *spec,
 }
 
 /* The job of this node that it is for; NULL: nobody has entered it here, or it is not entered. */
-static struct job *job_of(struct exchanges *all, const Peer__Prepare *prepare,
+static struct job *job_of(struct exchanges *all, const struct peer_prepare *prepare,
                           const struct spec *spec)
 {
     struct job *j;
@@ -453,7 +441,7 @@ static struct job *job_of(struct exchanges *all, const Peer__Prepare *prepare,
 }
 
 /* Takes *spec and the use of the schedule over on success. */
-static struct attempt *take_on(struct exchanges *all, const Peer__Prepare *prepare,
+static struct attempt *take_on(struct exchanges *all, const struct peer_prepare *prepare,
                                struct spec *spec, struct schedule *schedule)
 {
     struct name name = {.handle = prepare->exchange};
@@ -493,9 +481,9 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_
     return *s != NULL ? 0 : -1;
 }
 
-int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+                  struct error *e)
 {
-    const Peer__Prepare *prepare = head->prepare;
     struct attempt *x = attempt_find(all, prepare->exchange);
     struct schedule *schedule = NULL;
     struct damage damage;
@@ -570,19 +558,19 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     return 0;
 }
 
-int sized_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e)
 {
     if (wave_child_part(x, port, e) != 0)
         return -1;
-    if (head->sized->largest_block > x->own.largest_block)
-        x->own.largest_block = head->sized->largest_block;
-    if (__builtin_add_overflow(x->own.bytes_below, head->sized->total_bytes, &x->own.bytes_below))
+    if (sized->largest_block > x->own.largest_block)
+        x->own.largest_block = sized->largest_block;
+    if (__builtin_add_overflow(x->own.bytes_below, sized->total_bytes, &x->own.bytes_below))
         x->own.bytes_below = UINT64_MAX;
     return 0;
 }
 
 /* What the root has chosen, where that was left open. Returns 0, or -1 with *e. */
-static int take_choice(struct attempt *x, const Peer__Layout *layout, struct error *e)
+static int take_choice(struct attempt *x, const struct peer_layout *layout, struct error *e)
 {
     const struct algorithm *a = NULL;
     enum mode mode;
@@ -601,15 +589,16 @@ static int take_choice(struct attempt *x, const Peer__Layout *layout, struct err
     return 0;
 }
 
-int layout_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *layout,
+                 struct error *e)
 {
     (void)port;
-    if (take_choice(x, head->layout, e) != 0)
+    if (take_choice(x, layout, e) != 0)
         return -1;
-    x->own.round_bytes = head->layout->round_bytes;
-    x->own.window = head->layout->window;
-    if (head->layout->timeout_ms <= SPEC_LONGEST_TIMEOUT / MILLISECONDS) {
-        x->timeout_ns = head->layout->timeout_ms * MILLISECONDS;
+    x->own.round_bytes = layout->round_bytes;
+    x->own.window = layout->window;
+    if (layout->timeout_ms <= SPEC_LONGEST_TIMEOUT / MILLISECONDS) {
+        x->timeout_ns = layout->timeout_ms * MILLISECONDS;
         x->deadline = router_now(router_of(x)) + x->timeout_ns + PEER_PATIENCE;
     }
     attempt_enter(x, EXCHANGE_PREPARING);
@@ -618,9 +607,9 @@ int layout_heard(struct attempt *x, unsigned port, const Peer__Head *head, struc
     return 0;
 }
 
-int ready_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int ready_heard(struct attempt *x, unsigned port, const struct peer_ready *message, struct error *e)
 {
-    (void)head;
+    (void)message;
     if (wave_child_part(x, port, e) != 0)
         return -1;
     return 0;

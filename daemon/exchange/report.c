@@ -74,7 +74,8 @@ static bool may_report(struct attempt *x, unsigned port, uint32_t rank)
     return true;
 }
 
-int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, struct error *e)
+int report_add_child(struct attempt *x, unsigned port, const struct peer_done *done,
+                     struct error *e)
 {
     const struct torus *t = torus_of(x);
     struct report *r = &x->report;
@@ -89,7 +90,7 @@ int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, s
                          done->n_step_blocks, text_plural(done->n_step_blocks, "step", "steps"),
                          steps);
     for (size_t i = 0; i < done->n_node; i++) {
-        const Peer__NodeReport *in = done->node[i];
+        const struct peer_node_report *in = &done->node[i];
         struct exchange_node_report *out;
         if (in->rank >= t->nodes || in->n_port != torus_ports(t))
             return error_set(e, ERROR_PROTOCOL, "a report of node %u with %zu %s", in->rank,
@@ -110,13 +111,13 @@ int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, s
         out->unmoved = (struct unmoved){.missing = in->missing_files, .unused = in->unused_files};
         for (size_t p = 0; p < in->n_port; p++) {
             out->port[p] = (struct engine_port_counts){
-                .tx_bytes = in->port[p]->tx_bytes,
-                .rx_bytes = in->port[p]->rx_bytes,
-                .tx_blocks = in->port[p]->tx_blocks,
-                .combined_messages = in->port[p]->combined_messages,
+                .tx_bytes = in->port[p].tx_bytes,
+                .rx_bytes = in->port[p].rx_bytes,
+                .tx_blocks = in->port[p].tx_blocks,
+                .combined_messages = in->port[p].combined_messages,
             };
-            out->link[p].min_rtt_us = in->port[p]->min_rtt_us;
-            out->link[p].rate_bps = in->port[p]->rate_bps;
+            out->link[p].min_rtt_us = in->port[p].min_rtt_us;
+            out->link[p].rate_bps = in->port[p].rate_bps;
         }
     }
     raise_to(r->step_blocks, done->step_blocks, steps);
@@ -126,64 +127,56 @@ int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, s
     return 0;
 }
 
+/* Into one entry of the message, with its ports behind `port`. */
+static struct peer_node_report pack_node(const struct exchange_node_report *from,
+                                         struct peer_port_report *port, unsigned ports)
+{
+    for (unsigned p = 0; p < ports; p++)
+        port[p] = (struct peer_port_report){.tx_bytes = from->port[p].tx_bytes,
+                                            .rx_bytes = from->port[p].rx_bytes,
+                                            .tx_blocks = from->port[p].tx_blocks,
+                                            .combined_messages = from->port[p].combined_messages,
+                                            .min_rtt_us = from->link[p].min_rtt_us,
+                                            .rate_bps = from->link[p].rate_bps};
+    return (struct peer_node_report){.rank = from->rank,
+                                     .nanoseconds = from->nanoseconds,
+                                     .blocks_delivered = from->blocks_delivered,
+                                     .bytes_delivered = from->bytes_delivered,
+                                     .n_port = ports,
+                                     .port = port,
+                                     .most_starts = from->most_starts,
+                                     .most_ends = from->most_ends,
+                                     .mended = from->mended,
+                                     .missing_files = from->unmoved.missing,
+                                     .unused_files = from->unmoved.unused};
+}
+
 int report_send(struct attempt *x)
 {
     const struct report *r = &x->report;
     unsigned ports = torus_ports(torus_of(x));
-    Peer__NodeReport *node = calloc(r->nodes, sizeof *node);
-    Peer__NodeReport **nodes = calloc(r->nodes, sizeof(Peer__NodeReport *));
-    Peer__PortReport *port_report = calloc((size_t)r->nodes * ports, sizeof *port_report);
-    Peer__PortReport **port_reports = calloc((size_t)r->nodes * ports, sizeof(Peer__PortReport *));
-    Peer__Done done = PEER__DONE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_node_report *node = calloc(r->nodes, sizeof *node);
+    struct peer_port_report *port = calloc((size_t)r->nodes * ports, sizeof *port);
+    const struct peer_message message = {.kind = PEER_DONE,
+                                         .done = {.exchange = x->handle,
+                                                  .n_node = r->nodes,
+                                                  .node = node,
+                                                  .n_step_blocks = r->steps,
+                                                  .n_step_messages = r->steps,
+                                                  .step_blocks = r->step_blocks,
+                                                  .step_messages = r->step_messages,
+                                                  .sent_digest = r->sent_digest,
+                                                  .delivered_digest = r->delivered_digest}};
     int result = -1;
 
-    if (node == NULL || nodes == NULL || port_report == NULL || port_reports == NULL)
-        goto out;
-    for (uint32_t i = 0; i < r->nodes; i++) {
-        const struct exchange_node_report *from = &r->node[i];
-        peer__node_report__init(&node[i]);
-        nodes[i] = &node[i];
-        node[i].rank = from->rank;
-        node[i].nanoseconds = from->nanoseconds;
-        node[i].blocks_delivered = from->blocks_delivered;
-        node[i].bytes_delivered = from->bytes_delivered;
-        node[i].most_starts = from->most_starts;
-        node[i].most_ends = from->most_ends;
-        node[i].mended = from->mended;
-        node[i].missing_files = from->unmoved.missing;
-        node[i].unused_files = from->unmoved.unused;
-        node[i].n_port = ports;
-        node[i].port = &port_reports[i * ports];
-        for (unsigned p = 0; p < ports; p++) {
-            Peer__PortReport *to = &port_report[i * ports + p];
-            peer__port_report__init(to);
-            to->tx_bytes = from->port[p].tx_bytes;
-            to->rx_bytes = from->port[p].rx_bytes;
-            to->tx_blocks = from->port[p].tx_blocks;
-            to->combined_messages = from->port[p].combined_messages;
-            to->min_rtt_us = from->link[p].min_rtt_us;
-            to->rate_bps = from->link[p].rate_bps;
-            node[i].port[p] = to;
-        }
+    if (node != NULL && port != NULL) {
+        for (uint32_t i = 0; i < r->nodes; i++)
+            node[i] = pack_node(&r->node[i], &port[i * ports], ports);
+        wave_to_parent(x, &message);
+        result = 0;
     }
-    done.exchange = x->handle;
-    done.n_node = r->nodes;
-    done.node = nodes;
-    done.n_step_blocks = done.n_step_messages = r->steps;
-    done.step_blocks = r->step_blocks;
-    done.step_messages = r->step_messages;
-    done.sent_digest = r->sent_digest;
-    done.delivered_digest = r->delivered_digest;
-    head.kind_case = PEER__HEAD__KIND_DONE;
-    head.done = &done;
-    wave_to_parent(x, &head);
-    result = 0;
-out:
     free(node);
-    free(nodes);
-    free(port_report);
-    free(port_reports);
+    free(port);
     return result;
 }
 

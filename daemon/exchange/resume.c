@@ -539,7 +539,7 @@ static int check_room(const struct exchanges *all, size_t spans, struct error *e
 }
 
 /* What has arrived of this node's block at another one, or at itself. Returns 0, or -1 with *e. */
-static int take(struct attempt *x, const Peer__Arrived *message, struct error *e)
+static int take(struct attempt *x, const struct peer_arrived *message, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     uint32_t nodes = torus_of(x)->nodes;
@@ -563,24 +563,26 @@ static int take(struct attempt *x, const Peer__Arrived *message, struct error *e
     return 0;
 }
 
-static int fill(struct attempt *x, Peer__Arrived *message, struct error *e)
+static int fill(struct attempt *x, struct peer_arrived *message, struct error *e)
 {
     const struct arrived *here = &x->own.resumed->here;
     struct source *source = x->own.source;
     uint32_t nodes = torus_of(x)->nodes;
     bool files = spec_has_folders(&x->spec);
 
-    message->spans = calloc(here->count + 1, 3 * sizeof *message->spans);
-    message->sizes = files ? calloc(nodes, sizeof *message->sizes) : NULL;
-    if (message->spans == NULL || (files && message->sizes == NULL))
+    uint64_t *spans = calloc(here->count + 1, 3 * sizeof *spans);
+    uint64_t *sizes = files ? calloc(nodes, sizeof *sizes) : NULL;
+    message->spans = spans;
+    message->sizes = sizes;
+    if (spans == NULL || (files && sizes == NULL))
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     for (uint32_t i = 0; i < here->count; i++) {
-        message->spans[message->n_spans++] = here->span[i].node;
-        message->spans[message->n_spans++] = here->span[i].begin;
-        message->spans[message->n_spans++] = here->span[i].end - here->span[i].begin;
+        spans[message->n_spans++] = here->span[i].node;
+        spans[message->n_spans++] = here->span[i].begin;
+        spans[message->n_spans++] = here->span[i].end - here->span[i].begin;
     }
     for (uint32_t d = 0; files && d < nodes; d++)
-        message->sizes[message->n_sizes++] = source->ops->size(source, d);
+        sizes[message->n_sizes++] = source->ops->size(source, d);
     message->exchange = x->handle;
     message->node = rank_of(x);
     return 0;
@@ -589,28 +591,26 @@ static int fill(struct attempt *x, Peer__Arrived *message, struct error *e)
 int resume_tell(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
-    Peer__Arrived message = PEER__ARRIVED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message message = {.kind = PEER_ARRIVED};
+    struct peer_arrived *arrived = &message.arrived;
 
     if (r == NULL || r->said || (r->here.count == 0 && r->marks == NULL))
         return 0;
     r->said = true; /* the root may still have to choose an algorithm after that */
-    int result = fill(x, &message, e);
-    head.kind_case = PEER__HEAD__KIND_ARRIVED;
-    head.arrived = &message;
+    int result = fill(x, arrived, e);
     if (result == 0 && attempt_is_root(x))
-        result = take(x, &message, e);
+        result = take(x, arrived, e);
     if (result == 0 && attempt_is_root(x))
-        wave_to_children(x, &head);
+        wave_to_children(x, &message);
     else if (result == 0)
-        wave_to_parent(x, &head);
-    free(message.spans);
-    free(message.sizes);
+        wave_to_parent(x, &message);
+    free((uint64_t *)(uintptr_t)arrived->spans); /* our own */
+    free((uint64_t *)(uintptr_t)arrived->sizes);
     return result;
 }
 
 /* Whether they are spans of blocks of this exchange, in order. */
-static int check(const struct attempt *x, const Peer__Arrived *message, struct error *e)
+static int check(const struct attempt *x, const struct peer_arrived *message, struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes, spans = most_spans(x), of_node = 0;
     bool files = spec_has_folders(&x->spec);
@@ -663,9 +663,10 @@ static bool is_first(struct attempt *x, unsigned port, uint32_t node)
     return true;
 }
 
-int arrived_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *message,
+                  struct error *e)
 {
-    const Peer__Arrived *message = head->arrived;
+    const struct peer_message onward = {.kind = PEER_ARRIVED, .arrived = *message};
     bool up = wave_is_child(x, port), root = attempt_is_root(x);
     struct error why;
 
@@ -682,11 +683,11 @@ int arrived_heard(struct attempt *x, unsigned port, const Peer__Head *head, stru
                          "exchange %s: \"arrived\" of node %u, which is not due from here", x->id,
                          message->node);
     if (up && !root) {
-        wave_to_parent(x, head);
+        wave_to_parent(x, &onward);
     } else if (take(x, message, &why) != 0) {
         attempt_fail(x, &why);
     } else {
-        wave_to_children(x, head);
+        wave_to_children(x, &onward);
     }
     return 0;
 }

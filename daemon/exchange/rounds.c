@@ -29,15 +29,12 @@ static void begin_repetition(struct attempt *x)
 
 static void send_go(struct attempt *x)
 {
-    Peer__Go message = PEER__GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_GO,
+                                         .go = {.exchange = x->handle,
+                                                .rounds = x->rounds.count,
+                                                .repetition = x->rounds.repetition}};
 
-    message.exchange = x->handle;
-    message.rounds = x->rounds.count;
-    message.repetition = x->rounds.repetition;
-    head.kind_case = PEER__HEAD__KIND_GO;
-    head.go = &message;
-    wave_to_children(x, &head);
+    wave_to_children(x, &message);
 }
 
 static void go(struct attempt *x, uint64_t rounds)
@@ -100,22 +97,16 @@ static bool round_is_finished(const struct attempt *x)
 
 static void send_round_go(struct attempt *x, uint64_t round)
 {
-    Peer__RoundGo message = PEER__ROUND_GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_ROUND_GO, .round_go = {x->handle, round}};
 
-    message.exchange = x->handle;
-    message.round = round;
-    head.kind_case = PEER__HEAD__KIND_ROUND_GO;
-    head.round_go = &message;
-    wave_to_children(x, &head);
+    wave_to_children(x, &message);
 }
 
 /* Not the last round, which `done` reports. */
 static void all_finished_round(struct attempt *x)
 {
-    Peer__RoundDone message = PEER__ROUND_DONE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
     uint64_t round = x->rounds.round++;
+    const struct peer_message message = {.kind = PEER_ROUND_DONE, .round_done = {x->handle, round}};
 
     if (attempt_is_root(x)) {
         if (x->rounds.admitted < exchange_end_round(x)) {
@@ -124,11 +115,7 @@ static void all_finished_round(struct attempt *x)
         }
         return;
     }
-    message.exchange = x->handle;
-    message.round = round;
-    head.kind_case = PEER__HEAD__KIND_ROUND_DONE;
-    head.round_done = &message;
-    wave_to_parent(x, &head);
+    wave_to_parent(x, &message);
 }
 
 /* Root only: how long this repetition took. Returns 0, or -1 having failed. */
@@ -155,8 +142,10 @@ static int note_repetition(struct attempt *x)
 /* All have finished a repetition that is not the last. */
 static void all_repeated(struct attempt *x)
 {
-    Peer__Repeated message = PEER__REPEATED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_REPEATED,
+                                         .repeated = {.exchange = x->handle,
+                                                      .repetition = x->rounds.repetition,
+                                                      .nanoseconds = x->rounds.slowest}};
 
     if (attempt_is_root(x)) {
         if (note_repetition(x) != 0)
@@ -167,13 +156,8 @@ static void all_repeated(struct attempt *x)
             attempt_enter(x, EXCHANGE_PAUSED);
         return;
     }
-    message.exchange = x->handle;
-    message.repetition = x->rounds.repetition;
-    message.nanoseconds = x->rounds.slowest;
-    head.kind_case = PEER__HEAD__KIND_REPEATED;
-    head.repeated = &message;
     attempt_enter(x, EXCHANGE_PAUSED);
-    wave_to_parent(x, &head);
+    wave_to_parent(x, &message);
 }
 
 static void all_done_at_root(struct attempt *x)
@@ -287,10 +271,8 @@ static int unexpected(const struct attempt *x, const char *what, struct error *e
                      exchange_state_name(x->state), what);
 }
 
-int go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, struct error *e)
 {
-    const Peer__Go *message = head->go;
-
     (void)port;
     if (x->state == EXCHANGE_READY && message->repetition == 0 && message->rounds > 0 &&
         message->rounds <= UINT64_MAX / x->spec.repeat)
@@ -303,9 +285,10 @@ int go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct er
     return 0;
 }
 
-int round_done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int round_done_heard(struct attempt *x, unsigned port, const struct peer_round_done *done,
+                     struct error *e)
 {
-    uint64_t round = head->round_done->round;
+    uint64_t round = done->round;
 
     if (round != x->rounds.finished_below[port] || round + 1 >= exchange_end_round(x) ||
         round >= x->rounds.admitted)
@@ -314,12 +297,13 @@ int round_done_heard(struct attempt *x, unsigned port, const Peer__Head *head, s
     return 0;
 }
 
-int round_go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int round_go_heard(struct attempt *x, unsigned port, const struct peer_round_go *message,
+                   struct error *e)
 {
     const struct rounds *r = &x->rounds;
 
     (void)port;
-    if (head->round_go->round != r->admitted || r->admitted >= exchange_end_round(x) ||
+    if (message->round != r->admitted || r->admitted >= exchange_end_round(x) ||
         r->admitted >= r->round + x->own.window)
         return unexpected(x, "round go", e);
     send_round_go(x, r->admitted);
@@ -334,24 +318,25 @@ static bool owes_last_round(const struct attempt *x, unsigned port)
            x->rounds.admitted == exchange_end_round(x);
 }
 
-int repeated_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated *repeated,
+                   struct error *e)
 {
     if (!owes_last_round(x, port) || exchange_last_repetition(x) ||
-        head->repeated->repetition != x->rounds.repetition)
+        repeated->repetition != x->rounds.repetition)
         return unexpected(x, "repeated", e);
     if (wave_child_part(x, port, e) != 0)
         return -1;
-    if (head->repeated->nanoseconds > x->rounds.slowest)
-        x->rounds.slowest = head->repeated->nanoseconds;
+    if (repeated->nanoseconds > x->rounds.slowest)
+        x->rounds.slowest = repeated->nanoseconds;
     x->rounds.finished_below[port]++;
     return 0;
 }
 
-int done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
+int done_heard(struct attempt *x, unsigned port, const struct peer_done *done, struct error *e)
 {
     if (!owes_last_round(x, port) || !exchange_last_repetition(x))
         return unexpected(x, "done", e);
-    if (wave_child_part(x, port, e) != 0 || report_add_child(x, port, head->done, e) != 0)
+    if (wave_child_part(x, port, e) != 0 || report_add_child(x, port, done, e) != 0)
         return -1;
     x->rounds.finished_below[port]++;
     return 0;

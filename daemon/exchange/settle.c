@@ -23,8 +23,8 @@ static int outcome(struct exchanges *all, const char *id)
 
 static void ask(struct exchanges *all, struct doubt *d)
 {
-    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message query = {.kind = PEER_OUTCOME_QUERY,
+                                       .outcome_query = {d->id, router_rank(all->set.router)}};
     uint32_t root = exchange_root_of(d->id);
 
     if (d->committed) {
@@ -34,11 +34,7 @@ static void ask(struct exchanges *all, struct doubt *d)
         if (known != 0)
             (void)doubt_settle(all, d->id, known > 0);
     } else if (root < router_torus(all->set.router)->nodes && wave_port(all, root) >= 0) {
-        query.id = d->id;
-        query.asker = router_rank(all->set.router);
-        head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-        head.outcome_query = &query;
-        wave_towards(all, root, &head);
+        wave_towards(all, root, &query);
     }
 }
 
@@ -54,15 +50,10 @@ void doubts_ask(struct exchanges *all)
 
 static void remind(struct exchanges *all, const struct decision *d, uint32_t rank)
 {
-    Peer__Outcome message = PEER__OUTCOME__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_OUTCOME, .outcome = {.id = d->id, .committed = true, .asker = rank}};
 
-    message.id = (char *)(uintptr_t)d->id;
-    message.committed = true;
-    message.asker = rank;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME;
-    head.outcome = &message;
-    wave_towards(all, rank, &head);
+    wave_towards(all, rank, &message);
 }
 
 /* Of this node's own output, after a restart or an obstacle. */
@@ -139,8 +130,8 @@ static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint3
 
 /* Whether all of these nodes are below this port, in the exchange's own tree, or in that of the links
  * that are up now. */
-static bool all_below(const struct exchanges *all, const Peer__Confirm *message, uint32_t root,
-                      const struct attempt *x, unsigned port)
+static bool all_below(const struct exchanges *all, const struct peer_confirm *message,
+                      uint32_t root, const struct attempt *x, unsigned port)
 {
     const uint8_t *now = wave_parents(all, root);
     const uint8_t *then = x != NULL && x->around != NULL ? x->around->parent : now;
@@ -153,9 +144,9 @@ static bool all_below(const struct exchanges *all, const Peer__Confirm *message,
     return below;
 }
 
-int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+int confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
+                  struct error *e)
 {
-    const Peer__Confirm *message = head->confirm;
     uint32_t nodes = router_torus(all->set.router)->nodes;
     char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
     struct attempt *x;
@@ -192,12 +183,11 @@ static bool comes_from(const struct exchanges *all, uint32_t from, uint32_t to, 
            (now != NULL && leads_here(all, NULL, to, from, port));
 }
 
-int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+int doubt_query_heard(struct exchanges *all, unsigned port, const struct peer_outcome_query *query,
+                      struct error *e)
 {
-    const Peer__OutcomeQuery *query = head->outcome_query;
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
     char id[EXCHANGE_ID_SIZE];
-    Peer__Head to = PEER__HEAD__INIT;
     uint32_t root;
 
     text_printable(id, sizeof id, query->id);
@@ -209,22 +199,17 @@ int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *he
     if (!comes_from(all, query->asker, root, port))
         return 0;
     if (root != me) {
-        Peer__OutcomeQuery onward = *query;
-        onward.id = id;
-        to.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-        to.outcome_query = &onward;
-        wave_towards(all, root, &to);
+        const struct peer_message onward = {.kind = PEER_OUTCOME_QUERY,
+                                            .outcome_query = {id, query->asker}};
+        wave_towards(all, root, &onward);
         return 0;
     }
     int known = outcome(all, id);
     if (known != 0) {
-        Peer__Outcome answer = PEER__OUTCOME__INIT;
-        answer.id = id;
-        answer.committed = known > 0;
-        answer.asker = query->asker;
-        to.kind_case = PEER__HEAD__KIND_OUTCOME;
-        to.outcome = &answer;
-        wave_towards(all, query->asker, &to);
+        const struct peer_message answer = {
+            .kind = PEER_OUTCOME,
+            .outcome = {.id = id, .committed = known > 0, .asker = query->asker}};
+        wave_towards(all, query->asker, &answer);
     }
     return 0;
 }
@@ -249,14 +234,12 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
     }
 }
 
-int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+int doubt_outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcome *answer,
                         struct error *e)
 {
-    const Peer__Outcome *answer = head->outcome;
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
     char id[EXCHANGE_ID_SIZE];
-    Peer__Head to = PEER__HEAD__INIT;
-    Peer__Outcome onward = *answer;
+    struct peer_message onward = {.kind = PEER_OUTCOME, .outcome = *answer};
     uint32_t root;
 
     text_printable(id, sizeof id, answer->id);
@@ -271,9 +254,7 @@ int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *
         hear_outcome(all, id, answer->committed);
         return 0;
     }
-    onward.id = id;
-    to.kind_case = PEER__HEAD__KIND_OUTCOME;
-    to.outcome = &onward;
-    wave_towards(all, answer->asker, &to);
+    onward.outcome.id = id;
+    wave_towards(all, answer->asker, &onward);
     return 0;
 }

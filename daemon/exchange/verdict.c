@@ -62,34 +62,28 @@ bool verdict_is_cut(const struct attempt *x)
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
 
-/* About an exchange by this handle and id. *head refers to *message, and that to the texts. `before_go`: as
- * the root has said. */
-static void fill(Peer__Head *head, Peer__Verdict *message, uint32_t handle, const char *id,
-                 const struct error *e, uint32_t left, bool before_go)
+/* About an exchange by this handle and id; it refers to the texts. `before_go`: as the root has said. */
+static struct peer_message about(uint32_t handle, const char *id, const struct error *e,
+                                 uint32_t left, bool before_go)
 {
-    peer__head__init(head);
-    peer__verdict__init(message);
-    message->exchange = handle;
-    message->id = (char *)(uintptr_t)id;
-    message->code = (uint32_t)e->code;
-    message->reason = (char *)(uintptr_t)e->text;
-    message->left = left;
-    message->before_go = before_go;
-    head->kind_case = PEER__HEAD__KIND_VERDICT;
-    head->verdict = message;
+    return (struct peer_message){.kind = PEER_VERDICT,
+                                 .verdict = {.exchange = handle,
+                                             .id = id,
+                                             .code = e->code,
+                                             .reason = e->text,
+                                             .left = left,
+                                             .before_go = before_go}};
 }
 
 /* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
 void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
 {
-    Peer__Verdict message;
-    Peer__Head head;
+    const struct peer_message message = about(x->handle, x->id, e, left, x->before_go);
 
-    fill(&head, &message, x->handle, x->id, e, left, x->before_go);
     if (left > 0)
-        router_flood(router_of(x), except, &head);
+        router_flood(router_of(x), except, &message);
     else
-        wave_to_children(x, &head);
+        wave_to_children(x, &message);
 }
 
 void verdict_send(struct attempt *x, const struct error *e)
@@ -110,76 +104,66 @@ void verdict_send_former(const struct job *j, const struct error *e)
     struct router *router = j->all->set.router;
     bool open = job_has_been_open(j);
     const char *former = open ? j->resumes : j->former.id;
-    Peer__Verdict message;
-    Peer__Head head;
-
     if (former[0] == '\0' || (strcmp(former, j->name.id) == 0 && j->state == JOB_UNDER_WAY))
         return;
-    fill(&head, &message, j->former.handle, former, e, router_torus(router)->nodes, false);
-    router_flood(router, -1, &head);
+    const struct peer_message message =
+        about(j->former.handle, former, e, router_torus(router)->nodes, false);
+    router_flood(router, -1, &message);
 }
 
-void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection *objection,
+void verdict_answer(struct exchanges *all, unsigned port, const struct peer_objection *objection,
                     const struct error *e)
 {
-    Peer__Verdict message;
-    Peer__Head head;
     char id[EXCHANGE_ID_SIZE];
+    const struct peer_message message =
+        about(objection->exchange, text_printable(id, sizeof id, objection->id), e,
+              router_torus(all->set.router)->nodes, false);
 
-    fill(&head, &message, objection->exchange, text_printable(id, sizeof id, objection->id), e,
-         router_torus(all->set.router)->nodes, false);
-    router_send(all->set.router, port, &head);
+    router_send(all->set.router, port, &message);
 }
 
 /* A link has come up: what was said on it before may never have arrived. */
 void verdicts_repeat(struct exchanges *all, unsigned port)
 {
     for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
-        Peer__Verdict message;
-        Peer__Head head;
         if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
             continue;
         /* All hops, as the other end may have been restarted meanwhile. */
-        fill(&head, &message, x->handle, standing_is_one(x) ? resume_name(x) : x->id, &x->failure,
-             torus_of(x)->nodes, x->before_go);
-        router_send(all->set.router, port, &head);
+        const struct peer_message message =
+            about(x->handle, standing_is_one(x) ? resume_name(x) : x->id, &x->failure,
+                  torus_of(x)->nodes, x->before_go);
+        router_send(all->set.router, port, &message);
     }
 }
 
 void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
                     const struct error *e, bool again)
 {
-    Peer__Objection message = PEER__OBJECTION__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_OBJECTION,
+                                         .objection = {.exchange = handle,
+                                                       .id = id,
+                                                       .root = root,
+                                                       .code = e->code,
+                                                       .reason = e->text,
+                                                       .again = again}};
 
-    message.exchange = handle;
-    message.id = (char *)(uintptr_t)id;
-    message.root = root;
-    message.code = (uint32_t)e->code;
-    message.reason = (char *)(uintptr_t)e->text;
-    message.again = again;
-    head.kind_case = PEER__HEAD__KIND_OBJECTION;
-    head.objection = &message;
     if (port >= 0)
-        router_send(all->set.router, (unsigned)port, &head);
+        router_send(all->set.router, (unsigned)port, &message);
 }
 
 /* Of an exchange that is not known here. */
-void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdict *message)
+void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct peer_verdict *message)
 {
     uint32_t most = router_torus(all->set.router)->nodes;
-    Peer__Verdict onward = *message;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message onward = {.kind = PEER_VERDICT, .verdict = *message};
     char id[EXCHANGE_ID_SIZE], reason[sizeof((struct error *)0)->text];
-    uint64_t verdict = hash(message->id, message->code != (uint32_t)ERROR_BUSY);
+    uint64_t verdict = hash(message->id, message->code != ERROR_BUSY);
 
     if (message->left == 0 || strlen(message->id) >= sizeof id || knows(all, verdict) ||
         !remember(all, verdict))
         return;
-    onward.id = text_printable(id, sizeof id, message->id);
-    onward.reason = text_printable(reason, sizeof reason, message->reason);
-    onward.left = message->left - 1 < most ? message->left - 1 : most;
-    head.kind_case = PEER__HEAD__KIND_VERDICT;
-    head.verdict = &onward;
-    router_flood(all->set.router, (int)port, &head);
+    onward.verdict.id = text_printable(id, sizeof id, message->id);
+    onward.verdict.reason = text_printable(reason, sizeof reason, message->reason);
+    onward.verdict.left = message->left - 1 < most ? message->left - 1 : most;
+    router_flood(all->set.router, (int)port, &onward);
 }

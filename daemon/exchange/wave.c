@@ -34,21 +34,21 @@ int wave_child_part(struct attempt *x, unsigned port, struct error *e)
 }
 
 /* A link that has been down may lead to a node that has forgotten the exchange. */
-void wave_send(struct attempt *x, unsigned port, const Peer__Head *head)
+void wave_send(struct attempt *x, unsigned port, const struct peer_message *message)
 {
     if ((x->fault.lost & 1u << port) == 0)
-        router_send(router_of(x), port, head);
+        router_send(router_of(x), port, message);
 }
 
-void wave_to_parent(struct attempt *x, const Peer__Head *head)
+void wave_to_parent(struct attempt *x, const struct peer_message *message)
 {
-    wave_send(x, (unsigned)x->tree.parent, head);
+    wave_send(x, (unsigned)x->tree.parent, message);
 }
 
-void wave_to_children(struct attempt *x, const Peer__Head *head)
+void wave_to_children(struct attempt *x, const struct peer_message *message)
 {
     for (unsigned i = 0; i < x->tree.children; i++)
-        wave_send(x, x->tree.child[i], head);
+        wave_send(x, x->tree.child[i], message);
 }
 
 /* Questions and answers go along them, and a neighbour may ask as fast as its link permits: a tree is
@@ -120,10 +120,10 @@ int wave_port(const struct exchanges *all, uint32_t rank)
     return here.parent;
 }
 
-void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head)
+void wave_towards(struct exchanges *all, uint32_t rank, const struct peer_message *message)
 {
     int port = wave_port(all, rank);
 
     if (port >= 0)
-        router_send(all->set.router, (unsigned)port, head);
+        router_send(all->set.router, (unsigned)port, message);
 }

@@ -78,20 +78,17 @@ uint64_t schedules_bytes(const struct schedules *all)
 static void send_part(struct schedules *all, unsigned port, const char *digest,
                       const struct schedule *s, uint32_t offset)
 {
-    Peer__SchedulePart message = PEER__SCHEDULE_PART__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message message = {.kind = PEER_SCHEDULE_PART, .schedule_part = {.digest = digest}};
+    struct peer_schedule_part *part = &message.schedule_part;
 
-    message.digest = (char *)(uintptr_t)digest;
     if (s != NULL) {
         uint32_t left = s->have - offset;
-        message.total = s->total;
-        message.offset = offset;
-        message.part.data = (uint8_t *)s->text + offset;
-        message.part.len = left < FRAME_SCHEDULE_PART ? left : FRAME_SCHEDULE_PART;
+        part->total = s->total;
+        part->offset = offset;
+        part->part.data = (uint8_t *)s->text + offset;
+        part->part.len = left < FRAME_SCHEDULE_PART ? left : FRAME_SCHEDULE_PART;
     }
-    head.kind_case = PEER__HEAD__KIND_SCHEDULE_PART;
-    head.schedule_part = &message;
-    router_send(all->set.router, port, &head);
+    router_send(all->set.router, port, &message);
 }
 
 /* Answers those whose part is here; if it never will be, all of them. */
@@ -108,14 +105,10 @@ static void answer_askers(struct schedules *all, struct schedule *s)
 
 static void ask_neighbour(struct schedules *all, struct schedule *s)
 {
-    Peer__ScheduleQuery query = PEER__SCHEDULE_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message query = {.kind = PEER_SCHEDULE_QUERY,
+                                       .schedule_query = {s->digest, s->have}};
 
-    query.digest = s->digest;
-    query.offset = s->have;
-    head.kind_case = PEER__HEAD__KIND_SCHEDULE_QUERY;
-    head.schedule_query = &query;
-    router_send(all->set.router, s->port, &head);
+    router_send(all->set.router, s->port, &query);
 }
 
 /* --- the list --- */
@@ -413,8 +406,8 @@ int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uin
     return 0;
 }
 
-int schedules_query_heard(struct schedules *all, unsigned port, const Peer__ScheduleQuery *query,
-                          struct error *e)
+int schedules_query_heard(struct schedules *all, unsigned port,
+                          const struct peer_schedule_query *query, struct error *e)
 {
     struct schedule *s;
 
@@ -438,8 +431,8 @@ int schedules_query_heard(struct schedules *all, unsigned port, const Peer__Sche
     return 0;
 }
 
-int schedules_part_heard(struct schedules *all, unsigned port, const Peer__SchedulePart *part,
-                         struct error *e)
+int schedules_part_heard(struct schedules *all, unsigned port,
+                         const struct peer_schedule_part *part, struct error *e)
 {
     struct schedule *s;
     struct error why;

@@ -69,10 +69,10 @@ int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uin
                   const uint8_t *part, size_t length, uint32_t *have, struct error *e);
 
 /* Messages of neighbours. Return 0, or -1 with *e: that neighbours send no such thing. */
-int schedules_query_heard(struct schedules *all, unsigned port, const Peer__ScheduleQuery *query,
-                          struct error *e);
-int schedules_part_heard(struct schedules *all, unsigned port, const Peer__SchedulePart *part,
-                         struct error *e);
+int schedules_query_heard(struct schedules *all, unsigned port,
+                          const struct peer_schedule_query *query, struct error *e);
+int schedules_part_heard(struct schedules *all, unsigned port,
+                         const struct peer_schedule_part *part, struct error *e);
 
 /* Bytes of memory that all take. */
 uint64_t schedules_bytes(const struct schedules *all);

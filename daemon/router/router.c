@@ -184,18 +184,14 @@ static int check_link(struct router *r, struct link *link, uint64_t now, bool be
 
 static void tick_link(struct router *r, struct link *link, uint64_t now, bool beat)
 {
-    Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message heartbeat = {.kind = PEER_HEARTBEAT,
+                                           .heartbeat = {(uint32_t)(r->heartbeat / MILLISECONDS)}};
     struct error why;
 
-    if (check_link(r, link, now, beat, &why) != 0) {
+    if (check_link(r, link, now, beat, &why) != 0)
         link_give_up(link, &why, why.code == ERROR_PROTOCOL);
-    } else if (beat) {
-        heartbeat.interval_ms = (uint32_t)(r->heartbeat / MILLISECONDS);
-        head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-        head.heartbeat = &heartbeat;
-        router_send(r, link->port, &head);
-    }
+    else if (beat)
+        router_send(r, link->port, &heartbeat);
 }
 
 /* How late this tick is. If it was we who slept (stopped, starved of a processor), the peers are

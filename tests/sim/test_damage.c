@@ -195,6 +195,7 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
                          size_t *length)
 {
     struct relay *f = sim_context(sim);
+    struct peer_message message;
     struct engine_data data;
     size_t body = 0;
 
@@ -203,7 +204,9 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
         (f->first[0] != '\0' && !f->always))
         return 1;
     Peer__Head *head = lie_read(*bytes, *length, &body);
-    bool is_data = engine_data(head, &data) && *length >= body + WINDOW;
+    bool is_data = peer_message_read(head, &message, NULL) == 0 && engine_data(&message, &data) &&
+                   *length >= body + WINDOW;
+    peer_message_free(&message);
     bool comes_again = head->kind_case == PEER__HEAD__KIND_MENDED && head->mended->part.len > 0;
     if (comes_again && f->always) {
         flip_one(sim, head->mended->part.data, head->mended->part.len);

@@ -237,8 +237,10 @@ Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t 
         head = fixture_next(node->f.up[port], body, BODY_MOST, length);
     }
     if (head != NULL) {
+        struct peer_message message;
         struct engine_data data = {0};
-        assert_true(engine_data(head, &data));
+        assert_int_equal(peer_message_read(head, &message, NULL), 0);
+        assert_true(engine_data(&message, &data));
         assert_int_equal(data.exchange, HANDLE);
     }
     return head;

@@ -110,7 +110,7 @@ static void frames_of_other_kinds_are_refused(void **state)
 {
     struct net *net = net_open(&line, 1);
     Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
-    Peer__Clear clear = PEER__CLEAR__INIT;
+    const struct peer_clear clear = {0};
     Peer__Head head = PEER__HEAD__INIT;
     struct error e;
     (void)state;

@@ -13,34 +13,32 @@
 
 static const unsigned minus = 1;
 
-static struct outgoing *frame_of(struct router_fixture *f, const Peer__Head *head)
+static struct outgoing *frame_of(struct router_fixture *f, const struct peer_message *message)
 {
     struct outgoing *frame = outgoing_new(router_outgoing(f->router));
 
     assert_non_null(frame);
-    assert_int_equal(outgoing_set_head(frame, head), 0);
+    assert_int_equal(outgoing_set_message(frame, message), 0);
     return frame;
 }
 
 static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
 {
     struct router_fixture f;
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-    Peer__Head head = PEER__HEAD__INIT, *next;
+    const struct peer_message beat = {.kind = PEER_HEARTBEAT};
+    Peer__Head *next;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
-    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-    head.heartbeat = &beat;
-    router_send(f.router, minus, &head);
-    router_relay(f.router, minus, frame_of(&f, &head));
+    router_send(f.router, minus, &beat);
+    router_relay(f.router, minus, frame_of(&f, &beat));
     link_closed(f.up[minus]->link, "reset");
     f.up[minus]->link = NULL;
-    router_send(f.router, minus, &head);
-    router_relay(f.router, minus, frame_of(&f, &head));
+    router_send(f.router, minus, &beat);
+    router_relay(f.router, minus, frame_of(&f, &beat));
     fixture_link_up(&f, minus);
     assert_null(next = fixture_next(f.up[minus], NULL, 0, NULL));
-    router_send(f.router, minus, &head);
+    router_send(f.router, minus, &beat);
     next = fixture_next(f.up[minus], NULL, 0, NULL);
     assert_non_null(next);
     peer__head__free_unpacked(next, NULL);
@@ -51,22 +49,16 @@ static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
 static void go_is_a_packet_of_its_own(void **state)
 {
     struct router_fixture f;
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-    Peer__Go go = PEER__GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message beat = {.kind = PEER_HEARTBEAT}, go = {.kind = PEER_GO};
     struct outgoing *frame;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
-    head.kind_case = PEER__HEAD__KIND_GO;
-    head.go = &go;
-    router_send(f.router, minus, &head);
+    router_send(f.router, minus, &go);
     assert_non_null(frame = link_next(f.up[minus]->link));
     assert_true(frame->in_passing);
     outgoing_free(router_outgoing(f.router), frame);
-    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-    head.heartbeat = &beat;
-    router_send(f.router, minus, &head);
+    router_send(f.router, minus, &beat);
     assert_non_null(frame = link_next(f.up[minus]->link));
     assert_false(frame->in_passing);
     outgoing_free(router_outgoing(f.router), frame);
@@ -82,13 +74,9 @@ static int answer(void *context, unsigned port, const Peer__Head *head, const st
                   uint32_t body_length, struct error *e)
 {
     struct answering *a = context;
-    Peer__Outcome outcome = PEER__OUTCOME__INIT;
-    Peer__Head reply = PEER__HEAD__INIT;
+    const struct peer_message reply = {.kind = PEER_OUTCOME, .outcome = {.id = "1-00000001-1"}};
 
     (void)port, (void)head, (void)body, (void)body_length, (void)e;
-    outcome.id = (char[]){"1-00000001-1"};
-    reply.kind_case = PEER__HEAD__KIND_OUTCOME;
-    reply.outcome = &outcome;
     router_send(a->f.router, a->answer_at, &reply);
     a->asked++;
     return 0;

@@ -162,7 +162,7 @@ static void a_piece_does_not_come_in_crumbs(void **state)
 static void clears_are_refused(void **state)
 {
     struct node *node = open_engine(&whole);
-    Peer__Clear clear = PEER__CLEAR__INIT;
+    const struct peer_clear clear = {0};
     struct error e;
     (void)state;
     assert_int_equal(engine_clear(node->engine, PLUS, &clear, &e), -1);

@@ -38,7 +38,7 @@ static void reducing_wake(struct engine *engine)
     reducing_finish_rounds(s);
 }
 
-static int reducing_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+static int reducing_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
                           struct error *e)
 {
     (void)engine, (void)port, (void)clear;

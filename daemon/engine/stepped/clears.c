@@ -2,20 +2,17 @@
 
 #include "proto/text.h"
 
-static void send_clear(struct stepped *s, unsigned port, Peer__Clear *clear)
+static void send_clear(struct stepped *s, unsigned port, const struct peer_clear *clear)
 {
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_CLEAR, .clear = *clear};
 
-    head.kind_case = PEER__HEAD__KIND_CLEAR;
-    head.clear = clear;
     if (!engine_has_lost(&s->base, port))
-        router_send(s->base.set.router, engine_port(&s->base, port), &head);
+        router_send(s->base.set.router, engine_port(&s->base, port), &message);
 }
 
 void stepped_clear_next(struct stepped *s)
 {
     const struct plan *plan = s->plan;
-    Peer__Clear clear = PEER__CLEAR__INIT;
     uint32_t i = 0;
 
     if (!s->base.set.one_port)
@@ -24,21 +21,21 @@ void stepped_clear_next(struct stepped *s)
         i++;
     if (i == plan->arrivals)
         return;
-    clear.exchange = s->base.set.handle;
-    clear.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
-    clear.step = plan->arrival[i].step;
-    clear.hops = plan->arrival[i].hops;
-    clear.left = plan->arrival[i].hops - 1u;
+    const struct peer_clear clear = {.exchange = s->base.set.handle,
+                                     .round = (uint32_t)(s->round & ENGINE_ROUND_MASK),
+                                     .step = plan->arrival[i].step,
+                                     .hops = plan->arrival[i].hops,
+                                     .left = plan->arrival[i].hops - 1u};
     send_clear(s, plan->arrival[i].port, &clear);
 }
 
 /* Passes the clear on to where the leg comes from; only where the leg itself comes through, or the
  * clear might go round for ever. */
-static int pass_clear_on(struct stepped *s, unsigned port, const Peer__Clear *clear,
+static int pass_clear_on(struct stepped *s, unsigned port, const struct peer_clear *clear,
                          struct error *e)
 {
     unsigned onward = torus_port_opposite(port);
-    Peer__Clear next = *clear;
+    struct peer_clear next = *clear;
 
     if (clear->hops > UINT16_MAX ||
         plan_arrival(s->plan, clear->step, (uint8_t)onward, (uint16_t)clear->hops,
@@ -50,7 +47,8 @@ static int pass_clear_on(struct stepped *s, unsigned port, const Peer__Clear *cl
     return 0;
 }
 
-int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e)
+int stepped_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
+                  struct error *e)
 {
     struct stepped *s = stepped_of(engine);
     const struct plan *plan = s->plan;

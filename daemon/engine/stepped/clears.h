@@ -8,6 +8,7 @@
 void stepped_clear_next(struct stepped *s);
 
 /* engine_ops.clear */
-int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
+int stepped_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
+                  struct error *e);
 
 #endif

@@ -34,7 +34,7 @@ static void streaming_admit(struct engine *engine, uint64_t number)
     streaming_finish_rounds(s);
 }
 
-static int streaming_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+static int streaming_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
                            struct error *e)
 {
     (void)engine, (void)port, (void)clear;

@@ -11,54 +11,46 @@ static bool is_root(const struct session *s)
     return s->tree.parent < 0;
 }
 
-static void send(struct session *s, unsigned port, Peer__Head *head)
+static void send(struct session *s, unsigned port, const struct peer_message *message)
 {
     if (!engine_has_lost(&s->base, port))
-        router_send(s->base.set.router, port, head);
+        router_send(s->base.set.router, port, message);
 }
 
-static void send_question(struct session *s, unsigned port, const Peer__GroupCensus *question)
+static void send_question(struct session *s, unsigned port,
+                          const struct peer_group_census *question)
 {
-    Peer__GroupCensus message = *question;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message message = {.kind = PEER_GROUP_CENSUS, .group_census = *question};
 
-    message.exchange = s->base.set.handle;
-    head.kind_case = PEER__HEAD__KIND_GROUP_CENSUS;
-    head.group_census = &message;
-    send(s, port, &head);
+    message.group_census.exchange = s->base.set.handle;
+    send(s, port, &message);
 }
 
 static void send_answer(struct session *s)
 {
-    Peer__GroupAnswer message = PEER__GROUP_ANSWER__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_GROUP_ANSWER,
+                                         .group_answer = {.exchange = s->base.set.handle,
+                                                          .missing = s->census.missing,
+                                                          .n_missing = s->census.count,
+                                                          .others = s->census.others,
+                                                          .id = s->census.question.id}};
 
-    message.exchange = s->base.set.handle;
-    message.id = s->census.question.id;
-    message.missing = s->census.missing;
-    message.n_missing = s->census.count;
-    message.others = s->census.others;
-    head.kind_case = PEER__HEAD__KIND_GROUP_ANSWER;
-    head.group_answer = &message;
-    send(s, (unsigned)s->tree.parent, &head);
+    send(s, (unsigned)s->tree.parent, &message);
 }
 
-static void send_report(struct session *s, const Peer__GroupReport *report)
+static void send_report(struct session *s, const struct peer_group_report *report)
 {
-    Peer__GroupReport message = *report;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message message = {.kind = PEER_GROUP_REPORT, .group_report = *report};
 
-    message.exchange = s->base.set.handle;
-    head.kind_case = PEER__HEAD__KIND_GROUP_REPORT;
-    head.group_report = &message;
+    message.group_report.exchange = s->base.set.handle;
     for (unsigned i = 0; i < s->tree.children; i++)
-        send(s, s->tree.child[i], &head);
+        send(s, s->tree.child[i], &message);
 }
 
 /* --- the result --- */
 
 /* "node 3 has not called it", "nodes 3, 7 and 12 more have not called it" */
-static void describe(const Peer__GroupReport *r, char *text, size_t size)
+static void describe(const struct peer_group_report *r, char *text, size_t size)
 {
     const bool several = r->n_missing > 1 || r->others > 0;
     size_t used = (size_t)snprintf(text, size, "%s", several ? "nodes " : "node ");
@@ -92,7 +84,7 @@ static bool is_meant(const struct session *s, uint32_t asker, uint32_t part)
     return true;
 }
 
-static void take_report(struct session *s, const Peer__GroupReport *report)
+static void take_report(struct session *s, const struct peer_group_report *report)
 {
     struct part *p = part_find(s, report->part);
     char whom[200];
@@ -108,16 +100,15 @@ static void take_report(struct session *s, const Peer__GroupReport *report)
 static void conclude(struct session *s)
 {
     struct census *c = &s->census;
-    Peer__GroupReport report = PEER__GROUP_REPORT__INIT;
+    const struct peer_group_report report = {.asker = c->question.asker,
+                                             .part = c->question.part,
+                                             .number = c->question.number,
+                                             .missing = c->missing,
+                                             .n_missing = c->count,
+                                             .others = c->others,
+                                             .incomplete = c->owed > 0};
 
     c->running = false;
-    report.asker = c->question.asker;
-    report.part = c->question.part;
-    report.number = c->question.number;
-    report.missing = c->missing;
-    report.n_missing = c->count;
-    report.others = c->others;
-    report.incomplete = c->owed > 0;
     take_report(s, &report);
 }
 
@@ -125,7 +116,7 @@ static void conclude(struct session *s)
 
 static bool is_missing(const struct session *s)
 {
-    const Peer__GroupCensus *q = &s->census.question;
+    const struct peer_group_census *q = &s->census.question;
     const struct part *p = part_find(s, q->part);
 
     return is_meant(s, q->asker, q->part) &&
@@ -153,7 +144,7 @@ static void answer(struct session *s)
 }
 
 /* The question comes down to this node. */
-static void begin(struct session *s, const Peer__GroupCensus *question)
+static void begin(struct session *s, const struct peer_group_census *question)
 {
     struct census *c = &s->census;
 
@@ -170,9 +161,9 @@ static void begin(struct session *s, const Peer__GroupCensus *question)
 }
 
 /* On its way to the root. */
-static void pass_up(struct session *s, const Peer__GroupCensus *question)
+static void pass_up(struct session *s, const struct peer_group_census *question)
 {
-    Peer__GroupCensus numbered = *question;
+    struct peer_group_census numbered = *question;
 
     if (!is_root(s)) {
         send_question(s, (unsigned)s->tree.parent, question);
@@ -184,11 +175,10 @@ static void pass_up(struct session *s, const Peer__GroupCensus *question)
 
 void census_ask(struct session *s, const struct call *call)
 {
-    Peer__GroupCensus question = PEER__GROUP_CENSUS__INIT;
+    const struct peer_group_census question = {.asker = router_rank(s->base.set.router),
+                                               .part = call->part->mask,
+                                               .number = (uint32_t)call->number};
 
-    question.asker = router_rank(s->base.set.router);
-    question.part = call->part->mask;
-    question.number = (uint32_t)call->number;
     pass_up(s, &question);
 }
 
@@ -214,7 +204,7 @@ static bool can_be_missing(const struct session *s, const uint32_t *missing, siz
     return true;
 }
 
-int census_heard(struct session *s, unsigned port, const Peer__GroupCensus *question,
+int census_heard(struct session *s, unsigned port, const struct peer_group_census *question,
                  struct error *e)
 {
     if (!can_be(s, question->asker, question->part))
@@ -230,7 +220,7 @@ int census_heard(struct session *s, unsigned port, const Peer__GroupCensus *ques
     return 0;
 }
 
-int census_answered(struct session *s, unsigned port, const Peer__GroupAnswer *message,
+int census_answered(struct session *s, unsigned port, const struct peer_group_answer *message,
                     struct error *e)
 {
     struct census *c = &s->census;
@@ -249,7 +239,7 @@ int census_answered(struct session *s, unsigned port, const Peer__GroupAnswer *m
     return 0;
 }
 
-int census_reported(struct session *s, const Peer__GroupReport *report, struct error *e)
+int census_reported(struct session *s, const struct peer_group_report *report, struct error *e)
 {
     if (!can_be(s, report->asker, report->part) ||
         !can_be_missing(s, report->missing, report->n_missing, report->others))

@@ -11,11 +11,11 @@
 /* A call has not ended in time here. late_calls_reported() gets the result, unless the call has ended. */
 void census_ask(struct session *s, const struct call *c);
 /* Messages; the functions return 0, or -1 with *e. */
-int census_heard(struct session *s, unsigned port, const Peer__GroupCensus *question,
+int census_heard(struct session *s, unsigned port, const struct peer_group_census *question,
                  struct error *e);
-int census_answered(struct session *s, unsigned port, const Peer__GroupAnswer *answer,
+int census_answered(struct session *s, unsigned port, const struct peer_group_answer *answer,
                     struct error *e);
-int census_reported(struct session *s, const Peer__GroupReport *report, struct error *e);
+int census_reported(struct session *s, const struct peer_group_report *report, struct error *e);
 /* At the root, its deadline has passed: nodes that have not answered are not waited for. */
 void census_tick(struct session *s);
 

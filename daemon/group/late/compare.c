@@ -9,24 +9,21 @@ void compare_send(struct call *c, uint64_t now)
     const struct part *p = c->part;
     struct session *s = p->session;
     struct router *router = s->base.set.router;
-    Peer__GroupCompare message = PEER__GROUP_COMPARE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_GROUP_COMPARE,
+                                         .group_compare = {.exchange = s->base.set.handle,
+                                                           .part = p->mask,
+                                                           .number = (uint32_t)c->number,
+                                                           .signature = c->signature}};
 
     c->watch.compare_at = now + COMPARE_AGAIN;
-    message.exchange = s->base.set.handle;
-    message.part = p->mask;
-    message.number = (uint32_t)c->number;
-    message.signature = c->signature;
-    head.kind_case = PEER__HEAD__KIND_GROUP_COMPARE;
-    head.group_compare = &message;
     for (unsigned port = 0; port < torus_ports(router_torus(router)); port++)
         if (p->port[port] >= 0 && !engine_has_lost(&s->base, port) &&
             !(s->damaged && (s->damage.dead[router_rank(router)] & 1u << port) != 0) &&
             torus_neighbour(router_torus(router), router_rank(router), port) != TORUS_NO_NODE)
-            router_send(router, port, &head);
+            router_send(router, port, &message);
 }
 
-int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *message,
+int compare_heard(struct session *s, unsigned port, const struct peer_group_compare *message,
                   struct error *e)
 {
     const struct part *p = part_find(s, message->part);

@@ -8,7 +8,7 @@
 
 void compare_send(struct call *c, uint64_t now);
 /* A neighbour's message. Returns 0, or -1 with *e: no neighbour would send it. */
-int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *message,
+int compare_heard(struct session *s, unsigned port, const struct peer_group_compare *message,
                   struct error *e);
 
 #endif

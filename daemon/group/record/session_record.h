@@ -13,7 +13,7 @@ struct part;
  * root; its asker asks again, or fails without a list. */
 struct census {
     bool running; /* `question` has come down to here, and this node has not answered it yet */
-    Peer__GroupCensus question;
+    struct peer_group_census question;
     uint32_t owed; /* child ports */
     uint32_t missing[CENSUS_NAMED], count, others;
     uint64_t deadline; /* of the root: who has not answered by then is not waited for */

@@ -126,7 +126,7 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
     return 0;
 }
 
-static int session_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+static int session_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
                          struct error *e)
 {
     (void)port, (void)clear;
@@ -177,16 +177,16 @@ static void session_describe(const struct engine *engine, char *text, size_t siz
     (void)snprintf(text, size, "group \"%s\"", s->name);
 }
 
-static int session_message(struct engine *engine, unsigned port, const Peer__Head *head,
-                           struct error *e)
+static int session_message(struct engine *engine, unsigned port,
+                           const struct peer_message *message, struct error *e)
 {
-    if (head->kind_case == PEER__HEAD__KIND_GROUP_CENSUS)
-        return census_heard(of(engine), port, head->group_census, e);
-    if (head->kind_case == PEER__HEAD__KIND_GROUP_COMPARE)
-        return compare_heard(of(engine), port, head->group_compare, e);
-    if (head->kind_case == PEER__HEAD__KIND_GROUP_REPORT)
-        return census_reported(of(engine), head->group_report, e);
-    return census_answered(of(engine), port, head->group_answer, e);
+    if (message->kind == PEER_GROUP_CENSUS)
+        return census_heard(of(engine), port, &message->group_census, e);
+    if (message->kind == PEER_GROUP_COMPARE)
+        return compare_heard(of(engine), port, &message->group_compare, e);
+    if (message->kind == PEER_GROUP_REPORT)
+        return census_reported(of(engine), &message->group_report, e);
+    return census_answered(of(engine), port, &message->group_answer, e);
 }
 
 static void session_free(struct engine *engine)

@@ -91,25 +91,22 @@ void faults_sighted(struct router *r, unsigned i, const struct sighting *s)
 
 static void say(struct router *r, int to, int except, const struct known_fault *k, uint32_t left)
 {
-    Peer__LinkFault message = PEER__LINK_FAULT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_LINK_FAULT,
+                                         .link_fault = {.rank = k->report.rank,
+                                                        .port = k->report.port,
+                                                        .boot = k->boot,
+                                                        .number = k->number,
+                                                        .code = k->report.fault.code,
+                                                        .found_rank = k->report.fault.found_rank,
+                                                        .found_port = k->report.fault.found_port,
+                                                        .left = left,
+                                                        .sent = k->report.fault.sent,
+                                                        .mtu = k->report.fault.mtu}};
 
-    message.rank = k->report.rank;
-    message.port = k->report.port;
-    message.boot = k->boot;
-    message.number = k->number;
-    message.code = k->report.fault.code;
-    message.found_rank = k->report.fault.found_rank;
-    message.found_port = k->report.fault.found_port;
-    message.sent = k->report.fault.sent;
-    message.mtu = k->report.fault.mtu;
-    message.left = left;
-    head.kind_case = PEER__HEAD__KIND_LINK_FAULT;
-    head.link_fault = &message;
     if (to >= 0)
-        router_send(r, (unsigned)to, &head);
+        router_send(r, (unsigned)to, &message);
     else
-        router_flood(r, except, &head);
+        router_flood(r, except, &message);
 }
 
 static struct known_fault own(struct router *r, unsigned i)

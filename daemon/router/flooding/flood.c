@@ -68,26 +68,18 @@ void flood_lost(struct router *r, unsigned port)
             mark(r, rank);
 }
 
-static void send_entries(struct router *r, unsigned port, Peer__LinkState__Entry *entry, size_t n)
+static void send_entries(struct router *r, unsigned port, const struct peer_link_state_entry *entry,
+                         size_t n)
 {
-    Peer__LinkState__Entry *pointer[ENTRIES_A_FRAME];
-    Peer__LinkState state = PEER__LINK_STATE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_LINK_STATE, .link_state = {n, entry}};
 
-    if (n == 0)
-        return;
-    for (size_t i = 0; i < n; i++)
-        pointer[i] = &entry[i];
-    state.n_entry = n;
-    state.entry = pointer;
-    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-    head.link_state = &state;
-    router_send(r, port, &head);
+    if (n > 0)
+        router_send(r, port, &message);
 }
 
 void flood_flush(struct router *r)
 {
-    Peer__LinkState__Entry entry[ENTRIES_A_FRAME];
+    struct peer_link_state_entry entry[ENTRIES_A_FRAME];
 
     r->flood_at = ROUTER_NEVER;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
@@ -99,12 +91,11 @@ void flood_flush(struct router *r)
             const struct topology_entry *known = &r->topology.entry[rank];
             if ((port->dirty[rank / 8] & 1u << rank % 8) == 0)
                 continue;
-            peer__link_state__entry__init(&entry[n]);
-            entry[n].rank = rank;
-            entry[n].hops = known->hops;
-            entry[n].version = known->version;
-            entry[n].up = known->up;
-            entry[n].boot = known->boot;
+            entry[n] = (struct peer_link_state_entry){.rank = rank,
+                                                      .hops = known->hops,
+                                                      .up = known->up,
+                                                      .boot = known->boot,
+                                                      .version = known->version};
             if (++n == ENTRIES_A_FRAME) {
                 send_entries(r, i, entry, n);
                 n = 0;

@@ -74,9 +74,9 @@ static bool is_short(const Peer__Head *head)
         return false;
     }
 }
-#define AROUND (FRAME_PREFIX_SIZE + 4 + HEAD_CHECK_SIZE)
-_Static_assert(AROUND + 5 * 6 <= OUTGOING_INLINE_HEAD, "SteppedData");
-_Static_assert(AROUND + 2 * 6 + 2 + SHORT_PIECES * 5 <= OUTGOING_INLINE_HEAD, "StreamedData");
+#define AROUND (FRAME_PREFIX_SIZE + HEAD_CHECK_SIZE)
+_Static_assert(AROUND + PEER_SHORT <= OUTGOING_INLINE_HEAD,
+               "short data needs no memory of its own");
 
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
 {
@@ -90,6 +90,30 @@ int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
         }
     }
     length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
+    frame->head_length = head_check_write(frame->head, (uint32_t)length, frame->body_length);
+    return 0;
+}
+
+/* Room for a head of at most `size` bytes, in the frame or malloc'ed. */
+static uint8_t *room_for_head(void *context, size_t size)
+{
+    struct outgoing *frame = context;
+
+    if (AROUND + size > OUTGOING_INLINE_HEAD) {
+        uint8_t *head = malloc(AROUND + size);
+        if (head == NULL)
+            return NULL;
+        frame->head = head;
+    }
+    return frame->head + FRAME_PREFIX_SIZE;
+}
+
+int outgoing_set_message(struct outgoing *frame, const struct peer_message *message)
+{
+    size_t length = peer_message_write(message, room_for_head, frame);
+
+    if (length == 0)
+        return -1;
     frame->head_length = head_check_write(frame->head, (uint32_t)length, frame->body_length);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "daemon/base/slab.h"
 #include "proto/frame.h"
 #include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 #define OUTGOING_INLINE_HEAD 72u
 #define OUTGOING_MAX_EXTENTS 256u /* in one body, so that several frames fit into one writev */
@@ -41,6 +42,7 @@ void outgoing_pool_close(struct outgoing_pool *pool);
 /* Encodes the prefix and `head`, with its check, for the body that the frame has by then. Returns 0, or -1 if
  * there is no memory. */
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head);
+int outgoing_set_message(struct outgoing *frame, const struct peer_message *message);
 
 /* The queue owns the frame from now on. */
 void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame);

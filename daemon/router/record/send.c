@@ -24,14 +24,14 @@ void send_release(struct router *r, unsigned port)
     }
 }
 
-void router_send(struct router *r, unsigned port, const Peer__Head *head)
+void router_send(struct router *r, unsigned port, const struct peer_message *message)
 {
     struct outgoing *frame;
 
     if (r->port[port].link == NULL)
         return;
     frame = outgoing_new(&r->outgoing);
-    if (frame == NULL || outgoing_set_head(frame, head) != 0) {
+    if (frame == NULL || outgoing_set_message(frame, message) != 0) {
         /* A control frame must not vanish while its link stays: the peer would wait for ever. */
         if (frame != NULL)
             outgoing_free(&r->outgoing, frame);
@@ -41,7 +41,7 @@ void router_send(struct router *r, unsigned port, const Peer__Head *head)
         return;
     }
     /* The node there begins by it: on a slow link not only when the data behind it has come. */
-    frame->in_passing = head->kind_case == PEER__HEAD__KIND_GO;
+    frame->in_passing = message->kind == PEER_GO;
     outgoing_push(&r->port[port].control, frame);
     if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)
         hold(r, port);
@@ -53,11 +53,11 @@ bool router_is_full(const struct router *r, unsigned port)
     return r->port[port].control.bytes > ROUTER_QUEUE_MOST;
 }
 
-void router_flood(struct router *r, int except, const Peer__Head *head)
+void router_flood(struct router *r, int except, const struct peer_message *message)
 {
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         if ((int)i != except)
-            router_send(r, i, head);
+            router_send(r, i, message);
 }
 
 void router_relay(struct router *r, unsigned port, struct outgoing *frame)

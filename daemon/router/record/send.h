@@ -4,15 +4,15 @@
 
 #include <stdbool.h>
 
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 struct outgoing;
 struct router;
 
 /* Sends a frame without a body. Nothing happens if the port is down. */
-void router_send(struct router *r, unsigned port, const Peer__Head *head);
+void router_send(struct router *r, unsigned port, const struct peer_message *message);
 /* The same on every up port but `except` (-1: on all). */
-void router_flood(struct router *r, int except, const Peer__Head *head);
+void router_flood(struct router *r, int except, const struct peer_message *message);
 /* More waits for this port than may: whoever asks for something may go without an answer. */
 bool router_is_full(const struct router *r, unsigned port);
 /* Passes on a data frame on its way through; takes it over. */
