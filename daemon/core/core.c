@@ -9,10 +9,11 @@ struct core {
     struct groups *groups;
 };
 
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
+static int on_frame(void *context, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
-    return exchanges_frame(((struct core *)context)->exchanges, port, head, body, body_length, e);
+    return exchanges_frame(((struct core *)context)->exchanges, port, message, body, body_length,
+                           e);
 }
 
 static struct outgoing *on_next(void *context, unsigned port)

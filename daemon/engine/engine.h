@@ -26,10 +26,10 @@ struct engine_part {
 
 struct engine_setup {
     struct router *router;
-    const struct engine_part *part; /* NULL: the whole torus */
-    const Peer__GroupCall *call;    /* NULL, or what all data of it is marked with */
-    uint32_t handle;                /* Prepare.handle */
-    struct source *source;          /* borrowed, like all pointers here */
+    const struct engine_part *part;     /* NULL: the whole torus */
+    const struct peer_group_call *call; /* NULL, or what all data of it is marked with */
+    uint32_t handle;                    /* Prepare.handle */
+    struct source *source;              /* borrowed, like all pointers here */
     struct sink *sink;
     bool one_port; /* at most one leg starts and one ends here at a time */
     bool gather;   /* allgather: our block for ourselves is our block for all */
@@ -74,7 +74,7 @@ struct engine;
 struct engine_ops {
     void (*free)(struct engine *engine);
     void (*admit)(struct engine *engine, uint64_t round);
-    int (*frame)(struct engine *engine, unsigned port, const Peer__Head *head,
+    int (*frame)(struct engine *engine, unsigned port, const struct peer_message *message,
                  const struct extents *body, uint32_t body_length, struct error *e);
     int (*clear)(struct engine *engine, unsigned port, const struct peer_clear *clear,
                  struct error *e);
@@ -142,10 +142,11 @@ bool engine_data(const struct peer_message *message, struct engine_data *data);
 /* A data frame has come in; all is borrowed. Returns 0, or -1 with *e if it is not one of this
  * engine's frames or the schedule does not expect it. A failure of our own (sink, memory) is not
  * the peer's fault: the call succeeds and engine_failed() tells. */
-static inline int engine_frame(struct engine *engine, unsigned port, const Peer__Head *head,
-                               const struct extents *body, uint32_t body_length, struct error *e)
+static inline int engine_frame(struct engine *engine, unsigned port,
+                               const struct peer_message *message, const struct extents *body,
+                               uint32_t body_length, struct error *e)
 {
-    return engine->ops->frame(engine, port, head, body, body_length, e);
+    return engine->ops->frame(engine, port, message, body, body_length, e);
 }
 
 /* One-port: the end of a leg that starts here is ready for it; or such a clear passes through on
@@ -239,10 +240,10 @@ static inline void engine_wake_port(const struct engine *engine, unsigned port)
     router_wake(engine->set.router, engine_port(engine, port));
 }
 
-/* What data that it sends is marked with. */
-static inline Peer__GroupCall *engine_call(const struct engine *engine)
+/* What data that it sends is marked with, if it is of a call. */
+static inline struct peer_group_call engine_call(const struct engine *engine)
 {
-    return (Peer__GroupCall *)(uintptr_t)engine->set.call; /* only encoded */
+    return engine->set.call != NULL ? *engine->set.call : (struct peer_group_call){0};
 }
 
 #endif

@@ -382,9 +382,9 @@ void frame_buffer_pass_on(struct frame_buffer *c, struct outgoing *frame,
 }
 
 struct outgoing *frame_buffer_ship(struct frame_buffer *c, unsigned port, struct outgoing *frame,
-                                   const Peer__Head *head, bool loaded)
+                                   const struct peer_message *message, bool loaded)
 {
-    if (loaded && !has_failed(c) && outgoing_set_head(frame, head) != 0)
+    if (loaded && !has_failed(c) && outgoing_set_message(frame, message) != 0)
         (void)engine_no_memory(c->engine);
     if (!loaded || has_failed(c)) {
         outgoing_free(router_outgoing(c->engine->set.router), frame);

@@ -129,6 +129,6 @@ void frame_buffer_pass_on(struct frame_buffer *c, struct outgoing *frame,
 /* Takes the frame over: gives it its head, counts its bytes and returns it, ready to leave by the
  * port. If it is not `loaded`, or the engine has failed, it is freed, and NULL returned. */
 struct outgoing *frame_buffer_ship(struct frame_buffer *c, unsigned port, struct outgoing *frame,
-                                   const Peer__Head *head, bool loaded);
+                                   const struct peer_message *message, bool loaded);
 
 #endif

@@ -182,7 +182,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
 void exchanges_free(struct exchanges *all);
 
 /* The router's handler calls these. */
-int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
+int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e);
 struct outgoing *exchanges_next(struct exchanges *all, unsigned port);
 void exchanges_topology(struct exchanges *all);

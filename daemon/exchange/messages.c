@@ -135,8 +135,7 @@ static bool expects_data(const struct attempt *x, const struct peer_message *mes
 }
 
 static int give_to_engine(struct attempt *x, unsigned port, const struct peer_message *message,
-                          const Peer__Head *head, const struct extents *body, uint32_t body_length,
-                          struct error *e)
+                          const struct extents *body, uint32_t body_length, struct error *e)
 {
     if (!expects_data(x, message))
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected data in this state",
@@ -146,7 +145,7 @@ static int give_to_engine(struct attempt *x, unsigned port, const struct peer_me
             return error_wrap(e, "exchange %s", x->id);
         return 0;
     }
-    if (engine_frame(x->own.engine, port, head, body, body_length, e) != 0)
+    if (engine_frame(x->own.engine, port, message, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id);
     attempt_advance(x);
     return 0;
@@ -177,12 +176,11 @@ static int blame(struct attempt *x, unsigned port, const struct error *why, stru
 }
 
 static int take_data(struct attempt *x, unsigned port, const struct peer_message *message,
-                     const Peer__Head *head, const struct extents *body, uint32_t body_length,
-                     struct error *e)
+                     const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct error why;
 
-    if (give_to_engine(x, port, message, head, body, body_length, &why) == 0)
+    if (give_to_engine(x, port, message, body, body_length, &why) == 0)
         return 0;
     return blame(x, port, &why, e);
 }
@@ -240,9 +238,8 @@ static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle
              torus_port_name(port, name), handle);
 }
 
-static int take(struct exchanges *all, unsigned port, const struct peer_message *message,
-                const Peer__Head *head, const struct extents *body, uint32_t body_length,
-                struct error *e)
+int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_message *message,
+                    const struct extents *body, uint32_t body_length, struct error *e)
 {
     bool data = is_data(message);
     struct attempt *x;
@@ -263,18 +260,5 @@ static int take(struct exchanges *all, unsigned port, const struct peer_message 
         return take_message(x, port, message, e);
     if ((LATE & 1u << x->state) != 0)
         return 0;
-    return take_data(x, port, message, head, body, body_length, e);
-}
-
-int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    struct peer_message message;
-    int result;
-
-    if (peer_message_read(head, &message, e) != 0)
-        return -1;
-    result = take(all, port, &message, head, body, body_length, e);
-    peer_message_free(&message);
-    return result;
+    return take_data(x, port, message, body, body_length, e);
 }

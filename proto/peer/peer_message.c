@@ -87,6 +87,7 @@ int peer_message_read(const struct Peer__Head *from, struct peer_message *m, str
     int result = 0;
 
     m->owned = NULL;
+    m->unpacked = NULL;
     m->kind = PEER_NOTHING;
     switch (from->kind_case) {
 #define PEER_CASE(NAME, name, Name)                                                                \
@@ -109,4 +110,22 @@ void peer_message_free(struct peer_message *m)
 {
     free(m->owned);
     m->owned = NULL;
+    if (m->unpacked != NULL)
+        peer__head__free_unpacked(m->unpacked, NULL);
+    m->unpacked = NULL;
+}
+
+int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
+                        struct error *e)
+{
+    Peer__Head *head = peer__head__unpack(NULL, length, bytes);
+
+    if (head == NULL)
+        return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
+    if (peer_message_read(head, m, e) != 0) {
+        peer__head__free_unpacked(head, NULL);
+        return -1;
+    }
+    m->unpacked = head;
+    return 0;
 }

@@ -59,9 +59,12 @@ enum peer_kind { PEER_NOTHING, PEER_MESSAGES(PEER_KIND) PEER_KINDS };
 #undef PEER_KIND
 
 #define PEER_MEMBER(NAME, name, Name) struct peer_##name name;
+struct Peer__Head; /* proto/peer.pb-c.h */
+
 struct peer_message {
     enum peer_kind kind;
-    void *owned; /* reading only: lists that had to be built; peer_message_free() */
+    void *owned;                 /* reading only: lists that had to be built; peer_message_free() */
+    struct Peer__Head *unpacked; /* the same of peer_message_unpack() */
     union {
         PEER_MESSAGES(PEER_MEMBER)
     };
@@ -82,12 +85,14 @@ static inline uint32_t peer_message_exchange(const struct peer_message *m)
 size_t peer_message_write(const struct peer_message *m,
                           uint8_t *(*room)(void *context, size_t size), void *context);
 
-struct Peer__Head; /* proto/peer.pb-c.h */
-
 /* Reads a message from its unpacked form, whose texts it makes printable. Returns 0, and the caller gives *m to
  * peer_message_free() before it frees the unpacked form; or -1 with *e and nothing to free: the message is malformed
  * (ERROR_PROTOCOL), or there is no memory. */
 int peer_message_read(const struct Peer__Head *from, struct peer_message *m, struct error *e);
 void peer_message_free(struct peer_message *m);
+
+/* The same from its bytes; nothing else has to be freed. Also -1 if they are not a message. */
+int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
+                        struct error *e);
 
 #endif

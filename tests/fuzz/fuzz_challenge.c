@@ -11,6 +11,7 @@
 #include "daemon/router/links/handshake.h"
 #include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/message_bytes.h"
 
 #define SAID_MOST 8u
 
@@ -45,15 +46,14 @@ static void fill(void *context, void *buffer, size_t size)
         *out++ = (uint8_t)((s->random = s->random * 6364136223846793005u + 1) >> 56);
 }
 
-static void say(void *context, const Peer__Head *head)
+static void say(void *context, const struct peer_message *head)
 {
     struct side *s = context;
     struct message *m = &s->said[s->says++];
 
     REQUIRE(s->says <= SAID_MOST);
-    m->length = peer__head__get_packed_size(head);
-    REQUIRE(m->length <= sizeof m->bytes);
-    (void)peer__head__pack(head, m->bytes);
+    m->length = message_write(head, m->bytes, sizeof m->bytes);
+    REQUIRE(m->length > 0);
 }
 
 static void take_place(struct pair *p, struct side *s, uint32_t rank, unsigned port, uint64_t seed)
@@ -106,16 +106,15 @@ static void begin(struct pair *p, uint8_t setting, uint64_t seed)
 
 static void hear(struct side *s, const uint8_t *bytes, size_t length)
 {
-    Peer__Head *head = peer__head__unpack(NULL, length, bytes);
+    struct peer_message *head = message_read(bytes, length);
     struct error e;
 
     if (head == NULL || s->refuses || s->handshake.state == HANDSHAKE_DONE) {
-        if (head != NULL)
-            peer__head__free_unpacked(head, NULL);
+        message_forget(head);
         return;
     }
     s->refuses = handshake_heard(&s->handshake, &s->place, head, &e) != 0;
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
 }
 
 static void pass_on(struct side *to, struct side *from)

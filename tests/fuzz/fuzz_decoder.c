@@ -12,7 +12,7 @@ struct seen {
     int result;
 };
 
-static int on_frame(void *context, const Peer__Head *message, const struct extents *body,
+static int on_frame(void *context, const struct peer_message *message, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
     struct seen *seen = context;
@@ -20,17 +20,17 @@ static int on_frame(void *context, const Peer__Head *message, const struct exten
 
     (void)e;
     seen->frames++;
-    seen->hash = seen->hash * 31 + (uint64_t)message->kind_case;
+    seen->hash = seen->hash * 31 + (uint64_t)message->kind;
     for (uint32_t i = 0; i < body->count; i++)
         for (uint32_t k = 0; k < body->item[i].length; k++, length++)
             seen->hash = seen->hash * 31 + body->item[i].data[k];
     REQUIRE(length == body_length);
-    if (message->kind_case == PEER__HEAD__KIND_STEPPED_DATA)
-        for (size_t i = 0; i < message->stepped_data->n_sizes; i++)
-            seen->hash = seen->hash * 31 + message->stepped_data->sizes[i];
-    if (message->kind_case == PEER__HEAD__KIND_STREAMED_DATA)
-        for (size_t i = 0; i < message->streamed_data->n_pieces; i++)
-            seen->hash = seen->hash * 31 + message->streamed_data->pieces[i];
+    if (message->kind == PEER_STEPPED_DATA)
+        for (size_t i = 0; i < message->stepped_data.n_sizes; i++)
+            seen->hash = seen->hash * 31 + message->stepped_data.sizes[i];
+    if (message->kind == PEER_STREAMED_DATA)
+        for (size_t i = 0; i < message->streamed_data.n_pieces; i++)
+            seen->hash = seen->hash * 31 + message->streamed_data.pieces[i];
     return 0;
 }
 

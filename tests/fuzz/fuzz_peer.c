@@ -319,7 +319,7 @@ static void pass(struct node *n, uint64_t time, int times)
     }
 }
 
-static void say_to(void *context, const Peer__Head *head)
+static void say_to(void *context, const struct peer_message *head)
 {
     struct fixture_connection *c = context;
 
@@ -348,12 +348,12 @@ static void shake_hands(struct node *n, struct fixture_connection *c, unsigned p
                                           .say_context = c};
     struct handshake theirs;
     struct error e;
-    Peer__Head *head;
+    struct peer_message *head;
 
     handshake_begin(&theirs, &place, torus_port_direction(port) < 0);
     while (theirs.state != HANDSHAKE_DONE && (head = fixture_next(c, NULL, 0, NULL)) != NULL) {
         REQUIRE(handshake_heard(&theirs, &place, head, &e) == 0);
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     }
     /* Unless the link is kept out because it flaps. */
     REQUIRE(theirs.state == HANDSHAKE_DONE || c->link == NULL);
@@ -379,10 +379,10 @@ static void send_all(struct node *n)
 {
     for (unsigned i = 0; i < n->f.connections; i++)
         for (unsigned frames = 0; frames < 1000 && n->f.connection[i].link != NULL; frames++) {
-            Peer__Head *head = fixture_next(&n->f.connection[i], NULL, 0, NULL);
+            struct peer_message *head = fixture_next(&n->f.connection[i], NULL, 0, NULL);
             if (head == NULL)
                 break;
-            peer__head__free_unpacked(head, NULL);
+            message_forget(head);
         }
 }
 
@@ -436,7 +436,7 @@ static void run_operation(struct node *n, struct input *in)
     struct fixture_connection *c = connection_at(n, port);
     uint8_t frame[FRAME_PREFIX_SIZE + UINT8_MAX + HEAD_CHECK_SIZE];
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello;
+    struct peer_hello hello;
     size_t length;
     const uint8_t *bytes;
 

@@ -8,6 +8,7 @@
 #define TORUSD_TESTS_SIM_SIM_H
 
 #include "daemon/core/core.h"
+#include "proto/peer.pb-c.h"
 
 #define MICROSECONDS UINT64_C(1000)
 

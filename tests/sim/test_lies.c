@@ -837,19 +837,14 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
     static struct session session = {.name = "g"};
     struct part part = {.session = &session, .limits = {.early = PARKED}};
     const struct extents nothing = {0};
-    Peer__GroupCall call = PEER__GROUP_CALL__INIT;
-    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_STREAMED_DATA,
+        .streamed_data = {.has_call = true, .n_sizes = SIZES, .sizes = size}};
     unsigned kept = 0;
     struct error e;
 
     (void)state;
-    data.call = &call;
-    data.sizes = size;
-    data.n_sizes = SIZES;
-    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-    head.streamed_data = &data;
-    while (kept < FRAMES && early_frames_keep(&part, 0, &head, &nothing, 0, &e) == 0)
+    while (kept < FRAMES && early_frames_keep(&part, 0, &message, &nothing, 0, &e) == 0)
         kept++;
     assert_true(kept > 0 && kept < FRAMES);
     assert_true(kept * sizeof size < 3 * (size_t)PARKED);
@@ -861,12 +856,12 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
 static uint32_t came[16];
 static unsigned cames;
 
-static int on_came(struct engine *engine, unsigned port, const Peer__Head *head,
+static int on_came(struct engine *engine, unsigned port, const struct peer_message *message,
                    const struct extents *body, uint32_t body_length, struct error *e)
 {
     (void)engine, (void)port, (void)body, (void)body_length, (void)e;
     assert_true(cames < sizeof came / sizeof came[0]);
-    came[cames++] = head->streamed_data->round;
+    came[cames++] = message->streamed_data.round;
     return 0;
 }
 
@@ -888,16 +883,13 @@ static void what_comes_early_is_given_in_order(void **state)
             for (uint32_t turn = 0; turn < 2;
                  turn++) { /* more come when some have been taken out */
                 for (const char *c = arrivals[i]; *c != '\0'; c++) {
-                    Peer__GroupCall call = PEER__GROUP_CALL__INIT;
-                    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-                    Peer__Head head = PEER__HEAD__INIT;
                     const struct extents nothing = {0};
-                    call.number = (uint32_t)(*c - '0');
-                    data.call = &call;
-                    data.round = (uint32_t)(c - arrivals[i]);
-                    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-                    head.streamed_data = &data;
-                    assert_int_equal(early_frames_keep(&part, 0, &head, &nothing, 0, &e), 0);
+                    const struct peer_message message = {
+                        .kind = PEER_STREAMED_DATA,
+                        .streamed_data = {.round = (uint32_t)(c - arrivals[i]),
+                                          .has_call = true,
+                                          .call = {.number = (uint32_t)(*c - '0')}}};
+                    assert_int_equal(early_frames_keep(&part, 0, &message, &nothing, 0, &e), 0);
                 }
                 assert_true(early_frames_agree(&part));
                 cames = 0;

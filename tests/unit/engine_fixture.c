@@ -121,7 +121,7 @@ static uint64_t sink_pending(struct sink *base)
     return ((struct test_sink *)base)->pending;
 }
 
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
+static int on_frame(void *context, unsigned port, const struct peer_message *head,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct node *node = context;
@@ -189,36 +189,34 @@ void node_close(struct node *node)
     fixture_close(&node->f);
 }
 
-void send_head(struct node *node, unsigned port, const Peer__Head *head, const char *body)
+void send_head(struct node *node, unsigned port, const struct peer_message *head, const char *body)
 {
     fixture_say(node->f.up[port], head, body, (uint32_t)strlen(body));
 }
 
 void send_frame(struct node *node, const struct frame *frame)
 {
-    Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
-    Peer__StreamedData streamed = PEER__STREAMED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message stepped = {.kind = PEER_STEPPED_DATA,
+                                         .stepped_data = {.exchange = HANDLE,
+                                                          .round = frame->round,
+                                                          .step = frame->step,
+                                                          .hops = frame->hops,
+                                                          .left = frame->left,
+                                                          .n_sizes = frame->sizes,
+                                                          .n_digests = frame->digests,
+                                                          .sizes = frame->size,
+                                                          .digests = frame->digest}};
+    const struct peer_message streamed = {.kind = PEER_STREAMED_DATA,
+                                          .streamed_data = {.exchange = HANDLE,
+                                                            .round = frame->round,
+                                                            .n_pieces = frame->pieces,
+                                                            .n_sizes = frame->sizes,
+                                                            .n_digests = frame->digests,
+                                                            .pieces = frame->piece,
+                                                            .sizes = frame->size,
+                                                            .digests = frame->digest}};
 
-    stepped.exchange = streamed.exchange = HANDLE;
-    stepped.round = streamed.round = frame->round;
-    stepped.step = frame->step;
-    stepped.hops = frame->hops;
-    stepped.left = frame->left;
-    streamed.n_pieces = frame->pieces;
-    streamed.pieces = (uint32_t *)(uintptr_t)frame->piece;
-    stepped.n_sizes = streamed.n_sizes = frame->sizes;
-    stepped.sizes = streamed.sizes = (uint32_t *)(uintptr_t)frame->size;
-    stepped.n_digests = streamed.n_digests = frame->digests;
-    stepped.digests = streamed.digests = (uint64_t *)(uintptr_t)frame->digest;
-    if (frame->streamed) {
-        head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-        head.streamed_data = &streamed;
-    } else {
-        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-        head.stepped_data = &stepped;
-    }
-    send_head(node, frame->port, &head, frame->body);
+    send_head(node, frame->port, frame->streamed ? &streamed : &stepped, frame->body);
 }
 
 void accepts(struct node *node, const struct frame *frame)
@@ -228,29 +226,27 @@ void accepts(struct node *node, const struct frame *frame)
         fail_msg("refused: %s", node->f.up[frame->port]->last);
 }
 
-Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length)
+struct peer_message *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length)
 {
-    Peer__Head *head = fixture_next(node->f.up[port], body, BODY_MOST, length);
+    struct peer_message *head = fixture_next(node->f.up[port], body, BODY_MOST, length);
 
-    while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
-        peer__head__free_unpacked(head, NULL);
+    while (head != NULL && head->kind == PEER_LINK_STATE) {
+        message_forget(head);
         head = fixture_next(node->f.up[port], body, BODY_MOST, length);
     }
     if (head != NULL) {
-        struct peer_message message;
         struct engine_data data = {0};
-        assert_int_equal(peer_message_read(head, &message, NULL), 0);
-        assert_true(engine_data(&message, &data));
+        assert_true(engine_data(head, &data));
         assert_int_equal(data.exchange, HANDLE);
     }
     return head;
 }
 
-static void check_stepped(const Peer__Head *head, const struct frame *expected)
+static void check_stepped(const struct peer_message *head, const struct frame *expected)
 {
-    const Peer__SteppedData *data = head->stepped_data;
+    const struct peer_stepped_data *data = &head->stepped_data;
 
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_STEPPED_DATA);
+    assert_int_equal(head->kind, PEER_STEPPED_DATA);
     assert_int_equal(data->round, expected->round);
     assert_int_equal(data->step, expected->step);
     assert_int_equal(data->hops, expected->hops);
@@ -263,11 +259,11 @@ static void check_stepped(const Peer__Head *head, const struct frame *expected)
         assert_int_equal(data->digests[i], expected->digest[i]);
 }
 
-static void check_streamed(const Peer__Head *head, const struct frame *expected)
+static void check_streamed(const struct peer_message *head, const struct frame *expected)
 {
-    const Peer__StreamedData *data = head->streamed_data;
+    const struct peer_streamed_data *data = &head->streamed_data;
 
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_STREAMED_DATA);
+    assert_int_equal(head->kind, PEER_STREAMED_DATA);
     assert_int_equal(data->round, expected->round);
     assert_int_equal(data->n_pieces, expected->pieces);
     for (size_t i = 0; i < expected->pieces; i++)
@@ -284,7 +280,7 @@ void expect_frame(struct node *node, unsigned port, const struct frame *expected
 {
     static uint8_t body[BODY_MOST];
     uint32_t length;
-    Peer__Head *head = next_data(node, port, body, &length);
+    struct peer_message *head = next_data(node, port, body, &length);
 
     if (expected == NULL) {
         assert_null(head);
@@ -297,15 +293,15 @@ void expect_frame(struct node *node, unsigned port, const struct frame *expected
         check_stepped(head, expected);
     assert_int_equal(length, strlen(expected->body));
     assert_memory_equal(body, expected->body, length);
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
 }
 
 void node_drain(struct node *node, unsigned port)
 {
     static uint8_t body[BODY_MOST];
     uint32_t length;
-    Peer__Head *head;
+    struct peer_message *head;
 
     while ((head = next_data(node, port, body, &length)) != NULL)
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
 }

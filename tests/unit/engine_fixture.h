@@ -77,13 +77,13 @@ void node_connect(struct node *node);
 void node_close(struct node *node);
 
 /* A neighbour sends a frame with this head. */
-void send_head(struct node *node, unsigned port, const Peer__Head *head, const char *body);
+void send_head(struct node *node, unsigned port, const struct peer_message *head, const char *body);
 /* A neighbour sends it. */
 void send_frame(struct node *node, const struct frame *frame);
 /* And it is not refused. */
 void accepts(struct node *node, const struct frame *frame);
 /* The data frame that the node sends next at this port, or NULL; `body` has BODY_MOST bytes. */
-Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length);
+struct peer_message *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length);
 /* It sends this, apart from the port; NULL: nothing. */
 void expect_frame(struct node *node, unsigned port, const struct frame *expected);
 

@@ -261,9 +261,8 @@ static void say_link_states(struct exchange_fixture *n, unsigned port)
     const struct torus *t = &n->f.torus;
 
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
-        Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
-        Peer__LinkState link_state = PEER__LINK_STATE__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
+        struct peer_link_state_entry entry = {0};
+        struct peer_link_state link_state = {0};
 
         if (rank == n->f.rank)
             continue;
@@ -275,9 +274,8 @@ static void say_link_states(struct exchange_fixture *n, unsigned port)
             if (torus_neighbour(t, rank, p) != TORUS_NO_NODE)
                 entry.up |= 1u << p;
         link_state.n_entry = 1;
-        link_state.entry = &entries;
-        head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-        head.link_state = &link_state;
+        link_state.entry = &entry;
+        const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
         assert_true(xf_say(n, port, &head));
     }
 }
@@ -374,10 +372,8 @@ void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds)
         n->f.now += step;
         nanoseconds -= step;
         for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
-            Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
-            Peer__Head head = PEER__HEAD__INIT;
-            head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-            head.heartbeat = &heartbeat;
+            struct peer_heartbeat heartbeat = {0};
+            const struct peer_message head = {.kind = PEER_HEARTBEAT, .heartbeat = heartbeat};
             if (n->f.up[port] != NULL && n->f.up[port]->link != NULL)
                 fixture_say(n->f.up[port], &head, NULL, 0);
         }
@@ -385,7 +381,7 @@ void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds)
     }
 }
 
-bool xf_say(struct exchange_fixture *n, unsigned port, const Peer__Head *head)
+bool xf_say(struct exchange_fixture *n, unsigned port, const struct peer_message *head)
 {
     assert_non_null(n->f.up[port]);
     fixture_say(n->f.up[port], head, NULL, 0);
@@ -393,28 +389,27 @@ bool xf_say(struct exchange_fixture *n, unsigned port, const Peer__Head *head)
     return n->f.up[port]->link != NULL;
 }
 
-Peer__Head *xf_next(struct exchange_fixture *n, unsigned port)
+struct peer_message *xf_next(struct exchange_fixture *n, unsigned port)
 {
-    Peer__Head *head;
+    struct peer_message *head;
 
     while ((head = fixture_next(n->f.up[port], NULL, 0, NULL)) != NULL) {
         xf_settle(n);
-        if (head->kind_case != PEER__HEAD__KIND_LINK_STATE &&
-            head->kind_case != PEER__HEAD__KIND_HEARTBEAT &&
-            head->kind_case != PEER__HEAD__KIND_CALIBRATION)
+        if (head->kind != PEER_LINK_STATE && head->kind != PEER_HEARTBEAT &&
+            head->kind != PEER_CALIBRATION)
             return head;
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     }
     return NULL;
 }
 
-Peer__Head__KindCase xf_hear(struct exchange_fixture *n, unsigned port)
+enum peer_kind xf_hear(struct exchange_fixture *n, unsigned port)
 {
-    Peer__Head *head = xf_next(n, port);
-    Peer__Head__KindCase kind = head != NULL ? head->kind_case : PEER__HEAD__KIND__NOT_SET;
+    struct peer_message *head = xf_next(n, port);
+    enum peer_kind kind = head != NULL ? head->kind : PEER_NOTHING;
 
     if (head != NULL)
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     return kind;
 }
 
@@ -425,7 +420,7 @@ unsigned xf_drain(struct exchange_fixture *n)
     do {
         before = heard;
         for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-            while (n->f.up[port] != NULL && xf_hear(n, port) != PEER__HEAD__KIND__NOT_SET)
+            while (n->f.up[port] != NULL && xf_hear(n, port) != PEER_NOTHING)
                 heard++;
     } while (heard > before);
     return heard;

@@ -64,12 +64,12 @@ void xf_settle(struct exchange_fixture *n);
 /* Lets time pass, with heartbeats on the links that are up. */
 void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds);
 /* The neighbour at the port says so. Returns whether the link is still up. */
-bool xf_say(struct exchange_fixture *n, unsigned port, const Peer__Head *head);
+bool xf_say(struct exchange_fixture *n, unsigned port, const struct peer_message *head);
 /* The next message to the neighbour, link states and the like apart, which the caller frees with
- * peer__head__free_unpacked(); NULL: none. */
-Peer__Head *xf_next(struct exchange_fixture *n, unsigned port);
+ * message_forget(); NULL: none. */
+struct peer_message *xf_next(struct exchange_fixture *n, unsigned port);
 /* Its kind; KIND__NOT_SET: none. */
-Peer__Head__KindCase xf_hear(struct exchange_fixture *n, unsigned port);
+enum peer_kind xf_hear(struct exchange_fixture *n, unsigned port);
 /* Takes away all messages to all neighbours; returns how many there were. */
 unsigned xf_drain(struct exchange_fixture *n);
 
@@ -100,16 +100,15 @@ enum exchange_state xf_state_of(struct exchange_fixture *n, const char *id);
 /* One that node 0 sends for the torus of the fixture: an exchange between folders by "direct",
  * whose blocks have sizes. */
 struct xf_prepare {
-    Peer__Prepare prepare;
     Torus__Spec spec;
-    Peer__Head head;
+    struct peer_message message;
     char dims[TORUS_TEXT_SIZE];
 };
 void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n);
 /* Makes it an exchange of generated blocks of 0 bytes. */
 void xf_prepare_generated(struct xf_prepare *p);
 
-bool xf_say_handle(struct exchange_fixture *n, unsigned port, Peer__Head__KindCase kind,
+bool xf_say_handle(struct exchange_fixture *n, unsigned port, enum peer_kind kind,
                    uint32_t handle); /* ready, commit */
 bool xf_say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t largest);
 bool xf_say_layout(struct exchange_fixture *n, unsigned port, uint32_t handle);

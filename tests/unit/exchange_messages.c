@@ -14,123 +14,85 @@
 
 void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n)
 {
-    peer__prepare__init(&p->prepare);
-    peer__head__init(&p->head);
     torus__spec__init(&p->spec);
     p->spec.algorithm = TEXT("direct");
     p->spec.mode = TEXT("stepped");
     p->spec.from = TEXT("/in");
     p->spec.to = TEXT("/out");
     p->spec.timeout_ms = 60000;
-    p->prepare.exchange = XF_HANDLE;
-    p->prepare.id = TEXT(XF_ID);
-    p->prepare.dims = torus_format(&n->f.torus, p->dims);
-    p->prepare.spec = &p->spec;
-    p->prepare.window = 1;
-    p->head.kind_case = PEER__HEAD__KIND_PREPARE;
-    p->head.prepare = &p->prepare;
+    p->message = (struct peer_message){.kind = PEER_PREPARE,
+                                       .prepare = {.exchange = XF_HANDLE,
+                                                   .id = XF_ID,
+                                                   .dims = torus_format(&n->f.torus, p->dims),
+                                                   .spec = &p->spec,
+                                                   .window = 1}};
 }
 
 void xf_prepare_generated(struct xf_prepare *p)
 {
     p->spec.from = p->spec.to = TEXT("");
-    p->prepare.round_bytes = 1;
+    p->message.prepare.round_bytes = 1;
 }
 
-bool xf_say_handle(struct exchange_fixture *n, unsigned port, Peer__Head__KindCase kind,
-                   uint32_t handle)
+bool xf_say_handle(struct exchange_fixture *n, unsigned port, enum peer_kind kind, uint32_t handle)
 {
-    Peer__Ready ready = PEER__READY__INIT;
-    Peer__Commit commit = PEER__COMMIT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = kind, .ready = {handle}};
 
-    ready.exchange = commit.exchange = handle;
-    head.kind_case = kind;
-    if (kind == PEER__HEAD__KIND_READY)
-        head.ready = &ready;
-    else if (kind == PEER__HEAD__KIND_COMMIT)
-        head.commit = &commit;
-    else
+    if (kind != PEER_READY && kind != PEER_COMMIT)
         fail_msg("kind %d has more than a handle", (int)kind);
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t largest)
 {
-    Peer__Sized sized = PEER__SIZED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_SIZED,
+                                         .sized = {.exchange = handle, .largest_block = largest}};
 
-    sized.exchange = handle;
-    sized.largest_block = largest;
-    head.kind_case = PEER__HEAD__KIND_SIZED;
-    head.sized = &sized;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_layout(struct exchange_fixture *n, unsigned port, uint32_t handle)
 {
-    Peer__Layout layout = PEER__LAYOUT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_LAYOUT,
+        .layout = {.exchange = handle, .round_bytes = 1000, .window = 1, .timeout_ms = 60000}};
 
-    layout.exchange = handle;
-    layout.round_bytes = 1000;
-    layout.window = 1;
-    layout.timeout_ms = 60000;
-    head.kind_case = PEER__HEAD__KIND_LAYOUT;
-    head.layout = &layout;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t rounds,
                uint32_t repetition)
 {
-    Peer__Go go = PEER__GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_GO, .go = {.exchange = handle, .rounds = rounds, .repetition = repetition}};
 
-    go.exchange = handle;
-    go.rounds = rounds;
-    go.repetition = repetition;
-    head.kind_case = PEER__HEAD__KIND_GO;
-    head.go = &go;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_round_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round)
 {
-    Peer__RoundDone round_done = PEER__ROUND_DONE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_ROUND_DONE,
+                                         .round_done = {.exchange = handle, .round = round}};
 
-    round_done.exchange = handle;
-    round_done.round = round;
-    head.kind_case = PEER__HEAD__KIND_ROUND_DONE;
-    head.round_done = &round_done;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_round_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round)
 {
-    Peer__RoundGo round_go = PEER__ROUND_GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_ROUND_GO,
+                                         .round_go = {.exchange = handle, .round = round}};
 
-    round_go.exchange = handle;
-    round_go.round = round;
-    head.kind_case = PEER__HEAD__KIND_ROUND_GO;
-    head.round_go = &round_go;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_repeated(struct exchange_fixture *n, unsigned port, uint32_t handle,
                      uint32_t repetition, uint64_t nanoseconds)
 {
-    Peer__Repeated repeated = PEER__REPEATED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_REPEATED,
+        .repeated = {.exchange = handle, .repetition = repetition, .nanoseconds = nanoseconds}};
 
-    repeated.exchange = handle;
-    repeated.repetition = repetition;
-    repeated.nanoseconds = nanoseconds;
-    head.kind_case = PEER__HEAD__KIND_REPEATED;
-    head.repeated = &repeated;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 static uint32_t steps_of(const struct exchange_fixture *n)
@@ -147,52 +109,39 @@ bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uin
                  uint32_t nodes)
 {
     unsigned ports = torus_ports(&n->f.torus);
-    Peer__PortReport port_report = PEER__PORT_REPORT__INIT, *port_reports[TORUS_MAX_PORTS];
-    Peer__NodeReport node[XF_REPORTS], *reports[XF_REPORTS];
-    Peer__Done done = PEER__DONE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_port_report port_report[TORUS_MAX_PORTS] = {{0}};
+    struct peer_node_report node[XF_REPORTS];
+    struct peer_done done = {0};
     uint32_t steps[64] = {0};
 
     assert_true(nodes <= XF_REPORTS);
-    for (unsigned p = 0; p < ports; p++)
-        port_reports[p] = &port_report;
-    for (uint32_t i = 0; i < nodes; i++) {
-        peer__node_report__init(&node[i]);
-        node[i].rank = first + i;
-        node[i].blocks_delivered = n->f.torus.nodes - 1;
-        node[i].n_port = ports;
-        node[i].port = port_reports;
-        reports[i] = &node[i];
-    }
+    for (uint32_t i = 0; i < nodes; i++)
+        node[i] = (struct peer_node_report){.rank = first + i,
+                                            .blocks_delivered = n->f.torus.nodes - 1,
+                                            .n_port = ports,
+                                            .port = port_report};
     done.exchange = handle;
     done.n_node = nodes;
-    done.node = reports;
+    done.node = node;
     done.n_step_blocks = done.n_step_messages = steps_of(n);
     assert_true(done.n_step_blocks <= 64);
     done.step_blocks = done.step_messages = steps;
-    head.kind_case = PEER__HEAD__KIND_DONE;
-    head.done = &done;
+    const struct peer_message head = {.kind = PEER_DONE, .done = done};
     return xf_say(n, port, &head);
 }
 
 bool xf_say_clear(struct exchange_fixture *n, unsigned port, uint32_t handle)
 {
-    Peer__Clear clear = PEER__CLEAR__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_CLEAR,
+                                         .clear = {.exchange = handle, .hops = 3, .left = 1}};
 
-    clear.exchange = handle;
-    clear.hops = 3;
-    clear.left = 1;
-    head.kind_case = PEER__HEAD__KIND_CLEAR;
-    head.clear = &clear;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 static bool say_arrival(struct exchange_fixture *n, const struct plan_message *m, uint32_t handle,
                         uint32_t round, bool sizes)
 {
-    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_stepped_data data = {0};
     uint32_t nothing[64] = {0};
 
     assert_true(m->blocks <= 64);
@@ -203,8 +152,7 @@ static bool say_arrival(struct exchange_fixture *n, const struct plan_message *m
     data.left = m->left;
     data.n_sizes = sizes ? m->blocks : 0;
     data.sizes = nothing;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &data;
+    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
     return xf_say(n, m->port, &head);
 }
 
@@ -239,72 +187,52 @@ void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round
 bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
                       uint32_t root, uint32_t code, const char *reason)
 {
-    Peer__Objection objection = PEER__OBJECTION__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_OBJECTION,
+                                         .objection = {.exchange = handle,
+                                                       .id = id,
+                                                       .root = root,
+                                                       .code = (enum error_code)code,
+                                                       .reason = reason}};
 
-    objection.exchange = handle;
-    objection.id = TEXT(id);
-    objection.root = root;
-    objection.code = code;
-    objection.reason = TEXT(reason);
-    head.kind_case = PEER__HEAD__KIND_OBJECTION;
-    head.objection = &objection;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
                     uint32_t code, const char *reason, uint32_t left)
 {
-    Peer__Verdict verdict = PEER__VERDICT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_VERDICT,
+                                         .verdict = {.exchange = handle,
+                                                     .id = id,
+                                                     .code = (enum error_code)code,
+                                                     .reason = reason,
+                                                     .left = left}};
 
-    verdict.exchange = handle;
-    verdict.id = TEXT(id);
-    verdict.code = code;
-    verdict.reason = TEXT(reason);
-    verdict.left = left;
-    head.kind_case = PEER__HEAD__KIND_VERDICT;
-    head.verdict = &verdict;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, uint32_t rank,
                     const char *obstacle)
 {
-    Peer__Confirm confirm = PEER__CONFIRM__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_CONFIRM,
+        .confirm = {.id = id, .n_rank = 1, .rank = &rank, .obstacle = obstacle}};
 
-    confirm.id = TEXT(id);
-    confirm.n_rank = 1;
-    confirm.rank = &rank;
-    confirm.obstacle = TEXT(obstacle);
-    head.kind_case = PEER__HEAD__KIND_CONFIRM;
-    head.confirm = &confirm;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_query(struct exchange_fixture *n, unsigned port, const char *id, uint32_t asker)
 {
-    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_OUTCOME_QUERY,
+                                         .outcome_query = {.id = id, .asker = asker}};
 
-    query.id = TEXT(id);
-    query.asker = asker;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-    head.outcome_query = &query;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }
 
 bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, bool committed,
                     uint32_t asker)
 {
-    Peer__Outcome outcome = PEER__OUTCOME__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_OUTCOME, .outcome = {.id = id, .committed = committed, .asker = asker}};
 
-    outcome.id = TEXT(id);
-    outcome.committed = committed;
-    outcome.asker = asker;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME;
-    head.outcome = &outcome;
-    return xf_say(n, port, &head);
+    return xf_say(n, port, &message);
 }

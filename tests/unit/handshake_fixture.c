@@ -20,14 +20,14 @@ void fill(void *context, void *buffer, size_t size)
         *out++ = (uint8_t)((s->random = s->random * 6364136223846793005u + 1) >> 56);
 }
 
-void say(void *context, const Peer__Head *head)
+void say(void *context, const struct peer_message *head)
 {
     struct side *s = context;
 
     assert_true(s->says < SAID_MOST);
-    s->length[s->says] = peer__head__get_packed_size(head);
-    assert_true(s->length[s->says] <= FRAME_MAX_STRANGER_HEAD);
-    (void)peer__head__pack(head, s->said[s->says++]);
+    s->length[s->says] = message_write(head, s->said[s->says], sizeof s->said[s->says]);
+    assert_in_range(s->length[s->says], 1, FRAME_MAX_STRANGER_HEAD);
+    s->says++;
 }
 
 struct secrets keys(const char *first, const char *second)
@@ -73,12 +73,12 @@ void begin(struct pair *p, struct secrets dialler, struct secrets listener, uint
 
 int hear_bytes(struct side *s, const uint8_t *bytes, size_t length, struct error *e)
 {
-    Peer__Head *head = peer__head__unpack(NULL, length, bytes);
+    struct peer_message *head = message_read(bytes, length);
     int result;
 
     assert_non_null(head);
     result = handshake_heard(&s->handshake, &s->place, head, e);
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
     return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/router/links/handshake.h"
 #include "proto/frame.h"
+#include "tests/unit/message_bytes.h"
 
 #define SAID_MOST 4u
 
@@ -26,7 +27,7 @@ struct pair {
 void fill(void *context, void *buffer, size_t size);
 
 /* Keeps what a side, `context`, says. */
-void say(void *context, const Peer__Head *head);
+void say(void *context, const struct peer_message *head);
 
 struct secrets keys(const char *first, const char *second);
 

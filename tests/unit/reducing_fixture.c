@@ -209,7 +209,7 @@ struct net *net_open(const struct how *how, uint64_t seed)
 
 static void free_packet(struct packet *p)
 {
-    peer__head__free_unpacked(p->head, NULL);
+    message_forget(p->head);
     free(p->body);
     free(p);
 }
@@ -272,7 +272,7 @@ static void damage(struct net *net, struct packet *p, uint32_t rank, unsigned po
     net->damaged_at = rank;
     net->damaged_port = port;
     if (any(net, 8) == 0)
-        p->head->streamed_data->pieces[0] ^= 1u << any(net, 3);
+        ((uint32_t *)(uintptr_t)p->head->streamed_data.pieces)[0] ^= 1u << any(net, 3);
     else
         p->body[any(net, p->length)] ^= (uint8_t)(1u << any(net, 8));
 }
@@ -300,7 +300,7 @@ static bool send_next(struct net *net, uint32_t rank, unsigned port)
     assert_true(to != TORUS_NO_NODE && p != NULL);
     assert_int_equal(frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL),
                      0);
-    p->head = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+    p->head = message_read(frame->head + FRAME_PREFIX_SIZE, prefix.head);
     p->length = prefix.body;
     p->body = malloc(p->length + 1);
     assert_true(p->head != NULL && p->body != NULL);
@@ -320,7 +320,7 @@ static bool send_next(struct net *net, uint32_t rank, unsigned port)
     return true;
 }
 
-int net_feed(struct net *net, uint32_t rank, unsigned port, const Peer__Head *head,
+int net_feed(struct net *net, uint32_t rank, unsigned port, const struct peer_message *head,
              const uint8_t *body, uint32_t length, struct error *e)
 {
     struct member *m = &net->member[rank];

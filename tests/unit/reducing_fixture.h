@@ -25,12 +25,12 @@ struct how {
     uint32_t window;    /* 0: 1 */
     bool late;          /* sources have not always what they are asked for */
     const char *whole;  /* the torus is the second row of this one, of two dimensions; or NULL */
-    const Peer__GroupCall *call; /* or NULL */
+    const struct peer_group_call *call; /* or NULL */
 };
 
 struct packet {
     struct packet *next;
-    Peer__Head *head;
+    struct peer_message *head;
     uint8_t *body;
     uint32_t length;
 };
@@ -85,7 +85,7 @@ void net_check(const struct net *net);
 bool net_check_part(const struct net *net);
 
 /* A frame for a member from its neighbour at `port`: as engine_frame(). */
-int net_feed(struct net *net, uint32_t rank, unsigned port, const Peer__Head *head,
+int net_feed(struct net *net, uint32_t rank, unsigned port, const struct peer_message *head,
              const uint8_t *body, uint32_t length, struct error *e);
 
 #endif

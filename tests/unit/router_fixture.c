@@ -45,12 +45,13 @@ static void io_close(void *context, void *connection, struct outgoing *last)
     c->link = NULL;
     if (last == NULL)
         return;
-    Peer__Head *head = peer__head__unpack(NULL, last->head_length - FRAME_PREFIX_SIZE,
-                                          last->head + FRAME_PREFIX_SIZE);
-    assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_REFUSAL);
-    (void)snprintf(c->last, sizeof c->last, "%s", head->refusal->reason);
-    peer__head__free_unpacked(head, NULL);
+    struct peer_message message; /* not allocated: memory may be made to fail here */
+    assert_int_equal(peer_message_unpack(last->head + FRAME_PREFIX_SIZE,
+                                         last->head_length - FRAME_PREFIX_SIZE, &message, NULL),
+                     0);
+    assert_int_equal(message.kind, PEER_REFUSAL);
+    (void)snprintf(c->last, sizeof c->last, "%s", message.refusal.reason);
+    peer_message_free(&message);
     outgoing_free(router_outgoing(f->router), last);
 }
 
@@ -68,7 +69,7 @@ static int io_encrypt(void *context, void *connection, const struct link_keys *k
     return 0;
 }
 
-static int no_frame(void *context, unsigned port, const Peer__Head *head,
+static int no_frame(void *context, unsigned port, const struct peer_message *head,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
     (void)context, (void)port, (void)head, (void)body, (void)body_length;
@@ -152,45 +153,55 @@ void fixture_feed(struct fixture_connection *c, const uint8_t *bytes, size_t len
     }
 }
 
-void fixture_say(struct fixture_connection *c, const Peer__Head *head, const void *body,
+struct saying {
+    uint8_t *frame;
+    uint32_t body_length;
+};
+
+static uint8_t *room_to_say(void *context, size_t size)
+{
+    struct saying *s = context;
+
+    s->frame = malloc(FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE + (size_t)s->body_length);
+    assert_non_null(s->frame);
+    return s->frame + FRAME_PREFIX_SIZE;
+}
+
+void fixture_say(struct fixture_connection *c, const struct peer_message *message, const void *body,
                  uint32_t body_length)
 {
-    uint32_t size = (uint32_t)peer__head__get_packed_size(head);
-    uint8_t *frame = malloc(FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE + (size_t)body_length);
+    struct saying s = {.body_length = body_length};
+    uint32_t size = (uint32_t)peer_message_write(message, room_to_say, &s);
 
-    assert_non_null(frame);
-    (void)peer__head__pack(head, frame + FRAME_PREFIX_SIZE);
-    size = head_check_write(frame, size, body_length);
+    size = head_check_write(s.frame, size, body_length);
     if (body_length > 0)
-        memcpy(frame + size, body, body_length);
-    fixture_feed(c, frame, size + (size_t)body_length);
-    free(frame);
+        memcpy(s.frame + size, body, body_length);
+    fixture_feed(c, s.frame, size + (size_t)body_length);
+    free(s.frame);
 }
 
-void fixture_hello(const struct router_fixture *f, unsigned port, Peer__Hello *hello, char *dims)
+void fixture_hello(const struct router_fixture *f, unsigned port, struct peer_hello *hello,
+                   char *dims)
 {
-    peer__hello__init(hello);
-    hello->version = PROTOCOL_VERSION;
-    hello->dims = torus_format(&f->torus, dims);
-    hello->rank = torus_neighbour(&f->torus, f->rank, port);
-    hello->port = torus_port_opposite(port);
-    hello->boot = 77;
+    *hello = (struct peer_hello){.version = PROTOCOL_VERSION,
+                                 .dims = torus_format(&f->torus, dims),
+                                 .rank = torus_neighbour(&f->torus, f->rank, port),
+                                 .port = torus_port_opposite(port),
+                                 .boot = 77};
 }
 
-void fixture_say_hello(struct fixture_connection *c, Peer__Hello *hello)
+void fixture_say_hello(struct fixture_connection *c, const struct peer_hello *hello)
 {
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_HELLO, .hello = *hello};
 
-    head.kind_case = PEER__HEAD__KIND_HELLO;
-    head.hello = hello;
-    fixture_say(c, &head, NULL, 0);
+    fixture_say(c, &message, NULL, 0);
 }
 
 void fixture_link_up(struct router_fixture *f, unsigned port)
 {
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello;
-    Peer__Head *first;
+    struct peer_hello hello;
+    struct peer_message *first;
     struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
 
     assert_non_null(c->link);
@@ -200,30 +211,24 @@ void fixture_link_up(struct router_fixture *f, unsigned port)
     fixture_pass_probe(c);
     f->up[port] = c;
     while ((first = fixture_next(c, NULL, 0, NULL)) != NULL)
-        peer__head__free_unpacked(first, NULL);
+        message_forget(first);
 }
 
 void fixture_say_probe(struct fixture_connection *c)
 {
     uint8_t filler[2 * 1460] = {0};
-    Peer__Probe probe = PEER__PROBE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message probe = {.kind = PEER_PROBE, .probe = {{filler, sizeof filler}}};
 
-    head.kind_case = PEER__HEAD__KIND_PROBE;
-    head.probe = &probe;
-    probe.filler = (ProtobufCBinaryData){sizeof filler, filler};
-    fixture_say(c, &head, NULL, 0);
+    fixture_say(c, &probe, NULL, 0);
 }
 
 void fixture_answer_probe(struct fixture_connection *c)
 {
-    Peer__ProbeAnswered answered = PEER__PROBE_ANSWERED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message answered = {
+        .kind = PEER_PROBE_ANSWERED,
+        .probe_answered = {2 * (c->stat.segment > 1460 ? c->stat.segment : 1460)}};
 
-    head.kind_case = PEER__HEAD__KIND_PROBE_ANSWERED;
-    head.probe_answered = &answered;
-    answered.bytes = 2 * (c->stat.segment > 1460 ? c->stat.segment : 1460);
-    fixture_say(c, &head, NULL, 0);
+    fixture_say(c, &answered, NULL, 0);
 }
 
 void fixture_pass_probe(struct fixture_connection *c)
@@ -232,8 +237,8 @@ void fixture_pass_probe(struct fixture_connection *c)
     fixture_answer_probe(c);
 }
 
-Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
-                         uint32_t *body_length)
+struct peer_message *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
+                                  uint32_t *body_length)
 {
     struct outgoing *frame = c->link != NULL ? link_next(c->link) : NULL;
     struct extent_cursor cursor = {0};
@@ -246,7 +251,7 @@ Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t siz
                      0);
     assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
     assert_int_equal(prefix.body, frame->body_length);
-    Peer__Head *head = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+    struct peer_message *head = message_read(frame->head + FRAME_PREFIX_SIZE, prefix.head);
     assert_non_null(head);
     uint32_t total = 0;
     while (extents_take(&frame->body, &cursor, UINT32_MAX, &piece) > 0) {
@@ -270,11 +275,9 @@ enum port_state fixture_state_of(struct router_fixture *f, unsigned port)
 
 void fixture_say_heartbeat(struct fixture_connection *c)
 {
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_heartbeat beat = {0};
 
-    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-    head.heartbeat = &beat;
+    const struct peer_message head = {.kind = PEER_HEARTBEAT, .heartbeat = beat};
     fixture_say(c, &head, NULL, 0);
 }
 
@@ -306,13 +309,12 @@ void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time)
 unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank)
 {
     unsigned found = 0;
-    Peer__Head *head;
+    struct peer_message *head;
 
     while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
-        for (size_t i = 0;
-             head->kind_case == PEER__HEAD__KIND_LINK_STATE && i < head->link_state->n_entry; i++)
-            found += head->link_state->entry[i]->rank == rank;
-        peer__head__free_unpacked(head, NULL);
+        for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++)
+            found += head->link_state.entry[i].rank == rank;
+        message_forget(head);
     }
     return found;
 }

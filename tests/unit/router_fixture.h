@@ -4,7 +4,8 @@
 
 #include "daemon/router/links/handshake.h"
 #include "daemon/router/router.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
+#include "tests/unit/message_bytes.h"
 
 #define FIXTURE_CONNECTIONS 64u
 
@@ -48,11 +49,12 @@ void fixture_end(struct router_fixture *f);
 struct fixture_connection *fixture_connect(struct router_fixture *f, unsigned port, bool dialled);
 /* Feeds bytes, as many at a time as the router has room for. */
 void fixture_feed(struct fixture_connection *c, const uint8_t *bytes, size_t length);
-void fixture_say(struct fixture_connection *c, const Peer__Head *head, const void *body,
+void fixture_say(struct fixture_connection *c, const struct peer_message *head, const void *body,
                  uint32_t body_length);
 /* The hello that the neighbour at this port says. `dims` has room for TORUS_TEXT_SIZE. */
-void fixture_hello(const struct router_fixture *f, unsigned port, Peer__Hello *hello, char *dims);
-void fixture_say_hello(struct fixture_connection *c, Peer__Hello *hello);
+void fixture_hello(const struct router_fixture *f, unsigned port, struct peer_hello *hello,
+                   char *dims);
+void fixture_say_hello(struct fixture_connection *c, const struct peer_hello *hello);
 /* What the neighbour says behind the handshake: a probe, the answer to the router's own, or both. */
 void fixture_say_probe(struct fixture_connection *c);
 void fixture_answer_probe(struct fixture_connection *c);
@@ -60,9 +62,10 @@ void fixture_pass_probe(struct fixture_connection *c);
 /* Connects, says hello and passes the probe; what the router sends at first is taken away. */
 void fixture_link_up(struct router_fixture *f, unsigned port);
 
-/* The next frame that the router sends there, unpacked (body: as many bytes as fit), or NULL. */
-Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
-                         uint32_t *body_length);
+/* The next frame that the router sends there (body: as many bytes as fit), or NULL. The caller gives it to
+ * message_forget(). */
+struct peer_message *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
+                                  uint32_t *body_length);
 
 /* The state of a port. */
 enum port_state fixture_state_of(struct router_fixture *f, unsigned port);

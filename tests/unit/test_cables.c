@@ -33,47 +33,36 @@ static struct fault_report only_fault(struct router_fixture *f)
 }
 
 /* Messages of faults that the router sends there; *last is the last of them. */
-static unsigned told(struct fixture_connection *c, Peer__LinkFault *last)
+static unsigned told(struct fixture_connection *c, struct peer_link_fault *last)
 {
     unsigned count = 0;
-    Peer__Head *head;
+    struct peer_message *head;
 
     while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
-        if (head->kind_case == PEER__HEAD__KIND_LINK_FAULT) {
-            *last = *head->link_fault;
+        if (head->kind == PEER_LINK_FAULT) {
+            *last = head->link_fault;
             count++;
         }
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     }
     return count;
 }
 
-static void say(struct fixture_connection *c, const Peer__LinkFault *fault)
+static void say(struct fixture_connection *c, const struct peer_link_fault *fault)
 {
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_LINK_FAULT, .link_fault = *fault};
 
-    head.kind_case = PEER__HEAD__KIND_LINK_FAULT;
-    head.link_fault = (Peer__LinkFault *)(uintptr_t)fault;
-    fixture_say(c, &head, NULL, 0);
+    fixture_say(c, &message, NULL, 0);
 }
 
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops,
                            uint32_t version, uint32_t up)
 {
-    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries[] = {&entry};
-    Peer__LinkState state = PEER__LINK_STATE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_link_state_entry entry = {
+        .rank = rank, .hops = hops, .up = up, .boot = 70 + rank, .version = version};
+    const struct peer_message message = {.kind = PEER_LINK_STATE, .link_state = {1, &entry}};
 
-    entry.rank = rank;
-    entry.hops = hops;
-    entry.version = version;
-    entry.up = up;
-    entry.boot = 70 + rank;
-    state.n_entry = 1;
-    state.entry = entries;
-    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-    head.link_state = &state;
-    fixture_say(c, &head, NULL, 0);
+    fixture_say(c, &message, NULL, 0);
 }
 
 struct sighting_case {
@@ -153,7 +142,7 @@ static void a_wrong_hello_tells_it_too(void **state)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello;
+    struct peer_hello hello;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_hello(&f, minus0, &hello, dims);
@@ -172,7 +161,7 @@ static void a_wrong_hello_tells_it_too(void **state)
 static void it_is_told_when_it_is_news_and_while_it_lasts(void **state)
 {
     struct router_fixture f;
-    Peer__LinkFault last = PEER__LINK_FAULT__INIT;
+    struct peer_link_fault last = {0};
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
@@ -206,9 +195,9 @@ static void it_is_told_when_it_is_news_and_while_it_lasts(void **state)
     fixture_close(&f);
 }
 
-static Peer__LinkFault fault_of(uint32_t rank, uint32_t number)
+static struct peer_link_fault fault_of(uint32_t rank, uint32_t number)
 {
-    Peer__LinkFault fault = PEER__LINK_FAULT__INIT;
+    struct peer_link_fault fault = {0};
 
     fault.rank = rank;
     fault.port = plus1;
@@ -224,7 +213,7 @@ static Peer__LinkFault fault_of(uint32_t rank, uint32_t number)
 static void what_others_say_is_passed_on_once(void **state)
 {
     struct router_fixture f;
-    Peer__LinkFault fault = fault_of(13, 7), last = PEER__LINK_FAULT__INIT;
+    struct peer_link_fault fault = fault_of(13, 7), last = {0};
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, plus0);
@@ -256,7 +245,7 @@ static void an_mtu_is_told_with_its_numbers(void **state)
 {
     struct router_fixture f;
     struct fault_report report;
-    Peer__LinkFault fault = fault_of(13, 7);
+    struct peer_link_fault fault = fault_of(13, 7);
     char text[LINK_FAULT_TEXT_SIZE];
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
@@ -276,7 +265,7 @@ static void an_mtu_is_told_with_its_numbers(void **state)
 static void what_is_over_is_not_shown(void **state)
 {
     struct router_fixture f;
-    Peer__LinkFault fault = fault_of(13, 7);
+    struct peer_link_fault fault = fault_of(13, 7);
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
@@ -303,7 +292,7 @@ static void what_cannot_be_costs_the_link(void **state)
     (void)state;
     for (int i = 0; i < 6; i++) {
         struct router_fixture f;
-        Peer__LinkFault fault = fault_of(13, 7);
+        struct peer_link_fault fault = fault_of(13, 7);
         fixture_open(&f, "4x4", 5, NULL);
         fixture_link_up(&f, plus0);
         *(uint32_t *[]){&fault.rank,       &fault.port,       &fault.code,
@@ -323,7 +312,7 @@ static void few_are_kept(void **state)
     fixture_open(&f, "16x16", 5, NULL);
     fixture_link_up(&f, plus0);
     for (uint32_t rank = 100; rank < 200; rank++) {
-        const Peer__LinkFault fault = fault_of(rank, 1);
+        const struct peer_link_fault fault = fault_of(rank, 1);
         say_link_state(f.up[plus0], rank, 30, 3, 0);
         say(f.up[plus0], &fault);
         f.now += MILLISECONDS;
@@ -339,13 +328,12 @@ static void few_are_kept(void **state)
 static unsigned stated(struct fixture_connection *c, uint32_t rank)
 {
     unsigned count = 0;
-    Peer__Head *head;
+    struct peer_message *head;
 
     while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
-        for (size_t i = 0;
-             head->kind_case == PEER__HEAD__KIND_LINK_STATE && i < head->link_state->n_entry; i++)
-            count += head->link_state->entry[i]->rank == rank;
-        peer__head__free_unpacked(head, NULL);
+        for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++)
+            count += head->link_state.entry[i].rank == rank;
+        message_forget(head);
     }
     return count;
 }

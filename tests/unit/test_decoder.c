@@ -11,6 +11,7 @@
 #include "daemon/router/frames/decoder.h"
 #include "daemon/router/frames/head_check.h"
 #include "failing_memory.h"
+#include "message_bytes.h"
 
 #define MAX_HEAD 20000u
 #define MAX_BODY 1000u
@@ -21,13 +22,13 @@ struct stream {
     size_t length;
 };
 
-static void add_frame(struct stream *s, const Peer__Head *head, const uint8_t *body,
+static void add_frame(struct stream *s, const struct peer_message *head, const uint8_t *body,
                       uint32_t length)
 {
-    uint32_t size = (uint32_t)peer__head__get_packed_size(head);
+    size_t room = sizeof s->bytes - s->length - FRAME_PREFIX_SIZE - HEAD_CHECK_SIZE - length;
+    uint32_t size = (uint32_t)message_write(head, s->bytes + s->length + FRAME_PREFIX_SIZE, room);
 
-    assert_true(s->length + FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE + length <= sizeof s->bytes);
-    (void)peer__head__pack(head, s->bytes + s->length + FRAME_PREFIX_SIZE);
+    assert_true(size > 0);
     s->length += head_check_write(s->bytes + s->length, size, length);
     if (length > 0)
         memcpy(s->bytes + s->length, body, length);
@@ -41,8 +42,7 @@ static uint8_t body_byte(uint32_t step, uint32_t i)
 
 static void add_data(struct stream *s, uint32_t step, uint32_t sizes, uint32_t length)
 {
-    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_stepped_data data = {0};
     uint32_t size[SIZES];
     uint8_t body[MAX_BODY];
 
@@ -53,18 +53,14 @@ static void add_data(struct stream *s, uint32_t step, uint32_t sizes, uint32_t l
     data.step = step;
     data.n_sizes = sizes;
     data.sizes = size;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &data;
+    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
     add_frame(s, &head, body, length);
 }
 
 static void add_heartbeat(struct stream *s)
 {
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message head = {.kind = PEER_HEARTBEAT};
 
-    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-    head.heartbeat = &beat;
     add_frame(s, &head, NULL, 0);
 }
 
@@ -75,7 +71,7 @@ struct seen {
     bool any;    /* frames are counted only */
 };
 
-static int on_frame(void *context, const Peer__Head *message, const struct extents *body,
+static int on_frame(void *context, const struct peer_message *message, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
     static const uint32_t lengths[] = {100, 0, 0, 1, MAX_BODY};
@@ -90,14 +86,14 @@ static int on_frame(void *context, const Peer__Head *message, const struct exten
     assert_in_range(index, 0, 4);
     assert_int_equal(body_length, lengths[index]);
     if (index == 1) {
-        assert_int_equal(message->kind_case, PEER__HEAD__KIND_HEARTBEAT);
+        assert_int_equal(message->kind, PEER_HEARTBEAT);
         return 0;
     }
-    assert_int_equal(message->kind_case, PEER__HEAD__KIND_STEPPED_DATA);
-    assert_int_equal(message->stepped_data->step, index);
-    assert_int_equal(message->stepped_data->n_sizes, sizes[index]);
+    assert_int_equal(message->kind, PEER_STEPPED_DATA);
+    assert_int_equal(message->stepped_data.step, index);
+    assert_int_equal(message->stepped_data.n_sizes, sizes[index]);
     for (uint32_t i = 0; i < sizes[index]; i++)
-        assert_int_equal(message->stepped_data->sizes[i], 1000 * i);
+        assert_int_equal(message->stepped_data.sizes[i], 1000 * i);
     for (uint32_t i = 0; i < body->count; i++)
         for (uint32_t k = 0; k < body->item[i].length; k++)
             assert_int_equal(body->item[i].data[k], body_byte(index, n++));
@@ -333,7 +329,7 @@ static int feed_entries(struct decoder *d, uint32_t count, uint32_t body, uint32
     }
     assert_int_equal(seen.frames, result == 0 && withheld == 0);
     if (withheld > 0) /* no more is held than what has come */
-        assert_true(d->message == NULL || d->prefix.head <= 16 * 1024);
+        assert_true(d->unpacked == NULL || d->prefix.head <= 16 * 1024);
     decoder_free(d);
     assert_int_equal(slab_pool_close(&pool), 0);
     free(bytes);

@@ -120,14 +120,14 @@ static void prepare(struct node *n, bool folders, uint32_t repeat)
     if (!folders)
         xf_prepare_generated(&p);
     p.spec.repeat = repeat;
-    assert_true(xf_say(&n->f, PARENT, &p.head));
-    assert_int_equal(xf_hear(&n->f, CHILD), PEER__HEAD__KIND_PREPARE);
+    assert_true(xf_say(&n->f, PARENT, &p.message));
+    assert_int_equal(xf_hear(&n->f, CHILD), PEER_PREPARE);
 }
 
 static void make_ready(struct node *n)
 {
-    assert_true(xf_say_handle(&n->f, CHILD, PEER__HEAD__KIND_READY, n->handle));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER__HEAD__KIND_READY);
+    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_READY);
 }
 
 /* With folders, as far as the wanted situation. */
@@ -144,11 +144,11 @@ static void reach_with_folders(struct node *n, enum situation s)
         return;
     }
     assert_true(xf_say_sized(&n->f, CHILD, n->handle, 0));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER__HEAD__KIND_SIZED);
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_SIZED);
     if (s == OPENED)
         return;
     assert_true(xf_say_layout(&n->f, PARENT, n->handle));
-    assert_int_equal(xf_hear(&n->f, CHILD), PEER__HEAD__KIND_LAYOUT);
+    assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
     if (s == PREPARING)
         return;
     make_ready(n);
@@ -162,16 +162,16 @@ static void reach_with_folders(struct node *n, enum situation s)
         return;
     if (s == BETWEEN_ROUNDS) {
         assert_true(xf_say_round_done(&n->f, CHILD, n->handle, 0));
-        assert_int_equal(xf_hear(&n->f, PARENT), PEER__HEAD__KIND_ROUND_DONE);
+        assert_int_equal(xf_hear(&n->f, PARENT), PEER_ROUND_DONE);
         return;
     }
     assert_true(xf_say_done(&n->f, CHILD, n->handle, 2, 1));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER__HEAD__KIND_DONE);
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_DONE);
     if (s == IN_DOUBT)
         xf_pass(&n->f, 70 * SECONDS);
     n->f.commit = s == COMMITTED;
     if (s == COMMITTING || s == COMMITTED)
-        assert_true(xf_say_handle(&n->f, PARENT, PEER__HEAD__KIND_COMMIT, n->handle));
+        assert_true(xf_say_handle(&n->f, PARENT, PEER_COMMIT, n->handle));
     if (s == COMMITTED)
         assert_true(xf_say_confirm(&n->f, CHILD, XF_ID, 2, ""));
 }
@@ -186,7 +186,7 @@ static void reach_with_repetitions(struct node *n, enum situation s)
     if (s == REPETITION)
         return;
     assert_true(xf_say_repeated(&n->f, CHILD, n->handle, 0, 1));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER__HEAD__KIND_REPEATED);
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_REPEATED);
     if (s == PAUSED)
         return;
     assert_true(xf_say_go(&n->f, PARENT, n->handle, 1, 1));
@@ -218,13 +218,13 @@ static void start(struct node *n, bool folders, enum operation operation, uint32
 /* By the prepare that the root sends. */
 static void learn_handle(struct node *n)
 {
-    Peer__Head *head = xf_next(&n->f, CHILD);
+    struct peer_message *head = xf_next(&n->f, CHILD);
 
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_PREPARE);
-    n->handle = head->prepare->exchange;
-    (void)snprintf(n->id, sizeof n->id, "%s", head->prepare->id);
-    peer__head__free_unpacked(head, NULL);
+    assert_int_equal(head->kind, PEER_PREPARE);
+    n->handle = head->prepare.exchange;
+    (void)snprintf(n->id, sizeof n->id, "%s", head->prepare.id);
+    message_forget(head);
 }
 
 static void reach_as_root_with_folders(struct node *n, enum situation s)
@@ -235,8 +235,8 @@ static void reach_as_root_with_folders(struct node *n, enum situation s)
         return;
     assert_true(
         xf_say_sized(&n->f, CHILD, n->handle, s == ROOT_FIRST_ROUND ? EXCHANGE_FIXTURE_BUDGET : 0));
-    assert_int_equal(xf_hear(&n->f, CHILD), PEER__HEAD__KIND_LAYOUT);
-    assert_true(xf_say_handle(&n->f, CHILD, PEER__HEAD__KIND_READY, n->handle));
+    assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
+    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
     (void)xf_drain(&n->f);
     xf_say_all_data(&n->f, n->handle, 0, true);
     if (s == ROOT_FIRST_ROUND || s == ROOT_LAST_ROUND)
@@ -265,7 +265,7 @@ static void reach_as_root(struct node *n, enum situation s)
         assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_REFUSED, "no"));
     if (s == ROOT_WAITING || s == ROOT_FAILED || s == ROOT_PREPARING)
         return;
-    assert_true(xf_say_handle(&n->f, CHILD, PEER__HEAD__KIND_READY, n->handle));
+    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
     (void)xf_drain(&n->f);
     xf_say_all_data(&n->f, n->handle, 0, false);
 }
@@ -306,7 +306,7 @@ static bool say(struct node *n, unsigned port, enum message m, const struct expe
     case LAYOUT:
         return xf_say_layout(&n->f, port, n->handle);
     case READY_MESSAGE:
-        return xf_say_handle(&n->f, port, PEER__HEAD__KIND_READY, n->handle);
+        return xf_say_handle(&n->f, port, PEER_READY, n->handle);
     case GO:
         return xf_say_go(&n->f, port, n->handle, 1, x->repetition);
     case ROUND_DONE:
@@ -319,7 +319,7 @@ static bool say(struct node *n, unsigned port, enum message m, const struct expe
         return n->f.f.rank == 0 ? xf_say_done(&n->f, port, n->handle, 1, 2)
                                 : xf_say_done(&n->f, port, n->handle, 2, 1);
     case COMMIT:
-        return xf_say_handle(&n->f, port, PEER__HEAD__KIND_COMMIT, n->handle);
+        return xf_say_handle(&n->f, port, PEER_COMMIT, n->handle);
     case DATA:
         return xf_say_data(&n->f, port, n->handle, x->round, 0, x->sizes);
     case CLEAR:
@@ -452,17 +452,17 @@ static void numbers_that_do_not_fit_close_the_link(void **state)
 static void the_slowest_is_told_upwards(void **state)
 {
     struct node n;
-    Peer__Head *heard;
+    struct peer_message *heard;
 
     (void)state;
     reach(&n, REPETITION);
     assert_true(xf_say_repeated(&n.f, CHILD, n.handle, 0, 123456789));
     heard = xf_next(&n.f, PARENT);
     assert_non_null(heard);
-    assert_int_equal(heard->kind_case, PEER__HEAD__KIND_REPEATED);
-    assert_int_equal(heard->repeated->repetition, 0);
-    assert_int_equal(heard->repeated->nanoseconds, 123456789);
-    peer__head__free_unpacked(heard, NULL);
+    assert_int_equal(heard->kind, PEER_REPEATED);
+    assert_int_equal(heard->repeated.repetition, 0);
+    assert_int_equal(heard->repeated.nanoseconds, 123456789);
+    message_forget(heard);
     xf_close(&n.f);
 }
 
@@ -477,8 +477,8 @@ static void only_data_comes_from_beside_the_tree(void **state)
         xf_init(&n.f);
         xf_open(&n.f, "3", 1);
         xf_prepare_init(&p, &n.f);
-        p.prepare.round_bytes = 1;
-        assert_true(xf_say(&n.f, PARENT, &p.head));
+        p.message.prepare.round_bytes = 1;
+        assert_true(xf_say(&n.f, PARENT, &p.message));
         assert_int_equal(xf_state(&n.f), EXCHANGE_READY);
         assert_int_equal(say(&n, CHILD, m, &ready), m == DATA);
         xf_close(&n.f);
@@ -514,15 +514,15 @@ static void a_link_that_was_down_carries_the_exchange_no_more(void **state)
     xf_open(&n.f, "3", 1); /* node 0 has another link: it is not down */
     xf_prepare_init(&p, &n.f);
     xf_prepare_generated(&p);
-    assert_true(xf_say(&n.f, PARENT, &p.head));
-    assert_int_equal(xf_hear(&n.f, PARENT), PEER__HEAD__KIND_READY);
+    assert_true(xf_say(&n.f, PARENT, &p.message));
+    assert_int_equal(xf_hear(&n.f, PARENT), PEER_READY);
     xf_link_up(&n.f, PARENT); /* in place of the old one */
     assert_true(xf_say_go(&n.f, PARENT, n.handle, 1, 0));
     assert_int_equal(xf_drain(&n.f), 0);
     assert_int_equal(xf_state_of(&n.f, XF_ID), EXCHANGE_READY);
-    p.prepare.exchange++;
-    p.prepare.id = (char[]){"0-0000004d-9"};
-    assert_true(xf_say(&n.f, PARENT, &p.head));
+    p.message.prepare.exchange++;
+    p.message.prepare.id = (char[]){"0-0000004d-9"};
+    assert_true(xf_say(&n.f, PARENT, &p.message));
     xf_pass(&n.f, 10 * SECONDS);
     assert_int_equal(xf_state_of(&n.f, XF_ID), EXCHANGE_FAILED);
     assert_int_equal(xf_state_of(&n.f, "0-0000004d-9"), EXCHANGE_READY);

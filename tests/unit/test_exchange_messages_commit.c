@@ -33,19 +33,19 @@ static void reach_decision(struct root *r)
                                      .to = "/out",
                                      .timeout_ns = 60 * SECONDS};
     struct error e;
-    Peer__Head *head;
+    struct peer_message *head;
 
     xf_init(&r->f);
     xf_open(&r->f, "3m", 0);
     assert_non_null(xf_start(&r->f, &spec, &r->client, &e));
     xf_settle(&r->f);
     head = xf_next(&r->f, CHILD);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_PREPARE);
-    uint32_t handle = head->prepare->exchange;
-    (void)snprintf(r->id, sizeof r->id, "%s", head->prepare->id);
-    peer__head__free_unpacked(head, NULL);
+    assert_int_equal(head->kind, PEER_PREPARE);
+    uint32_t handle = head->prepare.exchange;
+    (void)snprintf(r->id, sizeof r->id, "%s", head->prepare.id);
+    message_forget(head);
     assert_true(xf_say_sized(&r->f, CHILD, handle, 0));
-    assert_true(xf_say_handle(&r->f, CHILD, PEER__HEAD__KIND_READY, handle));
+    assert_true(xf_say_handle(&r->f, CHILD, PEER_READY, handle));
     (void)xf_drain(&r->f);
     xf_say_all_data(&r->f, handle, 0, true);
     assert_true(xf_say_done(&r->f, CHILD, handle, 1, 2));
@@ -63,7 +63,7 @@ static void the_decision_stays_until_all_have_confirmed(void **state)
     assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* not decided: no answer */
     assert_int_equal(xf_drain(&r.f), 0);
     xf_storage_done(&r.f, NULL);
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER__HEAD__KIND_COMMIT);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_COMMIT);
     assert_int_equal(r.f.commits, 1);
     assert_true(xf_say_confirm(&r.f, CHILD, r.id, 2, ""));
     for (int again = 0; again < 3; again++) {
@@ -73,7 +73,7 @@ static void the_decision_stays_until_all_have_confirmed(void **state)
     assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTING);
     assert_int_equal(r.client.told, 0);
     xf_pass(&r.f, 10 * SECONDS); /* node 1 is reminded */
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER__HEAD__KIND_OUTCOME);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_OUTCOME);
     xf_pass(&r.f, 60 * SECONDS);
     assert_int_equal(r.client.told, 1);
     assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
@@ -82,7 +82,7 @@ static void the_decision_stays_until_all_have_confirmed(void **state)
                            "target?exists"));
     (void)xf_drain(&r.f);
     assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* and whenever it asks */
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER__HEAD__KIND_OUTCOME);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_OUTCOME);
     assert_int_equal(r.f.forgotten, 0);
     assert_true(xf_say_confirm(&r.f, CHILD, r.id, 1, ""));
     assert_int_equal(r.f.forgotten, 1);
@@ -146,7 +146,7 @@ static void a_decision_that_is_not_recorded_is_none(void **state)
     (void)state;
     reach_decision(&r);
     xf_storage_done(&r.f, &full);
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER__HEAD__KIND_VERDICT);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_VERDICT);
     assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
     assert_int_equal(r.f.removed, 1);
     assert_int_equal(r.client.e.code, ERROR_IO);
@@ -173,10 +173,10 @@ static void reach_done(struct exchange_fixture *n)
     xf_init(n);
     xf_open(n, "3m", 1);
     xf_prepare_init(&p, n);
-    assert_true(xf_say(n, PARENT, &p.head));
+    assert_true(xf_say(n, PARENT, &p.message));
     assert_true(xf_say_sized(n, CHILD, XF_HANDLE, 0));
     assert_true(xf_say_layout(n, PARENT, XF_HANDLE));
-    assert_true(xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE));
+    assert_true(xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE));
     assert_true(xf_say_go(n, PARENT, XF_HANDLE, 1, 0));
     (void)xf_drain(n);
     xf_say_all_data(n, XF_HANDLE, 0, true);
@@ -187,14 +187,14 @@ static void reach_done(struct exchange_fixture *n)
 
 static void hears_confirm(struct exchange_fixture *n, const char *obstacle)
 {
-    Peer__Head *head = xf_next(n, PARENT);
+    struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_CONFIRM);
-    assert_string_equal(head->confirm->id, XF_ID);
-    assert_int_equal(head->confirm->rank[0], 1);
-    assert_string_equal(head->confirm->obstacle, obstacle);
-    peer__head__free_unpacked(head, NULL);
+    assert_int_equal(head->kind, PEER_CONFIRM);
+    assert_string_equal(head->confirm.id, XF_ID);
+    assert_int_equal(head->confirm.rank[0], 1);
+    assert_string_equal(head->confirm.obstacle, obstacle);
+    message_forget(head);
 }
 
 /* Whichever way it hears that it was committed. */
@@ -207,10 +207,10 @@ static void a_node_in_doubt_commits_late(void **state)
         xf_pass(&n, 70 * SECONDS);
         assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
         assert_int_equal(n.kept, 1);
-        assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_OUTCOME_QUERY);
+        assert_int_equal(xf_hear(&n, PARENT), PEER_OUTCOME_QUERY);
         (void)xf_drain(&n);
         if (by_commit)
-            assert_true(xf_say_handle(&n, PARENT, PEER__HEAD__KIND_COMMIT, XF_HANDLE));
+            assert_true(xf_say_handle(&n, PARENT, PEER_COMMIT, XF_HANDLE));
         else
             assert_true(xf_say_outcome(&n, PARENT, XF_ID, true, 1));
         assert_int_equal(n.calls, 1);
@@ -235,7 +235,7 @@ static void an_obstacle_is_told_and_tried_again(void **state)
     (void)state;
     reach_done(&n);
     n.commit = -1;
-    assert_true(xf_say_handle(&n, PARENT, PEER__HEAD__KIND_COMMIT, XF_HANDLE));
+    assert_true(xf_say_handle(&n, PARENT, PEER_COMMIT, XF_HANDLE));
     assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
     assert_int_equal(n.kept, 1);
     hears_confirm(&n, "target exists");
@@ -267,14 +267,13 @@ static void doubts_of_before_the_start_are_settled(void **state)
         n.in_doubt = in_doubt;
         xf_open(&n, "3m", 1);
         xf_pass(&n, 3 * SECONDS);
-        assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_OUTCOME_QUERY);
+        assert_int_equal(xf_hear(&n, PARENT), PEER_OUTCOME_QUERY);
         (void)xf_drain(&n);
         assert_true(xf_say_outcome(&n, PARENT, XF_ID, committed, 1));
         assert_int_equal(n.calls, 1);
         assert_int_equal(n.call[0].committed, committed);
         xf_storage_done(&n, NULL);
-        assert_int_equal(xf_hear(&n, PARENT),
-                         committed ? PEER__HEAD__KIND_CONFIRM : PEER__HEAD__KIND__NOT_SET);
+        assert_int_equal(xf_hear(&n, PARENT), committed ? PEER_CONFIRM : PEER_NOTHING);
         xf_pass(&n, 10 * SECONDS);
         assert_int_equal(xf_drain(&n), 0);
         xf_close(&n);
@@ -341,11 +340,11 @@ static void ranks_and_ids_that_there_are_not(void **state)
                                "0-\x01\n-such-an-id-has-never-been-seen-by-any-node-of-"
                                "this-torus",
                                2, "\x1b[2J"));
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_CONFIRM);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_CONFIRM);
     assert_true(xf_say_query(&n, CHILD, "0-\x01", 2));
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_OUTCOME_QUERY);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_OUTCOME_QUERY);
     assert_true(xf_say_outcome(&n, PARENT, "0-\x01", true, 2));
-    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_OUTCOME);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_OUTCOME);
     assert_int_equal(xf_state(&n), EXCHANGE_DONE);
     xf_close(&n);
 }

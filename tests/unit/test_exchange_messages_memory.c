@@ -30,16 +30,16 @@ static void live_at_node_1(struct exchange_fixture *n)
     struct xf_prepare p;
 
     xf_prepare_init(&p, n);
-    (void)xf_say(n, PARENT, &p.head);
+    (void)xf_say(n, PARENT, &p.message);
     (void)xf_say_sized(n, CHILD, XF_HANDLE, 0);
     (void)xf_say_layout(n, PARENT, XF_HANDLE);
-    (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE);
+    (void)xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE);
     (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);
     (void)xf_drain(n);
     say_data(n, PARENT, XF_HANDLE);
     say_data(n, CHILD, XF_HANDLE);
     (void)xf_say_done(n, CHILD, XF_HANDLE, 2, 1);
-    (void)xf_say_handle(n, PARENT, PEER__HEAD__KIND_COMMIT, XF_HANDLE);
+    (void)xf_say_handle(n, PARENT, PEER_COMMIT, XF_HANDLE);
     (void)xf_say_confirm(n, CHILD, XF_ID, 2, "");
 }
 
@@ -63,7 +63,7 @@ static void say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle
 
 static void say_ready(struct exchange_fixture *n, unsigned port, uint32_t handle)
 {
-    (void)xf_say_handle(n, port, PEER__HEAD__KIND_READY, handle);
+    (void)xf_say_handle(n, port, PEER_READY, handle);
 }
 
 /* Of the node at the end of the line, or of both nodes behind the first one. */
@@ -123,8 +123,8 @@ static void live_in_a_barrier(struct exchange_fixture *n)
     p.spec.operation = OPERATION_BARRIER;
     p.spec.barrier = (char *)(uintptr_t) "b";
     p.spec.algorithm = (char *)(uintptr_t) "saadschultz";
-    (void)xf_say(n, PARENT, &p.head);
-    (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE);
+    (void)xf_say(n, PARENT, &p.message);
+    (void)xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE);
     (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);
     (void)xf_say_done(n, CHILD, XF_HANDLE, 2, 1);
     (void)xf_drain(n);

@@ -33,24 +33,23 @@ static size_t known(struct exchange_fixture *n)
 /* The next message there is an objection to the root with this code, and this in its reason. */
 static void hears_objection(struct exchange_fixture *n, enum error_code code, const char *reason)
 {
-    Peer__Head *head = xf_next(n, PARENT);
+    struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_OBJECTION);
-    if (head->objection->code != code || strstr(head->objection->reason, reason) == NULL)
-        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection->code, head->objection->reason,
+    assert_int_equal(head->kind, PEER_OBJECTION);
+    if (head->objection.code != code || strstr(head->objection.reason, reason) == NULL)
+        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection.code, head->objection.reason,
                  (int)code, reason);
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
 }
 
 static bool hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code)
 {
-    Peer__Head *head = xf_next(n, port);
-    bool verdict =
-        head != NULL && head->kind_case == PEER__HEAD__KIND_VERDICT && head->verdict->code == code;
+    struct peer_message *head = xf_next(n, port);
+    bool verdict = head != NULL && head->kind == PEER_VERDICT && head->verdict.code == code;
 
     if (head != NULL)
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     return verdict;
 }
 
@@ -78,8 +77,8 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         open_node(&n, 1);
         xf_prepare_init(&p, &n);
-        p.prepare.id = TEXT(ids[i]);
-        if (xf_say(&n, PARENT, &p.head))
+        p.message.prepare.id = TEXT(ids[i]);
+        if (xf_say(&n, PARENT, &p.message))
             fail_msg("id \"%s\" was taken", ids[i]);
         assert_int_equal(known(&n), 0);
         xf_close(&n);
@@ -91,21 +90,21 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
         open_node(&n, 1);
         xf_prepare_init(&p, &n);
         if (kind < 4) {
-            p.prepare.root = roots[kind];
-            p.prepare.id = TEXT(root_ids[kind]);
+            p.message.prepare.root = roots[kind];
+            p.message.prepare.id = TEXT(root_ids[kind]);
         } else if (kind == 4) {
-            p.prepare.dims = TEXT("3");
+            p.message.prepare.dims = TEXT("3");
         } else {
-            p.prepare.spec = NULL;
+            p.message.prepare.spec = NULL;
         }
-        if (xf_say(&n, PARENT, &p.head))
+        if (xf_say(&n, PARENT, &p.message))
             fail_msg("kind %d was taken", kind);
         assert_int_equal(known(&n), 0);
         xf_close(&n);
     }
     open_node(&n, 1);
     xf_prepare_init(&p, &n);
-    assert_false(xf_say(&n, CHILD, &p.head)); /* from the side that node 0 is not on */
+    assert_false(xf_say(&n, CHILD, &p.message)); /* from the side that node 0 is not on */
     xf_close(&n);
     for (int kind = 0; kind < 3; kind++) { /* it is for node 0 to begin that */
         open_node(&n, 1);
@@ -114,9 +113,9 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
         p.spec.operation = kind < 2 ? OPERATION_GROUP : OPERATION_BARRIER;
         p.spec.barrier = TEXT("g");
         p.spec.shrink = kind == 0;
-        p.prepare.root = 2;
-        p.prepare.id = TEXT("2-0000004d-8");
-        assert_false(xf_say(&n, CHILD, &p.head));
+        p.message.prepare.root = 2;
+        p.message.prepare.id = TEXT("2-0000004d-8");
+        assert_false(xf_say(&n, CHILD, &p.message));
         assert_int_equal(known(&n), 0);
         xf_close(&n);
     }
@@ -138,18 +137,18 @@ static void a_prepare_says_what_is_down(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         open_node(&n, 1);
         xf_prepare_init(&p, &n);
-        p.prepare.without = wrong[i].links;
-        p.prepare.n_without = wrong[i].count;
-        if (xf_say(&n, PARENT, &p.head))
+        p.message.prepare.without = wrong[i].links;
+        p.message.prepare.n_without = wrong[i].count;
+        if (xf_say(&n, PARENT, &p.message))
             fail_msg("list %zu was taken", i);
         assert_int_equal(known(&n), 0);
         xf_close(&n);
     }
     open_node(&n, 1); /* which knows better: the root may, too, when it begins anew */
     xf_prepare_init(&p, &n);
-    p.prepare.without = beyond;
-    p.prepare.n_without = 1;
-    assert_true(xf_say(&n, PARENT, &p.head));
+    p.message.prepare.without = beyond;
+    p.message.prepare.n_without = 1;
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(known(&n), 0);
     hears_objection(&n, ERROR_BUSY, "links that are down: none, says node 1; 1:+0, says the root");
     xf_close(&n);
@@ -176,11 +175,11 @@ static void a_prepare_says_who_is_missing(void **state)
         xf_prepare_init(&p, &n);
         p.spec.algorithm = TEXT("auto");
         p.spec.shrink = !wrong[i].fails;
-        p.prepare.missing = wrong[i].nodes;
-        p.prepare.n_missing = wrong[i].count;
-        p.prepare.without = wrong[i].links;
-        p.prepare.n_without = wrong[i].link_count;
-        if (xf_say(&n, PARENT, &p.head))
+        p.message.prepare.missing = wrong[i].nodes;
+        p.message.prepare.n_missing = wrong[i].count;
+        p.message.prepare.without = wrong[i].links;
+        p.message.prepare.n_without = wrong[i].link_count;
+        if (xf_say(&n, PARENT, &p.message))
             fail_msg("list %zu was taken", i);
         assert_int_equal(known(&n), 0);
         xf_close(&n);
@@ -189,9 +188,9 @@ static void a_prepare_says_who_is_missing(void **state)
     xf_prepare_init(&p, &n);
     p.spec.algorithm = TEXT("auto");
     p.spec.shrink = true;
-    p.prepare.missing = last;
-    p.prepare.n_missing = 1;
-    assert_true(xf_say(&n, PARENT, &p.head));
+    p.message.prepare.missing = last;
+    p.message.prepare.n_missing = 1;
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(known(&n), 0);
     hears_objection(&n, ERROR_BUSY,
                     "links and nodes that are down: none, says node 1; 2, says the root");
@@ -206,15 +205,15 @@ static void a_prepare_comes_once(void **state)
     (void)state;
     open_node(&n, 1);
     xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.head));
-    assert_false(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
+    assert_false(xf_say(&n, PARENT, &p.message));
     xf_close(&n);
 
     open_node(&n, 1); /* when it has ended it may be on its way */
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
     assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
     assert_int_equal(known(&n), 1);
     xf_close(&n);
@@ -229,10 +228,10 @@ static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
     (void)state;
     open_node(&n, 1);
     xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     (void)xf_drain(&n);
-    p.prepare.id = TEXT(OTHER_ID);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    p.message.prepare.id = TEXT(OTHER_ID);
+    assert_true(xf_say(&n, PARENT, &p.message));
     hears_objection(&n, ERROR_BUSY, "node 1 is busy");
     assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_OPENING);
     assert_int_equal(known(&n), 1);
@@ -240,12 +239,12 @@ static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
     n.closes_at_once = false; /* of one that has ended, but whose disk is slow */
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
     (void)xf_drain(&n);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     hears_objection(&n, ERROR_BUSY, "node 1 is busy");
     xf_closed(&n);
     xf_settle(&n);
     n.closes_at_once = true;
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(xf_state_of(&n, OTHER_ID), EXCHANGE_OPENING);
     assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_STATES);
     xf_close(&n);
@@ -364,7 +363,7 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             p.spec.repeat = SPEC_REPEAT_MOST + 1;
             break;
         case NO_ROUND:
-            p.prepare.round_bytes = 0;
+            p.message.prepare.round_bytes = 0;
             break;
         case EARLY_ROUND: /* of which nobody has chosen an algorithm yet */
             p.spec.algorithm = TEXT(SPEC_AUTO);
@@ -373,37 +372,37 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             p.spec.block_bytes = 0;
             break;
         case ROUND_OF_REST:
-            p.prepare.around = true;
-            p.prepare.resumes = TEXT(XF_ID);
+            p.message.prepare.around = true;
+            p.message.prepare.resumes = TEXT(XF_ID);
             break;
         case REST_OF_ALLGATHER:
-            p.prepare.around = true;
-            p.prepare.resumes = TEXT(XF_ID);
+            p.message.prepare.around = true;
+            p.message.prepare.resumes = TEXT(XF_ID);
             p.spec.operation = OPERATION_ALLGATHER;
             p.spec.algorithm = TEXT("balanced");
             p.spec.mode = TEXT("streaming");
             p.spec.from = p.spec.to = TEXT("/x");
-            p.spec.block_bytes = p.prepare.round_bytes = 0;
+            p.spec.block_bytes = p.message.prepare.round_bytes = 0;
             break;
         case REST_OF_SESSION:
-            p.prepare.around = true;
-            p.prepare.resumes = TEXT(XF_ID);
+            p.message.prepare.around = true;
+            p.message.prepare.resumes = TEXT(XF_ID);
             p.spec.repeat = 2;
-            p.prepare.round_bytes = 0;
+            p.message.prepare.round_bytes = 0;
             break;
         case REST_OF_OTHERS:
-            p.prepare.around = true;
-            p.prepare.resumes = TEXT("7-00000001-1");
-            p.prepare.round_bytes = 0;
+            p.message.prepare.around = true;
+            p.message.prepare.resumes = TEXT("7-00000001-1");
+            p.message.prepare.round_bytes = 0;
             break;
         case LONG_ROUND:
-            p.prepare.round_bytes = UINT64_MAX;
+            p.message.prepare.round_bytes = UINT64_MAX;
             break;
         case NO_WINDOW:
-            p.prepare.window = 0;
+            p.message.prepare.window = 0;
             break;
         case WIDE_WINDOW:
-            p.prepare.window = UINT32_MAX;
+            p.message.prepare.window = UINT32_MAX;
             break;
         case BARRIER_WITHOUT_ROUND: { /* of a barrier that a client has entered here */
             const struct spec barrier = {
@@ -413,14 +412,14 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             p.spec.operation = OPERATION_BARRIER;
             p.spec.barrier = TEXT("b");
             p.spec.algorithm = TEXT("saadschultz");
-            p.prepare.round_bytes = 0;
+            p.message.prepare.round_bytes = 0;
             break;
         }
         default:
-            p.spec.block_bytes = p.prepare.round_bytes = 2 * EXCHANGE_FIXTURE_BUDGET;
+            p.spec.block_bytes = p.message.prepare.round_bytes = 2 * EXCHANGE_FIXTURE_BUDGET;
             break;
         }
-        assert_true(xf_say(&n, PARENT, &p.head)); /* no fault of the neighbour */
+        assert_true(xf_say(&n, PARENT, &p.message)); /* no fault of the neighbour */
         hears_objection(&n, expected[kind].code, expected[kind].reason);
         assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
         assert_int_equal(family_made_count(), 0); /* what is impossible costs no memory */
@@ -448,13 +447,13 @@ static void of_a_start_that_is_heard_of_later(void **state)
         xf_pass(&n, 10 * SECONDS);
         xf_prepare_init(&p, &n);
         xf_prepare_generated(&p);
-        p.prepare.id = TEXT("0-0000004e-8");
+        p.message.prepare.id = TEXT("0-0000004e-8");
         if (entered == 1) {
             p.spec.operation = OPERATION_BARRIER;
             p.spec.barrier = TEXT("b");
             p.spec.algorithm = TEXT("saadschultz");
         }
-        assert_true(xf_say(&n, PARENT, &p.head));
+        assert_true(xf_say(&n, PARENT, &p.message));
         xf_pass(&n, 2 * SECONDS);
         assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_READY);
         xf_pass(&n, 3 * SECONDS); /* nor is it heard of now: it was the earlier one */
@@ -474,9 +473,9 @@ static void who_objects_to_a_root_that_was_restarted_says_so_in_the_end(void **s
     open_node(&n, 2);
     xf_prepare_init(&p, &n);
     xf_prepare_generated(&p);
-    p.prepare.id = TEXT("0-0000004e-8");
-    p.prepare.round_bytes = UINT64_MAX;
-    assert_true(xf_say(&n, PARENT, &p.head));
+    p.message.prepare.id = TEXT("0-0000004e-8");
+    p.message.prepare.round_bytes = UINT64_MAX;
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILING);
     xf_pass(&n, 10 * SECONDS);
     assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILED);
@@ -491,9 +490,8 @@ static void a_root_that_is_gone_does_not_begin_anew(void **state)
 {
     static const struct spec barrier = {
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
-    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
-    Peer__LinkState link_state = PEER__LINK_STATE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_link_state_entry entry = {0};
+    struct peer_link_state link_state = {0};
     struct exchange_client_seen seen;
     struct exchange_fixture n;
     struct xf_prepare p;
@@ -508,16 +506,15 @@ static void a_root_that_is_gone_does_not_begin_anew(void **state)
     p.spec.operation = OPERATION_BARRIER;
     p.spec.barrier = TEXT("b");
     p.spec.algorithm = TEXT("saadschultz");
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_READY);
     entry.hops = 1;
     entry.version = 2;
     entry.boot = 78;
     entry.up = 1;
     link_state.n_entry = 1;
-    link_state.entry = &entries;
-    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-    head.link_state = &link_state;
+    link_state.entry = &entry;
+    const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
     fixture_say(n.f.up[PARENT], &head, NULL, 0);
     assert_int_equal(seen.told, 0);
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_BUSY, "node 1 is busy", 0));
@@ -537,13 +534,13 @@ static bool prepare_of(struct exchange_fixture *n, unsigned port, uint32_t root,
     xf_prepare_init(&p, n);
     xf_prepare_generated(&p);
     (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i);
-    p.prepare.id = id;
-    p.prepare.root = root;
-    p.prepare.user = root; /* each has a user of its own */
-    p.prepare.exchange = n->f.torus.nodes * i + root;
+    p.message.prepare.id = id;
+    p.message.prepare.root = root;
+    p.message.prepare.user = root; /* each has a user of its own */
+    p.message.prepare.exchange = n->f.torus.nodes * i + root;
     p.spec.block_bytes = block_bytes;
-    p.prepare.round_bytes = block_bytes > 0 ? block_bytes : 1;
-    return xf_say(n, port, &p.head);
+    p.message.prepare.round_bytes = block_bytes > 0 ? block_bytes : 1;
+    return xf_say(n, port, &p.message);
 }
 
 static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
@@ -560,7 +557,7 @@ static void what_does_not_fit_now_is_busy(void **state)
     open_node(&n, 1); /* memory */
     do
         assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8));
-    while (xf_hear(&n, PARENT) == PEER__HEAD__KIND__NOT_SET && i < 20);
+    while (xf_hear(&n, PARENT) == PEER_NOTHING && i < 20);
     assert_in_range(i, 2, 9);
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8));
@@ -568,7 +565,7 @@ static void what_does_not_fit_now_is_busy(void **state)
     assert_true(xf_say_verdict(&n, PARENT, 3, "0-0000004d-1", ERROR_CANCELLED, "over", 0));
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8)); /* there is room again */
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
     xf_close(&n);
 
     open_node(&n, 1); /* number */
@@ -630,7 +627,7 @@ static void one_root_does_not_take_all_memory(void **state)
     open_node(&n, 1);
     do
         assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
-    while (xf_hear(&n, PARENT) == PEER__HEAD__KIND__NOT_SET && i < 16);
+    while (xf_hear(&n, PARENT) == PEER_NOTHING && i < 16);
     assert_in_range(i, 3, 15);
     assert_in_range(exchanges_reserved(core_exchanges(n.core)), EXCHANGE_FIXTURE_BUDGET / 2,
                     EXCHANGE_FIXTURE_BUDGET / 4 * 3);
@@ -655,13 +652,13 @@ static void one_user_does_not_take_all_memory(void **state)
     do {
         xf_prepare_init(&p, &n);
         xf_prepare_generated(&p);
-        p.prepare.root = i % 2 == 0 ? 0 : 2;
-        (void)snprintf(id, sizeof id, "%u-0000004d-%u", p.prepare.root, ++i);
-        p.prepare.id = id;
-        p.prepare.user = 1000;
-        p.prepare.exchange = n.f.torus.nodes * i + p.prepare.root;
-        p.spec.block_bytes = p.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 32;
-        assert_true(xf_say(&n, p.prepare.root == 0 ? PARENT : CHILD, &p.head));
+        p.message.prepare.root = i % 2 == 0 ? 0 : 2;
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", p.message.prepare.root, ++i);
+        p.message.prepare.id = id;
+        p.message.prepare.user = 1000;
+        p.message.prepare.exchange = n.f.torus.nodes * i + p.message.prepare.root;
+        p.spec.block_bytes = p.message.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 32;
+        assert_true(xf_say(&n, p.message.prepare.root == 0 ? PARENT : CHILD, &p.message));
     } while (xf_state_of(&n, id) == EXCHANGE_PREPARING || xf_state_of(&n, id) == EXCHANGE_READY);
     assert_in_range(i, 4, 31);
     assert_in_range(exchanges_reserved(core_exchanges(n.core)), EXCHANGE_FIXTURE_BUDGET / 2,
@@ -687,9 +684,9 @@ static void what_is_still_closing_has_a_place(void **state)
         char id[EXCHANGE_ID_SIZE];
         xf_prepare_init(&p, &n);
         (void)snprintf(id, sizeof id, "0-0000004d-%u", i);
-        p.prepare.id = id;
-        p.prepare.exchange = 3 * i;
-        assert_true(xf_say(&n, PARENT, &p.head));
+        p.message.prepare.id = id;
+        p.message.prepare.exchange = 3 * i;
+        assert_true(xf_say(&n, PARENT, &p.message));
         assert_true(xf_say_verdict(&n, PARENT, 3 * i, id, ERROR_CANCELLED, "over", 0));
         assert_int_equal(xf_state_of(&n, id), EXCHANGE_FAILED);
         (void)xf_drain(&n);
@@ -700,7 +697,7 @@ static void what_is_still_closing_has_a_place(void **state)
     xf_closed(&n);
     xf_settle(&n);
     assert_true(prepare_another(&n, i + 1, 0));
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
     xf_close(&n);
 }
 
@@ -711,15 +708,13 @@ static void what_is_still_closing_has_a_place(void **state)
 static bool say_arrived(struct exchange_fixture *n, unsigned port, uint32_t node, uint64_t *spans,
                         size_t count)
 {
-    Peer__Arrived message = PEER__ARRIVED__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_arrived message = {0};
 
     message.exchange = XF_HANDLE;
     message.node = node;
     message.spans = spans;
     message.n_spans = 3 * count;
-    head.kind_case = PEER__HEAD__KIND_ARRIVED;
-    head.arrived = &message;
+    const struct peer_message head = {.kind = PEER_ARRIVED, .arrived = message};
     return xf_say(n, port, &head);
 }
 
@@ -730,11 +725,11 @@ static void open_resumed(struct exchange_fixture *n)
     open_node(n, 1);
     xf_prepare_init(&p, n);
     xf_prepare_generated(&p);
-    p.prepare.round_bytes = 0;
-    p.prepare.around = true;
-    p.prepare.resumes = TEXT("0-0000004d-5");
+    p.message.prepare.round_bytes = 0;
+    p.message.prepare.around = true;
+    p.message.prepare.resumes = TEXT("0-0000004d-5");
     p.spec.block_bytes = 1000000;
-    assert_true(xf_say(n, PARENT, &p.head));
+    assert_true(xf_say(n, PARENT, &p.message));
     assert_int_equal(xf_state(n), EXCHANGE_OPENING);
     (void)xf_drain(n);
 }
@@ -759,13 +754,13 @@ static void what_had_arrived_is_said_once_from_where_it_was(void **state)
     (void)fill_spans(spans, 1, 2);
     open_resumed(&n); /* up */
     assert_true(say_arrived(&n, CHILD, 2, spans, 2));
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_ARRIVED);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_ARRIVED);
     assert_false(say_arrived(&n, CHILD, 2, spans, 2));
     xf_close(&n);
     for (uint32_t node = 0; node < 2; node++) { /* of nodes that are not behind it */
         open_resumed(&n);
         assert_false(say_arrived(&n, CHILD, node, spans, 2));
-        assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+        assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
         xf_close(&n);
     }
     open_resumed(&n); /* down: all nodes, and then no more */
@@ -785,7 +780,7 @@ static void spans_are_bounded(void **state)
     (void)state;
     open_resumed(&n);
     assert_true(say_arrived(&n, PARENT, 0, spans, fill_spans(spans, 1, most)));
-    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_ARRIVED);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_ARRIVED);
     assert_false(say_arrived(&n, PARENT, 2, spans, fill_spans(spans, 1, most + 1)));
     xf_close(&n);
     open_resumed(&n); /* of another node's blocks, which this one only passes on */
@@ -812,22 +807,20 @@ static void spans_of_all_exchanges_are_bounded(void **state)
         xf_prepare_init(&p, &n);
         xf_prepare_generated(&p);
         (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i);
-        p.prepare.id = p.prepare.resumes = id;
-        p.prepare.root = root;
-        p.prepare.exchange = XF_HANDLE + i;
-        p.prepare.round_bytes = 0;
-        p.prepare.around = true;
+        p.message.prepare.id = p.message.prepare.resumes = id;
+        p.message.prepare.root = root;
+        p.message.prepare.exchange = XF_HANDLE + i;
+        p.message.prepare.round_bytes = 0;
+        p.message.prepare.around = true;
         p.spec.block_bytes = 1000000;
-        assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &p.head));
+        assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &p.message));
         for (uint32_t node = 0; node < 3 && !busy; node++) {
-            Peer__Arrived message = PEER__ARRIVED__INIT;
-            Peer__Head head = PEER__HEAD__INIT;
+            struct peer_arrived message = {0};
             message.exchange = XF_HANDLE + i;
             message.node = node;
             message.spans = spans;
             message.n_spans = 3 * most;
-            head.kind_case = PEER__HEAD__KIND_ARRIVED;
-            head.arrived = &message;
+            const struct peer_message head = {.kind = PEER_ARRIVED, .arrived = message};
             assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &head));
             busy = xf_state_of(&n, id) == EXCHANGE_FAILING;
             held += busy ? 0 : most;
@@ -854,15 +847,15 @@ static const struct spec generated = {
 /* The prepare that the root sends names the exchange. */
 static bool learn(struct root *r)
 {
-    Peer__Head *head = xf_next(&r->f, CHILD);
-    bool prepared = head != NULL && head->kind_case == PEER__HEAD__KIND_PREPARE;
+    struct peer_message *head = xf_next(&r->f, CHILD);
+    bool prepared = head != NULL && head->kind == PEER_PREPARE;
 
     if (prepared) {
-        r->handle = head->prepare->exchange;
-        (void)snprintf(r->id, sizeof r->id, "%s", head->prepare->id);
+        r->handle = head->prepare.exchange;
+        (void)snprintf(r->id, sizeof r->id, "%s", head->prepare.id);
     }
     if (head != NULL)
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     return prepared;
 }
 
@@ -940,7 +933,7 @@ static void verdicts_end_it_and_go_on(void **state)
     (void)state;
     open_node(&n, 1);
     xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     (void)xf_drain(&n);
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
     assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
@@ -960,7 +953,7 @@ static void a_verdict_before_the_prepare(void **state)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
-    Peer__Head *head;
+    struct peer_message *head;
     size_t passed = 0;
 
     (void)state;
@@ -968,14 +961,14 @@ static void a_verdict_before_the_prepare(void **state)
     assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
     head = xf_next(&n, PARENT);
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_VERDICT);
-    assert_true(head->verdict->left <= n.f.torus.nodes); /* whatever the neighbour says */
-    peer__head__free_unpacked(head, NULL);
+    assert_int_equal(head->kind, PEER_VERDICT);
+    assert_true(head->verdict.left <= n.f.torus.nodes); /* whatever the neighbour says */
+    message_forget(head);
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
     assert_int_equal(xf_drain(&n), 0);
     xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     hears_objection(&n, ERROR_BUSY, "node 1 has heard that this attempt is over");
     assert_int_equal(xf_drain(&n), 0);
     assert_int_equal(known(&n), 0);
@@ -987,11 +980,11 @@ static void a_verdict_before_the_prepare(void **state)
         passed += xf_drain(&n);
     }
     assert_in_range(passed, 1, 1000);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(known(&n), 0);
     /* But it is not remembered for ever: it may have been invented. */
     xf_pass(&n, 10 * SECONDS);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(known(&n), 1);
     xf_close(&n);
 }
@@ -1037,7 +1030,7 @@ static void the_root_begins_anew(void **state)
     (void)xf_drain(&r.f);
     for (int i = 0; i < 100 && !learn(&r); i++)
         xf_pass(&r.f, 10 * MILLISECONDS);
-    assert_true(xf_say_handle(&r.f, CHILD, PEER__HEAD__KIND_READY, r.handle));
+    assert_true(xf_say_handle(&r.f, CHILD, PEER_READY, r.handle));
     (void)xf_drain(&r.f);
     xf_say_all_data(&r.f, r.handle, 0, false);
     assert_true(xf_say_done(&r.f, CHILD, r.handle, 1, 2));
@@ -1098,11 +1091,11 @@ static void a_barrier_lets_nobody_overtake(void **state)
     open_node(&n, 0);
     xf_prepare_init(&p, &n); /* of another root: what is left does not hold the large one's share */
     xf_prepare_generated(&p);
-    p.prepare.root = 1;
-    p.prepare.id = TEXT("1-0000004d-2");
-    p.prepare.exchange = 7;
-    p.spec.block_bytes = p.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 8 * 5;
-    assert_true(xf_say(&n, CHILD, &p.head));
+    p.message.prepare.root = 1;
+    p.message.prepare.id = TEXT("1-0000004d-2");
+    p.message.prepare.exchange = 7;
+    p.spec.block_bytes = p.message.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 8 * 5;
+    assert_true(xf_say(&n, CHILD, &p.message));
     assert_int_equal(xf_state(&n), EXCHANGE_READY);
     assert_true(prepare_of(&n, CHILD, 2, 9, EXCHANGE_FIXTURE_BUDGET / 4)); /* and of a third */
     assert_int_equal(xf_state_of(&n, "2-0000004d-9"), EXCHANGE_READY);

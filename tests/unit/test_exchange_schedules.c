@@ -62,8 +62,8 @@ static void say_prepare(struct exchange_fixture *n, const struct file *f)
     xf_prepare_generated(&p);
     p.spec.algorithm = TEXT("");
     p.spec.schedule = TEXT(f->digest);
-    assert_true(xf_say(n, PARENT, &p.head));
-    assert_int_equal(xf_hear(n, CHILD), PEER__HEAD__KIND_PREPARE);
+    assert_true(xf_say(n, PARENT, &p.message));
+    assert_int_equal(xf_hear(n, CHILD), PEER_PREPARE);
 }
 
 /* Another exchange, with the same schedule. */
@@ -73,86 +73,82 @@ static void say_prepare_again(struct exchange_fixture *n, const struct file *f)
 
     xf_prepare_init(&p, n);
     xf_prepare_generated(&p);
-    p.prepare.id = TEXT("0-0000004d-9");
-    p.prepare.exchange = XF_HANDLE + 3;
+    p.message.prepare.id = TEXT("0-0000004d-9");
+    p.message.prepare.exchange = XF_HANDLE + 3;
     p.spec.algorithm = TEXT("");
     p.spec.schedule = TEXT(f->digest);
-    assert_true(xf_say(n, PARENT, &p.head));
+    assert_true(xf_say(n, PARENT, &p.message));
 }
 
 static bool say_query(struct exchange_fixture *n, const char *digest, uint32_t offset)
 {
-    Peer__ScheduleQuery query = PEER__SCHEDULE_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_schedule_query query = {0};
 
     query.digest = TEXT(digest);
     query.offset = offset;
-    head.kind_case = PEER__HEAD__KIND_SCHEDULE_QUERY;
-    head.schedule_query = &query;
+    const struct peer_message head = {.kind = PEER_SCHEDULE_QUERY, .schedule_query = query};
     return xf_say(n, CHILD, &head);
 }
 
 static bool say_part(struct exchange_fixture *n, const struct file *f, uint32_t total,
                      uint32_t offset, size_t length)
 {
-    Peer__SchedulePart part = PEER__SCHEDULE_PART__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_schedule_part part = {0};
 
     part.digest = TEXT(f->digest);
     part.total = total;
     part.offset = offset;
     part.part.data = (uint8_t *)TEXT(f->text) + offset;
     part.part.len = length;
-    head.kind_case = PEER__HEAD__KIND_SCHEDULE_PART;
-    head.schedule_part = &part;
+    const struct peer_message head = {.kind = PEER_SCHEDULE_PART, .schedule_part = part};
     return xf_say(n, PARENT, &head);
 }
 
 /* It asks its parent for what begins there. */
 static void hears_query(struct exchange_fixture *n, const struct file *f, uint32_t offset)
 {
-    Peer__Head *head = xf_next(n, PARENT);
+    struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_SCHEDULE_QUERY);
-    assert_string_equal(head->schedule_query->digest, f->digest);
-    assert_int_equal(head->schedule_query->offset, offset);
-    peer__head__free_unpacked(head, NULL);
+    assert_int_equal(head->kind, PEER_SCHEDULE_QUERY);
+    assert_string_equal(head->schedule_query.digest, f->digest);
+    assert_int_equal(head->schedule_query.offset, offset);
+    message_forget(head);
 }
 
 /* It gives its child so much from there on, of so much. */
 static void hears_part(struct exchange_fixture *n, const struct file *f, uint32_t total,
                        uint32_t offset, size_t length)
 {
-    Peer__Head *head = xf_next(n, CHILD);
+    struct peer_message *head = xf_next(n, CHILD);
 
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_SCHEDULE_PART);
-    assert_string_equal(head->schedule_part->digest, f->digest);
-    assert_int_equal(head->schedule_part->total, total);
-    assert_int_equal(head->schedule_part->offset, offset);
-    assert_int_equal(head->schedule_part->part.len, length);
+    assert_int_equal(head->kind, PEER_SCHEDULE_PART);
+    assert_string_equal(head->schedule_part.digest, f->digest);
+    assert_int_equal(head->schedule_part.total, total);
+    assert_int_equal(head->schedule_part.offset, offset);
+    assert_int_equal(head->schedule_part.part.len, length);
     if (length > 0)
-        assert_memory_equal(head->schedule_part->part.data, f->text + offset, length);
-    peer__head__free_unpacked(head, NULL);
+        assert_memory_equal(head->schedule_part.part.data, f->text + offset, length);
+    message_forget(head);
 }
 
 static void hears_objection(struct exchange_fixture *n, enum error_code code, const char *reason)
 {
-    Peer__Head *head = xf_next(n, PARENT);
+    struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_OBJECTION);
-    if (head->objection->code != code || strstr(head->objection->reason, reason) == NULL)
-        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection->code, head->objection->reason,
+    assert_int_equal(head->kind, PEER_OBJECTION);
+    if (head->objection.code != code || strstr(head->objection.reason, reason) == NULL)
+        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection.code, head->objection.reason,
                  (int)code, reason);
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
 }
 
 static void becomes_ready(struct exchange_fixture *n)
 {
-    assert_true(xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE));
-    assert_int_equal(xf_hear(n, PARENT), PEER__HEAD__KIND_READY);
+    assert_true(xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE));
+    assert_int_equal(xf_hear(n, PARENT), PEER_READY);
 }
 
 static void a_schedule_is_fetched_part_by_part_and_passed_on(void **state)
@@ -166,12 +162,12 @@ static void a_schedule_is_fetched_part_by_part_and_passed_on(void **state)
     say_prepare(&n, &f);
     hears_query(&n, &f, 0);
     assert_true(say_query(&n, f.digest, 0)); /* nothing is here yet: the answer comes later */
-    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_NOTHING);
     assert_true(say_part(&n, &f, f.length, 0, part));
     hears_query(&n, &f, part);
     hears_part(&n, &f, f.length, 0, part);
     assert_true(say_part(&n, &f, f.length, 0, part)); /* it is here already */
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
     assert_true(say_query(&n, f.digest, part));
     assert_true(say_part(&n, &f, f.length, part, part));
     hears_query(&n, &f, 2 * part);
@@ -199,9 +195,9 @@ static void what_is_known_is_not_fetched_again(void **state)
     (void)xf_drain(&n);
 
     say_prepare_again(&n, &f);
-    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_PREPARE);
-    assert_true(xf_say_handle(&n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE + 3));
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_READY);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_PREPARE);
+    assert_true(xf_say_handle(&n, CHILD, PEER_READY, XF_HANDLE + 3));
+    assert_int_equal(xf_hear(&n, PARENT), PEER_READY);
     xf_close(&n);
 }
 
@@ -272,7 +268,7 @@ static void an_answer_to_an_older_question_is_ignored(void **state)
     say_prepare_again(&n, &f);
     hears_query(&n, &f, 0);
     assert_true(say_part(&n, &f, f.length, part, part));
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
     for (uint32_t at = 0; at < f.length; at += part) {
         uint32_t left = f.length - at;
         assert_true(say_part(&n, &f, f.length, at, left < part ? left : part));
@@ -329,7 +325,7 @@ static void a_neighbour_that_falls_silent_is_named(void **state)
     assert_true(say_part(&n, &f, f.length, 0, 1000));
     (void)xf_drain(&n);
     xf_pass(&n, SCHEDULES_PATIENCE - 1 * SECONDS);
-    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
     xf_pass(&n, 2 * SECONDS);
     hears_objection(&n, ERROR_TIMEOUT, "node 0 has sent 1000 of");
     xf_close(&n);
@@ -355,7 +351,7 @@ static void a_link_that_was_lost_is_asked_again(void **state)
     hears_query(&n, &f, 0);
     (void)xf_drain(&n);
     assert_true(say_part(&n, &f, f.length, 0, f.length));
-    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND__NOT_SET);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_NOTHING);
     assert_true(say_query(&n, f.digest, 0));
     hears_part(&n, &f, f.length, 0, f.length);
     xf_close(&n);
@@ -424,7 +420,7 @@ static void answers_do_not_pile_up(void **state)
         assert_true(say_query(&n, f.digest, 0));
     assert_in_range(xf_drain(&n), 200, 300);
     assert_true(say_query(&n, f.digest, 0));
-    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_SCHEDULE_PART);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_SCHEDULE_PART);
     xf_close(&n);
 }
 
@@ -444,13 +440,13 @@ static void there_is_room_for_so_many(void **state)
         (void)snprintf(f.digest, sizeof f.digest, "%064u", i);
         xf_prepare_init(&p, &n);
         xf_prepare_generated(&p);
-        p.prepare.id = id;
-        p.prepare.root = root;
-        p.prepare.user = 1000 + i;
-        p.prepare.exchange = 40 * i + root;
+        p.message.prepare.id = id;
+        p.message.prepare.root = root;
+        p.message.prepare.user = 1000 + i;
+        p.message.prepare.exchange = 40 * i + root;
         p.spec.algorithm = TEXT("");
         p.spec.schedule = TEXT(f.digest);
-        assert_true(xf_say(&n, PARENT, &p.head));
+        assert_true(xf_say(&n, PARENT, &p.message));
         if (i < SCHEDULES_MOST)
             hears_query(&n, &f, 0);
         else

@@ -255,13 +255,11 @@ static void what_is_delivered_is_counted(void **state)
 
 static void a_frame_leaves_loaded_or_not_at_all(void **state)
 {
-    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_stepped_data data = {0};
     struct dock d;
     const struct error e = {ERROR_IO, "failed"};
     (void)state;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &data;
+    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
     dock_open(&d, false);
     put(&d, 0, 0, 9);
     struct outgoing *frame = dock_frame(&d);
@@ -280,13 +278,11 @@ static void a_frame_leaves_loaded_or_not_at_all(void **state)
 /* Every allocation fails once, and the engine fails of it, whatever is done then. */
 static bool run_out_of_memory(bool copies, unsigned after)
 {
-    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_stepped_data data = {0};
     struct slab *slab;
     struct dock d;
 
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &data;
+    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
     dock_open(&d, copies);
     slab = slab_get(&d.node->f.pool);
     const struct extent piece = {slab, slab->data, 4}, far = {slab, slab->data + 1000, 4};

@@ -69,11 +69,9 @@ static void the_id_of_a_key_is_not_the_key(void **state)
     /* Even if it goes on regardless. */
     struct error e;
     uint8_t zeros[PROOF_SIZE] = {0};
-    Peer__Proof proof = PEER__PROOF__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-    proof.digest = (ProtobufCBinaryData){sizeof zeros, zeros};
-    head.kind_case = PEER__HEAD__KIND_PROOF;
-    head.proof = &proof;
+    struct peer_proof proof = {0};
+    proof.digest = (struct peer_bytes){zeros, sizeof zeros};
+    const struct peer_message head = {.kind = PEER_PROOF, .proof = proof};
     assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
     assert_non_null(strstr(e.text, "wrong proof: node 1 does not prove"));
     assert_int_not_equal(p.listener.handshake.state, HANDSHAKE_DONE);

@@ -11,85 +11,85 @@
 #include "handshake_fixture.h"
 
 /* Applies a change to the hello that the dialler has said. */
-static void lie(struct pair *p, void (*change)(Peer__Hello *hello))
+static void lie(struct pair *p, void (*change)(struct peer_hello *hello))
 {
-    Peer__Head *head = peer__head__unpack(NULL, p->dialler.length[0], p->dialler.said[0]);
+    struct peer_message *head = message_read(p->dialler.said[0], p->dialler.length[0]);
 
-    change(head->hello);
+    change(&head->hello);
     p->dialler.says = 0;
     say(&p->dialler, head);
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
 }
 
-static void of_another_version(Peer__Hello *h)
+static void of_another_version(struct peer_hello *h)
 {
     h->version++;
 }
 
-static void of_another_torus(Peer__Hello *h)
+static void of_another_torus(struct peer_hello *h)
 {
-    h->dims[0] = '8';
+    h->dims = "8x4";
 }
 
-static void of_another_node(Peer__Hello *h)
+static void of_another_node(struct peer_hello *h)
 {
     h->rank = 4;
 }
 
-static void of_no_node(Peer__Hello *h)
+static void of_no_node(struct peer_hello *h)
 {
     h->rank = UINT32_MAX;
 }
 
-static void of_another_port(Peer__Hello *h)
+static void of_another_port(struct peer_hello *h)
 {
     h->port = 2;
 }
 
-static void of_no_port(Peer__Hello *h)
+static void of_no_port(struct peer_hello *h)
 {
     h->port = UINT32_MAX;
 }
 
-static void without_challenge(Peer__Hello *h)
+static void without_challenge(struct peer_hello *h)
 {
     h->challenge.len = 0;
 }
 
-static void with_short_challenge(Peer__Hello *h)
+static void with_short_challenge(struct peer_hello *h)
 {
     h->challenge.len--;
 }
 
-static void with_short_key(Peer__Hello *h)
+static void with_short_key(struct peer_hello *h)
 {
-    h->key[0].len--;
+    ((struct peer_bytes *)(uintptr_t)h->key)[0].len--;
 }
 
-static void with_empty_key(Peer__Hello *h)
+static void with_empty_key(struct peer_hello *h)
 {
-    h->key[0].len = 0;
+    ((struct peer_bytes *)(uintptr_t)h->key)[0].len = 0;
 }
 
-static void that_encrypts_with_nothing(Peer__Hello *h)
+static void that_encrypts_with_nothing(struct peer_hello *h)
 {
     h->encrypt = true;
 }
 
-static void of_another_boot(Peer__Hello *h)
+static void of_another_boot(struct peer_hello *h)
 {
     h->boot++;
 }
 
-static void with_another_challenge(Peer__Hello *h)
+static void with_another_challenge(struct peer_hello *h)
 {
-    h->challenge.data[31] ^= 1;
+    ((uint8_t *)(uintptr_t)h->challenge.data)[31] ^= 1;
 }
 
 static void lies_are_refused(void **state)
 {
     static const struct {
-        void (*change)(Peer__Hello *hello);
+        void (*change)(struct peer_hello *hello);
         const char *text;
     } lies[] = {
         {of_another_version, "node 1 speaks protocol version"},
@@ -125,22 +125,22 @@ static void lies_are_refused(void **state)
 static void more_keys_than_there_may_be_are_refused(void **state)
 {
     struct pair p;
-    ProtobufCBinaryData key[SECRETS_MOST + 1];
+    struct peer_bytes key[SECRETS_MOST + 1];
     uint8_t id[KEY_ID_SIZE] = {0};
     (void)state;
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
-    Peer__Head *head = peer__head__unpack(NULL, p.dialler.length[0], p.dialler.said[0]);
-    ProtobufCBinaryData *before = head->hello->key;
-    size_t count = head->hello->n_key;
+    struct peer_message *head = message_read(p.dialler.said[0], p.dialler.length[0]);
+    const struct peer_bytes *before = head->hello.key;
+    size_t count = head->hello.n_key;
     for (size_t i = 0; i < SECRETS_MOST + 1; i++)
-        key[i] = (ProtobufCBinaryData){sizeof id, id};
-    head->hello->key = key;
-    head->hello->n_key = SECRETS_MOST + 1;
+        key[i] = (struct peer_bytes){id, sizeof id};
+    head->hello.key = key;
+    head->hello.n_key = SECRETS_MOST + 1;
     p.dialler.says = 0;
     say(&p.dialler, head);
-    head->hello->key = before;
-    head->hello->n_key = count;
-    peer__head__free_unpacked(head, NULL);
+    head->hello.key = before;
+    head->hello.n_key = count;
+    message_forget(head);
     check_refused(&p, &p.listener, "not well formed");
 }
 
@@ -151,13 +151,11 @@ static void proofs_of_any_other_size_are_refused(void **state)
     uint8_t bytes[100] = {0};
     (void)state;
     for (size_t size = 0; size <= sizeof bytes; size++) {
-        Peer__Proof proof = PEER__PROOF__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
+        struct peer_proof proof = {0};
         begin(&p, keys("a", NULL), keys("a", NULL), 1);
         assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
-        proof.digest = (ProtobufCBinaryData){size, bytes};
-        head.kind_case = PEER__HEAD__KIND_PROOF;
-        head.proof = &proof;
+        proof.digest = (struct peer_bytes){bytes, size};
+        const struct peer_message head = {.kind = PEER_PROOF, .proof = proof};
         assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
     }
     /* The right one, but for its end or with more behind it. */
@@ -166,13 +164,13 @@ static void proofs_of_any_other_size_are_refused(void **state)
         assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
         assert_int_equal(hear(&p.dialler, &p.listener, &e), 0);
         assert_int_equal(hear(&p.dialler, &p.listener, &e), 0);
-        Peer__Head *head = peer__head__unpack(NULL, p.dialler.length[1], p.dialler.said[1]);
-        uint8_t *right = head->proof->digest.data;
+        struct peer_message *head = message_read(p.dialler.said[1], p.dialler.length[1]);
+        const uint8_t *right = head->proof.digest.data;
         memcpy(bytes, right, PROOF_SIZE);
-        head->proof->digest = (ProtobufCBinaryData){(size_t)((int)PROOF_SIZE + more), bytes};
+        head->proof.digest = (struct peer_bytes){bytes, (size_t)((int)PROOF_SIZE + more)};
         assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, head, &e), -1);
-        head->proof->digest = (ProtobufCBinaryData){PROOF_SIZE, right};
-        peer__head__free_unpacked(head, NULL);
+        head->proof.digest = (struct peer_bytes){right, PROOF_SIZE};
+        message_forget(head);
     }
 }
 
@@ -180,11 +178,9 @@ static void messages_out_of_order_are_refused(void **state)
 {
     struct pair p;
     struct error e;
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_heartbeat beat = {0};
     (void)state;
-    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-    head.heartbeat = &beat;
+    const struct peer_message head = {.kind = PEER_HEARTBEAT, .heartbeat = beat};
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
     assert_non_null(strstr(e.text, "did not say hello first"));

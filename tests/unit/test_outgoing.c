@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "daemon/router/frames/outgoing.h"
+#include "message_bytes.h"
 
 static void check_head(const struct outgoing *frame, const char *reason)
 {
@@ -16,22 +17,20 @@ static void check_head(const struct outgoing *frame, const char *reason)
                      0);
     assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
     assert_int_equal(prefix.body, frame->body_length);
-    Peer__Head *head = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+    struct peer_message *head = message_read(frame->head + FRAME_PREFIX_SIZE, prefix.head);
     assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_REFUSAL);
-    assert_string_equal(head->refusal->reason, reason);
-    peer__head__free_unpacked(head, NULL);
+    assert_int_equal(head->kind, PEER_REFUSAL);
+    assert_string_equal(head->refusal.reason, reason);
+    message_forget(head);
 }
 
 static void set_head(struct outgoing *frame, char *reason)
 {
-    Peer__Refusal refusal = PEER__REFUSAL__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_refusal refusal = {0};
 
     refusal.reason = reason;
-    head.kind_case = PEER__HEAD__KIND_REFUSAL;
-    head.refusal = &refusal;
-    assert_int_equal(outgoing_set_head(frame, &head), 0);
+    const struct peer_message head = {.kind = PEER_REFUSAL, .refusal = refusal};
+    assert_int_equal(outgoing_set_message(frame, &head), 0);
 }
 
 static void short_and_long_heads_are_encoded(void **state)
@@ -56,18 +55,18 @@ static void short_and_long_heads_are_encoded(void **state)
 }
 
 /* Encodes the head and decodes it again. The caller frees what is returned. */
-static Peer__Head *through_a_frame(const Peer__Head *head)
+static struct peer_message *through_a_frame(const struct peer_message *head)
 {
     struct outgoing_pool pool = {0};
     struct outgoing *frame = outgoing_new(&pool);
     struct frame_prefix prefix;
 
-    assert_int_equal(outgoing_set_head(frame, head), 0);
+    assert_int_equal(outgoing_set_message(frame, head), 0);
     assert_true(frame->head != frame->inline_head || frame->head_length <= OUTGOING_INLINE_HEAD);
     assert_int_equal(frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL),
                      0);
     assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
-    Peer__Head *got = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+    struct peer_message *got = message_read(frame->head + FRAME_PREFIX_SIZE, prefix.head);
     assert_non_null(got);
     outgoing_free(&pool, frame);
     outgoing_pool_close(&pool);
@@ -81,31 +80,29 @@ static void heads_of_data_fit_whatever_their_numbers(void **state)
     (void)state;
     memset(numbers, 0xff, sizeof numbers);
     for (size_t count = 0; count <= sizeof numbers / sizeof *numbers; count++) {
-        Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
-        Peer__StreamedData streamed = PEER__STREAMED_DATA__INIT;
-        Peer__Head head = PEER__HEAD__INIT, *got;
+        const struct peer_message stepped = {.kind = PEER_STEPPED_DATA,
+                                             .stepped_data = {.exchange = UINT32_MAX,
+                                                              .round = UINT32_MAX,
+                                                              .step = UINT32_MAX,
+                                                              .hops = UINT32_MAX,
+                                                              .left = UINT32_MAX,
+                                                              .n_sizes = count,
+                                                              .sizes = numbers}};
+        const struct peer_message streamed = {
+            .kind = PEER_STREAMED_DATA,
+            .streamed_data = {
+                .exchange = UINT32_MAX, .round = UINT32_MAX, .n_pieces = count, .pieces = numbers}};
+        struct peer_message *got = through_a_frame(&stepped);
+        assert_int_equal(got->kind, PEER_STEPPED_DATA);
+        assert_int_equal(got->stepped_data.left, UINT32_MAX);
+        assert_int_equal(got->stepped_data.n_sizes, count);
+        message_forget(got);
 
-        stepped.exchange = stepped.round = stepped.step = stepped.hops = stepped.left = UINT32_MAX;
-        stepped.n_sizes = count;
-        stepped.sizes = numbers;
-        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-        head.stepped_data = &stepped;
-        got = through_a_frame(&head);
-        assert_int_equal(got->kind_case, PEER__HEAD__KIND_STEPPED_DATA);
-        assert_int_equal(got->stepped_data->left, UINT32_MAX);
-        assert_int_equal(got->stepped_data->n_sizes, count);
-        peer__head__free_unpacked(got, NULL);
-
-        streamed.exchange = streamed.round = UINT32_MAX;
-        streamed.n_pieces = count;
-        streamed.pieces = numbers;
-        head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-        head.streamed_data = &streamed;
-        got = through_a_frame(&head);
-        assert_int_equal(got->kind_case, PEER__HEAD__KIND_STREAMED_DATA);
-        assert_int_equal(got->streamed_data->round, UINT32_MAX);
-        assert_int_equal(got->streamed_data->n_pieces, count);
-        peer__head__free_unpacked(got, NULL);
+        got = through_a_frame(&streamed);
+        assert_int_equal(got->kind, PEER_STREAMED_DATA);
+        assert_int_equal(got->streamed_data.round, UINT32_MAX);
+        assert_int_equal(got->streamed_data.n_pieces, count);
+        message_forget(got);
     }
 }
 
@@ -115,31 +112,23 @@ static void heads_of_data_are_small(void **state)
     struct outgoing_pool pool = {0};
     struct outgoing *frame = outgoing_new(&pool);
     uint32_t places[200];
-    Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
-    Peer__StreamedData streamed = PEER__STREAMED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message stepped = {
+        .kind = PEER_STEPPED_DATA,
+        .stepped_data = {.exchange = 4095, .round = 127, .step = 300, .hops = 300, .left = 300}};
 
     (void)state;
-    stepped.exchange = 4095;
-    stepped.round = 127;
-    stepped.step = stepped.hops = stepped.left = 300;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &stepped;
-    assert_int_equal(outgoing_set_head(frame, &head), 0);
+    assert_int_equal(outgoing_set_message(frame, &stepped), 0);
     assert_in_range(frame->head_length, 1, 30);
 
     for (uint32_t i = 0; i < 200; i++)
         places[i] = 16383 - i;
-    streamed.exchange = 4095;
-    streamed.round = 127;
-    streamed.pieces = places;
-    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-    head.streamed_data = &streamed;
     for (size_t count = 1; count <= 200; count++) {
+        const struct peer_message streamed = {
+            .kind = PEER_STREAMED_DATA,
+            .streamed_data = {.exchange = 4095, .round = 127, .n_pieces = count, .pieces = places}};
         outgoing_free(&pool, frame);
         frame = outgoing_new(&pool);
-        streamed.n_pieces = count;
-        assert_int_equal(outgoing_set_head(frame, &head), 0);
+        assert_int_equal(outgoing_set_message(frame, &streamed), 0);
         assert_in_range(frame->head_length, 1, 30 + 2 * count);
     }
     outgoing_free(&pool, frame);

@@ -424,7 +424,7 @@ static void nothing_is_sent_on_a_link_that_was_down(void **state)
 /* A row of a torus, whose data is marked with its call. */
 static void a_part_of_a_torus_is_a_torus(void **state)
 {
-    Peer__GroupCall call = PEER__GROUP_CALL__INIT;
+    struct peer_group_call call = {0};
     struct how how = {.dims = "4",
                       .whole = "2x4",
                       .algorithm = "balanced",
@@ -448,8 +448,8 @@ static void a_part_of_a_torus_is_a_torus(void **state)
     net_run(net);
     assert_int_equal(net->packets, 1);
     const struct packet *p = net->member[net->damaged_at].first[net->damaged_port];
-    assert_non_null(p->head->streamed_data->call);
-    assert_int_equal(p->head->streamed_data->call->number, 7);
+    assert_true(p->head->streamed_data.has_call);
+    assert_int_equal(p->head->streamed_data.call.number, 7);
     net->member[net->damaged_at].deaf = false;
     net_run(net);
     assert_int_equal(net->damaged_at, 1);

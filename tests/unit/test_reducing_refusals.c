@@ -35,8 +35,7 @@ struct frame {
 
 static int feed(struct net *net, const struct frame *frame, struct error *e)
 {
-    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_streamed_data data = {0};
     uint32_t size = 12;
 
     data.exchange = NET_HANDLE;
@@ -45,8 +44,7 @@ static int feed(struct net *net, const struct frame *frame, struct error *e)
     data.pieces = (uint32_t *)(uintptr_t)frame->piece;
     data.n_sizes = frame->sizes;
     data.sizes = &size;
-    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-    head.streamed_data = &data;
+    const struct peer_message head = {.kind = PEER_STREAMED_DATA, .streamed_data = data};
     return net_feed(net, 1, frame->port, &head, bytes, frame->length, e);
 }
 
@@ -109,13 +107,11 @@ static void frames_that_are_not_expected_are_refused(void **state)
 static void frames_of_other_kinds_are_refused(void **state)
 {
     struct net *net = net_open(&line, 1);
-    Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
+    struct peer_stepped_data stepped = {0};
     const struct peer_clear clear = {0};
-    Peer__Head head = PEER__HEAD__INIT;
     struct error e;
     (void)state;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &stepped;
+    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = stepped};
     assert_int_equal(net_feed(net, 1, PLUS, &head, bytes, 12, &e), -1);
     assert_string_equal(e.text, "data of a step, but a reduction does not run in steps");
     assert_int_equal(engine_clear(net->member[1].engine, PLUS, &clear, &e), -1);
@@ -169,8 +165,7 @@ static void random_frames_do_no_harm(void **state)
         for (uint32_t i = 0; i < net->torus.nodes; i++)
             engine_admit(net->member[i].engine, 0);
         for (unsigned i = 0; i < 30; i++) {
-            Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-            Peer__Head head = PEER__HEAD__INIT;
+            struct peer_streamed_data data = {0};
             uint32_t piece[3];
             struct error e;
             for (unsigned j = 0; j < 3; j++) {
@@ -181,8 +176,7 @@ static void random_frames_do_no_harm(void **state)
             data.round = (uint32_t)(random >> 60) % 3;
             data.n_pieces = 1 + (random >> 50) % 3;
             data.pieces = piece;
-            head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-            head.streamed_data = &data;
+            const struct peer_message head = {.kind = PEER_STREAMED_DATA, .streamed_data = data};
             uint32_t rank = (uint32_t)(random >> 33) % net->torus.nodes;
             unsigned port = (unsigned)(random >> 20) % 4;
             uint32_t length = run % 2 == 1 ? 0 : 6 * (uint32_t)data.n_pieces;

@@ -24,13 +24,13 @@ static void the_plus_side_dials_and_says_hello_first(void **state)
     assert_int_equal(fixture_state_of(&f, plus), PORT_DIALLING);
     assert_int_equal(fixture_state_of(&f, minus), PORT_WAITING);
     struct fixture_connection *c = fixture_connect(&f, plus, true);
-    Peer__Head *head = fixture_next(c, NULL, 0, NULL);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_HELLO);
-    assert_string_equal(head->hello->dims, "4x4");
-    assert_int_equal(head->hello->rank, 5);
-    assert_int_equal(head->hello->port, plus);
-    assert_int_equal(head->hello->version, PROTOCOL_VERSION);
-    peer__head__free_unpacked(head, NULL);
+    struct peer_message *head = fixture_next(c, NULL, 0, NULL);
+    assert_int_equal(head->kind, PEER_HELLO);
+    assert_string_equal(head->hello.dims, "4x4");
+    assert_int_equal(head->hello.rank, 5);
+    assert_int_equal(head->hello.port, plus);
+    assert_int_equal(head->hello.version, PROTOCOL_VERSION);
+    message_forget(head);
     assert_null(fixture_next(c, NULL, 0, NULL)); /* nothing else before the peer's hello */
     assert_int_equal(fixture_state_of(&f, plus), PORT_HELLO);
     fixture_close(&f);
@@ -50,7 +50,7 @@ static void a_valid_hello_brings_the_link_up(void **state)
     fixture_close(&f);
 }
 
-static void check_stranger(Peer__Hello *hello, const char *text)
+static void check_stranger(struct peer_hello *hello, const char *text)
 {
     struct router_fixture f;
     fixture_open(&f, "4x4", 5, NULL);
@@ -67,7 +67,7 @@ static void who_is_not_the_neighbour_is_told_why(void **state)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE], versions[80];
-    Peer__Hello good, bad;
+    struct peer_hello good, bad;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_hello(&f, minus, &good, dims);
@@ -115,7 +115,7 @@ static void hello_is_said_once(void **state)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello;
+    struct peer_hello hello;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
@@ -180,7 +180,7 @@ static struct fixture_connection *shaken(struct router_fixture *f, unsigned port
 {
     struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello;
+    struct peer_hello hello;
 
     fixture_hello(f, port, &hello, dims);
     c->stat.segment = 8948;
@@ -192,14 +192,14 @@ static struct fixture_connection *shaken(struct router_fixture *f, unsigned port
 static size_t probe_sent(struct fixture_connection *c, bool *answered)
 {
     size_t bytes = 0;
-    Peer__Head *head;
+    struct peer_message *head;
 
     *answered = false;
     while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
-        if (head->kind_case == PEER__HEAD__KIND_PROBE)
-            bytes = head->probe->filler.len;
-        *answered |= head->kind_case == PEER__HEAD__KIND_PROBE_ANSWERED;
-        peer__head__free_unpacked(head, NULL);
+        if (head->kind == PEER_PROBE)
+            bytes = head->probe.filler.len;
+        *answered |= head->kind == PEER_PROBE_ANSWERED;
+        message_forget(head);
     }
     return bytes;
 }

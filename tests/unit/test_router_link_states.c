@@ -13,18 +13,16 @@
 
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
 {
-    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
-    Peer__LinkState link_state = PEER__LINK_STATE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_link_state_entry entry = {0};
+    struct peer_link_state link_state = {0};
 
     entry.rank = rank;
     entry.hops = hops;
     entry.up = up;
     entry.boot = 9;
     link_state.n_entry = 1;
-    link_state.entry = &entries;
-    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-    head.link_state = &link_state;
+    link_state.entry = &entry;
+    const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
     fixture_say(c, &head, NULL, 0);
 }
 
@@ -61,20 +59,18 @@ static void many_news_at_once_are_told_together(void **state)
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 2);
     for (uint32_t i = 1; i <= FRAMES; i++) {
-        Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
-        Peer__LinkState link_state = PEER__LINK_STATE__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
+        struct peer_link_state_entry entry = {0};
+        struct peer_link_state link_state = {0};
         entry.rank = 12;
         entry.hops = 4;
         entry.version = i;
         entry.up = i % 16;
         link_state.n_entry = 1;
-        link_state.entry = &entries;
-        head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-        head.link_state = &link_state;
-        size_t size = peer__head__get_packed_size(&head);
-        assert_true(length + FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE <= sizeof bytes);
-        (void)peer__head__pack(&head, bytes + length + FRAME_PREFIX_SIZE);
+        link_state.entry = &entry;
+        const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
+        size_t room = sizeof bytes - length - FRAME_PREFIX_SIZE - HEAD_CHECK_SIZE;
+        size_t size = message_write(&head, bytes + length + FRAME_PREFIX_SIZE, room);
+        assert_true(size > 0);
         length += head_check_write(bytes + length, (uint32_t)size, 0);
     }
     unsigned changes = f.topology_changes;
@@ -88,7 +84,7 @@ static void a_new_neighbour_is_told_everything(void **state)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello;
+    struct peer_hello hello;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);

@@ -26,7 +26,7 @@ static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
 {
     struct router_fixture f;
     const struct peer_message beat = {.kind = PEER_HEARTBEAT};
-    Peer__Head *next;
+    struct peer_message *next;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
@@ -41,7 +41,7 @@ static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
     router_send(f.router, minus, &beat);
     next = fixture_next(f.up[minus], NULL, 0, NULL);
     assert_non_null(next);
-    peer__head__free_unpacked(next, NULL);
+    message_forget(next);
     fixture_close(&f);
 }
 
@@ -70,8 +70,8 @@ struct answering {
     unsigned asked, answer_at;
 };
 
-static int answer(void *context, unsigned port, const Peer__Head *head, const struct extents *body,
-                  uint32_t body_length, struct error *e)
+static int answer(void *context, unsigned port, const struct peer_message *head,
+                  const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct answering *a = context;
     const struct peer_message reply = {.kind = PEER_OUTCOME, .outcome = {.id = "1-00000001-1"}};
@@ -109,12 +109,10 @@ static void open_answering(struct answering *a)
 /* Asks at port 0 until no more is read there. */
 static void ask(struct answering *a)
 {
-    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_outcome_query query = {0};
 
     query.id = (char[]){"1-00000001-1"};
-    head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-    head.outcome_query = &query;
+    const struct peer_message head = {.kind = PEER_OUTCOME_QUERY, .outcome_query = query};
     while (!link_held(a->f.up[0]->link)) {
         assert_true(a->asked < ROUTER_QUEUE_MOST / 32);
         fixture_say(a->f.up[0], &head, NULL, 0);
@@ -151,7 +149,7 @@ static void who_reads_slowly_is_waited_for(void **state)
     wakes = a.f.up[0]->wakes;
     /* One answer every four seconds, for a while; nothing else is heard of it. */
     for (int i = 0; i < 20; i++) {
-        peer__head__free_unpacked(fixture_next(a.f.up[0], NULL, 0, NULL), NULL);
+        message_forget(fixture_next(a.f.up[0], NULL, 0, NULL));
         for (int second = 0; second < 4; second++) {
             fixture_say_heartbeat(a.f.up[1]);
             fixture_pass(&a.f, SECONDS);
@@ -159,9 +157,9 @@ static void who_reads_slowly_is_waited_for(void **state)
         assert_non_null(a.f.up[0]->link);
         assert_true(link_held(a.f.up[0]->link));
     }
-    for (Peer__Head *head; link_held(a.f.up[0]->link); taken++) {
+    for (struct peer_message *head; link_held(a.f.up[0]->link); taken++) {
         assert_non_null(head = fixture_next(a.f.up[0], NULL, 0, NULL));
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     }
     assert_in_range(taken, a.asked / 4, a.asked);
     assert_true(a.f.up[0]->wakes > wakes);

@@ -93,22 +93,18 @@ static void a_link_that_loses_large_packets_is_given_up(void **state)
 
 static void who_beats_slowly_is_given_more_time(void **state)
 {
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message beat = {.kind = PEER_HEARTBEAT, .heartbeat = {4000}};
     struct router_fixture f;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
-    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-    head.heartbeat = &beat;
-    beat.interval_ms = 4000;
     for (int i = 0; i < 3; i++) {
-        fixture_say(f.up[minus], &head, NULL, 0);
+        fixture_say(f.up[minus], &beat, NULL, 0);
         fixture_pass(&f, 12 * SECONDS - 1);
         assert_non_null(f.up[minus]->link);
     }
-    beat.interval_ms = UINT32_MAX; /* but not any time */
-    fixture_say(f.up[minus], &head, NULL, 0);
+    beat.heartbeat.interval_ms = UINT32_MAX; /* but not any time */
+    fixture_say(f.up[minus], &beat, NULL, 0);
     fixture_pass(&f, 15 * SECONDS + ROUTER_HEARTBEAT);
     assert_null(f.up[minus]->link);
     fixture_close(&f);
@@ -146,13 +142,13 @@ static void we_are_not_silent_ourselves(void **state)
     for (int i = 0; i < 10; i++) {
         fixture_pass(&f, SECONDS);
         fixture_say_heartbeat(f.up[minus]);
-        Peer__Head *head;
+        struct peer_message *head;
         while ((head = fixture_next(f.up[minus], NULL, 0, NULL)) != NULL) {
-            if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT) {
-                assert_int_equal(head->heartbeat->interval_ms, 125);
+            if (head->kind == PEER_HEARTBEAT) {
+                assert_int_equal(head->heartbeat.interval_ms, 125);
                 beats++;
             }
-            peer__head__free_unpacked(head, NULL);
+            message_forget(head);
         }
     }
     assert_in_range(beats, 79, 81);

@@ -154,11 +154,11 @@ static void expect_lengths(uint32_t frame, const uint32_t *one_hop, const uint32
         const uint32_t *expected = hops == 1 ? one_hop : two_hops;
         for (; *expected > 0; expected++) {
             uint32_t length;
-            Peer__Head *head = next_data(node, PLUS, body, &length);
+            struct peer_message *head = next_data(node, PLUS, body, &length);
             assert_non_null(head);
-            assert_int_equal(head->stepped_data->hops, hops);
+            assert_int_equal(head->stepped_data.hops, hops);
             assert_int_equal(length, *expected);
-            peer__head__free_unpacked(head, NULL);
+            message_forget(head);
         }
     }
     expect_frame(node, PLUS, NULL);

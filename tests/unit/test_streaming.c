@@ -359,16 +359,16 @@ static void what_all_know_to_be_empty_is_not_sent(void **state)
     for (int wrong = 0; wrong < 2; wrong++) {
         struct node *node = open_engine(&how);
         engine_admit(node->engine, 0);
-        Peer__Head *head = next_data(node, MINUS, body, &length);
+        struct peer_message *head = next_data(node, MINUS, body, &length);
         assert_non_null(head);
-        assert_int_equal(head->streamed_data->n_pieces, 2);
-        assert_int_equal(head->streamed_data->pieces[0], 0);
-        assert_int_equal(head->streamed_data->pieces[1], 1);
-        assert_int_equal(head->streamed_data->n_sizes, 0);
+        assert_int_equal(head->streamed_data.n_pieces, 2);
+        assert_int_equal(head->streamed_data.pieces[0], 0);
+        assert_int_equal(head->streamed_data.pieces[1], 1);
+        assert_int_equal(head->streamed_data.n_sizes, 0);
         assert_int_equal(length, 300);
         for (uint32_t i = 0; i < length; i++)
             assert_int_equal(body[i], letter(1, 0, i));
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
         expect_frame(node, MINUS, NULL);
         if (wrong) {
             send_frame(node, &empty);
@@ -413,18 +413,18 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
     static uint8_t body[BODY_MOST];
     uint32_t all[PIECES], none[PIECES] = {0}, length, seen = 0;
     struct node *node = open_engine(&how);
-    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-    Peer__Head told = PEER__HEAD__INIT;
-    Peer__Head *head;
+    struct peer_message told = {.kind = PEER_STREAMED_DATA};
+    struct peer_streamed_data *data = &told.streamed_data;
+    struct peer_message *head;
     (void)state;
     engine_admit(node->engine, 0);
     while ((head = next_data(node, PLUS, body, &length)) != NULL) {
-        assert_in_range(head->streamed_data->n_pieces, 1, 512);
-        assert_int_equal(head->streamed_data->n_sizes, head->streamed_data->n_pieces);
+        assert_in_range(head->streamed_data.n_pieces, 1, 512);
+        assert_int_equal(head->streamed_data.n_sizes, head->streamed_data.n_pieces);
         assert_int_equal(length, 0);
-        for (size_t i = 0; i < head->streamed_data->n_pieces; i++)
-            all[seen++] = head->streamed_data->pieces[i];
-        peer__head__free_unpacked(head, NULL);
+        for (size_t i = 0; i < head->streamed_data.n_pieces; i++)
+            all[seen++] = head->streamed_data.pieces[i];
+        message_forget(head);
     }
     assert_int_equal(seen, 129 * 4);
     for (uint32_t i = 0; i < seen; i++) /* by destination, the farthest first */
@@ -432,22 +432,21 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
     close_engine(node);
 
     node = open_engine(&next);
-    told.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-    told.streamed_data = &data;
-    data.exchange = HANDLE;
-    data.n_pieces = data.n_sizes = seen;
-    data.pieces = all;
-    data.sizes = none;
+    data->exchange = HANDLE;
+    data->n_pieces = data->n_sizes = seen;
+    data->pieces = all;
+    data->sizes = none;
     send_head(node, MINUS, &told, "");
     if (node->f.up[MINUS]->link == NULL)
         fail_msg("refused: %s", node->f.up[MINUS]->last);
     assert_int_equal(node->sink.writes[0], 4);
     for (seen = 0; (head = next_data(node, PLUS, body, &length)) != NULL;) {
-        seen += (uint32_t)head->streamed_data->n_pieces;
-        peer__head__free_unpacked(head, NULL);
+        seen += (uint32_t)head->streamed_data.n_pieces;
+        message_forget(head);
     }
     assert_int_equal(seen, 128 * 4);
-    data.n_pieces = data.n_sizes = PIECES; /* the places of the rest are random, but none is new */
+    data->n_pieces = data->n_sizes =
+        PIECES; /* the places of the rest are random, but none is new */
     for (uint32_t i = 129 * 4; i < PIECES; i++)
         all[i] = i % (129 * 4);
     send_head(node, MINUS, &told, "");

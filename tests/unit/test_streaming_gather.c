@@ -79,14 +79,14 @@ static uint32_t own_bytes(struct node *node, unsigned port, uint32_t offset)
 {
     static uint8_t body[BODY_MOST];
     uint32_t length = 0;
-    Peer__Head *head = next_data(node, port, body, &length);
+    struct peer_message *head = next_data(node, port, body, &length);
 
     if (head == NULL)
         return 0;
-    assert_int_equal(head->streamed_data->n_pieces, 1);
+    assert_int_equal(head->streamed_data.n_pieces, 1);
     for (uint32_t i = 0; i < length; i++)
         assert_int_equal(body[i], letter(4, 4, offset + i));
-    peer__head__free_unpacked(head, NULL);
+    message_forget(head);
     return length;
 }
 
@@ -294,10 +294,10 @@ static void a_digest_has_no_frame_of_its_own(void **state)
     engine_admit(node->engine, 0);
     for (unsigned port = PLUS; port <= MINUS; port++) {
         uint32_t length;
-        Peer__Head *head = next_data(node, port, body, &length);
+        struct peer_message *head = next_data(node, port, body, &length);
         assert_non_null(head);
         assert_int_equal(length, 4096 + 8);
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
         expect_frame(node, port, NULL);
     }
     assert_int_equal(node->engine->rounds_finished, 1);
@@ -416,11 +416,11 @@ static void drain(struct node *node)
 {
     static uint8_t body[BODY_MOST];
     uint32_t length;
-    Peer__Head *head;
+    struct peer_message *head;
 
     for (unsigned port = PLUS; port <= MINUS; port++)
         while ((head = next_data(node, port, body, &length)) != NULL)
-            peer__head__free_unpacked(head, NULL);
+            message_forget(head);
 }
 
 /* Every allocation fails once: the allgather may fail of it, and nothing else. */

@@ -105,8 +105,7 @@ static void our_own_block_may_come_late(void **state)
     accepts(node, &from_0);
     accepts(node, &from_2);
     for (unsigned port = PLUS; port <= MINUS; port++)
-        peer__head__free_unpacked(next_data(node, port, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}),
-                                  NULL);
+        message_forget(next_data(node, port, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "reading its own block for itself");
@@ -130,10 +129,10 @@ static void run_whole_round(struct node *node)
     for (unsigned port = PLUS; port <= MINUS; port++) {
         static uint8_t body[BODY_MOST];
         uint32_t length;
-        Peer__Head *head = next_data(node, port, body, &length);
+        struct peer_message *head = next_data(node, port, body, &length);
         assert_non_null(head);
         assert_int_equal(length, 8);
-        peer__head__free_unpacked(head, NULL);
+        message_forget(head);
     }
 }
 
@@ -305,9 +304,8 @@ static void where_it_stands_can_be_said(void **state)
     accepts(node, &from_2);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "still sending 4 pieces");
-    peer__head__free_unpacked(next_data(node, PLUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}), NULL);
-    peer__head__free_unpacked(next_data(node, MINUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}),
-                              NULL);
+    message_forget(next_data(node, PLUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
+    message_forget(next_data(node, MINUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "all sent and received");
     close_engine(node);

@@ -31,7 +31,8 @@ static int fail_damaged_frame(struct reducing *s, unsigned port)
     return engine_fail(&s->base, &e);
 }
 
-int reducing_add_digest(struct reducing *s, const Peer__StreamedData *data, struct outgoing *frame)
+int reducing_add_digest(struct reducing *s, const struct peer_streamed_data *data,
+                        struct outgoing *frame)
 {
     uint8_t digest[DIGEST_SIZE];
     uint64_t seed = frame_digest_seed(data->exchange, data->round, data->pieces, data->n_pieces);
@@ -44,7 +45,7 @@ int reducing_add_digest(struct reducing *s, const Peer__StreamedData *data, stru
     return 0;
 }
 
-int reducing_check_digest(struct reducing *s, unsigned port, const Peer__StreamedData *data,
+int reducing_check_digest(struct reducing *s, unsigned port, const struct peer_streamed_data *data,
                           const struct extents *body, uint32_t *length, struct error *e)
 {
     struct extent_cursor cursor = {0};

@@ -85,13 +85,13 @@ static int take_named_piece(struct reducing *s, struct reducing_round *r, unsign
     return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place, up + down);
 }
 
-static int check_reducing_head(const struct reducing *s, const Peer__Head *head, uint64_t *number,
-                               struct error *e)
+static int check_reducing_head(const struct reducing *s, const struct peer_message *message,
+                               uint64_t *number, struct error *e)
 {
-    if (head->kind_case != PEER__HEAD__KIND_STREAMED_DATA)
+    if (message->kind != PEER_STREAMED_DATA)
         return error_set(e, ERROR_PROTOCOL,
                          "data of a step, but a reduction does not run in steps");
-    const Peer__StreamedData *data = head->streamed_data;
+    const struct peer_streamed_data *data = &message->streamed_data;
     if (round_window_number(&s->window, data->round, number, e) != 0)
         return -1;
     if (data->n_pieces == 0)
@@ -102,18 +102,18 @@ static int check_reducing_head(const struct reducing *s, const Peer__Head *head,
     return 0;
 }
 
-int reducing_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+int reducing_frame(struct engine *engine, unsigned port, const struct peer_message *message,
                    const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct reducing *s = reducing_of(engine);
     struct reducing_arrival in = {.body = body, .left = body_length};
     uint64_t number = 0;
 
-    if (check_reducing_head(s, head, &number, e) != 0)
+    if (check_reducing_head(s, message, &number, e) != 0)
         return -1;
     if (reducing_has_failed(s))
         return 0;
-    const Peer__StreamedData *data = head->streamed_data;
+    const struct peer_streamed_data *data = &message->streamed_data;
     int result = reducing_check_digest(s, port, data, body, &in.left, e);
     if (result <= 0)
         return result;

@@ -93,8 +93,6 @@ static struct outgoing *next_frame_of_reducing_round(struct reducing *s, struct 
                                                      unsigned port)
 {
     struct reducing_filling filling;
-    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
 
     if (queues_peek(&r->queues, port) == QUEUES_NONE)
         return NULL;
@@ -103,16 +101,17 @@ static struct outgoing *next_frame_of_reducing_round(struct reducing *s, struct 
     if (filling.frame == NULL)
         return NULL;
     fill_reducing_frame(s, r, port, &filling);
-    data.exchange = s->base.set.handle;
-    data.round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK);
-    data.call = engine_call(&s->base);
-    data.n_pieces = filling.pieces;
-    data.pieces = filling.piece;
-    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-    head.streamed_data = &data;
+    const struct peer_message message = {
+        .kind = PEER_STREAMED_DATA,
+        .streamed_data = {.exchange = s->base.set.handle,
+                          .round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK),
+                          .has_call = s->base.set.call != NULL,
+                          .call = engine_call(&s->base),
+                          .n_pieces = filling.pieces,
+                          .pieces = filling.piece}};
     if (filling.pieces > 0 && !s->options.unchecked && !reducing_has_failed(s))
-        (void)reducing_add_digest(s, &data, filling.frame);
-    return frame_buffer_ship(&s->buffer, port, filling.frame, &head, filling.pieces > 0);
+        (void)reducing_add_digest(s, &message.streamed_data, filling.frame);
+    return frame_buffer_ship(&s->buffer, port, filling.frame, &message, filling.pieces > 0);
 }
 
 struct outgoing *reducing_next(struct engine *engine, unsigned port)

@@ -30,7 +30,7 @@ struct stepped_arrival {
     const struct plan_message *message;
     struct stepped_incoming *in;
     struct cut_round cut;
-    const Peer__SteppedData *data;
+    const struct peer_stepped_data *data;
     const struct extents *body;
     struct extent_cursor cursor;
     uint32_t have;           /* bytes of the body that are left */
@@ -162,7 +162,7 @@ static int take_frame_in(struct stepped *s, struct stepped_arrival *a, struct er
 }
 
 static const struct plan_message *find_expected_message(const struct stepped *s, unsigned port,
-                                                        const Peer__SteppedData *data,
+                                                        const struct peer_stepped_data *data,
                                                         struct error *e)
 {
     const struct plan_message *m = NULL;
@@ -183,14 +183,14 @@ static const struct plan_message *find_expected_message(const struct stepped *s,
     return m;
 }
 
-int stepped_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+int stepped_frame(struct engine *engine, unsigned port, const struct peer_message *message,
                   const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct stepped *s = stepped_of(engine);
 
-    if (head->kind_case != PEER__HEAD__KIND_STEPPED_DATA)
+    if (message->kind != PEER_STEPPED_DATA)
         return error_set(e, ERROR_PROTOCOL, "data without a step, but the exchange runs in steps");
-    const Peer__SteppedData *data = head->stepped_data;
+    const struct peer_stepped_data *data = &message->stepped_data;
     const struct plan_message *m = find_expected_message(s, port, data, e);
     if (m == NULL)
         return -1;

@@ -148,29 +148,26 @@ struct outgoing *stepped_next(struct engine *engine, unsigned port)
     uint32_t index = current_send(s, port);
     struct outgoing *frame = index != NONE ? frame_buffer_new_frame(&s->buffer) : NULL;
     struct stepped_filling filling;
-    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
 
     if (frame == NULL)
         return NULL;
     const struct plan_message *m = &s->plan->send[index];
     uint32_t begun = fill_stepped_frame(s, sender, m, frame, &filling);
-    data.exchange = s->base.set.handle;
-    data.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
-    data.step = m->step;
-    data.hops = m->hops;
-    data.left = m->hops - 1u;
-    data.call = engine_call(&s->base);
-    if (!s->base.set.uniform) {
-        data.n_sizes = begun;
-        data.sizes = filling.size;
-    }
-    data.n_digests = filling.digests;
-    data.digests = filling.digest;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &data;
-    frame->in_passing = data.left > 0;
-    frame = frame_buffer_ship(&s->buffer, port, frame, &head,
+    const struct peer_message message = {
+        .kind = PEER_STEPPED_DATA,
+        .stepped_data = {.exchange = s->base.set.handle,
+                         .round = (uint32_t)(s->round & ENGINE_ROUND_MASK),
+                         .step = m->step,
+                         .hops = m->hops,
+                         .left = m->hops - 1u,
+                         .has_call = s->base.set.call != NULL,
+                         .call = engine_call(&s->base),
+                         .n_sizes = s->base.set.uniform ? 0 : begun,
+                         .n_digests = filling.digests,
+                         .sizes = filling.size,
+                         .digests = filling.digest}};
+    frame->in_passing = m->hops > 1;
+    frame = frame_buffer_ship(&s->buffer, port, frame, &message,
                               frame->body_length > 0 || begun > 0 || sender->block == m->blocks);
     if (frame != NULL)
         note_frame_sent(s, sender, m, begun);

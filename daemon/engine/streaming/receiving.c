@@ -33,7 +33,7 @@ static void take_piece_bytes(struct streaming *s, struct streaming_round *r, uin
 
 /* A frame that is being taken in. */
 struct streaming_arrival {
-    const Peer__StreamedData *data;
+    const struct peer_streamed_data *data;
     const struct extents *body;
     struct extent_cursor cursor;
     uint32_t have;         /* bytes of the body that are left */
@@ -134,13 +134,13 @@ static bool is_within_piece(const struct streaming_flow *flow, uint32_t length)
     return flow->came > 0 && flow->came + length < flow->length;
 }
 
-int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+int streaming_frame(struct engine *engine, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
-    if (head->kind_case != PEER__HEAD__KIND_STREAMED_DATA)
+    if (message->kind != PEER_STREAMED_DATA)
         return error_set(e, ERROR_PROTOCOL,
                          "data of a step, but the exchange does not run in steps");
-    const Peer__StreamedData *data = head->streamed_data;
+    const struct peer_streamed_data *data = &message->streamed_data;
     struct streaming *s = streaming_of(engine);
     uint64_t number = 0;
     struct streaming_arrival a = {.data = data, .body = body, .have = body_length};

@@ -104,24 +104,23 @@ static struct outgoing *next_frame_of_streaming_round(struct streaming *s,
     struct outgoing *frame =
         queues_peek(&r->queues, port) != QUEUES_NONE ? frame_buffer_new_frame(&s->buffer) : NULL;
     struct streaming_filling filling;
-    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
 
     if (frame == NULL)
         return NULL;
     fill_streaming_frame(s, r, port, frame, &filling);
-    data.exchange = s->base.set.handle;
-    data.round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK);
-    data.n_pieces = filling.pieces;
-    data.call = engine_call(&s->base);
-    data.pieces = filling.piece;
-    data.n_sizes = filling.sizes;
-    data.sizes = filling.size;
-    data.n_digests = filling.digests;
-    data.digests = filling.digest;
-    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-    head.streamed_data = &data;
-    return frame_buffer_ship(&s->buffer, port, frame, &head, filling.pieces > 0);
+    const struct peer_message message = {
+        .kind = PEER_STREAMED_DATA,
+        .streamed_data = {.exchange = s->base.set.handle,
+                          .round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK),
+                          .has_call = s->base.set.call != NULL,
+                          .call = engine_call(&s->base),
+                          .n_pieces = filling.pieces,
+                          .n_sizes = filling.sizes,
+                          .n_digests = filling.digests,
+                          .pieces = filling.piece,
+                          .sizes = filling.size,
+                          .digests = filling.digest}};
+    return frame_buffer_ship(&s->buffer, port, frame, &message, filling.pieces > 0);
 }
 
 struct outgoing *streaming_next(struct engine *engine, unsigned port)

@@ -15,10 +15,10 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
 {
     struct session *s = c->part->session;
 
-    c->attempt.mark[stage] = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
-    c->attempt.mark[stage].number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage;
-    c->attempt.mark[stage].signature = c->signature;
-    c->attempt.mark[stage].part = c->part->mask;
+    c->attempt.mark[stage] = (struct peer_group_call){
+        .number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage,
+        .signature = c->signature,
+        .part = c->part->mask};
     return (struct engine_setup){
         .router = s->base.set.router,
         .part = c->part->place,

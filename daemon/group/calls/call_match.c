@@ -24,7 +24,8 @@ bool signatures_differ(const struct part *p, uint32_t ours, uint32_t other_ones,
     return true;
 }
 
-bool call_differs(const struct call *c, const Peer__GroupCall *mark, unsigned port, struct error *e)
+bool call_differs(const struct call *c, const struct peer_group_call *mark, unsigned port,
+                  struct error *e)
 {
     return signatures_differ(c->part, c->signature, mark->signature, port, e);
 }
@@ -35,7 +36,7 @@ uint64_t calls_first(const struct part *p)
     return p->calls != NULL ? p->calls->number : p->next_number;
 }
 
-int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **call,
+int calls_find(const struct part *p, const struct peer_group_call *mark, struct call **call,
                struct error *e)
 {
     uint64_t first = calls_first(p);

@@ -92,7 +92,7 @@ int call_complete(struct call *c, bool everywhere, struct error *e)
 static int start(struct call *c, struct error *e)
 {
     unsigned port;
-    const Peer__GroupCall *other =
+    const struct peer_group_call *other =
         early_frames_differ(c->part, (uint32_t)(c->number & CALL_MASK), c->signature, &port);
 
     if (other != NULL && call_differs(c, other, port, e))

@@ -41,7 +41,7 @@ struct call_attempt {
     struct allgather_reduction allgather;
     struct planned *planned;
     struct engine *engine[STAGES];
-    Peer__GroupCall mark[STAGES];
+    struct peer_group_call mark[STAGES];
     uint64_t rounds, admitted, waved;
     uint32_t window;
     uint64_t block_bytes, round_bytes; /* as engines see them */

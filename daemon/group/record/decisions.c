@@ -101,51 +101,44 @@ void decisions_log(const struct decisions *d, const char *group)
               group, (unsigned long long)d->long_reduction);
 }
 
-struct packed {
-    Peer__GroupTable__Choice choice[CHOICES_MOST], *list[CHOICES_MOST];
-};
-
-static void pack_choices(struct packed *to, const struct choices *from)
+static void pack_choices(struct peer_group_choice *to, const struct choices *from)
 {
-    for (unsigned i = 0; i < from->count; i++) {
-        to->list[i] = &to->choice[i];
-        peer__group_table__choice__init(&to->choice[i]);
-        to->choice[i].octave = from->choice[i].octave;
-        to->choice[i].algorithm = (char *)(uintptr_t)from->choice[i].algorithm->name;
-        to->choice[i].mode = (char *)(uintptr_t)mode_name(from->choice[i].mode);
-    }
+    for (unsigned i = 0; i < from->count; i++)
+        to[i] = (struct peer_group_choice){.octave = from->choice[i].octave,
+                                           .algorithm = from->choice[i].algorithm->name,
+                                           .mode = mode_name(from->choice[i].mode)};
 }
 
 int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
 {
-    Peer__GroupTable message = PEER__GROUP_TABLE__INIT;
-    struct packed exchange, gather, broadcast;
+    struct peer_group_choice exchange[CHOICES_MOST], gather[CHOICES_MOST], broadcast[CHOICES_MOST];
+    const struct peer_group_table message = {.n_exchange = d->exchange.count,
+                                             .n_gather = d->gather.count,
+                                             .n_broadcast = d->broadcast.count,
+                                             .exchange = exchange,
+                                             .gather = gather,
+                                             .broadcast = broadcast,
+                                             .long_reduction = d->long_reduction,
+                                             .joined_gather = d->allgather_reduction};
 
-    pack_choices(&exchange, &d->exchange);
-    pack_choices(&gather, &d->gather);
-    pack_choices(&broadcast, &d->broadcast);
-    message.exchange = exchange.list;
-    message.n_exchange = d->exchange.count;
-    message.gather = gather.list;
-    message.n_gather = d->gather.count;
-    message.broadcast = broadcast.list;
-    message.n_broadcast = d->broadcast.count;
-    message.long_reduction = d->long_reduction;
-    message.joined_gather = d->allgather_reduction;
-    size_t size = peer__group_table__get_packed_size(&message);
+    pack_choices(exchange, &d->exchange);
+    pack_choices(gather, &d->gather);
+    pack_choices(broadcast, &d->broadcast);
+    memset(table, 0, TABLE_BYTES);
+    size_t size = peer_group_table_write(&message, table + 2, TABLE_BYTES - 2);
+    if (size == 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for a group's table of algorithms");
     if (size > TABLE_BYTES - 2)
         return error_set(e, ERROR_MEMORY,
                          "the group's table of algorithms is too long: %zu bytes, at most %u are "
                          "possible",
                          size, TABLE_BYTES - 2);
-    memset(table, 0, TABLE_BYTES);
     table[0] = (uint8_t)(size >> 8);
     table[1] = (uint8_t)size;
-    (void)peer__group_table__pack(&message, table + 2);
     return 0;
 }
 
-static int take_choice(struct choice *to, const Peer__GroupTable__Choice *from,
+static int take_choice(struct choice *to, const struct peer_group_choice *from,
                        enum operation operation, const struct torus *t, struct error *e)
 {
     struct spec spec = {.operation = operation};
@@ -161,38 +154,52 @@ static int take_choice(struct choice *to, const Peer__GroupTable__Choice *from,
     return error_set(e, ERROR_PROTOCOL, "a table with an algorithm or mode that cannot be");
 }
 
-static int take_choices(struct choices *to, Peer__GroupTable__Choice **from, size_t count,
+static int take_choices(struct choices *to, const struct peer_group_choice *from, size_t count,
                         enum operation operation, const struct torus *t, struct error *e)
 {
     if (count == 0 || count > CHOICES_MOST)
         return error_set(e, ERROR_PROTOCOL, "a table of %zu %s: it has 1 to %u", count,
                          text_plural(count, "algorithm", "algorithms"), CHOICES_MOST);
     for (size_t i = 0; i < count; i++)
-        if (take_choice(&to->choice[i], from[i], operation, t, e) != 0)
+        if (take_choice(&to->choice[i], &from[i], operation, t, e) != 0)
             return -1;
     to->count = (unsigned)count;
     return 0;
+}
+
+struct taking {
+    struct decisions *decisions;
+    const struct torus *torus;
+    struct error *e;
+};
+
+static int take_table(void *context, const struct peer_group_table *m)
+{
+    struct taking *taking = context;
+    struct decisions *d = taking->decisions;
+    const struct torus *t = taking->torus;
+    struct error *e = taking->e;
+
+    d->long_reduction = m->long_reduction;
+    d->allgather_reduction = m->joined_gather;
+    if (take_choices(&d->exchange, m->exchange, m->n_exchange, OPERATION_EXCHANGE, t, e) != 0 ||
+        take_choices(&d->gather, m->gather, m->n_gather, OPERATION_ALLGATHER, t, e) != 0)
+        return -1;
+    return take_choices(&d->broadcast, m->broadcast, m->n_broadcast, OPERATION_BROADCAST, t, e);
 }
 
 int decisions_unpack(struct decisions *d, const uint8_t *table, const struct torus *t,
                      struct error *e)
 {
     size_t size = (size_t)table[0] << 8 | table[1];
-    Peer__GroupTable *m =
-        size <= TABLE_BYTES - 2 ? peer__group_table__unpack(NULL, size, table + 2) : NULL;
-    int result;
+    struct taking taking = {d, t, e};
+    bool malformed = true;
+    int result = -1;
 
     *d = (struct decisions){0};
-    if (m == NULL)
+    if (size <= TABLE_BYTES - 2)
+        result = peer_group_table_read(table + 2, size, take_table, &taking, &malformed);
+    if (malformed)
         return error_set(e, ERROR_PROTOCOL, "a table that cannot be read, or out of memory");
-    d->long_reduction = m->long_reduction;
-    d->allgather_reduction = m->joined_gather;
-    result = take_choices(&d->exchange, m->exchange, m->n_exchange, OPERATION_EXCHANGE, t, e);
-    if (result == 0)
-        result = take_choices(&d->gather, m->gather, m->n_gather, OPERATION_ALLGATHER, t, e);
-    if (result == 0)
-        result =
-            take_choices(&d->broadcast, m->broadcast, m->n_broadcast, OPERATION_BROADCAST, t, e);
-    peer__group_table__free_unpacked(m, NULL);
     return result;
 }

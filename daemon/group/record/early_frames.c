@@ -14,83 +14,107 @@ struct early_frame {
     uint32_t body_length;
     uint64_t head_bytes; /* of memory, about */
     unsigned port;       /* of the part */
-    Peer__GroupCall mark;
-    Peer__Head *head;
+    struct peer_group_call mark;
+    uint8_t *head; /* the message, encoded */
+    size_t head_length;
     struct slab *slab; /* the body */
 };
 
-static const Peer__GroupCall *mark_of(const Peer__Head *head)
+static const struct peer_group_call *mark_of(const struct peer_message *message)
 {
-    return head->kind_case == PEER__HEAD__KIND_STEPPED_DATA ? head->stepped_data->call
-                                                            : head->streamed_data->call;
+    return message->kind == PEER_STEPPED_DATA ? &message->stepped_data.call
+                                              : &message->streamed_data.call;
+}
+
+static void release_one(struct early_frame *one)
+{
+    if (one->slab != NULL)
+        slab_unref(one->slab);
+    free(one->head);
+    free(one);
 }
 
 static void free_one(struct part *p, struct early_frame *one)
 {
     p->early_bytes -= one->body_length;
     p->early_heads -= one->head_bytes;
-    if (one->slab != NULL)
-        slab_unref(one->slab);
-    if (one->head != NULL)
-        peer__head__free_unpacked(one->head, NULL);
-    free(one);
+    release_one(one);
 }
 
-static Peer__Head *copy_head(const Peer__Head *head, size_t size)
+static uint8_t *new_head(void *context, size_t size)
 {
-    uint8_t *bytes = malloc(size);
-    Peer__Head *copy = NULL;
+    struct early_frame *one = context;
 
-    if (bytes != NULL) {
-        (void)peer__head__pack(head, bytes);
-        copy = peer__head__unpack(NULL, size, bytes);
-    }
-    free(bytes);
-    return copy;
+    return one->head = malloc(size);
 }
 
-int early_frames_keep(struct part *p, unsigned port, const Peer__Head *head,
-                      const struct extents *body, uint32_t body_length, struct error *e)
+/* A copy of a frame, which counts for no part yet. NULL if there is no memory. */
+static struct early_frame *copy_frame(const struct peer_message *message,
+                                      const struct extents *body, uint32_t body_length)
 {
-    const char *name = p->session->name;
-    struct early_frame *one;
-    size_t head_size = peer__head__get_packed_size(head);
-    uint64_t head_bytes = sizeof *one + NUMBER_BYTES * (uint64_t)head_size;
+    struct early_frame *one = calloc(1, sizeof *one);
     uint32_t at = 0;
 
-    if (body_length > p->limits.early - p->early_bytes)
-        return error_set(e, ERROR_MEMORY,
-                         "group \"%s\": more than %llu bytes have come before their calls", name,
-                         (unsigned long long)p->limits.early);
-    if (p->early_heads + head_bytes > HEADS_TIMES * p->limits.early)
-        return error_set(
-            e, ERROR_MEMORY,
-            "group \"%s\": more frames have come before their calls than there is memory "
-            "for",
-            name);
-    one = calloc(1, sizeof *one);
     if (one == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a frame of group \"%s\"", name);
-    one->head = copy_head(head, head_size);
+        return NULL;
     one->slab = slab_lone(body_length, NULL, NULL);
-    one->head_bytes = head_bytes;
-    p->early_heads += head_bytes;
-    p->early_bytes += body_length;
-    one->body_length = body_length;
-    if (one->head == NULL || one->slab == NULL) {
-        free_one(p, one);
-        return error_set(e, ERROR_MEMORY, "out of memory for a frame of group \"%s\"", name);
+    one->head_length = peer_message_write(message, new_head, one);
+    if (one->slab == NULL || one->head_length == 0) {
+        release_one(one);
+        return NULL;
     }
     for (uint32_t i = 0; i < body->count; i++) {
         memcpy(one->slab->data + at, body->item[i].data, body->item[i].length);
         at += body->item[i].length;
     }
-    one->port = port;
-    one->mark = *mark_of(head);
+    one->body_length = body_length;
+    one->head_bytes = sizeof *one + NUMBER_BYTES * (uint64_t)one->head_length;
+    one->mark = *mark_of(message);
     one->number = one->mark.number;
+    return one;
+}
+
+int early_frames_keep(struct part *p, unsigned port, const struct peer_message *message,
+                      const struct extents *body, uint32_t body_length, struct error *e)
+{
+    const char *name = p->session->name;
+    struct early_frame *one;
+
+    if (body_length > p->limits.early - p->early_bytes)
+        return error_set(e, ERROR_MEMORY,
+                         "group \"%s\": more than %llu bytes have come before their calls", name,
+                         (unsigned long long)p->limits.early);
+    one = copy_frame(message, body, body_length);
+    if (one == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a frame of group \"%s\"", name);
+    if (p->early_heads + one->head_bytes > HEADS_TIMES * p->limits.early) {
+        release_one(one);
+        return error_set(
+            e, ERROR_MEMORY,
+            "group \"%s\": more frames have come before their calls than there is memory "
+            "for",
+            name);
+    }
+    p->early_heads += one->head_bytes;
+    p->early_bytes += body_length;
+    one->port = port;
     *(p->early != NULL ? &p->early_last->next : &p->early) = one;
     p->early_last = one;
     return 0;
+}
+
+static int give_one(const struct early_frame *one, struct engine *engine, struct error *e)
+{
+    struct extent item = {one->slab, one->slab->data, one->body_length};
+    const struct extents body = {&item, one->body_length > 0, 1};
+    struct peer_message message;
+    int result;
+
+    if (peer_message_unpack(one->head, one->head_length, &message, NULL) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for a frame that came early");
+    result = engine_frame(engine, one->port, &message, &body, one->body_length, e);
+    peer_message_free(&message);
+    return result;
 }
 
 int early_frames_give(struct part *p, uint32_t number, struct engine *engine, struct error *e)
@@ -99,8 +123,6 @@ int early_frames_give(struct part *p, uint32_t number, struct engine *engine, st
 
     while (*at != NULL) {
         struct early_frame *one = *at;
-        struct extent item = {one->slab, one->slab->data, one->body_length};
-        const struct extents body = {&item, one->body_length > 0, 1};
         if (one->number != number) {
             at = &one->next;
             before = one;
@@ -109,7 +131,7 @@ int early_frames_give(struct part *p, uint32_t number, struct engine *engine, st
         *at = one->next;
         if (p->early_last == one)
             p->early_last = before;
-        int result = engine_frame(engine, one->port, one->head, &body, one->body_length, e);
+        int result = give_one(one, engine, e);
         free_one(p, one);
         if (result != 0)
             return -1;
@@ -117,8 +139,8 @@ int early_frames_give(struct part *p, uint32_t number, struct engine *engine, st
     return 0;
 }
 
-const Peer__GroupCall *early_frames_differ(const struct part *p, uint32_t number,
-                                           uint32_t signature, unsigned *port)
+const struct peer_group_call *early_frames_differ(const struct part *p, uint32_t number,
+                                                  uint32_t signature, unsigned *port)
 {
     for (const struct early_frame *one = p->early; one != NULL; one = one->next)
         if (one->number != STAGE_AGREEMENT && one->number / STAGES_A_CALL == number &&
@@ -129,7 +151,7 @@ const Peer__GroupCall *early_frames_differ(const struct part *p, uint32_t number
     return NULL;
 }
 
-const Peer__GroupCall *early_frames_beyond(const struct part *p)
+const struct peer_group_call *early_frames_beyond(const struct part *p)
 {
     for (const struct early_frame *one = p->early; one != NULL; one = one->next) {
         const struct call *c = p->calls;

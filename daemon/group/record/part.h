@@ -31,7 +31,7 @@ struct agreed {
 /* See agreement.h. */
 struct agreement {
     struct engine *engine; /* NULL: none is under way */
-    Peer__GroupCall mark;
+    struct peer_group_call mark;
     struct source source;
     struct sink sink;
     struct slab *slab; /* what this member says */

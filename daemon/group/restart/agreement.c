@@ -54,9 +54,7 @@ static int begin(struct part *p, struct error *e)
                                              .everywhere = true,
                                              .unchecked = s->unchecked};
 
-    a->mark = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
-    a->mark.number = STAGE_AGREEMENT;
-    a->mark.part = p->mask;
+    a->mark = (struct peer_group_call){.number = STAGE_AGREEMENT, .part = p->mask};
     a->source.ops = &source_ops;
     a->sink.ops = &sink_ops;
     a->slab = slab_lone(BYTES, NULL, NULL);

@@ -132,7 +132,7 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     return result;
 }
 
-void session_say_left(const struct session *s, const Peer__GroupCall *mark, struct error *e)
+void session_say_left(const struct session *s, const struct peer_group_call *mark, struct error *e)
 {
     (void)error_set(e, ERROR_USAGE, "member %u has left the group, another one calls %s",
                     s->part->members.own, group_operation_name(mark->signature & 15));
@@ -147,7 +147,7 @@ void session_leave(struct session *s)
     if (put_in_bare(s->part, GROUP_LEAVE, &e) != 0)
         session_fail(s, &e);
     for (const struct part *p = s->part; p != NULL; p = p->next) {
-        const Peer__GroupCall *mark = early_frames_beyond(p);
+        const struct peer_group_call *mark = early_frames_beyond(p);
         if (mark != NULL) {
             session_say_left(s, mark, &e);
             session_fail(s, &e);

@@ -15,7 +15,7 @@ bool session_has_calls(const struct session *s);
 /* The program leaves: the last call of all. */
 void session_leave(struct session *s);
 /* Says in *e that a call has come although this member has left. */
-void session_say_left(const struct session *s, const Peer__GroupCall *mark, struct error *e);
+void session_say_left(const struct session *s, const struct peer_group_call *mark, struct error *e);
 /* Goes on with everything as far as possible. */
 void session_advance(struct session *s);
 

@@ -35,11 +35,13 @@ static void session_admit(struct engine *engine, uint64_t round)
     session_advance(s);
 }
 
-static const Peer__GroupCall *mark_of(const Peer__Head *head)
+static const struct peer_group_call *mark_of(const struct peer_message *message)
 {
-    if (head->kind_case == PEER__HEAD__KIND_STEPPED_DATA)
-        return head->stepped_data->call;
-    return head->kind_case == PEER__HEAD__KIND_STREAMED_DATA ? head->streamed_data->call : NULL;
+    if (message->kind == PEER_STEPPED_DATA)
+        return message->stepped_data.has_call ? &message->stepped_data.call : NULL;
+    if (message->kind == PEER_STREAMED_DATA)
+        return message->streamed_data.has_call ? &message->streamed_data.call : NULL;
+    return NULL;
 }
 
 /* A part that has not been opened here yet. */
@@ -54,9 +56,9 @@ static struct part *find_part(struct session *s, uint32_t mask, struct error *e)
 }
 
 /* What comes for the agreement, or before it. */
-static int take_early(struct part *p, unsigned port, const Peer__GroupCall *mark,
-                      const Peer__Head *head, const struct extents *body, uint32_t body_length,
-                      struct error *e)
+static int take_early(struct part *p, unsigned port, const struct peer_group_call *mark,
+                      const struct peer_message *message, const struct extents *body,
+                      uint32_t body_length, struct error *e)
 {
     struct session *s = p->session;
     struct agreement *a = &p->agreement;
@@ -67,21 +69,21 @@ static int take_early(struct part *p, unsigned port, const Peer__GroupCall *mark
                          s->name, mark->number);
     unsigned own = (unsigned)p->port[port];
     if (mark->number != STAGE_AGREEMENT || a->engine == NULL) {
-        if (early_frames_keep(p, own, head, body, body_length, &why) != 0)
+        if (early_frames_keep(p, own, message, body, body_length, &why) != 0)
             session_fail(s, &why);
         return 0;
     }
-    if (engine_frame(a->engine, own, head, body, body_length, e) != 0)
+    if (engine_frame(a->engine, own, message, body, body_length, e) != 0)
         return -1;
     agreement_advance(p);
     return 0;
 }
 
-static int session_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+static int session_frame(struct engine *engine, unsigned port, const struct peer_message *message,
                          const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct session *s = of(engine);
-    const Peer__GroupCall *mark = mark_of(head);
+    const struct peer_group_call *mark = mark_of(message);
     struct part *p;
     struct call *c;
     struct error why;
@@ -90,7 +92,7 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
         return error_set(e, ERROR_PROTOCOL, "group \"%s\": data without a call", s->name);
     p = find_part(s, mark->part, e);
     if (p != NULL && (mark->number == STAGE_AGREEMENT || !p->agreed))
-        return take_early(p, port, mark, head, body, body_length, e);
+        return take_early(p, port, mark, message, body, body_length, e);
     int found = p != NULL ? calls_find(p, mark, &c, &why) : -1;
     if (found > 0) {
         session_fail(s, &why);
@@ -116,11 +118,11 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
         return 0;
     }
     if (c == NULL || c->attempt.engine[stage] == NULL) {
-        if (early_frames_keep(p, own, head, body, body_length, &why) != 0)
+        if (early_frames_keep(p, own, message, body, body_length, &why) != 0)
             session_fail(s, &why);
         return 0;
     }
-    if (engine_frame(c->attempt.engine[stage], own, head, body, body_length, e) != 0)
+    if (engine_frame(c->attempt.engine[stage], own, message, body, body_length, e) != 0)
         return -1;
     calls_advance(p);
     return 0;
@@ -177,8 +179,8 @@ static void session_describe(const struct engine *engine, char *text, size_t siz
     (void)snprintf(text, size, "group \"%s\"", s->name);
 }
 
-static int session_message(struct engine *engine, unsigned port,
-                           const struct peer_message *message, struct error *e)
+static int session_message(struct engine *engine, unsigned port, const struct peer_message *message,
+                           struct error *e)
 {
     if (message->kind == PEER_GROUP_CENSUS)
         return census_heard(of(engine), port, &message->group_census, e);

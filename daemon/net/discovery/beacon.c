@@ -8,7 +8,7 @@
 
 #include "daemon/net/addresses/address.h"
 #include "proto/frame.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/link_messages.h"
 
 #define INTERVAL_MS 2000
 #define FIRST_MS 500
@@ -46,37 +46,36 @@ static void release(struct beacon *b)
 /* A hello without keys, behind the magic bytes. Returns its length. */
 static size_t pack(const struct beacon *b, unsigned port, uint8_t out[FRAME_MAX_STRANGER_HEAD])
 {
-    Peer__Hello hello = PEER__HELLO__INIT;
     char dims[TORUS_TEXT_SIZE];
+    const struct peer_hello hello = {.version = PROTOCOL_VERSION,
+                                     .dims = torus_format(router_torus(b->router), dims),
+                                     .rank = router_rank(b->router),
+                                     .port = port,
+                                     .boot = router_boot(b->router)};
+    size_t length =
+        peer_hello_write(&hello, out + sizeof magic, FRAME_MAX_STRANGER_HEAD - sizeof magic);
 
-    hello.version = PROTOCOL_VERSION;
-    hello.dims = torus_format(router_torus(b->router), dims);
-    hello.rank = router_rank(b->router);
-    hello.port = port;
-    hello.boot = router_boot(b->router);
-    if (sizeof magic + peer__hello__get_packed_size(&hello) > FRAME_MAX_STRANGER_HEAD)
-        return 0;
     memcpy(out, magic, sizeof magic);
-    return sizeof magic + peer__hello__pack(&hello, out + sizeof magic);
+    return length > 0 ? sizeof magic + length : 0;
 }
 
-static void take(struct mouth *m, const uint8_t *bytes, size_t length)
+static void hear(void *context, const struct peer_hello *hello)
 {
+    const struct mouth *m = context;
     const struct beacon *b = m->beacon;
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello *hello;
-
-    if (length < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
-        return;
-    hello = peer__hello__unpack(NULL, length - sizeof magic, bytes + sizeof magic);
-    if (hello == NULL)
-        return;
     bool own = hello->boot == router_boot(b->router) && hello->port == m->port;
+
     if (!own && hello->version == PROTOCOL_VERSION &&
         strcmp(hello->dims, torus_format(router_torus(b->router), dims)) == 0)
         router_sighted(b->router, m->port,
                        &(struct sighting){hello->rank, hello->port, hello->boot});
-    peer__hello__free_unpacked(hello, NULL);
+}
+
+static void take(struct mouth *m, const uint8_t *bytes, size_t length)
+{
+    if (length >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0)
+        (void)peer_hello_read(bytes + sizeof magic, length - sizeof magic, hear, m);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)

@@ -180,7 +180,7 @@ uint64_t faults_deadline(const struct router *r)
 /* --- hearing --- */
 
 /* Where it is kept, or is to be. */
-static struct known_fault *place_of(struct router *r, const Peer__LinkFault *m)
+static struct known_fault *place_of(struct router *r, const struct peer_link_fault *m)
 {
     struct known_fault *oldest = &r->faults.known[0];
 
@@ -196,7 +196,7 @@ static struct known_fault *place_of(struct router *r, const Peer__LinkFault *m)
     return oldest;
 }
 
-int faults_heard(struct router *r, unsigned port, const Peer__LinkFault *m, struct error *e)
+int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *m, struct error *e)
 {
     const struct link_fault fault = {(enum link_fault_code)m->code, m->found_rank, m->found_port,
                                      m->sent, m->mtu};

@@ -6,7 +6,7 @@
 
 #include "daemon/router/topology/fault.h"
 #include "proto/error.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 struct connection_stat;
 struct router;
@@ -45,7 +45,8 @@ uint64_t faults_deadline(const struct router *r);
 
 /* The neighbour at a port, whose link is up, tells of a fault. Returns 0, or -1 with *e: there can be no such
  * fault. */
-int faults_heard(struct router *r, unsigned port, const Peer__LinkFault *fault, struct error *e);
+int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *fault,
+                 struct error *e);
 
 /* The `index`-th of what is known to be wrong with cables of any node, its own first. Returns false when there
  * are no more. */

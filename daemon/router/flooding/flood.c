@@ -107,7 +107,7 @@ void flood_flush(struct router *r)
     }
 }
 
-static int check(const struct router *r, unsigned port, const Peer__LinkState__Entry *entry,
+static int check(const struct router *r, unsigned port, const struct peer_link_state_entry *entry,
                  struct error *e)
 {
     uint32_t neighbour = r->port[port].neighbour, least;
@@ -160,13 +160,14 @@ void flood_read(struct router *r)
         r->handler.topology(r->handler.context);
 }
 
-int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e)
+int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
+                struct error *e)
 {
     bool changed = false;
     int result = 0;
 
     for (size_t i = 0; i < state->n_entry && result == 0; i++) {
-        const Peer__LinkState__Entry *in = state->entry[i];
+        const struct peer_link_state_entry *in = &state->entry[i];
         const struct topology_entry claim = {in->hops, in->version, in->up, in->boot};
         result = check(r, port, in, e);
         if (result != 0)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "proto/error.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 struct router;
 
@@ -25,7 +25,8 @@ void flood_lost(struct router *r, unsigned port);
 void flood_flush(struct router *r);
 
 /* The neighbour at a port tells of link states. Returns 0, or -1 with *e: they cannot be. */
-int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
+int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
+                struct error *e);
 
 /* What came in at once has been decoded: the handler is told what it has not been told yet. */
 void flood_read(struct router *r);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/router/frames/head_check.h"
+#include "proto/peer.pb-c.h"
 
 /* A longer head is kept as it is while its body arrives, which may never come. */
 #define UNPACKED_MOST (16u * 1024u)
@@ -59,43 +60,56 @@ static void next_frame(struct decoder *d)
     extents_clear(&d->body);
 }
 
-/* A message that is not in an arena. */
-static void drop_message(struct decoder *d)
+/* What is not in an arena. */
+static void drop_unpacked(struct decoder *d)
 {
     struct arena nothing = {0};
     ProtobufCAllocator allocator = {arena_alloc, arena_free, &nothing};
 
-    if (d->message != NULL)
-        peer__head__free_unpacked(d->message, &allocator);
-    d->message = NULL;
+    if (d->unpacked != NULL)
+        peer__head__free_unpacked(d->unpacked, &allocator);
+    d->unpacked = NULL;
 }
 
 void decoder_free(struct decoder *d)
 {
-    drop_message(d);
+    drop_unpacked(d);
     next_frame(d);
     extents_free(&d->body);
 }
 
-/* Into the arena's bytes as far as they reach. Returns 0, or -1 with *e; there may be a message then, too. */
+/* Into the arena's bytes as far as they reach. Returns 0, or -1 with *e; *unpacked may not be NULL then, either. */
 static int unpack(const struct decoder *d, const uint8_t *head, struct arena *a,
-                  Peer__Head **message, struct error *e)
+                  Peer__Head **unpacked, struct error *e)
 {
     ProtobufCAllocator allocator = {arena_alloc, arena_free, a};
 
-    *message = NULL;
+    *unpacked = NULL;
     if (!head_check_holds(head, d->prefix.head, d->prefix.body))
         return error_set(e, ERROR_PROTOCOL, "frame whose head is damaged");
     a->left = (size_t)DECODER_TIMES * d->prefix.head + d->max_more;
-    *message = peer__head__unpack(&allocator, d->prefix.head, head);
-    if (*message == NULL && a->exceeded)
+    *unpacked = peer__head__unpack(&allocator, d->prefix.head, head);
+    if (*unpacked == NULL && a->exceeded)
         return error_set(e, ERROR_PROTOCOL, "frame whose head takes too much memory");
-    if (*message == NULL)
+    if (*unpacked == NULL)
         return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
-    if ((*message)->kind_case == PEER__HEAD__KIND__NOT_SET)
+    if ((*unpacked)->kind_case == PEER__HEAD__KIND__NOT_SET)
         return error_set(e, ERROR_PROTOCOL, "frame of an unknown kind");
-    (*message)->check = 0; /* passed on, it gets its own */
     return 0;
+}
+
+/* A whole frame, its body in d->body. */
+static int give(struct decoder *d, const Peer__Head *unpacked, decoder_frame_fn frame,
+                void *context, struct error *e)
+{
+    struct peer_message message;
+    int result;
+
+    if (peer_message_read(unpacked, &message, e) != 0)
+        return -1;
+    result = frame(context, &message, &d->body, d->prefix.body, e);
+    peer_message_free(&message);
+    return result;
 }
 
 /* The usual case: head and body are there as a whole. Nothing is allocated for a data frame. */
@@ -105,15 +119,15 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
     _Alignas(16) uint8_t bytes[8192];
     struct arena arena = {.bytes = bytes, .size = sizeof bytes};
     ProtobufCAllocator allocator = {arena_alloc, arena_free, &arena};
-    Peer__Head *message;
+    Peer__Head *unpacked;
 
-    int result = unpack(d, head, &arena, &message, e);
+    int result = unpack(d, head, &arena, &unpacked, e);
     if (result == 0 && extents_add(&d->body, slab, head + d->prefix.head, d->prefix.body) != 0)
         result = error_set(e, ERROR_MEMORY, "out of memory for a frame");
     if (result == 0)
-        result = frame(context, message, &d->body, d->prefix.body, e);
-    if (message != NULL && arena.overflown)
-        peer__head__free_unpacked(message, &allocator);
+        result = give(d, unpacked, frame, context, e);
+    if (unpacked != NULL && arena.overflown)
+        peer__head__free_unpacked(unpacked, &allocator);
     next_frame(d);
     return result;
 }
@@ -145,7 +159,7 @@ static int unpack_head(struct decoder *d, const uint8_t *head, struct error *e)
 {
     struct arena nothing = {0}; /* all is malloc'ed, and outlives this call */
 
-    return unpack(d, head, &nothing, &d->message, e);
+    return unpack(d, head, &nothing, &d->unpacked, e);
 }
 
 /* A frame of which not everything is there yet: its head. Returns 0, with the head complete or all
@@ -181,10 +195,10 @@ static int feed_body(struct decoder *d, struct input *in, decoder_frame_fn frame
     skip(in, n);
     if (d->body_have < d->prefix.body)
         return 0;
-    if (d->message == NULL && unpack_head(d, d->head, e) != 0)
+    if (d->unpacked == NULL && unpack_head(d, d->head, e) != 0)
         return -1;
-    int result = frame(context, d->message, &d->body, d->prefix.body, e);
-    drop_message(d);
+    int result = give(d, d->unpacked, frame, context, e);
+    drop_unpacked(d);
     next_frame(d);
     return result;
 }

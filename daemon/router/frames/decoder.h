@@ -5,7 +5,7 @@
 
 #include "daemon/base/slab.h"
 #include "proto/frame.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 struct decoder {
     struct frame_prefix prefix;
@@ -13,7 +13,7 @@ struct decoder {
     uint32_t prefix_have;
     uint8_t *head; /* malloc'ed, only while a head arrives in pieces */
     uint32_t head_have;
-    Peer__Head *message; /* while the body arrives, of a short head */
+    struct Peer__Head *unpacked; /* while the body arrives, of a short head */
     struct extents body;
     uint32_t body_have;
     uint32_t max_head, max_body;
@@ -22,7 +22,7 @@ struct decoder {
 
 /* Called for every whole frame; message and body are borrowed. Returns 0 to go on, or -1 with *e:
  * the connection must be closed and the decoder not fed again. */
-typedef int (*decoder_frame_fn)(void *context, const Peer__Head *message,
+typedef int (*decoder_frame_fn)(void *context, const struct peer_message *message,
                                 const struct extents *body, uint32_t body_length, struct error *e);
 
 /* Caps on the head and the body of a frame, in bytes. A message takes more memory than its head has bytes: a

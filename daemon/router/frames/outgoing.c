@@ -5,7 +5,6 @@
 #include "daemon/router/frames/head_check.h"
 
 #define POOL_MOST 256u
-#define SHORT_PIECES 7u
 
 struct outgoing *outgoing_new(struct outgoing_pool *pool)
 {
@@ -58,41 +57,9 @@ void outgoing_pool_close(struct outgoing_pool *pool)
     pool->count = 0;
 }
 
-/* Whether a head of data fits into `inline_head` whatever its numbers are, so that they need not be
- * gone through twice. A number takes a tag and at most five bytes; the head around them four. */
-static bool is_short(const Peer__Head *head)
-{
-    switch (head->kind_case) {
-    case PEER__HEAD__KIND_STEPPED_DATA:
-        return head->stepped_data->n_sizes == 0 && head->stepped_data->n_digests == 0 &&
-               head->stepped_data->base.n_unknown_fields == 0;
-    case PEER__HEAD__KIND_STREAMED_DATA:
-        return head->streamed_data->n_sizes == 0 && head->streamed_data->n_digests == 0 &&
-               head->streamed_data->n_pieces <= SHORT_PIECES &&
-               head->streamed_data->base.n_unknown_fields == 0;
-    default:
-        return false;
-    }
-}
 #define AROUND (FRAME_PREFIX_SIZE + HEAD_CHECK_SIZE)
 _Static_assert(AROUND + PEER_SHORT <= OUTGOING_INLINE_HEAD,
                "short data needs no memory of its own");
-
-int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
-{
-    size_t length = is_short(head) ? 0 /* it fits */ : peer__head__get_packed_size(head);
-
-    if (FRAME_PREFIX_SIZE + length + HEAD_CHECK_SIZE > OUTGOING_INLINE_HEAD) {
-        frame->head = malloc(FRAME_PREFIX_SIZE + length + HEAD_CHECK_SIZE);
-        if (frame->head == NULL) {
-            frame->head = frame->inline_head;
-            return -1;
-        }
-    }
-    length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
-    frame->head_length = head_check_write(frame->head, (uint32_t)length, frame->body_length);
-    return 0;
-}
 
 /* Room for a head of at most `size` bytes, in the frame or malloc'ed. */
 static uint8_t *room_for_head(void *context, size_t size)

@@ -6,7 +6,6 @@
 
 #include "daemon/base/slab.h"
 #include "proto/frame.h"
-#include "proto/peer.pb-c.h"
 #include "proto/peer/peer_message.h"
 
 #define OUTGOING_INLINE_HEAD 72u
@@ -39,9 +38,8 @@ struct outgoing *outgoing_new(struct outgoing_pool *pool);
 void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame);
 void outgoing_pool_close(struct outgoing_pool *pool);
 
-/* Encodes the prefix and `head`, with its check, for the body that the frame has by then. Returns 0, or -1 if
+/* Encodes the prefix and the message, with its check, for the body that the frame has by then. Returns 0, or -1 if
  * there is no memory. */
-int outgoing_set_head(struct outgoing *frame, const Peer__Head *head);
 int outgoing_set_message(struct outgoing *frame, const struct peer_message *message);
 
 /* The queue owns the frame from now on. */

@@ -14,7 +14,7 @@
 #define REPORTS_MOST (UINT64_C(64) << 20)
 #define PORT_CANDIDATES 32u /* connections that are not known to be the neighbour's */
 
-static void say(void *context, const Peer__Head *head)
+static void say(void *context, const struct peer_message *message)
 {
     struct link *link = context;
     struct router *r = link->router;
@@ -22,7 +22,7 @@ static void say(void *context, const Peer__Head *head)
 
     if (frame == NULL)
         return; /* not said: the peer closes after its time, and we try again */
-    if (outgoing_set_head(frame, head) != 0) {
+    if (outgoing_set_message(frame, message) != 0) {
         outgoing_free(&r->outgoing, frame);
         return;
     }
@@ -167,7 +167,7 @@ int admission_received(struct link *link, size_t length, struct error *e)
     const struct router *r = link->router;
     struct stranger *s = link->stranger;
     const struct handshake_place place = place_of(link);
-    Peer__Head *head;
+    struct peer_message message;
     int result;
 
     s->have += (uint32_t)length;
@@ -178,15 +178,14 @@ int admission_received(struct link *link, size_t length, struct error *e)
     if (s->have < FRAME_PREFIX_SIZE + s->prefix.head)
         return 0;
     s->have = 0;
-    head = peer__head__unpack(NULL, s->prefix.head, s->bytes + FRAME_PREFIX_SIZE);
-    if (head == NULL)
-        return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
+    if (peer_message_unpack(s->bytes + FRAME_PREFIX_SIZE, s->prefix.head, &message, e) != 0)
+        return -1;
     result =
         r->port[link->port].flapping.held
             ? error_set(e, ERROR_REFUSED,
                         "node %u keeps this link out because it flaps, until it is quiet", r->rank)
-            : handshake_heard(&s->handshake, &place, head, e);
-    peer__head__free_unpacked(head, NULL);
+            : handshake_heard(&s->handshake, &place, &message, e);
+    peer_message_free(&message);
     if (result != 0 && s->handshake.elsewhere)
         faults_sighted(link->router, link->port,
                        &(struct sighting){s->handshake.found_rank, s->handshake.found_port,

@@ -12,7 +12,7 @@
 
 #define HEARTBEAT_MOST_MS 5000u
 
-static void heartbeat(struct link *link, const Peer__Heartbeat *beat)
+static void heartbeat(struct link *link, const struct peer_heartbeat *beat)
 {
     if (beat->interval_ms > 0)
         link->interval =
@@ -20,16 +20,16 @@ static void heartbeat(struct link *link, const Peer__Heartbeat *beat)
             MILLISECONDS;
 }
 
-static int on_probe(struct link *link, const Peer__Head *head, struct error *e)
+static int on_probe(struct link *link, const struct peer_message *message, struct error *e)
 {
-    int result = probe_heard(link, head, e);
+    int result = probe_heard(link, message, e);
 
     if (result > 0)
         port_link_up(link);
     return result < 0 ? -1 : 0;
 }
 
-static int on_frame(void *context, const Peer__Head *head, const struct extents *body,
+static int on_frame(void *context, const struct peer_message *message, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
     struct link *link = context;
@@ -37,30 +37,30 @@ static int on_frame(void *context, const Peer__Head *head, const struct extents 
     int result = 0;
 
     link->last_frame = r->now;
-    if (head->kind_case == PEER__HEAD__KIND_REFUSAL) {
+    if (message->kind == PEER_REFUSAL) {
         char reason[256];
         return error_set(e, ERROR_LINK, "refused by %s: %s", link->address,
-                         text_printable(reason, sizeof reason, head->refusal->reason));
+                         text_printable(reason, sizeof reason, message->refusal.reason));
     }
     if (!link->up)
-        return on_probe(link, head, e);
-    switch (head->kind_case) {
-    case PEER__HEAD__KIND_HELLO:
-    case PEER__HEAD__KIND_PROOF:
-    case PEER__HEAD__KIND_PROBE:
-    case PEER__HEAD__KIND_PROBE_ANSWERED:
+        return on_probe(link, message, e);
+    switch (message->kind) {
+    case PEER_HELLO:
+    case PEER_PROOF:
+    case PEER_PROBE:
+    case PEER_PROBE_ANSWERED:
         return error_set(e, ERROR_PROTOCOL, "%s said hello twice", link->address);
     default:
         break;
     }
-    if (head->kind_case == PEER__HEAD__KIND_LINK_STATE)
-        result = flood_heard(r, link->port, head->link_state, e);
-    else if (head->kind_case == PEER__HEAD__KIND_LINK_FAULT)
-        result = faults_heard(r, link->port, head->link_fault, e);
-    else if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT)
-        heartbeat(link, head->heartbeat);
+    if (message->kind == PEER_LINK_STATE)
+        result = flood_heard(r, link->port, &message->link_state, e);
+    else if (message->kind == PEER_LINK_FAULT)
+        result = faults_heard(r, link->port, &message->link_fault, e);
+    else if (message->kind == PEER_HEARTBEAT)
+        heartbeat(link, &message->heartbeat);
     else
-        result = r->handler.frame(r->handler.context, link->port, head, body, body_length, e);
+        result = r->handler.frame(r->handler.context, link->port, message, body, body_length, e);
     if (result == 0 && link->doomed) {
         *e = link->doom;
         return -1;

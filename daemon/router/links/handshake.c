@@ -85,41 +85,35 @@ static void make_side(struct handshake *h, const struct handshake_place *p)
 static void say_hello(struct handshake *h, const struct handshake_place *p)
 {
     char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello = PEER__HELLO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-    ProtobufCBinaryData key[SECRETS_MOST];
+    struct peer_message message = {.kind = PEER_HELLO};
+    struct peer_hello *hello = &message.hello;
+    struct peer_bytes key[SECRETS_MOST];
 
     make_side(h, p);
-    hello.version = PROTOCOL_VERSION;
-    hello.dims = torus_format(p->torus, dims);
-    hello.rank = p->rank;
-    hello.port = p->port;
-    hello.boot = h->mine.boot;
-    hello.n_key = h->mine.keys;
-    hello.key = key;
+    hello->version = PROTOCOL_VERSION;
+    hello->dims = torus_format(p->torus, dims);
+    hello->rank = p->rank;
+    hello->port = p->port;
+    hello->boot = h->mine.boot;
+    hello->n_key = h->mine.keys;
+    hello->key = key;
     for (unsigned i = 0; i < h->mine.keys; i++)
-        key[i] = (ProtobufCBinaryData){KEY_ID_SIZE, h->mine.key[i]};
+        key[i] = (struct peer_bytes){h->mine.key[i], KEY_ID_SIZE};
     if (h->mine.keys > 0)
-        hello.challenge = (ProtobufCBinaryData){CHALLENGE_SIZE, h->mine.challenge};
-    hello.encrypt = h->mine.encrypt;
+        hello->challenge = (struct peer_bytes){h->mine.challenge, CHALLENGE_SIZE};
+    hello->encrypt = h->mine.encrypt;
     if (h->mine.encrypt)
-        hello.ephemeral = (ProtobufCBinaryData){CHALLENGE_SIZE, h->mine.ephemeral};
-    head.kind_case = PEER__HEAD__KIND_HELLO;
-    head.hello = &hello;
-    p->say(p->say_context, &head);
+        hello->ephemeral = (struct peer_bytes){h->mine.ephemeral, CHALLENGE_SIZE};
+    p->say(p->say_context, &message);
 }
 
 static void say_proof(const struct handshake *h, const struct handshake_place *p)
 {
     uint8_t bytes[PROOF_SIZE];
-    Peer__Proof proof = PEER__PROOF__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_PROOF, .proof = {{bytes, sizeof bytes}}};
 
     digest(h, p, h->dialled ? DIALLER_PROVES : LISTENER_PROVES, NULL, bytes);
-    proof.digest = (ProtobufCBinaryData){sizeof bytes, bytes};
-    head.kind_case = PEER__HEAD__KIND_PROOF;
-    head.proof = &proof;
-    p->say(p->say_context, &head);
+    p->say(p->say_context, &message);
 }
 
 void handshake_begin(struct handshake *h, const struct handshake_place *place, bool dialled)
@@ -134,7 +128,7 @@ void handshake_begin(struct handshake *h, const struct handshake_place *place, b
 /* Errors name both nodes, so that they say the same in the logs of both, and not addresses, so that they
  * are the same each time. */
 
-static bool is_of_torus(const struct handshake_place *p, const Peer__Hello *hello)
+static bool is_of_torus(const struct handshake_place *p, const struct peer_hello *hello)
 {
     char mine[TORUS_TEXT_SIZE];
 
@@ -143,7 +137,7 @@ static bool is_of_torus(const struct handshake_place *p, const Peer__Hello *hell
 }
 
 /* Is this the neighbour that the cabling promises at this port? */
-static int check_position(const struct handshake_place *p, const Peer__Hello *hello,
+static int check_position(const struct handshake_place *p, const struct peer_hello *hello,
                           struct error *e)
 {
     unsigned opposite = torus_port_opposite(p->port);
@@ -177,7 +171,7 @@ static int malformed(struct error *e)
 }
 
 /* Copies `in`, which has to have this size. */
-static int take(uint8_t *out, size_t size, const ProtobufCBinaryData *in)
+static int take(uint8_t *out, size_t size, const struct peer_bytes *in)
 {
     if (in->len != size)
         return -1;
@@ -186,7 +180,7 @@ static int take(uint8_t *out, size_t size, const ProtobufCBinaryData *in)
     return 0;
 }
 
-static int take_side(struct handshake_side *side, const Peer__Hello *hello, struct error *e)
+static int take_side(struct handshake_side *side, const struct peer_hello *hello, struct error *e)
 {
     bool has_key = hello->n_key > 0;
 
@@ -253,8 +247,8 @@ static int choose_key(struct handshake *h, const struct handshake_place *p, stru
     return 0;
 }
 
-static int on_hello(struct handshake *h, const struct handshake_place *p, const Peer__Hello *hello,
-                    struct error *e)
+static int on_hello(struct handshake *h, const struct handshake_place *p,
+                    const struct peer_hello *hello, struct error *e)
 {
     /* Our own hello has our position, too; it is better called by its name. */
     if (h->dialled && h->mine.keys > 0 && hello->challenge.len == CHALLENGE_SIZE &&
@@ -280,7 +274,7 @@ static int on_hello(struct handshake *h, const struct handshake_place *p, const 
 }
 
 static bool is_proof(const struct handshake *h, const struct handshake_place *p, enum role role,
-                     const ProtobufCBinaryData *proof)
+                     const struct peer_bytes *proof)
 {
     uint8_t expected[PROOF_SIZE];
 
@@ -288,8 +282,8 @@ static bool is_proof(const struct handshake *h, const struct handshake_place *p,
     return proof->len == PROOF_SIZE && sodium_memcmp(proof->data, expected, PROOF_SIZE) == 0;
 }
 
-static int on_proof(struct handshake *h, const struct handshake_place *p, const Peer__Proof *proof,
-                    struct error *e)
+static int on_proof(struct handshake *h, const struct handshake_place *p,
+                    const struct peer_proof *proof, struct error *e)
 {
     const enum role mine = h->dialled ? DIALLER_PROVES : LISTENER_PROVES;
     const enum role theirs = h->dialled ? LISTENER_PROVES : DIALLER_PROVES;
@@ -312,23 +306,23 @@ static int on_proof(struct handshake *h, const struct handshake_place *p, const 
 }
 
 int handshake_heard(struct handshake *h, const struct handshake_place *place,
-                    const Peer__Head *head, struct error *e)
+                    const struct peer_message *message, struct error *e)
 {
-    if (head->kind_case == PEER__HEAD__KIND_REFUSAL) {
+    if (message->kind == PEER_REFUSAL) {
         char reason[256];
         return error_set(e, ERROR_LINK, "refused by %s: %s", place->address,
-                         text_printable(reason, sizeof reason, head->refusal->reason));
+                         text_printable(reason, sizeof reason, message->refusal.reason));
     }
     if (h->state == HANDSHAKE_HELLO) {
-        if (head->kind_case != PEER__HEAD__KIND_HELLO)
+        if (message->kind != PEER_HELLO)
             return error_set(e, ERROR_PROTOCOL, "the other side did not say hello first");
-        return on_hello(h, place, head->hello, e);
+        return on_hello(h, place, &message->hello, e);
     }
-    if (head->kind_case != PEER__HEAD__KIND_PROOF)
+    if (message->kind != PEER_PROOF)
         return error_set(
             e, ERROR_PROTOCOL,
             "the other side did not prove that it has the cluster key before anything else");
-    return on_proof(h, place, head->proof, e);
+    return on_proof(h, place, &message->proof, e);
 }
 
 /* --- afterwards --- */

@@ -33,7 +33,7 @@
 
 #include "daemon/router/interface/secrets.h"
 #include "daemon/schedule/torus.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 #define CHALLENGE_SIZE 32u
 #define PROOF_SIZE 32u
@@ -50,7 +50,7 @@ struct handshake_place {
     void (*random)(void *context, void *buffer, size_t size);
     void *random_context;
     /* To be sent to the peer; the message is borrowed. */
-    void (*say)(void *context, const Peer__Head *head);
+    void (*say)(void *context, const struct peer_message *message);
     void *say_context;
 };
 
@@ -86,7 +86,7 @@ void handshake_begin(struct handshake *h, const struct handshake_place *place, b
 /* The peer has said something. Returns 0, or -1 with *e: it is refused. In DONE the peer is the
  * neighbour, and nothing more is to be given to the handshake. */
 int handshake_heard(struct handshake *h, const struct handshake_place *place,
-                    const Peer__Head *head, struct error *e);
+                    const struct peer_message *message, struct error *e);
 
 /* In DONE: the keys to encrypt with. Returns 0, or -1 with *e if the peer's ephemeral key is none. */
 int handshake_keys(const struct handshake *h, const struct handshake_place *place,

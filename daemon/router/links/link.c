@@ -27,14 +27,10 @@ static void link_free(struct link *link)
 
 static struct outgoing *refusal(struct router *r, const char *reason)
 {
-    Peer__Refusal message = PEER__REFUSAL__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_REFUSAL, .refusal = {reason}};
     struct outgoing *frame = outgoing_new(&r->outgoing);
 
-    message.reason = (char *)(uintptr_t)reason;
-    head.kind_case = PEER__HEAD__KIND_REFUSAL;
-    head.refusal = &message;
-    if (frame != NULL && outgoing_set_head(frame, &head) != 0) {
+    if (frame != NULL && outgoing_set_message(frame, &message) != 0) {
         outgoing_free(&r->outgoing, frame);
         frame = NULL;
     }

@@ -23,12 +23,12 @@
 #define SEGMENT_LEAST 1460u /* if the connection does not know its own */
 #define PROBE_MOST (128u * 1024u)
 
-static int say(struct link *link, const Peer__Head *head, struct error *e)
+static int say(struct link *link, const struct peer_message *message, struct error *e)
 {
     struct router *r = link->router;
     struct outgoing *frame = outgoing_new(&r->outgoing);
 
-    if (frame == NULL || outgoing_set_head(frame, head) != 0) {
+    if (frame == NULL || outgoing_set_message(frame, message) != 0) {
         if (frame != NULL)
             outgoing_free(&r->outgoing, frame);
         return error_set(e, ERROR_MEMORY, "out of memory to probe a link");
@@ -42,8 +42,8 @@ int probe_begin(struct link *link, struct error *e)
 {
     struct router *r = link->router;
     struct connection_stat stat = {0};
-    Peer__Probe probe = PEER__PROBE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_message probe = {.kind = PEER_PROBE};
+    uint8_t *filler;
     uint32_t segment;
     int result;
 
@@ -53,31 +53,25 @@ int probe_begin(struct link *link, struct error *e)
     link->probe.acked = stat.acked;
     link->probe.received = link->rx_bytes;
     link->probe.since = r->now;
-    probe.filler.len = link->probe.length;
-    probe.filler.data = calloc(1, link->probe.length);
-    if (probe.filler.data == NULL)
+    filler = calloc(1, link->probe.length);
+    if (filler == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory to probe a link");
-    head.kind_case = PEER__HEAD__KIND_PROBE;
-    head.probe = &probe;
-    result = say(link, &head, e);
-    free(probe.filler.data);
+    probe.probe.filler = (struct peer_bytes){filler, link->probe.length};
+    result = say(link, &probe, e);
+    free(filler);
     return result;
 }
 
-int probe_heard(struct link *link, const Peer__Head *head, struct error *e)
+int probe_heard(struct link *link, const struct peer_message *message, struct error *e)
 {
-    Peer__ProbeAnswered answered = PEER__PROBE_ANSWERED__INIT;
-    Peer__Head answer = PEER__HEAD__INIT;
-
-    if (head->kind_case == PEER__HEAD__KIND_PROBE && !link->probe.heard) {
+    if (message->kind == PEER_PROBE && !link->probe.heard) {
+        const struct peer_message answer = {
+            .kind = PEER_PROBE_ANSWERED, .probe_answered = {(uint32_t)message->probe.filler.len}};
         link->probe.heard = true;
-        answer.kind_case = PEER__HEAD__KIND_PROBE_ANSWERED;
-        answer.probe_answered = &answered;
-        answered.bytes = (uint32_t)head->probe->filler.len;
         if (say(link, &answer, e) != 0)
             return -1;
-    } else if (head->kind_case == PEER__HEAD__KIND_PROBE_ANSWERED && !link->probe.answered &&
-               head->probe_answered->bytes == link->probe.length) {
+    } else if (message->kind == PEER_PROBE_ANSWERED && !link->probe.answered &&
+               message->probe_answered.bytes == link->probe.length) {
         link->probe.answered = true;
     } else {
         return error_set(e, ERROR_PROTOCOL,

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "proto/error.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 
 struct link;
 
@@ -13,7 +13,7 @@ struct link;
 int probe_begin(struct link *link, struct error *e);
 
 /* Something has come before the link is up. Returns 1 if it is up now, 0, or -1 with *e. */
-int probe_heard(struct link *link, const Peer__Head *head, struct error *e);
+int probe_heard(struct link *link, const struct peer_message *message, struct error *e);
 
 /* When probe_check() must be called next. */
 uint64_t probe_deadline(const struct link *link);
