@@ -10,11 +10,12 @@
 #include "daemon/schedule/tree.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
-#include "proto/peer.pb-c.h"
+#include "proto/peer/peer_message.h"
 #include "proto/program.h"
 #include "proto/sha256.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
+#include "tests/unit/message_bytes.h"
 
 static FILE *out;
 
@@ -58,13 +59,12 @@ static void hello(unsigned port)
     (void)fputc(1, out);
 }
 
-static void frame(unsigned port, const Peer__Head *head, const char *body)
+static void frame(unsigned port, const struct peer_message *message, const char *body)
 {
     uint8_t bytes[255];
-    size_t length = peer__head__get_packed_size(head);
+    size_t length = message_write(message, bytes, sizeof bytes);
 
-    REQUIRE(length <= sizeof bytes);
-    (void)peer__head__pack(head, bytes);
+    REQUIRE(length > 0);
     operation(FRAME, port);
     (void)fputc((int)length, out);
     put16((uint32_t)strlen(body));
@@ -79,9 +79,7 @@ static void frame(unsigned port, const Peer__Head *head, const char *body)
 static void prepare_any(unsigned port, const char *dims, const char *algorithm, const char *digest,
                         const char *to, uint64_t block, uint32_t window)
 {
-    Peer__Prepare message = PEER__PREPARE__INIT;
     Torus__Spec spec = TORUS__SPEC__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
 
     spec.algorithm = (char *)(uintptr_t)algorithm;
     spec.schedule = (char *)(uintptr_t)digest;
@@ -90,15 +88,14 @@ static void prepare_any(unsigned port, const char *dims, const char *algorithm, 
     spec.to = (char *)(uintptr_t)to;
     spec.block_bytes = block;
     spec.timeout_ms = 1000;
-    message.exchange = HANDLE;
-    message.id = (char *)(uintptr_t)ID;
-    message.dims = (char *)(uintptr_t)dims;
-    message.spec = &spec;
-    message.round_bytes = 10;
-    message.window = window > 0 ? window : 1;
-    head.kind_case = PEER__HEAD__KIND_PREPARE;
-    head.prepare = &message;
-    frame(port, &head, "");
+    const struct peer_message message = {.kind = PEER_PREPARE,
+                                         .prepare = {.exchange = HANDLE,
+                                                     .id = ID,
+                                                     .dims = dims,
+                                                     .spec = &spec,
+                                                     .round_bytes = 10,
+                                                     .window = window > 0 ? window : 1}};
+    frame(port, &message, "");
 }
 
 static void prepare_window(unsigned port, const char *dims, const char *algorithm, const char *to,
@@ -126,32 +123,25 @@ static unsigned parent(const char *dims, uint32_t rank)
 
 static void go(unsigned port, uint64_t rounds)
 {
-    Peer__Go message = PEER__GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_GO,
+                                         .go = {.exchange = HANDLE, .rounds = rounds}};
 
-    message.exchange = HANDLE;
-    message.rounds = rounds;
-    head.kind_case = PEER__HEAD__KIND_GO;
-    head.go = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, size_t sizes,
                  const char *body)
 {
-    Peer__SteppedData message = PEER__STEPPED_DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-    uint32_t size[] = {(uint32_t)strlen(body), 0, 0, 0};
+    const uint32_t size[] = {(uint32_t)strlen(body), 0, 0, 0};
+    const struct peer_message message = {.kind = PEER_STEPPED_DATA,
+                                         .stepped_data = {.exchange = HANDLE,
+                                                          .step = step,
+                                                          .hops = hops,
+                                                          .left = left,
+                                                          .n_sizes = sizes,
+                                                          .sizes = size}};
 
-    message.exchange = HANDLE;
-    message.step = step;
-    message.hops = hops;
-    message.left = left;
-    message.n_sizes = sizes;
-    message.sizes = size;
-    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-    head.stepped_data = &message;
-    frame(port, &head, body);
+    frame(port, &message, body);
 }
 
 /* All that the plan of `rank` expects, with one empty block after the other. */
@@ -186,29 +176,26 @@ static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, u
     REQUIRE(passages_build(&passages, &t, algorithm_find(algorithm), rank, NULL) == 0);
     for (unsigned port = 0; port < torus_ports(&t); port++) {
         for (uint32_t i = 0; i < passages.arrivals[port]; i += PIECES_A_FRAME) {
-            Peer__StreamedData message = PEER__STREAMED_DATA__INIT;
-            Peer__Head head = PEER__HEAD__INIT;
             uint32_t left = passages.arrivals[port] - i, piece[PIECES_A_FRAME],
-                     size[PIECES_A_FRAME];
-            message.exchange = HANDLE;
-            message.round = round;
-            message.n_pieces = left < PIECES_A_FRAME ? left : PIECES_A_FRAME;
-            message.n_sizes = sizes ? message.n_pieces : 0;
-            message.pieces = piece;
-            message.sizes = size;
-            for (uint32_t k = 0; k < message.n_pieces; k++) {
+                     size[PIECES_A_FRAME], pieces = left < PIECES_A_FRAME ? left : PIECES_A_FRAME;
+            struct peer_message message = {.kind = PEER_STREAMED_DATA,
+                                           .streamed_data = {.exchange = HANDLE,
+                                                             .round = round,
+                                                             .n_pieces = pieces,
+                                                             .n_sizes = sizes ? pieces : 0,
+                                                             .pieces = piece,
+                                                             .sizes = size}};
+            for (uint32_t k = 0; k < pieces; k++) {
                 piece[k] = i + k;
                 size[k] = bytes;
             }
             memset(body, 'b', sizeof body);
-            body[message.n_pieces * bytes - 1] = '\0';
-            head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
-            head.streamed_data = &message;
-            frame(port, &head, body);
-            message.pieces = &piece[message.n_pieces - 1];
-            message.n_pieces = 1;
-            message.n_sizes = 0;
-            frame(port, &head, "b");
+            body[pieces * bytes - 1] = '\0';
+            frame(port, &message, body);
+            message.streamed_data.pieces = &piece[pieces - 1];
+            message.streamed_data.n_pieces = 1;
+            message.streamed_data.n_sizes = 0;
+            frame(port, &message, "b");
         }
         operation(SEND, 0);
     }
@@ -217,143 +204,97 @@ static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, u
 
 static void round_go(unsigned port, uint64_t round)
 {
-    Peer__RoundGo message = PEER__ROUND_GO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_ROUND_GO,
+                                         .round_go = {.exchange = HANDLE, .round = round}};
 
-    message.exchange = HANDLE;
-    message.round = round;
-    head.kind_case = PEER__HEAD__KIND_ROUND_GO;
-    head.round_go = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void commit(unsigned port)
 {
-    Peer__Commit message = PEER__COMMIT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_COMMIT, .commit = {.exchange = HANDLE}};
 
-    message.exchange = HANDLE;
-    head.kind_case = PEER__HEAD__KIND_COMMIT;
-    head.commit = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void verdict(unsigned port)
 {
-    Peer__Verdict message = PEER__VERDICT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_VERDICT,
+        .verdict = {.exchange = HANDLE, .id = ID, .code = ERROR_IO, .reason = "why"}};
 
-    message.exchange = HANDLE;
-    message.id = (char *)(uintptr_t)ID;
-    message.code = 5;
-    message.reason = (char *)(uintptr_t) "why";
-    head.kind_case = PEER__HEAD__KIND_VERDICT;
-    head.verdict = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void objection(unsigned port)
 {
-    Peer__Objection message = PEER__OBJECTION__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {
+        .kind = PEER_OBJECTION,
+        .objection = {.exchange = HANDLE, .id = ID, .code = ERROR_BUSY, .reason = "busy"}};
 
-    message.exchange = HANDLE;
-    message.id = (char *)(uintptr_t)ID;
-    message.code = 11;
-    message.reason = (char *)(uintptr_t) "busy";
-    head.kind_case = PEER__HEAD__KIND_OBJECTION;
-    head.objection = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void confirm(unsigned port, const char *obstacle)
 {
-    Peer__Confirm message = PEER__CONFIRM__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-    uint32_t rank = 2;
+    const uint32_t rank = 2;
+    const struct peer_message message = {
+        .kind = PEER_CONFIRM,
+        .confirm = {.id = ID, .n_rank = 1, .rank = &rank, .obstacle = obstacle}};
 
-    message.id = (char *)(uintptr_t)ID;
-    message.n_rank = 1;
-    message.rank = &rank;
-    message.obstacle = (char *)(uintptr_t)obstacle;
-    head.kind_case = PEER__HEAD__KIND_CONFIRM;
-    head.confirm = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void query(unsigned port)
 {
-    Peer__OutcomeQuery message = PEER__OUTCOME_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_OUTCOME_QUERY,
+                                         .outcome_query = {.id = "1-00000000-7", .asker = 0}};
 
-    message.id = (char *)(uintptr_t) "1-00000000-7";
-    message.asker = 0;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-    head.outcome_query = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 static void outcome(unsigned port)
 {
-    Peer__Outcome message = PEER__OUTCOME__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_OUTCOME,
+                                         .outcome = {.id = "1-00000000-7", .committed = true}};
 
-    message.id = (char *)(uintptr_t) "1-00000000-7";
-    message.committed = true;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME;
-    head.outcome = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 /* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
 static void schedule_query(unsigned port, const char *digest)
 {
-    Peer__ScheduleQuery message = PEER__SCHEDULE_QUERY__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    const struct peer_message message = {.kind = PEER_SCHEDULE_QUERY,
+                                         .schedule_query = {.digest = digest}};
 
-    message.digest = (char *)(uintptr_t)digest;
-    head.kind_case = PEER__HEAD__KIND_SCHEDULE_QUERY;
-    head.schedule_query = &message;
-    frame(port, &head, "");
+    frame(port, &message, "");
 }
 
 /* The routes of a schedule, in parts that fit into a frame of the fuzzer. */
 static void schedule_parts(unsigned port, const char *digest, const char *text)
 {
-    Peer__SchedulePart message = PEER__SCHEDULE_PART__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-    size_t length = strlen(text);
+    const size_t length = strlen(text), most = 100;
 
-    message.digest = (char *)(uintptr_t)digest;
-    message.total = (uint32_t)length;
-    head.kind_case = PEER__HEAD__KIND_SCHEDULE_PART;
-    head.schedule_part = &message;
-    for (size_t at = 0; at < length; at += message.part.len) {
-        message.offset = (uint32_t)at;
-        message.part.data = (uint8_t *)(uintptr_t)(text + at);
-        message.part.len = length - at < 100 ? length - at : 100;
-        frame(port, &head, "");
+    for (size_t at = 0; at < length; at += most) {
+        const struct peer_bytes part = {(const uint8_t *)text + at,
+                                        length - at < most ? length - at : most};
+        const struct peer_message message = {
+            .kind = PEER_SCHEDULE_PART,
+            .schedule_part = {
+                .digest = digest, .total = (uint32_t)length, .offset = (uint32_t)at, .part = part}};
+        frame(port, &message, "");
     }
 }
 
 static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
-    Peer__LinkState__Entry entry[16], *entries[16];
-    Peer__LinkState message = PEER__LINK_STATE__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    struct peer_link_state_entry entry[16];
+    const struct peer_message message = {.kind = PEER_LINK_STATE, .link_state = {nodes, entry}};
 
-    for (uint32_t rank = 0; rank < nodes; rank++) {
-        peer__link_state__entry__init(&entry[rank]);
-        entry[rank].rank = rank;
-        entry[rank].hops = rank == neighbour ? 0 : 2;
-        entry[rank].up = up;
-        entries[rank] = &entry[rank];
-    }
-    message.n_entry = nodes;
-    message.entry = entries;
-    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
-    head.link_state = &message;
-    frame(port, &head, "");
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        entry[rank] = (struct peer_link_state_entry){
+            .rank = rank, .hops = rank == neighbour ? 0 : 2, .up = up};
+    frame(port, &message, "");
 }
 
 enum { TORUS_2X2, TORUS_3, TORUS_2M, TORUS_4X4 };
@@ -481,45 +422,49 @@ static void peer_seeds(const char *folder)
     close_seed();
 }
 
-static void frame_bytes(const ProtobufCMessage *message, const char *body)
+static void frame_bytes(const uint8_t *head, size_t length, const char *body)
 {
-    uint8_t prefix[FRAME_PREFIX_SIZE], head[512];
-    size_t length = protobuf_c_message_get_packed_size(message);
+    uint8_t prefix[FRAME_PREFIX_SIZE];
 
-    REQUIRE(length <= sizeof head);
     frame_prefix_write(prefix, (uint32_t)length, (uint32_t)strlen(body));
-    (void)protobuf_c_message_pack(message, head);
     (void)fwrite(prefix, 1, sizeof prefix, out);
     (void)fwrite(head, 1, length, out);
     (void)fputs(body, out);
 }
 
+static void peer_frame(const struct peer_message *message, const char *body)
+{
+    uint8_t head[512];
+    size_t length = message_write(message, head, sizeof head);
+
+    REQUIRE(length > 0);
+    frame_bytes(head, length, body);
+}
+
 static void decoder_seeds(const char *folder)
 {
     static const char *const names[] = {"pieces-of-2", "pieces-of-101"};
-    uint32_t sizes[] = {1, 2, 300, 4};
-    Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
-    Peer__SteppedData message = PEER__STEPPED_DATA__INIT;
-    Peer__Refusal refusal = PEER__REFUSAL__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    static const uint32_t sizes[] = {1, 2, 300, 4};
+    const struct peer_message heartbeat = {.kind = PEER_HEARTBEAT};
+    const struct peer_message data = {.kind = PEER_STEPPED_DATA,
+                                      .stepped_data = {.step = 3, .n_sizes = 4, .sizes = sizes}};
+    const struct peer_message refusal = {.kind = PEER_REFUSAL, .refusal = {"no"}};
 
     for (int i = 0; i < 2; i++) {
         (void)open_seed(folder, "decoder", names[i], i == 0 ? 1 : 100);
-        head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-        head.heartbeat = &heartbeat;
-        frame_bytes(&head.base, "");
-        message.step = 3;
-        message.n_sizes = 4;
-        message.sizes = sizes;
-        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
-        head.stepped_data = &message;
-        frame_bytes(&head.base, "the body of a frame");
-        refusal.reason = (char *)(uintptr_t) "no";
-        head.kind_case = PEER__HEAD__KIND_REFUSAL;
-        head.refusal = &refusal;
-        frame_bytes(&head.base, "");
+        peer_frame(&heartbeat, "");
+        peer_frame(&data, "the body of a frame");
+        peer_frame(&refusal, "");
         close_seed();
     }
+}
+
+static void control_frame(const Control__Request *request)
+{
+    uint8_t head[512];
+
+    REQUIRE(control__request__get_packed_size(request) <= sizeof head);
+    frame_bytes(head, control__request__pack(request, head), "");
 }
 
 static void control_seeds(const char *folder)
@@ -533,10 +478,10 @@ static void control_seeds(const char *folder)
     (void)open_seed(folder, "control", "requests", 6);
     request.kind_case = CONTROL__REQUEST__KIND_STATUS;
     request.status = &status;
-    frame_bytes(&request.base, "");
+    control_frame(&request);
     request.kind_case = CONTROL__REQUEST__KIND_LINKS;
     request.links = &links;
-    frame_bytes(&request.base, "");
+    control_frame(&request);
     spec.algorithm = (char *)(uintptr_t) "at2";
     spec.from = (char *)(uintptr_t) "/in/%r";
     spec.to = (char *)(uintptr_t) "/out/%r";
@@ -544,7 +489,7 @@ static void control_seeds(const char *folder)
     exchange.spec = &spec;
     request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
     request.exchange = &exchange;
-    frame_bytes(&request.base, "");
+    control_frame(&request);
     close_seed();
 }
 
