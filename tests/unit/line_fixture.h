@@ -1,0 +1,38 @@
+/* Node 1 of a line of three nodes, between a root and a child; or node 0, with what it asks for. */
+#ifndef TORUSD_TESTS_UNIT_LINE_FIXTURE_H
+#define TORUSD_TESTS_UNIT_LINE_FIXTURE_H
+
+#include "exchange_fixture.h"
+
+enum { PARENT = 1, CHILD = 0 }; /* ports of node 1 to nodes 0 and 2 */
+
+void line_open(struct exchange_fixture *n, uint32_t rank);
+/* How many exchanges the node knows. */
+size_t line_known(struct exchange_fixture *n);
+
+/* The next message to the parent is an objection with this code, and this in its reason (NULL: anything). */
+void line_hears_objection(struct exchange_fixture *n, enum error_code code, const char *reason);
+/* Whether the next message there is a verdict with this code. */
+bool line_hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code);
+
+/* Prepares exchange number i of a root behind this port, as that one names it. */
+bool line_prepare(struct exchange_fixture *n, unsigned port, uint32_t root, uint32_t i,
+                  uint64_t block_bytes);
+
+/* Node 0, which is asked for an exchange of generated blocks. */
+struct line_root {
+    struct exchange_fixture f;
+    struct exchange_client_seen client;
+    uint32_t handle;
+    char id[EXCHANGE_ID_SIZE];
+};
+
+extern const struct spec line_generated;
+
+void line_root_open(struct line_root *r);
+/* The prepare that the root sends names the exchange. Returns false if it is not the next message. */
+bool line_root_learn(struct line_root *r);
+/* The child objects. */
+bool line_root_object(struct line_root *r, uint32_t code, const char *reason);
+
+#endif

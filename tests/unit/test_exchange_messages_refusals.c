@@ -1,0 +1,138 @@
+/* What a node objects to in a prepare that a root may send. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/algorithms/family.h"
+#include "line_fixture.h"
+
+/* In a row, 0 where 0 stands for what is usual. */
+#define ZERO (UINT64_MAX - 1)
+
+static char long_path[SPEC_PATH_SIZE + 1];
+
+/* What is different from an exchange of line_generated blocks that the node takes part in. NULL and 0: nothing. */
+struct row {
+    enum error_code code;
+    uint32_t operation, repeat;
+    const char *algorithm, *mode, *from, *to;
+    uint64_t block_bytes, round_bytes, window;
+    const char *resumes;
+    bool entered; /* of a barrier that a client has entered here */
+};
+
+static const struct row rows[] = {
+    {ERROR_USAGE, .operation = UINT32_MAX},
+    {ERROR_USAGE, .operation = OPERATION_BROADCAST}, /* has other algorithms */
+    {ERROR_USAGE, .algorithm = "no\ne"},
+    {ERROR_USAGE, .algorithm = SPEC_AUTO},
+    {ERROR_USAGE, .algorithm = "cccube-best"}, /* of what a family has, the root says which one */
+    {ERROR_REFUSED, .algorithm = "cccube-q524288"}, /* too many packets */
+    {ERROR_USAGE, .mode = ""},
+    {ERROR_USAGE, .mode = "dreaming"},
+    {ERROR_USAGE, .from = "/in"},
+    {ERROR_USAGE, .from = long_path, .to = long_path},
+    {ERROR_USAGE, .block_bytes = UINT64_MAX},
+    {ERROR_USAGE, .from = "/x", .to = "/x", .repeat = 2},
+    {ERROR_USAGE, .repeat = SPEC_REPEAT_MOST + 1},
+    {ERROR_PROTOCOL, .round_bytes = ZERO},
+    /* A round, of which nobody has chosen an algorithm yet. */
+    {ERROR_PROTOCOL, .algorithm = SPEC_AUTO, .mode = "", .from = "/x", .to = "/x"},
+    {ERROR_PROTOCOL, .resumes = XF_ID},
+    {ERROR_PROTOCOL, .operation = OPERATION_ALLGATHER, .algorithm = "balanced", .mode = "streaming",
+     .from = "/x", .to = "/x", .resumes = XF_ID, .round_bytes = ZERO},
+    {ERROR_PROTOCOL, .repeat = 2, .resumes = XF_ID, .round_bytes = ZERO},
+    {ERROR_PROTOCOL, .resumes = "7-00000001-1", .round_bytes = ZERO},
+    {ERROR_PROTOCOL, .round_bytes = UINT64_MAX},
+    {ERROR_PROTOCOL, .window = ZERO},
+    {ERROR_PROTOCOL, .window = UINT32_MAX},
+    {ERROR_PROTOCOL, .operation = OPERATION_BARRIER, .algorithm = "saadschultz",
+     .round_bytes = ZERO, .entered = true},
+    {ERROR_MEMORY, .block_bytes = 2 * EXCHANGE_FIXTURE_BUDGET,
+     .round_bytes = 2 * EXCHANGE_FIXTURE_BUDGET},
+    {ERROR_NONE},
+};
+
+static void set_text(char **field, const char *text)
+{
+    if (text != NULL)
+        *field = (char *)(uintptr_t)text; /* only encoded */
+}
+
+static uint64_t number(uint64_t usual, uint64_t other)
+{
+    return other == 0 ? usual : other == ZERO ? 0 : other;
+}
+
+static void change(struct xf_prepare *p, const struct row *row)
+{
+    struct peer_prepare *prepare = &p->message.prepare;
+
+    set_text(&p->spec.algorithm, row->algorithm);
+    set_text(&p->spec.mode, row->mode);
+    set_text(&p->spec.from, row->from);
+    set_text(&p->spec.to, row->to);
+    p->spec.operation = row->operation;
+    p->spec.repeat = row->repeat;
+    p->spec.block_bytes = row->block_bytes;
+    prepare->round_bytes = number(prepare->round_bytes, row->round_bytes);
+    prepare->window = (uint32_t)number(prepare->window, row->window);
+    if (row->resumes != NULL) {
+        prepare->around = true;
+        prepare->resumes = row->resumes;
+    }
+}
+
+static void enter_barrier(struct exchange_fixture *n, struct exchange_client_seen *seen)
+{
+    static const struct spec barrier = {
+        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+    struct error e;
+
+    assert_non_null(xf_start(n, &barrier, seen, &e));
+    xf_settle(n);
+}
+
+static void what_a_node_cannot_do_it_objects_to(void **state)
+{
+    (void)state;
+    memset(long_path, 'x', sizeof long_path - 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct exchange_client_seen seen;
+        struct exchange_fixture n;
+        struct xf_prepare p;
+
+        line_open(&n, 1);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        change(&p, &rows[i]);
+        if (rows[i].entered) {
+            enter_barrier(&n, &seen);
+            set_text(&p.spec.barrier, "b");
+        }
+        if (!xf_say(&n, PARENT, &p.message)) /* it is no fault of the neighbour */
+            fail_msg("row %zu: %s", i, n.f.up[PARENT]->last);
+        if (rows[i].code == ERROR_NONE)
+            assert_int_equal(xf_state(&n), EXCHANGE_PREPARING);
+        else
+            line_hears_objection(&n, rows[i].code, NULL);
+        if (rows[i].code != ERROR_NONE) /* what is impossible costs no memory */
+            assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
+        assert_int_equal(family_made_count(), 0);
+        (void)xf_drain(&n);
+        xf_close(&n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_node_cannot_do_it_objects_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* Objections to the root, and its verdict. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_fixture.h"
+
+#define OTHER_ID "0-0000004d-9"
+
+static void an_objection_ends_it_everywhere(void **state)
+{
+    static const uint32_t codes[] = {0, ERROR_IO, ERROR_BUSY + 1, UINT32_MAX};
+    struct line_root r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        line_root_open(&r);
+        /* Not this one: another handle, another id, another root. */
+        assert_true(xf_say_objection(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
+        assert_true(xf_say_objection(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
+        assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
+        assert_true(line_root_object(&r, codes[i], "node 2 says:\n\x1b[2Jno"));
+        assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
+        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_int_equal(r.client.told, 1);
+        assert_int_equal(r.client.e.code, ERROR_IO);
+        assert_string_equal(r.client.e.text, "node 2 says:??[2Jno");
+        /* Who has not heard that hears it again. */
+        assert_true(line_root_object(&r, ERROR_IO, "again"));
+        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_int_equal(xf_drain(&r.f), 0);
+        xf_close(&r.f);
+    }
+    line_root_open(&r); /* who names nobody that it comes from is named */
+    assert_true(line_root_object(&r, ERROR_IO, "node 0 is down, not node 12"));
+    assert_string_equal(r.client.e.text, "node 1 says: node 0 is down, not node 12");
+    xf_close(&r.f);
+    line_root_open(&r); /* for nodes that there are not */
+    assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
+    xf_close(&r.f);
+    line_root_open(
+        &r); /* from the root's own side: its sender knows of other links that are down */
+    assert_true(xf_say_objection(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
+    assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
+    assert_int_equal(xf_drain(&r.f), 0);
+    xf_close(&r.f);
+}
+
+static void objections_pass_through(void **state)
+{
+    struct exchange_fixture n;
+
+    (void)state;
+    line_open(&n, 1); /* an exchange that is not known here */
+    assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no\x7f"));
+    line_hears_objection(&n, ERROR_REFUSED, "no?");
+    assert_true(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
+    assert_int_equal(xf_drain(&n), 0);
+    xf_close(&n);
+}
+
+static void verdicts_end_it_and_go_on(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    line_open(&n, 1);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    (void)xf_drain(&n);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
+    assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
+    assert_int_equal(xf_drain(&n), 0);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
+    assert_string_equal(xf_info(&n).reason, "the?root's");
+    assert_true(line_hears_verdict(&n, CHILD, ERROR_IO));
+    for (int i = 0; i < 5; i++)
+        assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_string_equal(xf_info(&n).reason, "the?root's");
+    xf_close(&n);
+}
+
+/* It may come before the prepare where links are down: it is passed on once, and heeded. */
+static void a_verdict_before_the_prepare(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    struct peer_message *head;
+    size_t passed = 0;
+
+    (void)state;
+    line_open(&n, 1);
+    assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    head = xf_next(&n, PARENT);
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_VERDICT);
+    assert_true(head->verdict.left <= n.f.torus.nodes); /* whatever the neighbour says */
+    message_forget(head);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
+    assert_int_equal(xf_drain(&n), 0);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    line_hears_objection(&n, ERROR_BUSY, "node 1 has heard that this attempt is over");
+    assert_int_equal(xf_drain(&n), 0);
+    assert_int_equal(line_known(&n), 0);
+    /* Thousands more do not make it forget this one, and are not all passed on. */
+    for (unsigned i = 0; i < 3000; i++) {
+        char id[EXCHANGE_ID_SIZE];
+        (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
+        assert_true(xf_say_verdict(&n, PARENT, i, id, ERROR_LINK, "cut", 1));
+        passed += xf_drain(&n);
+    }
+    assert_in_range(passed, 1, 1000);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    assert_int_equal(line_known(&n), 0);
+    /* But it is not remembered for ever: it may have been invented. */
+    xf_pass(&n, 10 * SECONDS);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    assert_int_equal(line_known(&n), 1);
+    xf_close(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_objection_ends_it_everywhere),
+        cmocka_unit_test(objections_pass_through),
+        cmocka_unit_test(verdicts_end_it_and_go_on),
+        cmocka_unit_test(a_verdict_before_the_prepare),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
