@@ -4,7 +4,10 @@
 
 #include "exchange_fixture.h"
 
-enum { PARENT = 1, CHILD = 0 }; /* ports of node 1 to nodes 0 and 2 */
+enum {
+    PARENT = 1,
+    CHILD = 0
+}; /* ports of node 1 to nodes 0 and 2; the child of node 0 is at port 0, too */
 
 void line_open(struct exchange_fixture *n, uint32_t rank);
 /* How many exchanges the node knows. */

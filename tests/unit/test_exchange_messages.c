@@ -10,44 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exchange_fixture.h"
-
-enum { PARENT = 1, CHILD = 0 }; /* ports of node 1 to nodes 0 and 2; a root's child is at port 0 */
-
-/* --- situations --- */
-
-enum situation {
-    /* of node 1; in each only a part of node 2 is missing, if any is */
-    OPENING,
-    OPENED,
-    PREPARING,
-    READY,
-    FIRST_ROUND,    /* of two; finished here */
-    BETWEEN_ROUNDS, /* the first has been finished here and below */
-    LAST_ROUND,     /* of one; finished here */
-    REPETITION,     /* the first of two; finished here */
-    PAUSED,         /* between them */
-    DONE,
-    COMMITTING,
-    COMMITTED,
-    FINISHED,
-    FAILING,
-    FAILED,
-    IN_DOUBT,
-    ENTERED,
-    /* of node 0, the root */
-    ROOT_WAITING, /* to begin anew */
-    ROOT_OPENING,
-    ROOT_PREPARING,
-    ROOT_FIRST_ROUND,
-    ROOT_LAST_ROUND,
-    ROOT_REPETITION,
-    ROOT_DECIDING,
-    ROOT_COMMITTING,
-    ROOT_COMMITTED,
-    ROOT_FAILED,
-    SITUATIONS
-};
+#include "situations.h"
 
 enum message {
     SIZED,
@@ -103,197 +66,9 @@ static const struct expectation {
     [ROOT_FAILED] = {"root, failed", EXCHANGE_FAILED, NULL, "...........", 0, 0, false},
 };
 
-struct node {
-    struct exchange_fixture f;
-    struct exchange_client_seen client;
-    uint32_t handle;
-    char id[EXCHANGE_ID_SIZE];
-};
-
-/* --- node 1 --- */
-
-static void prepare(struct node *n, bool folders, uint32_t repeat)
-{
-    struct xf_prepare p;
-
-    xf_prepare_init(&p, &n->f);
-    if (!folders)
-        xf_prepare_generated(&p);
-    p.spec.repeat = repeat;
-    assert_true(xf_say(&n->f, PARENT, &p.message));
-    assert_int_equal(xf_hear(&n->f, CHILD), PEER_PREPARE);
-}
-
-static void make_ready(struct node *n)
-{
-    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER_READY);
-}
-
-/* With folders, as far as the wanted situation. */
-static void reach_with_folders(struct node *n, enum situation s)
-{
-    prepare(n, true, 0);
-    if (s == OPENING)
-        return;
-    if (s == FAILING || s == FAILED) {
-        xf_folders_fail(&n->f, ERROR_REFUSED, "missing");
-        if (s == FAILED)
-            assert_true(
-                xf_say_verdict(&n->f, PARENT, n->handle, XF_ID, ERROR_REFUSED, "missing", 0));
-        return;
-    }
-    assert_true(xf_say_sized(&n->f, CHILD, n->handle, 0));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER_SIZED);
-    if (s == OPENED)
-        return;
-    assert_true(xf_say_layout(&n->f, PARENT, n->handle));
-    assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
-    if (s == PREPARING)
-        return;
-    make_ready(n);
-    if (s == READY)
-        return;
-    assert_true(
-        xf_say_go(&n->f, PARENT, n->handle, s == FIRST_ROUND || s == BETWEEN_ROUNDS ? 2 : 1, 0));
-    (void)xf_drain(&n->f);
-    xf_say_all_data(&n->f, n->handle, 0, true);
-    if (s == FIRST_ROUND || s == LAST_ROUND)
-        return;
-    if (s == BETWEEN_ROUNDS) {
-        assert_true(xf_say_round_done(&n->f, CHILD, n->handle, 0));
-        assert_int_equal(xf_hear(&n->f, PARENT), PEER_ROUND_DONE);
-        return;
-    }
-    assert_true(xf_say_done(&n->f, CHILD, n->handle, 2, 1));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER_DONE);
-    if (s == IN_DOUBT)
-        xf_pass(&n->f, 70 * SECONDS);
-    n->f.commit = s == COMMITTED;
-    if (s == COMMITTING || s == COMMITTED)
-        assert_true(xf_say_handle(&n->f, PARENT, PEER_COMMIT, n->handle));
-    if (s == COMMITTED)
-        assert_true(xf_say_confirm(&n->f, CHILD, XF_ID, 2, ""));
-}
-
-static void reach_with_repetitions(struct node *n, enum situation s)
-{
-    prepare(n, false, 2);
-    make_ready(n);
-    assert_true(xf_say_go(&n->f, PARENT, n->handle, 1, 0));
-    (void)xf_drain(&n->f);
-    xf_say_all_data(&n->f, n->handle, 0, false);
-    if (s == REPETITION)
-        return;
-    assert_true(xf_say_repeated(&n->f, CHILD, n->handle, 0, 1));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER_REPEATED);
-    if (s == PAUSED)
-        return;
-    assert_true(xf_say_go(&n->f, PARENT, n->handle, 1, 1));
-    (void)xf_drain(&n->f);
-    xf_say_all_data(&n->f, n->handle, 1, false);
-    assert_true(xf_say_done(&n->f, CHILD, n->handle, 2, 1));
-}
-
-/* --- node 0 --- */
-
-static void start(struct node *n, bool folders, enum operation operation, uint32_t repeat)
-{
-    const struct spec spec = {.algorithm = operation == OPERATION_BARRIER ? SPEC_AUTO : "direct",
-                              .mode =
-                                  operation == OPERATION_BARRIER ? MODE_OF_ALGORITHM : MODE_STEPPED,
-                              .operation = operation,
-                              .barrier = "b",
-                              .from = folders ? "/in" : NULL,
-                              .to = folders ? "/out" : NULL,
-                              .repeat = repeat,
-                              .timeout_ns = 60 * SECONDS};
-    struct error e;
-
-    if (xf_start(&n->f, &spec, &n->client, &e) == NULL)
-        fail_msg("%s", e.text);
-    xf_settle(&n->f);
-}
-
-/* By the prepare that the root sends. */
-static void learn_handle(struct node *n)
-{
-    struct peer_message *head = xf_next(&n->f, CHILD);
-
-    assert_non_null(head);
-    assert_int_equal(head->kind, PEER_PREPARE);
-    n->handle = head->prepare.exchange;
-    (void)snprintf(n->id, sizeof n->id, "%s", head->prepare.id);
-    message_forget(head);
-}
-
-static void reach_as_root_with_folders(struct node *n, enum situation s)
-{
-    start(n, true, OPERATION_EXCHANGE, 0);
-    learn_handle(n);
-    if (s == ROOT_OPENING)
-        return;
-    assert_true(
-        xf_say_sized(&n->f, CHILD, n->handle, s == ROOT_FIRST_ROUND ? EXCHANGE_FIXTURE_BUDGET : 0));
-    assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
-    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
-    (void)xf_drain(&n->f);
-    xf_say_all_data(&n->f, n->handle, 0, true);
-    if (s == ROOT_FIRST_ROUND || s == ROOT_LAST_ROUND)
-        return;
-    assert_true(xf_say_done(&n->f, CHILD, n->handle, 1, 2));
-    assert_int_equal(xf_state(&n->f), EXCHANGE_DECIDING);
-    n->f.commit = 0;
-    if (s == ROOT_DECIDING)
-        return;
-    xf_storage_done(&n->f, NULL); /* its own output is not in place yet */
-    if (s == ROOT_COMMITTING)
-        return;
-    n->f.commit = 1;
-    xf_wake(&n->f);
-    for (uint32_t rank = 1; rank < 3; rank++)
-        assert_true(xf_say_confirm(&n->f, CHILD, n->id, rank, ""));
-}
-
-static void reach_as_root(struct node *n, enum situation s)
-{
-    start(n, false, OPERATION_EXCHANGE, s == ROOT_REPETITION ? 2 : 0);
-    learn_handle(n);
-    if (s == ROOT_WAITING)
-        assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_BUSY, "busy"));
-    if (s == ROOT_FAILED)
-        assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_REFUSED, "no"));
-    if (s == ROOT_WAITING || s == ROOT_FAILED || s == ROOT_PREPARING)
-        return;
-    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
-    (void)xf_drain(&n->f);
-    xf_say_all_data(&n->f, n->handle, 0, false);
-}
-
 static void reach(struct node *n, enum situation s)
 {
-    bool root = s >= ROOT_WAITING;
-
-    *n = (struct node){.handle = XF_HANDLE, .id = XF_ID};
-    xf_init(&n->f);
-    xf_open(&n->f, "3m", root ? 0 : 1);
-    if (s == ENTERED) {
-        start(n, false, OPERATION_BARRIER, 0);
-        /* Nobody has been told its handle, but somebody may hit it. */
-        (void)snprintf(n->id, sizeof n->id, "%s", xf_info(&n->f).id);
-        assert_int_equal(sscanf(n->id, "%*u-%*x-%u", &n->handle), 1);
-        n->handle = n->handle * n->f.f.torus.nodes + 1;
-    } else if (s == REPETITION || s == PAUSED || s == FINISHED) {
-        reach_with_repetitions(n, s);
-    } else if (!root) {
-        reach_with_folders(n, s);
-    } else if (s == ROOT_WAITING || s == ROOT_PREPARING || s == ROOT_REPETITION ||
-               s == ROOT_FAILED) {
-        reach_as_root(n, s);
-    } else {
-        reach_as_root_with_folders(n, s);
-    }
-    (void)xf_drain(&n->f);
+    situation_reach(n, s);
     if (xf_state(&n->f) != expected[s].state)
         fail_msg("%s: the state is %s", expected[s].name, exchange_state_name(xf_state(&n->f)));
 }
@@ -378,74 +153,57 @@ static void each_message_has_its_time_and_side(void **state)
 /* What a message says has to fit, too. */
 static void numbers_that_do_not_fit_close_the_link(void **state)
 {
-    enum {
-        GO_WITHOUT_ROUNDS,
-        GO_OF_ANOTHER_REPETITION,
-        GO_UNCOUNTABLE,
-        ROUND_DONE_EARLY,
-        ROUND_DONE_OF_THE_LAST,
-        ROUND_GO_TWICE,
-        ROUND_GO_FAR,
-        NEXT_GO_LONGER,
-        NEXT_GO_SKIPS,
-        NEXT_DATA_FAR,
-        REPEATED_OTHER,
-        CASES
+    static const struct {
+        enum situation when;
+        unsigned port;
+        struct peer_message message;
+        bool once; /* the first of it is right, numbered 0 */
+    } rows[] = {
+        {READY, PARENT, {.kind = PEER_GO, .go = {XF_HANDLE, .rounds = 0}}, false},
+        {READY, PARENT, {.kind = PEER_GO, .go = {XF_HANDLE, .rounds = 1, .repetition = 1}}, false},
+        {PAUSED, PARENT, {.kind = PEER_GO, .go = {XF_HANDLE, .rounds = 2, .repetition = 1}}, false},
+        {PAUSED, PARENT, {.kind = PEER_GO, .go = {XF_HANDLE, .rounds = 1, .repetition = 2}}, false},
+        {FIRST_ROUND, CHILD, {.kind = PEER_ROUND_DONE, .round_done = {XF_HANDLE, 1}}, false},
+        {FIRST_ROUND, CHILD, {.kind = PEER_ROUND_DONE, .round_done = {XF_HANDLE, 1}}, true},
+        /* Round 0 has gone with `go`. */
+        {FIRST_ROUND, PARENT, {.kind = PEER_ROUND_GO, .round_go = {XF_HANDLE, 0}}, false},
+        {BETWEEN_ROUNDS, PARENT, {.kind = PEER_ROUND_GO, .round_go = {XF_HANDLE, 2}}, false},
+        {REPETITION,
+         CHILD,
+         {.kind = PEER_REPEATED, .repeated = {XF_HANDLE, .repetition = 1}},
+         false},
     };
-    static const enum situation when[CASES] = {
-        READY,          READY,  REPETITION, FIRST_ROUND, FIRST_ROUND, FIRST_ROUND,
-        BETWEEN_ROUNDS, PAUSED, PAUSED,     PAUSED,      REPETITION};
     (void)state;
-    for (int i = 0; i < CASES; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct node n;
-        bool up = true;
-        reach(&n, i == GO_UNCOUNTABLE ? READY : when[i]);
-        switch (i) {
-        case GO_WITHOUT_ROUNDS:
-            up = xf_say_go(&n.f, PARENT, n.handle, 0, 0);
-            break;
-        case GO_OF_ANOTHER_REPETITION:
-            up = xf_say_go(&n.f, PARENT, n.handle, 1, 1);
-            break;
-        case GO_UNCOUNTABLE:
-            xf_close(&n.f);
-            n = (struct node){.handle = XF_HANDLE};
-            xf_init(&n.f);
-            xf_open(&n.f, "3m", 1);
-            prepare(&n, false, SPEC_REPEAT_MOST);
-            make_ready(&n);
-            up = xf_say_go(&n.f, PARENT, n.handle, UINT64_MAX / SPEC_REPEAT_MOST + 1, 0);
-            break;
-        case ROUND_DONE_EARLY:
-            up = xf_say_round_done(&n.f, CHILD, n.handle, 1);
-            break;
-        case ROUND_DONE_OF_THE_LAST:
-            assert_true(xf_say_round_done(&n.f, CHILD, n.handle, 0));
-            up = xf_say_round_done(&n.f, CHILD, n.handle, 1);
-            break;
-        case ROUND_GO_TWICE: /* round 0 has gone with `go` */
-            up = xf_say_round_go(&n.f, PARENT, n.handle, 0);
-            break;
-        case ROUND_GO_FAR:
-            up = xf_say_round_go(&n.f, PARENT, n.handle, 2);
-            break;
-        case NEXT_GO_LONGER:
-            up = xf_say_go(&n.f, PARENT, n.handle, 2, 1);
-            break;
-        case NEXT_GO_SKIPS:
-            up = xf_say_go(&n.f, PARENT, n.handle, 1, 2);
-            break;
-        case NEXT_DATA_FAR: /* a round after the next repetition */
-            up = xf_say_data(&n.f, CHILD, n.handle, 2, 0, false);
-            break;
-        default:
-            up = xf_say_repeated(&n.f, CHILD, n.handle, 1, 1);
-            break;
-        }
-        if (up)
-            fail_msg("case %d was taken", i);
+        reach(&n, rows[i].when);
+        if (rows[i].once)
+            assert_true(xf_say_round_done(&n.f, rows[i].port, n.handle, 0));
+        if (xf_say(&n.f, rows[i].port, &rows[i].message))
+            fail_msg("row %zu was taken", i);
         xf_close(&n.f);
     }
+}
+
+static void more_rounds_than_can_be_counted_close_the_link(void **state)
+{
+    struct node n = {.handle = XF_HANDLE};
+    (void)state;
+    xf_init(&n.f);
+    xf_open(&n.f, "3m", 1);
+    situation_prepare(&n, false, SPEC_REPEAT_MOST);
+    situation_make_ready(&n);
+    assert_false(xf_say_go(&n.f, PARENT, n.handle, UINT64_MAX / SPEC_REPEAT_MOST + 1, 0));
+    xf_close(&n.f);
+}
+
+static void data_of_a_round_after_the_next_repetition_closes_the_link(void **state)
+{
+    struct node n;
+    (void)state;
+    reach(&n, PAUSED);
+    assert_false(xf_say_data(&n.f, CHILD, n.handle, 2, 0, false));
+    xf_close(&n.f);
 }
 
 /* What a node says of a repetition is what its child says, if that was slower. */
@@ -534,6 +292,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_message_has_its_time_and_side),
         cmocka_unit_test(numbers_that_do_not_fit_close_the_link),
+        cmocka_unit_test(more_rounds_than_can_be_counted_close_the_link),
+        cmocka_unit_test(data_of_a_round_after_the_next_repetition_closes_the_link),
         cmocka_unit_test(the_slowest_is_told_upwards),
         cmocka_unit_test(only_data_comes_from_beside_the_tree),
         cmocka_unit_test(unknown_handles_are_ignored),
