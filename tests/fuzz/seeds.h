@@ -10,5 +10,6 @@ FILE *open_seed(const char *folder, const char *target, const char *name, int fi
 void close_seed(void);
 
 void msccl_seeds(const char *folder);
+void peer_seeds(const char *folder);
 
 #endif

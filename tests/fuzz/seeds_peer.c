@@ -1,0 +1,398 @@
+/* What a neighbour says to fuzz_peer: operations, of which many are frames. */
+#include <string.h>
+
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/routes/passages.h"
+#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/schedule/tree.h"
+#include "proto/sha256.h"
+#include "proto/spec.pb-c.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/seeds.h"
+#include "tests/unit/message_bytes.h"
+
+static FILE *out;
+
+static void put16(uint32_t v)
+{
+    (void)fputc((int)(v >> 8 & 0xff), out);
+    (void)fputc((int)(v & 0xff), out);
+}
+
+/* --- operations of fuzz_peer --- */
+
+enum action { BYTES, FRAME, HELLO, TIME, SEND, START, CANCEL, CLOSE };
+
+static void operation(enum action kind, unsigned port)
+{
+    (void)fputc((int)(port << 4 | (unsigned)kind), out);
+}
+
+static void hello(unsigned port)
+{
+    operation(HELLO, port);
+    (void)fputc(1, out);
+}
+
+static void frame(unsigned port, const struct peer_message *message, const char *body)
+{
+    uint8_t bytes[255];
+    size_t length = message_write(message, bytes, sizeof bytes);
+
+    REQUIRE(length > 0);
+    operation(FRAME, port);
+    (void)fputc((int)length, out);
+    put16((uint32_t)strlen(body));
+    (void)fwrite(bytes, 1, length, out);
+    (void)fputs(body, out);
+}
+
+#define HANDLE 9
+#define ID "0-00000000-4"
+
+/* Without steps, if there is a window; a schedule from a file, if there is a digest. */
+static void prepare_any(unsigned port, const char *dims, const char *algorithm, const char *digest,
+                        const char *to, uint64_t block, uint32_t window)
+{
+    Torus__Spec spec = TORUS__SPEC__INIT;
+
+    spec.algorithm = (char *)(uintptr_t)algorithm;
+    spec.schedule = (char *)(uintptr_t)digest;
+    spec.mode = (char *)(uintptr_t)(window > 0 ? "streaming" : "stepped");
+    spec.from = (char *)(uintptr_t)(to[0] != '\0' ? "/in" : "");
+    spec.to = (char *)(uintptr_t)to;
+    spec.block_bytes = block;
+    spec.timeout_ms = 1000;
+    const struct peer_message message = {.kind = PEER_PREPARE,
+                                         .prepare = {.exchange = HANDLE,
+                                                     .id = ID,
+                                                     .dims = dims,
+                                                     .spec = &spec,
+                                                     .round_bytes = 10,
+                                                     .window = window > 0 ? window : 1}};
+    frame(port, &message, "");
+}
+
+static void prepare_window(unsigned port, const char *dims, const char *algorithm, const char *to,
+                           uint64_t block, uint32_t window)
+{
+    prepare_any(port, dims, algorithm, "", to, block, window);
+}
+
+static void prepare(unsigned port, const char *dims, const char *algorithm, const char *to,
+                    uint64_t block)
+{
+    prepare_window(port, dims, algorithm, to, block, 0);
+}
+
+/* The port by which the words of root 0 come. */
+static unsigned parent(const char *dims, uint32_t rank)
+{
+    struct torus t;
+    struct tree_node tree;
+
+    REQUIRE(torus_parse(&t, dims, NULL) == 0);
+    tree_node(&t, 0, rank, &tree);
+    return (unsigned)tree.parent;
+}
+
+static void go(unsigned port, uint64_t rounds)
+{
+    const struct peer_message message = {.kind = PEER_GO,
+                                         .go = {.exchange = HANDLE, .rounds = rounds}};
+
+    frame(port, &message, "");
+}
+
+static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, size_t sizes,
+                 const char *body)
+{
+    const uint32_t size[] = {(uint32_t)strlen(body), 0, 0, 0};
+    const struct peer_message message = {.kind = PEER_STEPPED_DATA,
+                                         .stepped_data = {.exchange = HANDLE,
+                                                          .step = step,
+                                                          .hops = hops,
+                                                          .left = left,
+                                                          .n_sizes = sizes,
+                                                          .sizes = size}};
+
+    frame(port, &message, body);
+}
+
+/* All that the plan of `rank` expects, with one empty block after the other. */
+static void all_arrivals(const char *dims, const char *algorithm, uint32_t rank, bool sizes)
+{
+    struct torus t;
+    struct plan plan;
+
+    REQUIRE(torus_parse(&t, dims, NULL) == 0);
+    REQUIRE(plan_build(&plan, &t, algorithm_find(algorithm), rank, NULL) == 0);
+    for (uint32_t i = 0; i < plan.arrivals; i++) {
+        const struct plan_message *m = &plan.arrival[i];
+        data(m->port, m->step, m->hops, m->left, sizes ? m->blocks : 0, "");
+        operation(SEND, 0);
+    }
+    plan_free(&plan);
+}
+
+#define PIECES_A_FRAME 10u /* so that a head fits, and a body */
+
+/* All that crosses the channels to `rank` in a round without steps, each piece of that many bytes;
+ * the last of a frame comes in two parts. */
+static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, uint32_t round,
+                       bool sizes, uint32_t bytes)
+{
+    struct torus t;
+    struct passages passages;
+    char body[PIECES_A_FRAME * 256] = "";
+
+    REQUIRE(bytes > 0 && bytes < 256);
+    REQUIRE(torus_parse(&t, dims, NULL) == 0);
+    REQUIRE(passages_build(&passages, &t, algorithm_find(algorithm), rank, NULL) == 0);
+    for (unsigned port = 0; port < torus_ports(&t); port++) {
+        for (uint32_t i = 0; i < passages.arrivals[port]; i += PIECES_A_FRAME) {
+            uint32_t left = passages.arrivals[port] - i, piece[PIECES_A_FRAME],
+                     size[PIECES_A_FRAME], pieces = left < PIECES_A_FRAME ? left : PIECES_A_FRAME;
+            struct peer_message message = {.kind = PEER_STREAMED_DATA,
+                                           .streamed_data = {.exchange = HANDLE,
+                                                             .round = round,
+                                                             .n_pieces = pieces,
+                                                             .n_sizes = sizes ? pieces : 0,
+                                                             .pieces = piece,
+                                                             .sizes = size}};
+            for (uint32_t k = 0; k < pieces; k++) {
+                piece[k] = i + k;
+                size[k] = bytes;
+            }
+            memset(body, 'b', sizeof body);
+            body[pieces * bytes - 1] = '\0';
+            frame(port, &message, body);
+            message.streamed_data.pieces = &piece[pieces - 1];
+            message.streamed_data.n_pieces = 1;
+            message.streamed_data.n_sizes = 0;
+            frame(port, &message, "b");
+        }
+        operation(SEND, 0);
+    }
+    passages_free(&passages);
+}
+
+static void round_go(unsigned port, uint64_t round)
+{
+    const struct peer_message message = {.kind = PEER_ROUND_GO,
+                                         .round_go = {.exchange = HANDLE, .round = round}};
+
+    frame(port, &message, "");
+}
+
+static void commit(unsigned port)
+{
+    const struct peer_message message = {.kind = PEER_COMMIT, .commit = {.exchange = HANDLE}};
+
+    frame(port, &message, "");
+}
+
+static void verdict(unsigned port)
+{
+    const struct peer_message message = {
+        .kind = PEER_VERDICT,
+        .verdict = {.exchange = HANDLE, .id = ID, .code = ERROR_IO, .reason = "why"}};
+
+    frame(port, &message, "");
+}
+
+static void objection(unsigned port)
+{
+    const struct peer_message message = {
+        .kind = PEER_OBJECTION,
+        .objection = {.exchange = HANDLE, .id = ID, .code = ERROR_BUSY, .reason = "busy"}};
+
+    frame(port, &message, "");
+}
+
+static void confirm(unsigned port, const char *obstacle)
+{
+    const uint32_t rank = 2;
+    const struct peer_message message = {
+        .kind = PEER_CONFIRM,
+        .confirm = {.id = ID, .n_rank = 1, .rank = &rank, .obstacle = obstacle}};
+
+    frame(port, &message, "");
+}
+
+static void query(unsigned port)
+{
+    const struct peer_message message = {.kind = PEER_OUTCOME_QUERY,
+                                         .outcome_query = {.id = "1-00000000-7", .asker = 0}};
+
+    frame(port, &message, "");
+}
+
+static void outcome(unsigned port)
+{
+    const struct peer_message message = {.kind = PEER_OUTCOME,
+                                         .outcome = {.id = "1-00000000-7", .committed = true}};
+
+    frame(port, &message, "");
+}
+
+/* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
+static void schedule_query(unsigned port, const char *digest)
+{
+    const struct peer_message message = {.kind = PEER_SCHEDULE_QUERY,
+                                         .schedule_query = {.digest = digest}};
+
+    frame(port, &message, "");
+}
+
+/* The routes of a schedule, in parts that fit into a frame of the fuzzer. */
+static void schedule_parts(unsigned port, const char *digest, const char *text)
+{
+    const size_t length = strlen(text), most = 100;
+
+    for (size_t at = 0; at < length; at += most) {
+        const struct peer_bytes part = {(const uint8_t *)text + at,
+                                        length - at < most ? length - at : most};
+        const struct peer_message message = {
+            .kind = PEER_SCHEDULE_PART,
+            .schedule_part = {
+                .digest = digest, .total = (uint32_t)length, .offset = (uint32_t)at, .part = part}};
+        frame(port, &message, "");
+    }
+}
+
+static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
+{
+    struct peer_link_state_entry entry[16];
+    const struct peer_message message = {.kind = PEER_LINK_STATE, .link_state = {nodes, entry}};
+
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        entry[rank] = (struct peer_link_state_entry){
+            .rank = rank, .hops = rank == neighbour ? 0 : 2, .up = up};
+    frame(port, &message, "");
+}
+
+enum { TORUS_2X2, TORUS_3, TORUS_2M, TORUS_4X4 };
+
+static int node(int torus, int rank)
+{
+    return torus + 4 * rank;
+}
+
+void peer_seeds(const char *folder)
+{
+    /* Node 1 of two: the whole life of an exchange with folders. */
+    out = open_seed(folder, "peer", "commit", node(TORUS_2M, 1));
+    hello(1);
+    prepare(1, "2m", "direct", "/out", 0);
+    operation(SEND, 0);
+    go(1, 1);
+    operation(SEND, 0);
+    data(1, 0, 1, 0, 1, "abcdefg");
+    commit(1);
+    operation(SEND, 0);
+    close_seed();
+
+    out = open_seed(folder, "peer", "verdict", node(TORUS_2M, 1));
+    hello(1);
+    prepare(1, "2m", "direct", "", 0);
+    go(1, 1);
+    verdict(1);
+    close_seed();
+
+    /* The same with a schedule that it has to fetch first. */
+    static const char routes[] = "{\"schedule\":1,\"dims\":\"2m\"}\n"
+                                 "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
+                                 "{\"src\":1,\"dst\":0,\"legs\":[[0,0,-1,1]]}\n";
+    char digest[SHA256_TEXT_SIZE];
+    sha256_text(routes, strlen(routes), digest);
+    out = open_seed(folder, "peer", "schedule", node(TORUS_2M, 1));
+    hello(1);
+    prepare_any(1, "2m", "", digest, "/out", 0, 0);
+    schedule_query(1, digest);
+    schedule_parts(1, digest, routes);
+    operation(SEND, 0);
+    go(1, 1);
+    operation(SEND, 0);
+    data(1, 0, 1, 0, 1, "abcdefg");
+    commit(1);
+    operation(SEND, 0);
+    close_seed();
+
+    /* Node 1 of a ring of three, and of a torus: relays, waves with children, several rounds. */
+    out = open_seed(folder, "peer", "ring", node(TORUS_3, 1));
+    hello(0);
+    hello(1);
+    prepare(1, "3", "direct", "/out", 0);
+    go(1, 2);
+    all_arrivals("3", "direct", 1, true);
+    close_seed();
+
+    out = open_seed(folder, "peer", "torus", node(TORUS_4X4, 15));
+    for (unsigned port = 0; port < 4; port++)
+        hello(port);
+    prepare(0, "4x4", "at2", "", 0);
+    prepare(1, "4x4", "at2", "", 0);
+    prepare(2, "4x4", "at2", "", 0);
+    prepare(3, "4x4", "at2", "", 0);
+    for (unsigned port = 0; port < 4; port++)
+        go(port, 1);
+    all_arrivals("4x4", "at2", 15, false);
+    close_seed();
+
+    /* Without steps: several rounds under way, one of them before its time; sizes along, and not.
+     */
+    out = open_seed(folder, "peer", "stream", node(TORUS_3, 1));
+    hello(0);
+    hello(1);
+    prepare_window(1, "3", "stream", "/out", 0, 2);
+    all_pieces("3", "stream", 1, 0, true, 2);
+    go(1, 3);
+    all_pieces("3", "stream", 1, 1, true, 1);
+    round_go(1, 2);
+    all_pieces("3", "stream", 1, 2, true, 3);
+    commit(1);
+    operation(SEND, 0);
+    close_seed();
+
+    for (int sizes = 0; sizes < 2; sizes++) {
+        out = open_seed(folder, "peer", sizes ? "stream-torus-sizes" : "stream-torus",
+                        node(TORUS_4X4, 15));
+        for (unsigned port = 0; port < 4; port++)
+            hello(port);
+        prepare_window(parent("4x4", 15), "4x4", sizes ? "stream" : "direct", sizes ? "/out" : "",
+                       4, 3);
+        go(parent("4x4", 15), 1);
+        all_pieces("4x4", sizes ? "stream" : "direct", 15, 0, sizes, sizes ? 2 : 4);
+        close_seed();
+    }
+
+    /* The root itself. */
+    out = open_seed(folder, "peer", "root", node(TORUS_2M, 0));
+    hello(0);
+    link_states(0, 1, 2, 2);
+    for (int i = 0; i < 8; i++) {
+        operation(START, 0);
+        (void)fputc(i, out);
+        operation(SEND, 0);
+    }
+    operation(CANCEL, 0);
+    operation(TIME, 0);
+    (void)fputc(30, out);
+    operation(CLOSE, 0);
+    close_seed();
+
+    out = open_seed(folder, "peer", "doubt", node(TORUS_2X2, 1));
+    for (unsigned port = 0; port < 4; port++)
+        hello(port);
+    link_states(0, 3, 4, 15);
+    objection(0);
+    confirm(0, "");
+    confirm(2, "target exists");
+    query(1);
+    outcome(2);
+    operation(TIME, 0);
+    (void)fputc(60, out);
+    operation(SEND, 0);
+    close_seed();
+}
