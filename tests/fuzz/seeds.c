@@ -8,7 +8,6 @@
 #include "proto/frame.h"
 #include "proto/peer/peer_message.h"
 #include "proto/program.h"
-#include "proto/sha256.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/unit/message_bytes.h"

@@ -14,63 +14,64 @@
 #define OTHER_ID "0-0000004d-9"
 
 /* A root is node 0, and its prepare comes from the parent, unless a row says otherwise. */
+static const struct {
+    const char *id; /* NULL: the usual one */
+    uint32_t root;
+    unsigned port;
+    const char *dims; /* NULL: those of the torus */
+    bool no_spec;
+    enum operation operation;
+    bool shrink;
+} not_of_a_root[] = {
+    {.id = "", .port = PARENT},
+    {.id = "0", .port = PARENT},
+    {.id = "x-0000004d-8", .port = PARENT},
+    {.id = "1-0000004d-8", .port = PARENT},
+    {.id = "0-4d-8", .port = PARENT},
+    {.id = "0-0000004D-8", .port = PARENT},
+    {.id = "0-0000004d-08", .port = PARENT},
+    {.id = "0-0000004d-8 ", .port = PARENT},
+    {.id = "00-0000004d-8", .port = PARENT},
+    {.id = "0-0000004d--8", .port = PARENT},
+    {.id = "0-0000004d-4294967304", .port = PARENT},
+    {.id = "0-0000004d-8\n", .port = PARENT},
+    {.id = "0-0000004d-8-with-much-more-than-any-id-could-ever-have", .port = PARENT},
+    {.id = "1-0000004d-8", .root = 1, .port = PARENT},
+    {.id = "2-0000004d-8", .root = 2, .port = PARENT},
+    {.id = "3-0000004d-8", .root = 3, .port = PARENT},
+    {.id = "4294967295-0000004d-8", .root = UINT32_MAX, .port = PARENT},
+    {.port = PARENT, .dims = "3"},
+    {.port = PARENT, .no_spec = true},
+    {.port = CHILD}, /* from the side that node 0 is not on */
+    /* It is for node 0 to begin that. */
+    {"2-0000004d-8", 2, CHILD, .operation = OPERATION_GROUP, .shrink = true},
+    {"2-0000004d-8", 2, CHILD, .operation = OPERATION_GROUP},
+    {"2-0000004d-8", 2, CHILD, .operation = OPERATION_BARRIER},
+};
+
 static void prepares_that_no_root_sends_close_the_link(void **state)
 {
-    static const struct {
-        const char *id; /* NULL: the usual one */
-        uint32_t root;
-        unsigned port;
-        const char *dims; /* NULL: those of the torus */
-        bool no_spec;
-        enum operation operation;
-        bool shrink;
-    } rows[] = {
-        {.id = "", .port = PARENT},
-        {.id = "0", .port = PARENT},
-        {.id = "x-0000004d-8", .port = PARENT},
-        {.id = "1-0000004d-8", .port = PARENT},
-        {.id = "0-4d-8", .port = PARENT},
-        {.id = "0-0000004D-8", .port = PARENT},
-        {.id = "0-0000004d-08", .port = PARENT},
-        {.id = "0-0000004d-8 ", .port = PARENT},
-        {.id = "00-0000004d-8", .port = PARENT},
-        {.id = "0-0000004d--8", .port = PARENT},
-        {.id = "0-0000004d-4294967304", .port = PARENT},
-        {.id = "0-0000004d-8\n", .port = PARENT},
-        {.id = "0-0000004d-8-with-much-more-than-any-id-could-ever-have", .port = PARENT},
-        {.id = "1-0000004d-8", .root = 1, .port = PARENT},
-        {.id = "2-0000004d-8", .root = 2, .port = PARENT},
-        {.id = "3-0000004d-8", .root = 3, .port = PARENT},
-        {.id = "4294967295-0000004d-8", .root = UINT32_MAX, .port = PARENT},
-        {.port = PARENT, .dims = "3"},
-        {.port = PARENT, .no_spec = true},
-        {.port = CHILD}, /* from the side that node 0 is not on */
-        /* It is for node 0 to begin that. */
-        {"2-0000004d-8", 2, CHILD, .operation = OPERATION_GROUP, .shrink = true},
-        {"2-0000004d-8", 2, CHILD, .operation = OPERATION_GROUP},
-        {"2-0000004d-8", 2, CHILD, .operation = OPERATION_BARRIER},
-    };
     struct exchange_fixture n;
     struct xf_prepare p;
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof not_of_a_root / sizeof *not_of_a_root; i++) {
         line_open(&n, 1);
         xf_prepare_init(&p, &n);
-        if (rows[i].id != NULL)
-            p.message.prepare.id = rows[i].id;
-        p.message.prepare.root = rows[i].root;
-        if (rows[i].dims != NULL)
-            p.message.prepare.dims = rows[i].dims;
-        if (rows[i].no_spec)
+        if (not_of_a_root[i].id != NULL)
+            p.message.prepare.id = not_of_a_root[i].id;
+        p.message.prepare.root = not_of_a_root[i].root;
+        if (not_of_a_root[i].dims != NULL)
+            p.message.prepare.dims = not_of_a_root[i].dims;
+        if (not_of_a_root[i].no_spec)
             p.message.prepare.spec = NULL;
-        if (rows[i].operation != OPERATION_EXCHANGE) {
+        if (not_of_a_root[i].operation != OPERATION_EXCHANGE) {
             xf_prepare_generated(&p);
-            p.spec.operation = rows[i].operation;
+            p.spec.operation = not_of_a_root[i].operation;
             p.spec.barrier = TEXT("g");
-            p.spec.shrink = rows[i].shrink;
+            p.spec.shrink = not_of_a_root[i].shrink;
         }
-        if (xf_say(&n, rows[i].port, &p.message))
+        if (xf_say(&n, not_of_a_root[i].port, &p.message))
             fail_msg("row %zu was taken", i);
         assert_int_equal(line_known(&n), 0);
         xf_close(&n);
