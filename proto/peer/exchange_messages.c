@@ -2,8 +2,9 @@
 
 #define PREPARE(NUMBER, TEXT, BYTES, LIST)                                                         \
     NUMBER(exchange)                                                                               \
-    TEXT(id) NUMBER(root) TEXT(dims) NUMBER(round_bytes) NUMBER(window) LIST(without)              \
-        LIST(missing) NUMBER(around) TEXT(resumes) NUMBER(user)
+    TEXT(id)                                                                                       \
+    NUMBER(root) TEXT(dims) NUMBER(round_bytes) NUMBER(window) LIST(without) LIST(missing)         \
+        NUMBER(around) TEXT(resumes) NUMBER(user)
 
 PEER_WRITE(prepare, Prepare)
 {
@@ -78,8 +79,9 @@ PEER_CODEC(outcome, Outcome, OUTCOME)
 
 #define CALIBRATION(NUMBER, TEXT, BYTES, LIST)                                                     \
     NUMBER(version)                                                                                \
-    NUMBER(measured_at) NUMBER(step_seconds) NUMBER(message_seconds) NUMBER(bytes_per_second)      \
-        NUMBER(id) LIST(replaced)
+    NUMBER(measured_at)                                                                            \
+    NUMBER(step_seconds) NUMBER(message_seconds) NUMBER(bytes_per_second) NUMBER(id)               \
+        LIST(replaced)
 PEER_CODEC(calibration, Calibration, CALIBRATION)
 
 /* --- failures --- */

@@ -17,8 +17,9 @@ PEER_CODEC(heartbeat, Heartbeat, HEARTBEAT)
 
 #define LINK_FAULT(NUMBER, TEXT, BYTES, LIST)                                                      \
     NUMBER(rank)                                                                                   \
-    NUMBER(port) NUMBER(boot) NUMBER(number) NUMBER(code) NUMBER(found_rank) NUMBER(found_port)    \
-        NUMBER(left) NUMBER(sent) NUMBER(mtu)
+    NUMBER(port)                                                                                   \
+    NUMBER(boot) NUMBER(number) NUMBER(code) NUMBER(found_rank) NUMBER(found_port) NUMBER(left)    \
+        NUMBER(sent) NUMBER(mtu)
 PEER_CODEC(link_fault, LinkFault, LINK_FAULT)
 
 /* --- link states --- */
@@ -74,8 +75,8 @@ PEER_READ(link_state, LinkState)
 
 #define HELLO(NUMBER, TEXT, BYTES, LIST)                                                           \
     NUMBER(version)                                                                                \
-    TEXT(dims) NUMBER(rank) NUMBER(port) NUMBER(boot) BYTES(challenge) NUMBER(encrypt)             \
-        BYTES(ephemeral)
+    TEXT(dims)                                                                                     \
+    NUMBER(rank) NUMBER(port) NUMBER(boot) BYTES(challenge) NUMBER(encrypt) BYTES(ephemeral)
 
 PEER_WRITE(hello, Hello)
 {

@@ -3,13 +3,13 @@
 
 #define PORT(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(tx_bytes)                                                                               \
-    NUMBER(rx_bytes) NUMBER(tx_blocks) NUMBER(combined_messages) NUMBER(min_rtt_us)                \
-        NUMBER(rate_bps)
+    NUMBER(rx_bytes) NUMBER(tx_blocks) NUMBER(combined_messages) NUMBER(min_rtt_us) NUMBER(rate_bps)
 
 #define NODE(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(rank)                                                                                   \
-    NUMBER(nanoseconds) NUMBER(blocks_delivered) NUMBER(bytes_delivered) NUMBER(most_starts)       \
-        NUMBER(most_ends) NUMBER(mended) NUMBER(missing_files) NUMBER(unused_files)
+    NUMBER(nanoseconds)                                                                            \
+    NUMBER(blocks_delivered) NUMBER(bytes_delivered) NUMBER(most_starts) NUMBER(most_ends)         \
+        NUMBER(mended) NUMBER(missing_files) NUMBER(unused_files)
 
 #define DONE(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(exchange)                                                                               \
