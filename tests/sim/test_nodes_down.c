@@ -1,0 +1,358 @@
+/* Nodes that die: an exchange fails on every node, with an error that names the dead one, or, if it shrinks, completes
+ * among those that are left.
+ *
+ *     test_sim_nodes_down [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/tree.h"
+#include "tests/sim/down_fixture.h"
+
+/* The links of a node that dies go one by one: the exchange is retried around the first, and some hear of the
+ * others before the root does and refuse that. All that knew the first attempt hear why it fails. */
+static void a_node_dies_link_by_link(void **state)
+{
+    static const struct spec spec = {.algorithm = "auto",
+                                     .block_bytes = 200000,
+                                     .from = "",
+                                     .to = "",
+                                     .timeout_ns = 20 * SECONDS};
+    uint64_t retried = 0;
+
+    (void)state;
+    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++) {
+        const struct sim_setup setup = {.dims = "4x4",
+                                        .seed = seed,
+                                        .latency = 100 * MICROSECONDS,
+                                        .rate = 12500000,
+                                        .chop = true};
+        struct sim *sim = sim_new(&setup);
+        char first[EXCHANGE_ID_SIZE];
+        sim_run_until_whole(sim);
+        struct sim_request *r = sim_exchange(sim, sim_any(sim, 15), &spec);
+        sim_pass(sim, 10 * MILLISECONDS);
+        (void)snprintf(first, sizeof first, "%s", exchange_id(r->exchange));
+        sim_set_wire(sim, 15, sim_any(sim, 4), SIM_WIRE_CUT);
+        sim_pass(sim, 50 * MILLISECONDS + chance_below(sim_chance(sim), 60 * MILLISECONDS));
+        sim_kill(sim, 15, SIM_CRASH);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        if (r->error.code != ERROR_NONE && strcmp(r->id, first) != 0) {
+            retried++;
+            sim_pass(sim, 1 * SECONDS);
+            for (uint32_t rank = 0; rank < 15; rank++) {
+                struct exchange_info info;
+                if (!sim_info(sim, rank, first, &info) && rank != r->root)
+                    fail_msg("seed %llu: node %u has forgotten %s", (unsigned long long)seed, rank,
+                             first);
+                if (rank != r->root && strcmp(info.reason, r->error.text) != 0)
+                    fail_msg("seed %llu: node %u says %s, the client %s", (unsigned long long)seed,
+                             rank, info.reason, r->error.text);
+            }
+        }
+        sim_free(sim);
+    }
+    if (retried < down_seeds / 4)
+        fail_msg("%llu of %llu were retried", (unsigned long long)retried,
+                 (unsigned long long)down_seeds);
+}
+
+/* The exchange fails on every node, and the error names the dead node; at once if only its process has died. */
+static void a_node_dies(void **state)
+{
+    static const struct spec large[] = {
+        {.algorithm = "auto", .block_bytes = 1000000, .from = "", .to = ""},
+        {.algorithm = "auto", .from = "/same/1000000", .to = "/a"},
+    };
+
+    (void)state;
+    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++) {
+        struct sim *sim = down_begin(seed);
+        const struct spec *spec = &large[sim_any(sim, 2)];
+        uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), victim;
+        struct exchange_info info;
+        char name[40];
+        do
+            victim = sim_any(sim, nodes);
+        while (victim == root);
+        (void)snprintf(name, sizeof name, "node %u is down", victim);
+        struct sim_request *r = sim_exchange(sim, root, spec);
+        sim_pass(sim, sim_any(sim, 4000) * MICROSECONDS);
+        bool power = sim_any(sim, 2) == 0;
+        sim_kill(sim, victim, power ? SIM_POWER : SIM_CRASH);
+        uint64_t died = sim_now(sim);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        if (r->error.code != ERROR_LINK || strstr(r->error.text, name) == NULL)
+            fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, r->error.text, name);
+        assert_true(sim_now(sim) - died < (power ? 10 : 1) * SECONDS);
+        (void)check_agreement(r, spec);
+        for (uint32_t rank = 0; rank < nodes; rank++)
+            if (!power && rank != victim && sim_info(sim, rank, r->id, &info) &&
+                (info.state != EXCHANGE_FAILED || strstr(info.reason, name) == NULL))
+                fail_msg("seed %llu, node %u: %s", (unsigned long long)seed, rank, info.reason);
+        sim_restart(sim, victim);
+        check_next_exchange(sim, root);
+        sim_free(sim);
+    }
+}
+
+/* --- exchanges that shrink --- */
+
+/* With and without files; of one round, several, or repeated. */
+static struct spec any_to_shrink(struct sim *sim)
+{
+    struct spec spec = *down_any_spec(sim);
+
+    spec.shrink = true;
+    return spec;
+}
+
+static uint32_t count_bits(uint64_t bits)
+{
+    return (uint32_t)__builtin_popcountll(bits);
+}
+
+/* The nodes (bits) that cannot be reached without those that are dead and the links that are cut. */
+static uint64_t out_of_reach(struct sim *sim, uint32_t root, uint64_t dead,
+                             const struct damage *cut)
+{
+    uint32_t nodes = sim_torus(sim)->nodes;
+    uint8_t parent[64];
+    struct damage d;
+    uint64_t result = 0;
+
+    assert_int_equal(damage_copy(&d, cut, NULL), 0);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if ((dead & UINT64_C(1) << rank) != 0)
+            damage_add_node(&d, rank);
+    assert_int_equal(tree_find(&d, root, parent, NULL), 0);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if (rank != root && parent[rank] == TREE_NONE)
+            result |= UINT64_C(1) << rank;
+    damage_free(&d);
+    return result;
+}
+
+/* Nobody who lives is left out, unless all of its links are cut or lead to dead nodes; and nobody who is
+ * dead is needed, be they killed one after the other or together. */
+static void nodes_down_before(uint64_t seed)
+{
+    struct sim *sim = down_begin(seed);
+    uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), kills = 1 + sim_any(sim, 3);
+    const struct spec spec = any_to_shrink(sim);
+    bool together = sim_any(sim, 2) == 0, cut_one = sim_any(sim, 3) == 0;
+    uint64_t dead = 0;
+    struct damage d;
+
+    assert_int_equal(damage_init(&d, sim_torus(sim), NULL), 0);
+    if (cut_one)
+        down_cut(sim, &d);
+    for (uint32_t i = 0; i < kills; i++) {
+        uint32_t victim = sim_any(sim, nodes);
+        if (victim == root)
+            continue;
+        sim_kill(sim, victim, sim_any(sim, 2) == 0 ? SIM_POWER : SIM_CRASH);
+        dead |= UINT64_C(1) << victim;
+        if (!together)
+            sim_pass(sim, 5 * SECONDS);
+    }
+    if (together && sim_any(sim, 2) == 0) /* else it may begin with nodes that are dead */
+        sim_pass(sim, 5 * SECONDS);
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+    if (!sim_run_until_ended(r, 100 * SECONDS))
+        fail_msg("seed %llu: %s does not end", (unsigned long long)seed, r->id);
+    uint64_t away = out_of_reach(sim, root, dead, &d);
+    if (r->error.code == ERROR_NONE) {
+        down_check_success(r, &spec);
+        if (sim_missing(r) != away || (away != dead && !cut_one))
+            fail_msg("seed %llu: without %llx, not %llx", (unsigned long long)seed,
+                     (unsigned long long)sim_missing(r), (unsigned long long)away);
+    } else if (!down_is_in_parts(&r->error) || (away == dead && 2 * count_bits(dead) < nodes)) {
+        fail_msg("seed %llu: %s", (unsigned long long)seed, r->error.text);
+    }
+    assert_true(check_agreement(r, &spec) || r->error.code != ERROR_NONE);
+    damage_free(&d);
+    sim_heal(sim);
+    struct sim_request *next = sim_exchange(sim, root, &spec); /* with those that have come back */
+    assert_true(sim_run_until_ended(next, 100 * SECONDS));
+    sim_run_until_whole(sim);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if ((dead & UINT64_C(1) << rank) != 0 && sim_leftover(sim, rank) != NULL)
+            fail_msg("node %u has %s", rank, sim_leftover(sim, rank));
+    check_next_exchange(sim, root);
+    sim_free(sim);
+}
+
+static void without_nodes_that_are_down(void **state)
+{
+    (void)state;
+    down_with_seeds(nodes_down_before);
+}
+
+static uint32_t left_out; /* of all seeds */
+
+static uint32_t left_out; /* of all down_seeds */
+
+/* At any time until it has been decided to commit. The victim comes back, sometimes while it goes on
+ * without it, and keeps nothing of it. */
+static void a_node_dies_meanwhile(uint64_t seed)
+{
+    static const struct spec large[] = {
+        {.algorithm = "auto", .block_bytes = 300000, .from = "", .to = "", .shrink = true},
+        {.algorithm = "auto",
+         .block_bytes = 3000,
+         .from = "",
+         .to = "",
+         .shrink = true,
+         .repeat = 9},
+        {.algorithm = "auto", .from = "/same/300000", .to = "/a", .shrink = true},
+        {.algorithm = "auto", .from = "/random/3000", .to = "/b", .shrink = true},
+    };
+    struct sim *sim = down_begin(seed);
+    uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), victim;
+    const struct spec *spec = &large[sim_any(sim, 4)];
+
+    do
+        victim = sim_any(sim, nodes);
+    while (victim == root);
+    struct sim_request *r = sim_exchange(sim, root, spec);
+    sim_pass(sim, sim_any(sim, 12000) * MICROSECONDS);
+    sim_kill(sim, victim, sim_any(sim, 4) == 0 ? SIM_POWER : SIM_CRASH);
+    bool soon = sim_any(sim, 3) == 0;
+    if (soon) {
+        sim_pass(sim, sim_any(sim, 200) * MILLISECONDS);
+        sim_restart(sim, victim);
+    }
+    if (!sim_run_until_ended(r, 100 * SECONDS))
+        fail_msg("seed %llu: %s does not end", (unsigned long long)seed, r->id);
+    uint64_t one = UINT64_C(1) << victim;
+    if (r->error.code == ERROR_NONE) {
+        down_check_success(r, spec);
+        if ((sim_missing(r) & ~one) != 0)
+            fail_msg("seed %llu: without %llx", (unsigned long long)seed,
+                     (unsigned long long)sim_missing(r));
+        left_out += sim_missing(r) != 0;
+    } else if (r->error.code != ERROR_IN_DOUBT || spec->to[0] == '\0') { /* decided before */
+        fail_msg("seed %llu: %s", (unsigned long long)seed, r->error.text);
+    }
+    if (!soon)
+        sim_restart(sim, victim);
+    sim_run_until_whole(sim);
+    if (!sim_run(sim, 30 * SECONDS, down_no_leftover, NULL))
+        fail_msg("seed %llu: leftovers", (unsigned long long)seed);
+    if (spec->to[0] != '\0' && r->error.code == ERROR_NONE)
+        assert_int_equal(sim_output(sim, victim, r->id),
+                         sim_missing(r) != 0 ? SIM_OUTPUT_NONE : SIM_OUTPUT_FINAL);
+    check_next_exchange(sim, root);
+    sim_free(sim);
+}
+
+static void while_nodes_die(void **state)
+{
+    (void)state;
+    left_out = 0;
+    down_with_seeds(a_node_dies_meanwhile);
+    if (left_out < down_seeds / 4)
+        fail_msg("%u of %llu runs leave a node out", left_out, (unsigned long long)down_seeds);
+}
+
+/* On a line, what is behind a dead node lives. */
+static void those_left_are_in_parts(void **state)
+{
+    static const struct spec spec = {
+        .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
+    const struct sim_setup setup = {.dims = "6m", .seed = 1, .latency = 100 * MICROSECONDS};
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    sim_kill(sim, 4, SIM_CRASH);
+    sim_pass(sim, 100 * MILLISECONDS);
+    for (uint32_t root = 0; root < 6; root++) {
+        if (root == 4)
+            continue;
+        struct sim_request *r = sim_exchange(sim, root, &spec);
+        assert_true(sim_run_until_ended(r, 10 * SECONDS));
+        assert_true(down_is_in_parts(&r->error));
+    }
+    sim_restart(sim, 4);
+    sim_run_until_whole(sim);
+    sim_kill(sim, 5, SIM_CRASH); /* at the end of the line it separates nobody */
+    sim_pass(sim, 100 * MILLISECONDS);
+    struct sim_request *r = sim_exchange(sim, 2, &spec);
+    assert_true(sim_run_until_ended(r, 10 * SECONDS));
+    check_success(r, &spec);
+    assert_int_equal(sim_missing(r), 1 << 5);
+    sim_free(sim);
+}
+
+/* Neither half of a ring takes the other one for dead, though all that it hears is the same. */
+static void halves_do_not_shrink(void **state)
+{
+    static const struct spec spec = {
+        .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
+    const struct sim_setup setup = {.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS};
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    sim_set_wire(sim, 0, torus_port(0, 1), SIM_WIRE_CUT);
+    sim_set_wire(sim, 2, torus_port(0, 1), SIM_WIRE_CUT);
+    sim_pass(sim, 100 * MILLISECONDS);
+    for (uint32_t root = 0; root < 4; root++) {
+        struct sim_request *r = sim_exchange(sim, root, &spec);
+        assert_true(sim_run_until_ended(r, 10 * SECONDS));
+        assert_true(down_is_in_parts(&r->error));
+    }
+    sim_heal(sim);
+    check_next_exchange(sim, 0);
+    sim_free(sim);
+}
+
+static void only_by_auto(void **state)
+{
+    static const struct spec refused[] = {
+        {.algorithm = "stream", .block_bytes = 10, .from = "", .to = "", .shrink = true},
+        {.algorithm = "auto",
+         .operation = OPERATION_ALLGATHER,
+         .block_bytes = 10,
+         .from = "",
+         .to = "",
+         .shrink = true}};
+    struct sim *sim = down_begin(0);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct sim_request *r = sim_exchange(sim, 3, &refused[i]);
+        assert_true(r->ended);
+        assert_int_equal(r->error.code, ERROR_USAGE);
+        struct spec spec = refused[i];
+        spec.shrink = false; /* all else about it is right */
+        r = sim_exchange(sim, 3, &spec);
+        assert_true(sim_run_until_ended(r, 10 * SECONDS));
+        down_check_success(r, &spec);
+    }
+    check_next_exchange(sim, 3);
+    sim_free(sim);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_dies_link_by_link),
+        cmocka_unit_test(a_node_dies),
+        cmocka_unit_test(without_nodes_that_are_down),
+        cmocka_unit_test(while_nodes_die),
+        cmocka_unit_test(those_left_are_in_parts),
+        cmocka_unit_test(halves_do_not_shrink),
+        cmocka_unit_test(only_by_auto),
+    };
+
+    down_read_seeds(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
