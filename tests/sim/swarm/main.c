@@ -1,6 +1,4 @@
 /* swarm: plays random worlds, each in its own process, and reports violated invariants. */
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -13,47 +11,8 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "tests/sim/swarm/options.h"
 #include "tests/sim/swarm/swarm.h"
-
-#define JOBS_MOST 64u
-
-static const char usage[] =
-    "usage: swarm [option...]\n"
-    "\n"
-    "Plays random worlds of the real core, in virtual time: tori of nodes, clients that ask for\n"
-    "exchanges, programs that open groups, and faults. A seed determines a world completely. The "
-    "exit status is 0 if all\n"
-    "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
-    "\n"
-    "  --seeds N            number of worlds (default 1000)\n"
-    "  --first S            the first seed (default 0)\n"
-    "  --jobs N             number of processes (default 2)\n"
-    "  --progress FILE      resumes with the seed in FILE, if it exists, instead of --first, and\n"
-    "                       keeps the next seed there\n"
-    "  --most-violations N  stops after N violations (default 10)\n"
-    "  --json               prints a summary in JSON on standard output\n"
-    "  --twice              plays each world twice, and compares the traces\n"
-    "  --hashes             prints the hash of each trace\n"
-    "  --shrink S           removes from the world of seed S whatever it does not need to fail\n"
-    "  --list               lists the kinds of faults\n"
-    "\n"
-    "One world alone:\n"
-    "  --trace              prints what happens and what the daemons log (for --seeds 1)\n"
-    "  --dims DIMS          plays it on this torus instead of its own\n"
-    "  --without-requests I,I...  leaves out these requests\n"
-    "  --without-faults I,I...    leaves out these faults\n"
-    "  --without-groups I,I...    leaves out these groups\n"
-    "\n"
-    "  --find TEXT          counts an error that contains TEXT as a violation, to find a (small)\n"
-    "                       world in which a client gets it\n";
-
-struct options {
-    uint64_t seeds, first, most_violations;
-    unsigned jobs;
-    const char *progress, *dims, *find;
-    uint64_t no_request, no_fault, no_group;
-    bool json, twice, hashes, trace, shrink, list;
-};
 
 struct slot {
     int pid; /* 0: free */
@@ -90,149 +49,6 @@ void __wrap_log_write(enum log_level level, const char *format, ...)
     (void)vfprintf(stderr, format, ap);
     va_end(ap);
     (void)fputc('\n', stderr);
-}
-
-static void fail_usage(const char *format, const char *word)
-{
-    (void)fprintf(stderr, "swarm: ");
-    (void)fprintf(stderr, format, word);
-    (void)fprintf(stderr, " (see --help)\n");
-    exit(2);
-}
-
-static uint64_t number(const char *text)
-{
-    char *end;
-
-    errno = 0;
-    uint64_t value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0)
-        fail_usage("%s is not a number", text);
-    return value;
-}
-
-static uint64_t mask(const char *list)
-{
-    uint64_t bits = 0;
-    char *end;
-
-    for (const char *at = list;; at = end + 1) {
-        unsigned long bit = strtoul(at, &end, 10);
-        if (end == at || bit > 63 || (*end != ',' && *end != '\0'))
-            fail_usage("%s is not a list of numbers below 64", list);
-        bits |= UINT64_C(1) << bit;
-        if (*end == '\0')
-            return bits;
-    }
-}
-
-static void read_options(struct options *o, int argc, char **argv)
-{
-    enum {
-        SEEDS = 256,
-        FIRST,
-        JOBS,
-        PROGRESS,
-        MOST,
-        JSON,
-        TWICE,
-        HASHES,
-        SHRINK,
-        LIST,
-        TRACE,
-        DIMS,
-        NO_REQUEST,
-        NO_FAULT,
-        NO_GROUP,
-        FIND,
-        HELP
-    };
-    static const struct option names[] = {{"seeds", 1, NULL, SEEDS},
-                                          {"first", 1, NULL, FIRST},
-                                          {"jobs", 1, NULL, JOBS},
-                                          {"progress", 1, NULL, PROGRESS},
-                                          {"most-violations", 1, NULL, MOST},
-                                          {"json", 0, NULL, JSON},
-                                          {"twice", 0, NULL, TWICE},
-                                          {"hashes", 0, NULL, HASHES},
-                                          {"shrink", 1, NULL, SHRINK},
-                                          {"list", 0, NULL, LIST},
-                                          {"trace", 0, NULL, TRACE},
-                                          {"dims", 1, NULL, DIMS},
-                                          {"without-requests", 1, NULL, NO_REQUEST},
-                                          {"without-faults", 1, NULL, NO_FAULT},
-                                          {"without-groups", 1, NULL, NO_GROUP},
-                                          {"find", 1, NULL, FIND},
-                                          {"help", 0, NULL, HELP},
-                                          {NULL, 0, NULL, 0}};
-    int c;
-
-    *o = (struct options){.seeds = 1000, .jobs = 2, .most_violations = 10};
-    while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0)
-        switch (c) {
-        case SEEDS:
-            o->seeds = number(optarg);
-            break;
-        case FIRST:
-            o->first = number(optarg);
-            break;
-        case JOBS:
-            o->jobs = (unsigned)number(optarg);
-            break;
-        case PROGRESS:
-            o->progress = optarg;
-            break;
-        case MOST:
-            o->most_violations = number(optarg);
-            break;
-        case JSON:
-            o->json = true;
-            break;
-        case TWICE:
-            o->twice = true;
-            break;
-        case HASHES:
-            o->hashes = true;
-            break;
-        case SHRINK:
-            o->shrink = true;
-            o->first = number(optarg);
-            break;
-        case LIST:
-            o->list = true;
-            break;
-        case TRACE:
-            o->trace = true;
-            break;
-        case DIMS:
-            o->dims = optarg;
-            break;
-        case NO_REQUEST:
-            o->no_request = mask(optarg);
-            break;
-        case NO_FAULT:
-            o->no_fault = mask(optarg);
-            break;
-        case NO_GROUP:
-            o->no_group = mask(optarg);
-            break;
-        case FIND:
-            o->find = optarg;
-            break;
-        case HELP:
-            (void)fputs(usage, stdout);
-            exit(0);
-        default:
-            (void)fputs("swarm: see --help\n", stderr);
-            exit(2);
-        }
-    struct torus torus;
-    if (optind < argc)
-        fail_usage("unexpected argument %s", argv[optind]);
-    if (o->jobs == 0 || o->jobs > JOBS_MOST)
-        fail_usage("%s must be 1 to 64", "--jobs");
-    if (o->dims != NULL && (torus_parse(&torus, o->dims, NULL) != 0 || torus.nodes < 2))
-        fail_usage("%s is not a torus of at least two nodes", o->dims);
 }
 
 static void draw(const struct options *o, struct swarm_world *w, uint64_t seed)
@@ -325,7 +141,7 @@ static bool finish(const struct options *o, struct swarm_total *t, struct slot *
     return true;
 }
 
-static struct slot *slot_of(struct slot *slots, unsigned jobs, int pid)
+static struct slot *slot_of(struct slot *slots, uint64_t jobs, int pid)
 {
     for (unsigned i = 0; i < jobs; i++)
         if (slots[i].pid == pid)
@@ -339,7 +155,7 @@ static uint64_t read_progress(const struct options *o)
     FILE *f = o->progress != NULL ? fopen(o->progress, "r") : NULL;
 
     if (f != NULL && fscanf(f, "%" SCNu64, &next) != 1)
-        fail_usage("%s does not contain a seed", o->progress);
+        options_fail("%s does not contain a seed", o->progress);
     if (f != NULL)
         (void)fclose(f);
     return next;
@@ -360,7 +176,7 @@ static void keep_progress(const struct options *o, const struct slot *slots, uin
     f = fopen(temporary, "w");
     if (f == NULL || fprintf(f, "%" PRIu64 "\n", next) < 0 || fclose(f) != 0 ||
         rename(temporary, o->progress) != 0)
-        fail_usage("%s cannot be written", o->progress);
+        options_fail("%s cannot be written", o->progress);
 }
 
 static void hunt(const struct options *o, struct swarm_total *t, struct slot *slots)
@@ -447,12 +263,12 @@ static int shrink(const struct options *o, struct swarm_outcome *outcome)
 
 int main(int argc, char **argv)
 {
-    static struct slot slots[JOBS_MOST];
+    static struct slot slots[OPTIONS_JOBS_MOST];
     struct options o;
     struct swarm_total total = {0};
     struct timespec begin, end;
 
-    read_options(&o, argc, argv);
+    options_read(&o, argc, argv);
     tell_logs = o.trace;
     if (o.list) {
         for (unsigned i = 0; swarm_nemesis(i) != NULL; i++)

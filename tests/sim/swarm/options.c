@@ -1,0 +1,149 @@
+#include "tests/sim/swarm/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/schedule/torus.h"
+
+static const char usage[] =
+    "usage: swarm [option...]\n"
+    "\n"
+    "Plays random worlds of the real core, in virtual time: tori of nodes, clients that ask for\n"
+    "exchanges, programs that open groups, and faults. A seed determines a world completely. The "
+    "exit status is 0 if all\n"
+    "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
+    "\n"
+    "  --seeds N            number of worlds (default 1000)\n"
+    "  --first S            the first seed (default 0)\n"
+    "  --jobs N             number of processes (default 2)\n"
+    "  --progress FILE      resumes with the seed in FILE, if it exists, instead of --first, and\n"
+    "                       keeps the next seed there\n"
+    "  --most-violations N  stops after N violations (default 10)\n"
+    "  --json               prints a summary in JSON on standard output\n"
+    "  --twice              plays each world twice, and compares the traces\n"
+    "  --hashes             prints the hash of each trace\n"
+    "  --shrink S           removes from the world of seed S whatever it does not need to fail\n"
+    "  --list               lists the kinds of faults\n"
+    "\n"
+    "One world alone:\n"
+    "  --trace              prints what happens and what the daemons log (for --seeds 1)\n"
+    "  --dims DIMS          plays it on this torus instead of its own\n"
+    "  --without-requests I,I...  leaves out these requests\n"
+    "  --without-faults I,I...    leaves out these faults\n"
+    "  --without-groups I,I...    leaves out these groups\n"
+    "\n"
+    "  --find TEXT          counts an error that contains TEXT as a violation, to find a (small)\n"
+    "                       world in which a client gets it\n";
+
+void options_fail(const char *format, const char *word)
+{
+    (void)fprintf(stderr, "swarm: ");
+    (void)fprintf(stderr, format, word);
+    (void)fprintf(stderr, " (see --help)\n");
+    exit(2);
+}
+
+static uint64_t number(const char *text)
+{
+    char *end;
+
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0)
+        options_fail("%s is not a number", text);
+    return value;
+}
+
+static uint64_t mask(const char *list)
+{
+    uint64_t bits = 0;
+    char *end;
+
+    for (const char *at = list;; at = end + 1) {
+        unsigned long bit = strtoul(at, &end, 10);
+        if (end == at || bit > 63 || (*end != ',' && *end != '\0'))
+            options_fail("%s is not a list of numbers below 64", list);
+        bits |= UINT64_C(1) << bit;
+        if (*end == '\0')
+            return bits;
+    }
+}
+
+/* What an option sets, each NULL if it does not. */
+struct entry {
+    const char *name;
+    bool *flag;
+    uint64_t *number;  /* from its argument, as the next two: a number, */
+    uint64_t *mask;    /* a list of bits, */
+    const char **word; /* or any text */
+};
+
+static void set(const struct entry *entry, const char *argument)
+{
+    if (entry->flag != NULL)
+        *entry->flag = true;
+    if (entry->number != NULL)
+        *entry->number = number(argument);
+    if (entry->mask != NULL)
+        *entry->mask = mask(argument);
+    if (entry->word != NULL)
+        *entry->word = argument;
+}
+
+static void check(const struct options *o)
+{
+    struct torus torus;
+
+    if (o->jobs == 0 || o->jobs > OPTIONS_JOBS_MOST)
+        options_fail("%s must be 1 to 64", "--jobs");
+    if (o->dims != NULL && (torus_parse(&torus, o->dims, NULL) != 0 || torus.nodes < 2))
+        options_fail("%s is not a torus of at least two nodes", o->dims);
+}
+
+void options_read(struct options *o, int argc, char **argv)
+{
+    const struct entry entries[] = {
+        {"seeds", .number = &o->seeds},
+        {"first", .number = &o->first},
+        {"jobs", .number = &o->jobs},
+        {"progress", .word = &o->progress},
+        {"most-violations", .number = &o->most_violations},
+        {"json", .flag = &o->json},
+        {"twice", .flag = &o->twice},
+        {"hashes", .flag = &o->hashes},
+        {"shrink", .flag = &o->shrink, .number = &o->first},
+        {"list", .flag = &o->list},
+        {"trace", .flag = &o->trace},
+        {"dims", .word = &o->dims},
+        {"without-requests", .mask = &o->no_request},
+        {"without-faults", .mask = &o->no_fault},
+        {"without-groups", .mask = &o->no_group},
+        {"find", .word = &o->find},
+        {"help", .flag = &o->help},
+    };
+    struct option names[sizeof entries / sizeof entries[0] + 1] = {{0}};
+    int c, which;
+
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        const struct entry *e = &entries[i];
+        names[i].name = e->name;
+        names[i].has_arg = e->number != NULL || e->mask != NULL || e->word != NULL;
+    }
+    *o = (struct options){.seeds = 1000, .jobs = 2, .most_violations = 10};
+    while ((c = getopt_long(argc, argv, "", names, &which)) >= 0) {
+        if (c != 0) {
+            (void)fputs("swarm: see --help\n", stderr);
+            exit(2);
+        }
+        set(&entries[which], optarg);
+        if (o->help) {
+            (void)fputs(usage, stdout);
+            exit(0);
+        }
+    }
+    if (optind < argc)
+        options_fail("unexpected argument %s", argv[optind]);
+    check(o);
+}

@@ -1,0 +1,25 @@
+/* The options of the swarm. */
+#ifndef TORUSD_TESTS_SIM_SWARM_OPTIONS_H
+#define TORUSD_TESTS_SIM_SWARM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OPTIONS_JOBS_MOST 64u
+
+/* As --help describes them. `first` is also the seed of --shrink. */
+struct options {
+    uint64_t seeds, first, most_violations, jobs;
+    const char *progress, *dims, *find;      /* NULL: not given */
+    uint64_t no_request, no_fault, no_group; /* bits */
+    bool json, twice, hashes, trace, shrink, list, help;
+};
+
+/* Reads the arguments. Ends the program after --help, with status 0, and after arguments that are wrong. */
+void options_read(struct options *o, int argc, char **argv);
+
+/* Prints the error, in which %s stands for `word`, and ends the program with status 2. */
+void options_fail(const char *format, const char *word)
+    __attribute__((format(printf, 1, 0), noreturn));
+
+#endif
