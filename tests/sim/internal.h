@@ -82,6 +82,9 @@ void sim_schedule(struct sim *sim, uint64_t delay, const char *what,
                   void (*run)(struct sim *sim, void *object, uint64_t number), void *object,
                   uint64_t number);
 
+/* The next event happens. Returns false if there is none. */
+bool sim_step(struct sim *sim);
+
 /* When no event is left that is for them. */
 void sim_programs_forget(struct sim *sim);
 
@@ -93,6 +96,8 @@ void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
                           void (*run)(struct sim *sim, void *object, uint64_t number),
                           void *object);
 
+/* Starts the node, which is not alive; it stays so if its disk does not let it. */
+void sim_start_node(struct node *node);
 /* All that a node does before it sleeps: ticks, sending, a time to wake up. */
 void sim_settle(struct node *node);
 /* Around each call into the node's core. Do not nest. */
@@ -104,7 +109,16 @@ void sim_leave(void);
 int storage_open(struct node *node, struct error *e);
 void storage_close(struct node *node);
 
+/* --- request_records.c --- */
+
 /* Of any node; NULL: nobody asked for it under this name. */
 struct sim_request *sim_request_by_id(struct sim *sim, const char *id);
+/* Notes the id that the request has now: each attempt has one of its own. */
+void sim_keep_id(struct sim_request *request);
+/* The root is dead: its clients hear nothing more. */
+void sim_requests_lose_root(struct sim *sim, uint32_t root);
+/* The nodes (bits) that its result says were down. */
+uint64_t sim_missing_by_result(const struct sim_request *request);
+void sim_requests_free(struct sim *sim);
 
 #endif

@@ -2,7 +2,7 @@
  * a latency and a rate that cut the byte stream anywhere, disks in memory, and faults. One seed,
  * one run: the same seed gives the same trace.
  *
- * After every event the invariants that cost little are checked (sim.c); a violation fails the test
+ * After every event the invariants that cost little are checked (nodes.c); a violation fails the test
  * with the seed and the virtual time. */
 #ifndef TORUSD_TESTS_SIM_SIM_H
 #define TORUSD_TESTS_SIM_SIM_H

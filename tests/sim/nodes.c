@@ -1,0 +1,241 @@
+/* Nodes: the calls into their cores, and how they start, stop, die and are healed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/schedule/predict/relay.h"
+#include "tests/sim/internal.h"
+
+#define FREE_SLABS_KEPT (4u * 1024u * 1024u)
+#define WAKES_MOST 100u /* at one moment: more is a loop that never sleeps */
+
+void sim_enter(struct node *node)
+{
+    if (memory_countdown != NULL)
+        abort(); /* nested */
+    memory_countdown = &node->allocations;
+}
+
+void sim_leave(void)
+{
+    memory_countdown = NULL;
+}
+
+/* What must hold after whatever has happened to a node. */
+static void check_node(const struct node *node)
+{
+    const struct sim *sim = node->sim;
+    struct error e;
+
+    if (core_check(node->core, &e) != 0)
+        sim_violated(sim, "core", "node %u: %s", node->rank, e.text);
+}
+
+static void on_wake(struct sim *sim, void *object, uint64_t at)
+{
+    struct node *node = object;
+
+    if (!node->alive || node->wake_at != at)
+        return;
+    if (node->frozen) { /* it looks at the clock when it runs again */
+        node->wake_at = ROUTER_NEVER;
+        return;
+    }
+    if (++sim->wakes_now > WAKES_MOST * sim->torus.nodes)
+        sim_violated(sim, "sleep", "node %u wakes up and wakes up", node->rank);
+    node->wake_at = ROUTER_NEVER;
+    sim_settle(node);
+}
+
+void sim_settle(struct node *node)
+{
+    struct sim *sim = node->sim;
+    uint64_t at;
+
+    if (!node->alive || node->frozen)
+        return;
+    sim_enter(node);
+    do
+        core_tick(node->core);
+    while (folders_flush(&node->folders));
+    sim_leave();
+    if (node->doomed) {
+        sim_kill(sim, node->rank, SIM_CRASH);
+        return;
+    }
+    network_flush(node);
+    check_node(node);
+    at = core_deadline(node->core);
+    if (at < sim->now)
+        at = sim->now;
+    if (at < node->wake_at) {
+        node->wake_at = at;
+        sim_schedule(sim, at - sim->now, "wake", on_wake, node, at);
+    }
+}
+
+/* Something that the node has begun and is told of when it is over: not while it is stopped. */
+struct pending {
+    struct node *node;
+    const char *what;
+    void (*run)(struct sim *sim, void *object, uint64_t number);
+    void *object;
+};
+
+static void on_over(struct sim *sim, void *object, uint64_t number)
+{
+    struct pending p = *(struct pending *)object;
+
+    (void)number;
+    if (p.node->frozen && !sim->ending) {
+        sim_schedule(sim, p.node->frozen_until - sim->now, p.what, on_over, object, 0);
+        return;
+    }
+    free(object);
+    sim_enter(p.node);
+    p.run(sim, p.object, 0);
+    sim_leave();
+    sim_settle(p.node);
+}
+
+void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
+                          void (*run)(struct sim *sim, void *object, uint64_t number), void *object)
+{
+    struct pending *p = sim_alloc(sizeof *p);
+
+    *p = (struct pending){node, what, run, object};
+    sim_schedule(node->sim, delay, what, on_over, p, 0);
+}
+
+/* Every torus has a key, and links are proved as they are between machines; they are not encrypted,
+ * which would be the network's task. */
+static const struct secrets *cluster_key(struct secrets *secrets)
+{
+    static const uint8_t bytes[KEY_SIZE] = "of all simulated tori, as it is";
+
+    *secrets = (struct secrets){.count = 1};
+    key_set(&secrets->key[0], bytes);
+    return secrets;
+}
+
+void sim_start_node(struct node *node)
+{
+    struct sim *sim = node->sim;
+    struct secrets secrets;
+    struct core_setup setup = {
+        .torus = &sim->torus,
+        .rank = node->rank,
+        .secrets = cluster_key(&secrets),
+        .pool = &node->pool,
+        .storage = &node->storage,
+        .memory_budget = sim->set.memory,
+        .link_mbit = (double)sim->set.rate * 8 / 1e6,
+        .daemons_per_processor = sim->set.shared ? sim->torus.nodes : 1,
+        .link_burst = sim->set.burst > 0 ? RELAY_FRAME_MOST : 0, /* whole pieces pass at once */
+    };
+    struct error e;
+
+    node->doomed = node->crash_when_decided = false;
+    node->allocations = 0;
+    node->wake_at = ROUTER_NEVER;
+    slab_pool_init(&node->pool, FREE_SLABS_KEPT);
+    if (storage_open(node, &e) != 0) { /* it does not start: whoever starts it tries again later */
+        node->death = SIM_CRASH;
+        return;
+    }
+    node->alive = true;
+    node->leaving = node->frozen = false;
+    node->life++;
+    node->no_carrier = 0;
+    setup.workers = node->workers;
+    network_io(node, &setup.io);
+    node->core = core_new(&setup, &e);
+    if (node->core == NULL)
+        abort();
+    core_start(node->core);
+    network_node_started(node);
+    sim_settle(node);
+}
+
+void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
+{
+    struct node *node = &sim->node[rank];
+    size_t leaked;
+
+    if (!node->alive)
+        return;
+    sim_requests_lose_root(sim, rank);
+    node->alive = node->frozen = false;
+    node->leaving = true;
+    node->death = death;
+    node->disk.dead = death != SIM_STOP;
+    network_node_dies(node, death);
+    core_free(node->core);
+    storage_close(node);
+    node->core = NULL;
+    node->dirty = NULL;
+    leaked = slab_pool_close(&node->pool);
+    if (leaked > 0 && death != SIM_STOP)
+        sim_violated(sim, "memory", "node %u dies with %zu buffers in use", rank, leaked);
+}
+
+static void on_thaw(struct sim *sim, void *object, uint64_t at)
+{
+    struct node *node = object;
+
+    if (!node->frozen || node->frozen_until != at || sim->ending)
+        return;
+    node->frozen = false;
+    network_node_thawed(node);
+    sim_settle(node);
+}
+
+void sim_freeze(struct sim *sim, uint32_t rank, uint64_t time)
+{
+    struct node *node = &sim->node[rank];
+
+    if (!node->alive || node->frozen)
+        return;
+    sim->slowed = true;
+    network_node_frozen(node, time);
+    node->frozen = true;
+    node->frozen_until = sim->now + time;
+    sim_schedule(sim, time, "runs again", on_thaw, node, node->frozen_until);
+}
+
+void sim_fail_allocation(struct sim *sim, uint32_t rank, uint64_t count)
+{
+    network_excuse_node(&sim->node[rank]);
+    sim->node[rank].allocations = count;
+}
+
+void sim_heal(struct sim *sim)
+{
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
+        struct node *node = &sim->node[rank];
+        if (node->allocations > 0)
+            network_excuse_node(node);
+        node->allocations = 0;
+        node->crash_when_decided = false;
+        node->disk.slowness = 0;
+        node->disk.full = false;
+        memset(node->disk.fault, 0, sizeof node->disk.fault);
+        if (node->frozen)
+            on_thaw(sim, node, node->frozen_until);
+        sim_restart(sim, rank);
+    }
+    network_heal(sim);
+}
+
+void sim_crash_when_decided(struct sim *sim, uint32_t rank)
+{
+    sim->node[rank].crash_when_decided = true;
+    sim_harmed(sim); /* it may be so at any time */
+}
+
+void sim_restart(struct sim *sim, uint32_t rank)
+{
+    if (sim->node[rank].alive)
+        return;
+    network_node_back(&sim->node[rank]);
+    sim_start_node(&sim->node[rank]);
+}
