@@ -217,7 +217,18 @@ static bool under_way(struct sim *sim, void *context)
     return progress.repetition >= 3;
 }
 
-static void one_fault(uint64_t seed, enum fault fault)
+/* A fault, and the repetitions that it happens to. */
+struct faulty {
+    uint64_t seed;
+    enum fault fault;
+    struct spec spec;
+    struct sim *sim;
+    uint32_t root, victim;
+    unsigned port; /* of the victim; there is a link */
+    struct sim_request *request;
+};
+
+static struct faulty draw_fault(uint64_t seed, enum fault fault)
 {
     static const char *const tori[] = {"4x4", "4x8", "4x4", "4"};
     const struct sim_setup setup = {.dims = tori[seed % 4],
@@ -226,67 +237,89 @@ static void one_fault(uint64_t seed, enum fault fault)
                                     .rate = 125000000,
                                     .memory = seed % 3 == 0 ? 128 * 1024 : 0,
                                     .chop = true};
-    struct spec spec = specs[seed / 2 % (sizeof specs / sizeof *specs)];
-    struct sim *sim = sim_new(&setup);
-    uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), victim = any(sim, nodes);
-    unsigned port;
+    struct faulty f = {.seed = seed,
+                       .fault = fault,
+                       .spec = specs[seed / 2 % (sizeof specs / sizeof *specs)],
+                       .sim = sim_new(&setup)};
+    const struct torus *t = sim_torus(f.sim);
 
-    if (strcmp(setup.dims, "4") == 0 && spec.operation == OPERATION_EXCHANGE)
-        spec.algorithm = "direct";
+    f.root = any(f.sim, t->nodes);
+    f.victim = any(f.sim, t->nodes);
+    if (strcmp(setup.dims, "4") == 0 && f.spec.operation == OPERATION_EXCHANGE)
+        f.spec.algorithm = "direct";
     if (fault == TIMEOUT)
-        spec.timeout_ns = 5 * MILLISECONDS;
-    if (fault == NODE && victim == root)
-        victim = (victim + 1) % nodes;
+        f.spec.timeout_ns = 5 * MILLISECONDS;
+    if (fault == NODE && f.victim == f.root)
+        f.victim = (f.victim + 1) % t->nodes;
     do
-        port = any(sim, torus_ports(sim_torus(sim)));
-    while (torus_neighbour(sim_torus(sim), victim, port) == TORUS_NO_NODE);
+        f.port = any(f.sim, torus_ports(t));
+    while (torus_neighbour(t, f.victim, f.port) == TORUS_NO_NODE);
+    return f;
+}
+
+static void let_it_happen(const struct faulty *f)
+{
+    switch (f->fault) {
+    case NODE:
+        sim_kill(f->sim, f->victim, (enum sim_death)any(f->sim, 3));
+        break;
+    case ROOT:
+        sim_kill(f->sim, f->root, (enum sim_death)any(f->sim, 3));
+        break;
+    case LINK:
+        sim_set_wire(f->sim, f->victim, f->port, SIM_WIRE_CUT);
+        break;
+    case SILENT:
+        sim_set_wire(f->sim, f->victim, f->port, SIM_WIRE_SILENT);
+        break;
+    case CLIENT:
+        sim_abandon(f->request);
+        break;
+    case TIMEOUT:
+    case FAULTS:
+        break;
+    }
+}
+
+/* The root says in which repetition it has failed. */
+static void check_reason(const struct faulty *f)
+{
+    struct exchange_info info;
+    unsigned which = 0, of = 0;
+
+    assert_true(sim_info(f->sim, f->root, f->request->id, &info));
+    assert_int_equal(info.state, EXCHANGE_FAILED);
+    if (sscanf(info.reason, "repetition %u of %u: ", &which, &of) != 2 || of != REPEAT ||
+        which > REPEAT || (which < 4 && f->fault != TIMEOUT))
+        if (f->fault != TIMEOUT || strstr(info.reason, "preparing") == NULL)
+            fail_msg("seed %llu, fault %d: \"%s\"", (unsigned long long)f->seed, f->fault,
+                     info.reason);
+}
+
+static void one_fault(uint64_t seed, enum fault fault)
+{
+    struct faulty f = draw_fault(seed, fault);
+    struct sim *sim = f.sim;
+
     sim_run_until_whole(sim);
-    struct sim_request *r = sim_exchange(sim, root, &spec);
+    struct sim_request *r = f.request = sim_exchange(sim, f.root, &f.spec);
     if (fault != TIMEOUT) {
         (void)sim_run(sim, 60 * SECONDS, under_way, r);
         assert_false(r->ended);
         sim_pass(sim, chance_below(sim_chance(sim), MILLISECONDS));
     }
     bool before = !r->ended;
-    switch (fault) {
-    case NODE:
-        sim_kill(sim, victim, (enum sim_death)any(sim, 3));
-        break;
-    case ROOT:
-        sim_kill(sim, root, (enum sim_death)any(sim, 3));
-        break;
-    case LINK:
-        sim_set_wire(sim, victim, port, SIM_WIRE_CUT);
-        break;
-    case SILENT:
-        sim_set_wire(sim, victim, port, SIM_WIRE_SILENT);
-        break;
-    case CLIENT:
-        sim_abandon(r);
-        break;
-    case TIMEOUT:
-    case FAULTS:
-        break;
-    }
-    bool committed =
-        check_agreement(r, &spec); /* failed nowhere, or everywhere in the same words */
+    let_it_happen(&f);
+    /* Failed nowhere, or everywhere in the same words. */
+    bool committed = check_agreement(r, &f.spec);
     if (before)
         assert_false(committed);
-    if (!committed && fault != ROOT && r->exchange == NULL) {
-        struct exchange_info info;
-        unsigned which = 0, of = 0;
-        assert_true(sim_info(sim, root, r->id, &info));
-        assert_int_equal(info.state, EXCHANGE_FAILED);
-        if (sscanf(info.reason, "repetition %u of %u: ", &which, &of) != 2 || of != REPEAT ||
-            which > REPEAT || (which < 4 && fault != TIMEOUT))
-            if (fault != TIMEOUT || strstr(info.reason, "preparing") == NULL)
-                fail_msg("seed %llu, fault %d: \"%s\"", (unsigned long long)seed, fault,
-                         info.reason);
-    }
-    sim_restart(sim, victim);
-    sim_restart(sim, root);
-    sim_set_wire(sim, victim, port, SIM_WIRE_UP);
-    check_next_exchange(sim, any(sim, nodes));
+    if (!committed && fault != ROOT && r->exchange == NULL)
+        check_reason(&f);
+    sim_restart(sim, f.victim);
+    sim_restart(sim, f.root);
+    sim_set_wire(sim, f.victim, f.port, SIM_WIRE_UP);
+    check_next_exchange(sim, any(sim, sim_torus(sim)->nodes));
     sim_free(sim);
 }
 
