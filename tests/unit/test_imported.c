@@ -197,85 +197,86 @@ static void what_drops_doubles_or_misroutes_a_block_is_refused(void **state)
     }
 }
 
+/* Both `a` and `b` are in the reason. */
+static const struct {
+    const char *text, *a, *b;
+} wrong_lines[] = {
+    {"", "empty", "header"},
+    {"\n \n", "empty", "header"},
+    {"{\"src\":0,\"dst\":1,\"segment\":0,\"legs\":[]}", "line 1", "the header is expected"},
+    {"{}", "line 1", "no \"schedule\""},
+    {"[]", "line 1, column 1", "'{'"},
+    {"{\"schedule\":1}", "line 1", "no \"dims\""},
+    {"\n{\"schedule\":2,\"dims\":\"3\"}", "line 2", "version"},
+    {"{\"schedule\":01,\"dims\":\"3\"}", "line 1", "version"},
+    {"{\"schedule\":1.0,\"dims\":\"3\"}", "line 1", "version"},
+    {"{\"schedule\":1,\"schedule\":1,\"dims\":\"3\"}", "line 1", "comes twice"},
+    {"{\"schedule\":1,\"dims\":\"3y\"}", "line 1", "dims"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"color\":\"red\"}", "unknown key", "color"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"a b\"}", "line 1", "name"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"\"}", "line 1", "name"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"\\u0041\"}", "line 1", "character"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"123456789012345678901\"}", "name", "longer"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"mode\":\"fast\"}", "line 1", "\"streaming\""},
+    {"{\"schedule\":1,\"dims\":\"3\",\"ports\":\"two-port\"}", "line 1", "\"one-port\""},
+    {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"barrier\"}", "line 1", "\"allgather\""},
+    {"{\"schedule\":1,\"dims\":\"3\",\"mode\":\"streaming\",\"ports\":\"one-port\"}", "line 1",
+     "all-port"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"segments\":0}", "segments", "1 to 256"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"segments\":257}", "segments", "1 to 256"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"period\":[2]}", "period 2", "divide"},
+    {"{\"schedule\":1,\"dims\":\"4m\",\"period\":[2]}", "period 2", "has to be its size 4"},
+    {"{\"schedule\":1,\"dims\":\"3x3\",\"period\":[3]}", "period", "2 numbers"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1,1]}", "period", "1 number"},
+    {"{\"schedule\":1,\"dims\":\"3\"} x", "line 1, column 27", "nothing may follow"},
+    {"{\"schedule\":1,\"dims\":\"1024x1024\"}", "routes", "period"},
+    {"{\"schedule\":1,\"dims\":\"3\"", "line 1", "'}'"},
+    {HEADER "{\"src\":3,\"dst\":1,\"legs\":[]}", "line 2", "src has to be a number from 0 to 2"},
+    {HEADER "{\"src\":0,\"dst\":-1,\"legs\":[]}", "line 2", "dst has to be"},
+    {HEADER "{\"src\":-0,\"dst\":1,\"legs\":[]}", "line 2", "src has to be"},
+    {HEADER "{\"src\":99999999999999999999,\"dst\":1,\"legs\":[]}", "line 2", "src has to be"},
+    {HEADER "{\"src\":0,\"dst\":0,\"legs\":[]}", "line 2", "for itself"},
+    {HEADER "{\"src\":0,\"dst\":1,\"segment\":1,\"legs\":[]}", "line 2", "segment has to be"},
+    {HEADER "{\"src\":0,\"dst\":1}", "line 2", "no \"legs\""},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[]}", "line 2: block 0 -> 1",
+     "node 0 sends it in no step"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1]]}", "line 2", "','"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,0,1]]}", "line 2", "1 or -1"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,1,1,1]]}", "line 2", "dimension"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,0]]}", "line 2", "hops"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[65536,0,1,1]]}", "line 2", "step"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,3]]}", "in step 0 node 0", "3 nodes"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[4,0,-1,1]]}", "block 0 -> 1, segment 0",
+     "in step 4 node 0 sends it 1 hop by port -0: there is no link"},
+    {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1],[4,0,1,1]]}", "node 1 takes it in in step 4",
+     "steps have to rise"},
+    {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1]]}", "line 2: block 0 -> 2, segment 0",
+     "it ends at node 1 in step 4, not at node 2"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1]}\n{\"src\":1,\"dst\":2,\"legs\":[[0,0,1,1]]"
+     "}",
+     "line 2: block 1 -> 2", "first box"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"ports\":\"one-port, single hops\",\"period\":[1]}\n"
+     "{\"src\":0,\"dst\":2,\"legs\":[[0,0,1,2]]}",
+     "line 2: block 0 -> 2", "single hops"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"ports\":\"one-port\",\"period\":[1]}\n"
+     "{\"src\":0,\"dst\":1,\"legs\":[[7,0,1,1]]}\n{\"src\":0,\"dst\":2,\"legs\":[[7,0,-1,1]]}",
+     "not one-port", "in step 7 node"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"allgather\",\"period\":[1]}\n"
+     "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
+     "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,1],[2,0,1,1]]}",
+     "line 3: block 0 -> 2", "in step 2 node 1 sends on"},
+    {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"allgather\",\"period\":[1]}\n"
+     "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
+     "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,1],[2,0,-1,1],[3,0,-1,1]]}",
+     "line 3: block 0 -> 2", "in step 2 it comes back to node 0"},
+};
+
 static void lines_that_are_wrong_are_named(void **state)
 {
-    static const struct {
-        const char *text, *a, *b;
-    } cases[] = {
-        {"", "empty", "header"},
-        {"\n \n", "empty", "header"},
-        {"{\"src\":0,\"dst\":1,\"segment\":0,\"legs\":[]}", "line 1", "the header is expected"},
-        {"{}", "line 1", "no \"schedule\""},
-        {"[]", "line 1, column 1", "'{'"},
-        {"{\"schedule\":1}", "line 1", "no \"dims\""},
-        {"\n{\"schedule\":2,\"dims\":\"3\"}", "line 2", "version"},
-        {"{\"schedule\":01,\"dims\":\"3\"}", "line 1", "version"},
-        {"{\"schedule\":1.0,\"dims\":\"3\"}", "line 1", "version"},
-        {"{\"schedule\":1,\"schedule\":1,\"dims\":\"3\"}", "line 1", "comes twice"},
-        {"{\"schedule\":1,\"dims\":\"3y\"}", "line 1", "dims"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"color\":\"red\"}", "unknown key", "color"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"a b\"}", "line 1", "name"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"\"}", "line 1", "name"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"\\u0041\"}", "line 1", "character"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"123456789012345678901\"}", "name", "longer"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"mode\":\"fast\"}", "line 1", "\"streaming\""},
-        {"{\"schedule\":1,\"dims\":\"3\",\"ports\":\"two-port\"}", "line 1", "\"one-port\""},
-        {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"barrier\"}", "line 1", "\"allgather\""},
-        {"{\"schedule\":1,\"dims\":\"3\",\"mode\":\"streaming\",\"ports\":\"one-port\"}", "line 1",
-         "all-port"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"segments\":0}", "segments", "1 to 256"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"segments\":257}", "segments", "1 to 256"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"period\":[2]}", "period 2", "divide"},
-        {"{\"schedule\":1,\"dims\":\"4m\",\"period\":[2]}", "period 2", "has to be its size 4"},
-        {"{\"schedule\":1,\"dims\":\"3x3\",\"period\":[3]}", "period", "2 numbers"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1,1]}", "period", "1 number"},
-        {"{\"schedule\":1,\"dims\":\"3\"} x", "line 1, column 27", "nothing may follow"},
-        {"{\"schedule\":1,\"dims\":\"1024x1024\"}", "routes", "period"},
-        {"{\"schedule\":1,\"dims\":\"3\"", "line 1", "'}'"},
-        {HEADER "{\"src\":3,\"dst\":1,\"legs\":[]}", "line 2",
-         "src has to be a number from 0 to 2"},
-        {HEADER "{\"src\":0,\"dst\":-1,\"legs\":[]}", "line 2", "dst has to be"},
-        {HEADER "{\"src\":-0,\"dst\":1,\"legs\":[]}", "line 2", "src has to be"},
-        {HEADER "{\"src\":99999999999999999999,\"dst\":1,\"legs\":[]}", "line 2", "src has to be"},
-        {HEADER "{\"src\":0,\"dst\":0,\"legs\":[]}", "line 2", "for itself"},
-        {HEADER "{\"src\":0,\"dst\":1,\"segment\":1,\"legs\":[]}", "line 2", "segment has to be"},
-        {HEADER "{\"src\":0,\"dst\":1}", "line 2", "no \"legs\""},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[]}", "line 2: block 0 -> 1",
-         "node 0 sends it in no step"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1]]}", "line 2", "','"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,0,1]]}", "line 2", "1 or -1"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,1,1,1]]}", "line 2", "dimension"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,0]]}", "line 2", "hops"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[65536,0,1,1]]}", "line 2", "step"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,3]]}", "in step 0 node 0", "3 nodes"},
-        {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[4,0,-1,1]]}", "block 0 -> 1, segment 0",
-         "in step 4 node 0 sends it 1 hop by port -0: there is no link"},
-        {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1],[4,0,1,1]]}",
-         "node 1 takes it in in step 4", "steps have to rise"},
-        {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1]]}", "line 2: block 0 -> 2, segment 0",
-         "it ends at node 1 in step 4, not at node 2"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1]}\n{\"src\":1,\"dst\":2,\"legs\":[[0,0,1,1]]"
-         "}",
-         "line 2: block 1 -> 2", "first box"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"ports\":\"one-port, single hops\",\"period\":[1]}\n"
-         "{\"src\":0,\"dst\":2,\"legs\":[[0,0,1,2]]}",
-         "line 2: block 0 -> 2", "single hops"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"ports\":\"one-port\",\"period\":[1]}\n"
-         "{\"src\":0,\"dst\":1,\"legs\":[[7,0,1,1]]}\n{\"src\":0,\"dst\":2,\"legs\":[[7,0,-1,1]]}",
-         "not one-port", "in step 7 node"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"allgather\",\"period\":[1]}\n"
-         "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
-         "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,1],[2,0,1,1]]}",
-         "line 3: block 0 -> 2", "in step 2 node 1 sends on"},
-        {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"allgather\",\"period\":[1]}\n"
-         "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
-         "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,1],[2,0,-1,1],[3,0,-1,1]]}",
-         "line 3: block 0 -> 2", "in step 2 it comes back to node 0"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refused(cases[i].text, strlen(cases[i].text), cases[i].a, cases[i].b, NULL);
+    for (size_t i = 0; i < sizeof wrong_lines / sizeof *wrong_lines; i++)
+        refused(wrong_lines[i].text, strlen(wrong_lines[i].text), wrong_lines[i].a,
+                wrong_lines[i].b, NULL);
     refused(HEADER "\0", sizeof HEADER, "line 2", NULL);
 }
 
@@ -300,6 +301,7 @@ static void what_may_be_left_out_may_be(void **state)
     imported_free(s);
     assert_int_equal(torus_parse(&t, "2m", NULL), 0);
     assert_int_equal(imported_read(&s, text, strlen(text), &t, NULL, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, "is for a torus of 2, not 2m"));
 }
 
