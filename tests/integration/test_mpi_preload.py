@@ -93,9 +93,9 @@ def test_many_random_collectives(shared, library, dims, nodes, columns, tmp_path
 
 # ---- What can happen to a program ----------------------------------------------------------------
 
-def scenario(torus, library, *names, **options):
+def scenario(torus, library, *names, program='scenarios', **options):
     mpi.skip_without(torus, library)
-    return mpi.run(torus, library, [mpi.program(torus, library, 'scenarios'), *names], **options)
+    return mpi.run(torus, library, [mpi.program(torus, library, program), *names], **options)
 
 
 def right(result, ranks=4):
@@ -186,7 +186,7 @@ def test_threads(shared, library):
 
 
 def test_large_counts(shared):
-    result = scenario(shared('2x2'), 'mpich', 'large-counts')
+    result = scenario(shared('2x2'), 'mpich', 'large-counts', program='buffers')
     right(result)
     taken, fallen_back = mpi.taken(result)
     assert set(taken) == OPERATIONS - {'Barrier'} and not fallen_back
@@ -201,21 +201,21 @@ def test_invalid_arguments(shared, library):
 
 
 def test_types_with_addresses(shared, library):
-    result = scenario(shared('2x2'), library, 'bottom')
+    result = scenario(shared('2x2'), library, 'bottom', program='buffers')
     right(result)
     assert mpi.taken(result) == [{'Bcast': 1}, {}]
 
 
 def test_buffers_that_begin_alike(shared, library):
     """At one rank; the calls are taken at all, and not by MPI at that one."""
-    result = scenario(shared('2x2'), library, 'same-buffers')
+    result = scenario(shared('2x2'), library, 'same-buffers', program='buffers')
     right(result)
     assert mpi.taken(result) == [{'Alltoallv': 1, 'Alltoallw': 2, 'Allgather': 1}, {}]
 
 
 def test_types_of_nothing(shared):
     """One rank has nothing but null types."""
-    result = scenario(shared('2x2'), 'mpich', 'null-types')
+    result = scenario(shared('2x2'), 'mpich', 'null-types', program='buffers')
     right(result)
     assert mpi.taken(result) == [{'Alltoallw': 1}, {}]
 

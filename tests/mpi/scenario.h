@@ -34,7 +34,7 @@ static void say(const char *format, ...)
 }
 
 /* Some of everything on a communicator. */
-static void use(MPI_Comm comm)
+static inline void use(MPI_Comm comm)
 {
     int n, r, sum, in[256], out[256];
 
