@@ -8,6 +8,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 
 import pytest
@@ -149,3 +150,25 @@ def test_a_long_exchange_without_a_terminal(shared):
         code, out, said = long.end()
     assert code != 0 and json.loads(out)['error']['code'] == 'cancelled'
     assert '\r' not in said and '\x1b' not in said
+
+
+@pytest.mark.slow
+def test_progress_on_a_terminal(shared):
+    """A bar while it runs, and none left over in the output afterwards."""
+    torus = shared('4x4')
+    main, terminal = pty.openpty()
+    process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'exchange',
+                                '--algorithm', 'at2', '--block-size', '32MiB'], stderr=terminal,
+                               stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    os.close(terminal)
+    out, _ = communicate(process, Patience(120))
+    shown = b''
+    try:
+        while piece := os.read(main, 65536):
+            shown += piece
+    except OSError:
+        pass
+    os.close(main)
+    assert process.returncode == 0 and 'verified' in out
+    assert b'%' in shown and b'\r' in shown
+    assert sys.getsizeof(shown) < 100000

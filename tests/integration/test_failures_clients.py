@@ -1,0 +1,118 @@
+"""Clients that go, that do not read, and that are more than a daemon takes."""
+
+import os
+import resource
+import select
+import signal
+import struct
+
+import pytest
+from support.background import LongExchange
+from support.expect import check_result
+from support.failures import still_works
+from support.waiting import wait_for, wait_state
+from support.wire import connect, frame, frames, send
+
+REQUEST = frame({1: {}})  # for the status
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('4x4')
+
+
+@pytest.mark.parametrize('how', ['SIGKILL', 'SIGINT', 'SIGTERM'])
+def test_the_client_goes(torus, how):
+    with LongExchange(torus, rank=7) as client:
+        client.send_signal(getattr(signal, how))
+        code, out, err = client.end(20)
+        assert out == ''
+        if how == 'SIGINT':
+            assert code in (1, 130) and 'ancel' in err, (code, err)
+        else:
+            assert code != 0
+        for rank, reason in wait_state(torus, client.id, ['failed'], range(16), 10).items():
+            assert 'cancelled' in reason, (rank, reason)
+    assert torus.status()['whole'] is True
+    still_works(torus, rank=7)
+
+
+def test_a_client_that_does_not_read(torus):
+    """No more of its requests are read than it reads replies; others are answered, and so is it
+    when it reads at last."""
+    node, sent, replies, data = torus.node(2), 0, 0, b''
+    before = node.memory()['RssAnon']
+    with connect(node.socket) as s:
+        s.setblocking(False)
+        # Until there has been no room for a second: 50 MB of requests would be answered with GBs.
+        while select.select([], [s], [], 1)[1]:
+            sent += s.send(REQUEST * 1000)
+            assert sent < 50_000_000, 'all its requests are read'
+        assert node.memory()['RssAnon'] - before < 8 << 20
+        still_works(torus, rank=2)
+        s.be_patient(20)
+        while replies < sent // len(REQUEST):
+            piece = s.recv(1 << 20)
+            assert piece
+            data += piece
+            while len(data) >= 8 and len(data) >= 8 + struct.unpack('>I', data[:4])[0]:
+                data = data[8 + struct.unpack('>I', data[:4])[0]:]
+                replies += 1
+    still_works(torus, rank=2)
+
+
+def test_more_clients_than_a_daemon_takes(torus):
+    """Those beyond are told so, but still the state; the others, the links and who comes later are as before."""
+    clients = []
+    try:
+        while len(clients) < 1000:
+            s = connect(torus.node(3).socket)
+            clients.append(s)
+            send(s, REQUEST)
+            said = s.recv(65536)
+            if b'connections to the control socket' in said:
+                break
+            assert frames(said)[0][0] >> 3 == 2  # the status
+        assert 64 < len(clients) < 1000
+        wait_for(lambda: torus.ctl(3, 'status').returncode == 0, 20)
+        refused = torus.ctl(3, 'exchange', '--block-size', '1')
+        assert refused.returncode != 0 and 'connections to the control socket' in refused.stderr, refused.stderr
+        assert torus.status(4)['whole'] is True
+    finally:
+        for s in clients:
+            s.close()
+    wait_for(lambda: torus.ctl(3, 'status').returncode == 0, 10)
+    still_works(torus, rank=3)
+
+
+def test_no_descriptors_left(loopback):
+    """Links that go down come up again, those that are dialled and those that are accepted; who asks
+    the daemon is told why it does not answer."""
+    torus = loopback('3x3')
+    node = torus.node(4)
+    highest = max(map(int, os.listdir(f'/proc/{node.pid}/fd')))
+    resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (highest + 6, highest + 6))
+    clients = []
+    try:
+        while True:
+            s = connect(node.socket)
+            clients.append(s)
+            send(s, REQUEST)
+            said = s.recv(65536)
+            if b'no file descriptors left' in said:
+                break
+            assert frames(said)[0][0] >> 3 == 2 and len(clients) < 100
+        for rank in 1, 7:  # node 4 is dialled by node 1 and dials node 7
+            torus.node(rank).restart()
+            wait_for(lambda: torus.status(0)['whole'] and torus.status(rank)['whole'], 20,
+                     lambda: node.log())
+            check_result(torus.exchange('at2', 30000, rank=rank), '3x3', 'at2', 30000)
+        torus.node(7).terminate()
+        wait_for(lambda: '+0' in node.log() and torus.status(0)['whole'] is False, 20)
+        assert node.alive
+        torus.node(7).start()
+        wait_for(lambda: torus.status(0)['whole'] is True, 20, lambda: node.log())
+    finally:
+        for s in clients:
+            s.close()
+    still_works(torus, rank=4)

@@ -1,0 +1,156 @@
+"""Requests that are refused, that wait for their turn, or that take too long: the error is clear, and everything
+still runs afterwards."""
+
+import json
+import re
+import socket
+
+import pytest
+from support.background import Client, LongExchange, stopped
+from support.expect import check_result, torusctl
+from support.failures import still_works
+from support.waiting import wait_for
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('4x4')
+
+
+@pytest.mark.parametrize('args,code,said', [
+    (['--algorithm', 'magic', '--block-size', '1'], 2, 'magic'),
+    (['--algorithm', 'ar', '--block-size', '1'], 1, 'ar takes a ring'),
+    (['--block-size', '-1'], 2, '--block-size'),
+    (['--block-size', '10parsecs'], 2, '--block-size'),
+    (['--block-size', '99999999999GiB'], 2, '--block-size'),
+    (['--block-size', '1', '--timeout', 'soon'], 2, '--timeout'),
+    (['--block-size', '1', '--from', 'a', '--to', 'b'], 2, '--block-size'),
+    (['--from', 'a'], 2, '--to'),
+    (['--to', 'a'], 2, '--from'),
+    (['--missing-ok', '--block-size', '1'], 2, '--missing-ok'),
+    (['--block-size', '1', '--on-failure', 'explode'], 2, 'neither fail, shrink nor wait'),
+    (['--on-failure', 'explode'], 2, 'neither fail, shrink nor wait'),
+    (['--block-size', '1', '--on-failure', 'shrink', '--algorithm', 'at2'], 2, 'omit --algorithm'),
+    (['--block-size', '1', '--on-failure', 'shrink', '--schedule', 'x'], 2, 'omit --schedule'),
+    (['--from', 'a-%q', '--to', 'b-%q'], 2, '%'),
+    (['--nonsense'], 2, '--nonsense'),
+    (['surplus', '--block-size', '1'], 2, 'surplus'),
+    ([], 2, '--block-size'),
+])
+def test_wrong_requests(torus, args, code, said):
+    result = torus.ctl(0, 'exchange', *args)
+    assert (result.returncode, result.stdout) == (code, ''), result.stderr
+    assert said in result.stderr and result.stderr.startswith('torusctl: ')
+    still_works(torus)
+
+
+def test_an_unknown_algorithm_names_the_known_ones(torus):
+    said = torus.ctl(0, 'exchange', '--algorithm', 'at3', '--block-size', 1).stderr
+    assert all(name in said for name in ('ar', 'at2', 'direct'))
+
+
+@pytest.mark.parametrize('dims,algorithm,said', [
+    ('2x3x2', 'at2', 'at2 takes two dimensions'), ('4x4', 'ar', 'ar takes a ring'),
+    ('2x2', 'ar', 'ar takes a ring'), ('3mx4', 'at2', 'at2 takes')])
+def test_sizes_that_an_algorithm_does_not_take(shared, dims, algorithm, said):
+    torus = shared(dims)
+    result = torus.ctl(1, 'exchange', '--algorithm', algorithm, '--block-size', 1)
+    assert result.returncode == 1 and said in result.stderr and dims in result.stderr
+    torus.exchange('direct', 1000, rank=1)
+    planned = torusctl('plan', '--dims', dims, '--algorithm', algorithm)
+    assert planned.returncode == 2 and said in planned.stderr
+
+
+def test_no_daemon(tmp_path):
+    for path in tmp_path / 'nothing', tmp_path:
+        result = torusctl('--socket', path, 'status')
+        assert result.returncode == 3 and str(path) in result.stderr and result.stdout == ''
+    stale = tmp_path / 'stale'
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(stale))
+    result = torusctl('--socket', stale, 'exchange', '--block-size', 1)
+    assert result.returncode == 3 and str(stale) in result.stderr
+
+
+@pytest.mark.slow
+def test_more_exchanges_than_memory(shared):
+    """What does not fit waits for its turn, here or at another node, and what runs is not disturbed.
+    Who has waited too long is told what for, with figures."""
+    torus = shared('4x4', memory='8MiB')
+    args = ['exchange', '--algorithm', 'at2', '--block-size', '4MiB']
+    running = []
+    try:
+        for rank in 0, 0, 5:  # a quarter of the memory each, and no more of one user
+            running.append(Client(torus, *args[:-1], '100GiB', rank=rank))
+        for rank in 0, 5:
+            wait_for(lambda: [x['state'] for x in torus.status(rank)['exchanges']].count('running')
+                     == 3, 20)
+        for rank in 0, 9:
+            late = torus.ctl(rank, *args, '--timeout', '0.5')
+            assert late.returncode == 1, late.stderr
+            assert re.search(r'its turn has not come within 0.5 s: node \d+ is busy: the exchange '
+                             r'needs memory there: user \d+ has \d+ of \d+ bytes of the memory budget for '
+                             r'exchanges, wants \d+ more, and may have \d+', late.stderr)
+        with Client(torus, '--json', *args, rank=9) as waiting:
+            wait_for(lambda: any(x['state'] == 'waiting' for x in torus.status(9)['exchanges']))
+            assert all(client.process.poll() is None for client in running)
+            running[2].process.kill()
+            code, out, err = waiting.end(60)
+            assert code == 0, err
+        check_result(json.loads(out), '4x4', 'at2', 4 << 20)
+        assert [client.process.poll() for client in running] == [None, None, -9]
+    finally:
+        for client in running:
+            client.__exit__()
+    still_works(torus)
+
+
+def test_more_exchanges_than_a_node_runs_at_once(shared):
+    """They wait in the order of asking, and all succeed."""
+    torus = shared('4x4')
+    running = []
+    try:
+        for _ in range(4):  # for all of which one user's share of the memory is enough
+            running.append(LongExchange(torus, '--repeat', '1000000', block_size='64KiB'))
+        late = torus.ctl(0, 'exchange', '--block-size', 1, '--timeout', '0.5')
+        assert late.returncode == 1, late.stderr
+        assert 'its turn has not come within 0.5 s: others are under way' in late.stderr
+        running.append(Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', 1))
+        wait_for(lambda: any(x['state'] == 'waiting' for x in torus.status()['exchanges']))
+        check_result(torus.exchange('at2', 1000, rank=1), '4x4', 'at2', 1000)
+        running[0].process.kill()
+        code, out, err = running[4].end(20)
+        assert code == 0, err
+        check_result(json.loads(out), '4x4', 'at2', 1)
+    finally:
+        for client in running:
+            client.__exit__()
+    still_works(torus)
+
+
+def test_one_node_has_little_memory(loopback):
+    torus = loopback('4x4', extra=lambda rank: ['--memory', '1MiB'] if rank == 5 else [])
+    result = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '64MiB')
+    assert result.returncode == 1 and 'node 5 refuses' in result.stderr, result.stderr
+    assert 'memory' in result.stderr
+    still_works(torus)
+    check_result(torus.exchange('at2', 1000000, rank=5), '4x4', 'at2', 1000000)
+
+
+def test_a_timeout(torus):
+    with stopped(torus.node(10)):
+        result = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '1MiB',
+                           '--timeout', 2)
+    assert result.returncode == 1 and result.stdout == ''
+    assert 'not finished within 2.0 s' in result.stderr, result.stderr
+    still_works(torus)
+
+
+def test_a_timeout_of_a_running_exchange(torus):
+    with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '100GiB',
+                '--timeout', '1.5') as client:
+        code, out, err = client.end(20)
+    assert code == 1 and 'not finished within 1.5 s' in err and 'round' in err, err
+    error = json.loads(out)['error']
+    assert error['code'] == 'timeout'
+    still_works(torus)

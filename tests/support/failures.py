@@ -1,0 +1,17 @@
+"""What tests of failures ask of a torus."""
+
+from .expect import check_result
+from .waiting import wait_for
+
+
+def still_works(torus, rank=0, algorithm='at2', size=30000):
+    """The torus is whole, or becomes it, and the next exchange is as it should be."""
+    torus.wait_whole(30)
+    result = torus.exchange(algorithm, size, rank=rank)
+    check_result(result, str(torus.geometry), algorithm, size)
+    for node in torus.nodes:
+        wait_for(lambda: torus.status(node.rank)['memory']['reserved_bytes'] == 0, 10)
+
+
+def others(torus, *ranks):
+    return [node.rank for node in torus.nodes if node.rank not in ranks]
