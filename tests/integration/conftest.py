@@ -13,7 +13,7 @@ import pytest
 
 # Files that take longest, most of them by waiting. They come first, so that at the end of a run in parallel, by
 # file (scripts/test), not one of them is what all others wait for.
-LONG = ('test_commit', 'test_overload', 'test_attacks', 'test_failures_nodes', 'test_daemon_start', 'test_slow_disk', 'test_mpi_preload',
+LONG = ('test_commit', 'test_overload', 'test_attacks_neighbour', 'test_failures_nodes', 'test_daemon_start', 'test_slow_disk', 'test_mpi_preload',
         'test_exchange', 'test_group_failures', 'test_mininet', 'test_chaos', 'test_bench', 'test_picture',
         'test_allgather', 'test_topo_launch', 'test_folders', 'test_programs', 'test_groups', 'test_big',
         'test_topo_exchange')
