@@ -1,239 +1,22 @@
-"""Whatever comes from a stranger, a peer or a client costs one connection at most, is logged with a
-reason, and disturbs nobody else."""
+"""Whatever comes from a neighbour that has the cluster key, and then lies, costs one connection at most,
+is logged with a reason, and disturbs nobody else."""
 
 import os
 import random
-import re
 import select
 import struct
-import threading
-import time
 
 import pytest
-from support.background import LongExchange
-from support.expect import check_result
+from support.attacks import ID, connects, log_from_now, prepare, still_works_quietly
 from support.waiting import wait_for
-from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, pass_probe, peer,
-                          peer_frame, read_key, send, shake_hands, until_closed, varint)
+from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, pass_probe, peer, peer_frame,
+                          read_key, send, shake_hands, until_closed, varint)
 
 
 @pytest.fixture
 def torus(shared):
     return shared('4x4')
 
-
-def still_works(torus, rank=0):
-    """Whole again, a right exchange, and no storm of frames going round between the nodes."""
-    torus.wait_whole(30)
-    check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
-    wait_for(lambda: is_quiet(torus), 10, 'the links do not fall silent')
-
-
-def is_quiet(torus):
-    """Nothing but heartbeats on the links, for a moment."""
-    def sent():
-        return sum(link['tx_bytes'] for node in torus.nodes[::3]
-                   for link in torus.links(node.rank)['links'])
-    begin, before = time.monotonic(), sent()
-    return sent() - before < 1500 + 10000 * (time.monotonic() - begin)
-
-
-def connects(torus, rank):
-    return [link['connects'] for link in torus.links(rank)['links']]
-
-
-def pids(torus):
-    return [node.pid for node in torus.nodes if node.alive]
-
-
-def log_from_now(torus, rank):
-    """A function that gives what the node logs from now on. A stranger may see that it is sent away
-    before that is logged."""
-    begin = len(torus.node(rank).log())
-    return lambda: torus.node(rank).log()[begin:]
-
-
-ID = '1-00000001-1'
-
-
-def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='',
-            round_bytes=100, mode='stepped', window=1, timeout_ms=1000, without=()):
-    spec = {1: algorithm, 2: mode, 6: block_bytes, 7: source, 8: target, 11: timeout_ms}
-    more = {8: b''.join(map(varint, without))} if without else {}
-    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: spec, 6: round_bytes, 7: window, **more})
-
-
-def garbage(seed=0):
-    rng = random.Random(seed)
-    return {
-        'random bytes': rng.randbytes(100000),
-        'zeros': bytes(100000),
-        'ones': b'\xff' * 100000,
-        'text': b'GET / HTTP/1.1\r\nHost: torus\r\n\r\n' * 100,
-        'a huge head': struct.pack('>II', 0xffffffff, 0),
-        'a huge body': struct.pack('>II', 10, 0xffffffff) + bytes(10),
-        'a large head': struct.pack('>II', 4 * 1024 * 1024, 0) + bytes(100000),
-        'a body before the hello': struct.pack('>II', 10, 100) + bytes(110),
-        'a head that is no message': frame(rng.randbytes(60)),
-        'an empty head': frame(b''),
-        'an unknown kind': frame({99: {1: 1}}),
-        'half a prefix': b'\0\0\0',
-        'half a head': hello('4x4', 1, 0)[:14],
-        'nothing': b'',
-        'data before the hello': peer('stepped_data', {1: 1, 3: 1, 4: 1}, bytes(1000)),
-        'a prepare before the hello': prepare(),
-        'a refusal': peer('refusal', {1: '\x1b[2J\nfake log line' * 20}),
-        'endless varints': frame(b'\x08' + b'\xff' * 400),
-        'deep nesting': frame({2: {2: {2: {2: {2: {2: 'x'}}}}}}),
-    }
-
-
-STRANGERS = {
-    'its rank is another': (hello('4x4', 14, 0), 'wrong cabling'),
-    'its rank is none': (hello('4x4', 4000000000, 0), 'wrong cabling'),
-    'its port is another': (hello('4x4', 1, 1), 'wrong cabling'),
-    'its port is none': (hello('4x4', 1, 4000000000), 'wrong cabling'),
-    'its torus is another': (hello('8x8', 1, 0), 'is in a torus 8x8'),
-    'its torus is no text': (hello(b'\x1b[31m\n4x4' * 20, 1, 0), 'is in a torus'),
-    'its version is another': (hello('4x4', 1, 0, version=99), 'version 99'),
-    'it says nothing': (peer('hello'), 'version 0'),
-}
-
-
-@pytest.mark.parametrize('what', garbage())
-def test_garbage_on_a_peer_port(torus, what):
-    """At the port `-0` of node 10, whose neighbour there is node 6. Of so many, only the first reasons are
-    logged: tests that look for theirs use another port."""
-    before = connects(torus, 10), pids(torus)
-    with connect(torus.node(10).addresses['-0']) as s:
-        send(s, garbage()[what])
-        finish(s)
-        heads = frames(until_closed(s))
-    assert len(heads) <= 1  # a refusal
-    assert all(head.startswith(varint(HEAD['refusal'] << 3 | 2)) for head in heads)
-    assert (connects(torus, 10), pids(torus)) == before
-    assert torus.status()['whole'] is True
-    log = torus.node(10).log()
-    assert '\x1b' not in log and '\nfake' not in log
-    still_works(torus, rank=10)
-
-
-@pytest.mark.parametrize('how', STRANGERS)
-def test_strangers_are_turned_away_by_name(torus, how):
-    data, said = STRANGERS[how]
-    before = connects(torus, 5), pids(torus)
-    log = log_from_now(torus, 5)
-    with connect(torus.node(5).addresses['-0']) as s:
-        send(s, data)
-        heads = frames(until_closed(s))
-    assert len(heads) == 1 and said.encode() in heads[0], heads
-    wait_for(lambda: re.search(f'a connection that is not the neighbour was rejected: .*{re.escape(said)}', log()))
-    assert '\x1b' not in log()
-    assert (connects(torus, 5), pids(torus)) == before
-    still_works(torus, rank=5)
-
-
-def test_who_says_nothing_is_sent_away_in_time(torus):
-    """Also who says it drop by drop: a hello that would take half a minute."""
-    log = log_from_now(torus, 5)
-    silent, slow = (connect(torus.node(5).addresses['-1'], 30) for _ in range(2))
-    over = threading.Event()
-
-    def drip():
-        for byte in hello('4x4' * 60, 14, 2):
-            if over.wait(0.2) or not send(slow, bytes([byte])):
-                return
-
-    drops = threading.Thread(target=drip)
-    drops.start()
-    try:
-        with silent, slow:
-            until_closed(silent)
-            until_closed(slow)
-    finally:
-        over.set()
-        drops.join()
-    wait_for(lambda: 'did not say hello within' in log())
-    still_works(torus, rank=5)
-
-
-def test_a_flood_of_connections(torus):
-    """Two hundred that say nothing, at a port whose neighbour is connected."""
-    crowd = []
-    try:
-        for _ in range(200):
-            crowd.append(connect(torus.node(5).addresses['-0'], 30))
-        assert torus.status(5)['whole'] is True
-        still_works(torus, rank=5)
-    finally:
-        for s in crowd:
-            s.close()
-    still_works(torus)
-    assert len(os.listdir(f'/proc/{torus.node(5).pid}/fd')) < 100 or wait_for(
-        lambda: len(os.listdir(f'/proc/{torus.node(5).pid}/fd')) < 100, 20)
-
-
-def test_a_neighbour_comes_back_through_a_flood(loopback):
-    """Strangers hold connections without an end, but the neighbour still gets in."""
-    torus = loopback('4x4')
-    address, over = torus.node(5).addresses['-0'], threading.Event()
-
-    def hold():
-        while not over.is_set():
-            try:
-                with connect(address, 5) as s:
-                    s.settimeout(0.5)
-                    while not over.is_set() and s.recv(1000):
-                        pass
-            except OSError:
-                over.wait(0.05)
-
-    crowd = [threading.Thread(target=hold) for _ in range(30)]
-    for thread in crowd:
-        thread.start()
-    try:
-        torus.node(1).restart(9)
-        still_works(torus, rank=1)
-    finally:
-        over.set()
-        for thread in crowd:
-            thread.join()
-    still_works(torus)
-
-
-def test_a_running_exchange_is_not_disturbed(torus):
-    """Garbage, strangers and floods at every peer port and control socket."""
-    before, over = [connects(torus, node.rank) for node in torus.nodes], threading.Event()
-
-    def disturb(node):
-        rng = random.Random(node.rank)
-        everything = list(garbage(node.rank).values()) + [data for data, _ in STRANGERS.values()]
-        while not over.is_set():
-            listening = [a for name, a in node.addresses.items() if name[0] == '-']
-            for address in listening + [node.socket]:
-                try:
-                    with connect(address, 5) as s:
-                        s.settimeout(0.05)
-                        send(s, rng.choice(everything))
-                        s.recv(1000)
-                except OSError:
-                    pass
-
-    crowd = [threading.Thread(target=disturb, args=(node,)) for node in torus.nodes[::5]]
-    for thread in crowd:
-        thread.start()
-    try:
-        for algorithm in 'at2', 'direct':
-            result = torus.exchange(algorithm, '4MiB', rank=3)
-            check_result(result, '4x4', algorithm, 4 << 20)
-    finally:
-        over.set()
-        for thread in crowd:
-            thread.join()
-    assert [connects(torus, node.rank) for node in torus.nodes] == before
-
-
-# --- a neighbour that has the cluster key, and then lies ---
 
 class FalseNeighbour:
     """In the place of node 1 of a 4x4, as node 5 sees it at its port -0; the real one has ended."""
@@ -338,7 +121,7 @@ def test_lies_cost_the_connection(torus, false_neighbour, what):
     wait_for(lambda: not false_neighbour.link()['up'], 20)
     assert false_neighbour.link()['reason']
     torus.node(1).start()
-    still_works(torus, rank=5)
+    still_works_quietly(torus, rank=5)
     torus.node(1).terminate()
 
 
@@ -356,7 +139,7 @@ def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
         assert connects(torus, 5) == before and false_neighbour.link()['up']
         assert 0 < log().count('ignoring a message of exchange 9999') < 20
     torus.node(1).start()
-    still_works(torus, rank=5)
+    still_works_quietly(torus, rank=5)
     torus.node(1).terminate()
 
 
@@ -420,7 +203,7 @@ def test_lies_in_a_streaming_exchange(torus, false_neighbour, what):
     torus.node(1).start()
     wait_for(lambda: not any(x['state'] in ('ready', 'running') for rank in (4, 5, 6, 9)
                              for x in torus.status(rank)['exchanges']), 20)
-    still_works(torus, rank=5)
+    still_works_quietly(torus, rank=5)
     torus.node(1).terminate()
 
 
@@ -434,7 +217,7 @@ def test_oddities(torus, false_neighbour, what):
     assert '\x1b' not in torus.node(5).log()
     assert not os.path.exists('/etc/x-5') and not os.path.exists('/tmp/x-5')
     torus.node(1).start()
-    still_works(torus, rank=5)
+    still_works_quietly(torus, rank=5)
     torus.node(1).terminate()
 
 
@@ -448,9 +231,9 @@ def test_the_highest_version_of_a_state(loopback):
                                 ((0, 1), (1, 0), (5, 1), (10, 3))}))
             finish(s)
             until_closed(s)
-        still_works(torus, rank=5)
+        still_works_quietly(torus, rank=5)
         torus.node(10).restart()
-        still_works(torus, rank=10)
+        still_works_quietly(torus, rank=10)
 
 
 def calibration(id, version, replaced=()):
@@ -481,7 +264,7 @@ def test_the_highest_version_of_a_calibration(loopback):
         assert measured(12)
         assert torus.ctl(12, 'calibrate', '--reset').returncode == 0
         wait_for(lambda: not any(measured(rank) for rank in range(16)), 10)
-    still_works(torus, rank=5)
+    still_works_quietly(torus, rank=5)
 
 
 @pytest.mark.memory
@@ -505,7 +288,7 @@ def test_questions_without_reading_the_answers(torus, false_neighbour):
     wait_for(lambda: 'has read nothing for' in false_neighbour.link()['reason'], 20)
     assert node.memory()['RssAnon'] - before < 20 << 20
     torus.node(1).start()
-    still_works(torus, rank=5)
+    still_works_quietly(torus, rank=5)
     torus.node(1).terminate()
 
 
@@ -562,141 +345,6 @@ def test_random_frames_after_the_hello(torus, false_neighbour):
                 finish(s)
         wait_for(lambda: not false_neighbour.link()['up'], 20)
     torus.node(1).start()
-    still_works(torus, rank=5)
-    still_works(torus, rank=1)
+    still_works_quietly(torus, rank=5)
+    still_works_quietly(torus, rank=1)
     torus.node(1).terminate()
-
-
-# --- the control socket ---
-
-CONTROL = {
-    'random bytes': random.Random(1).randbytes(100000),
-    'a huge head': struct.pack('>II', 0xffffffff, 0) + bytes(1000),
-    'a head over the limit': struct.pack('>II', 65537, 0) + bytes(1000),
-    'a body': struct.pack('>II', 4, 4) + bytes(8),
-    'no message': frame(b'\x07' * 50),
-    'an empty head': frame(b''),
-    'an unknown kind': frame({99: {1: 1}}),
-    'text': b'status\n' * 100,
-}
-TRUNCATED = {'nothing': b'', 'half a prefix': b'\0\0\0', 'half a head': frame({3: {1: {1: 'at2'}}})[:10],
-             'the prefix only': struct.pack('>II', 5000, 0)}
-
-
-@pytest.mark.parametrize('what', CONTROL)
-def test_garbage_on_the_control_socket(torus, what):
-    log = log_from_now(torus, 5)
-    with connect(torus.node(5).socket) as s:
-        send(s, CONTROL[what])
-        heads = frames(until_closed(s))
-    assert heads and heads[-1].startswith(varint(1 << 3 | 2)), 'no error was sent'
-    wait_for(lambda: 'a control client was rejected' in log())
-    still_works(torus, rank=5)
-
-
-@pytest.mark.parametrize('what', TRUNCATED)
-def test_truncated_requests(torus, what):
-    with connect(torus.node(5).socket) as s:
-        send(s, TRUNCATED[what])
-        finish(s)
-        assert until_closed(s) == b''
-    still_works(torus, rank=5)
-
-
-def request(torus, fields, rank=5):
-    """What a daemon answers to one request, as the bytes of the last frame's head."""
-    with connect(torus.node(rank).socket, 30) as s:
-        send(s, frame(fields))
-        data = b''
-        while True:
-            piece = s.recv(65536)
-            assert piece, 'closed without an answer'
-            data += piece
-            for head in frames(data):
-                if len(head) > 1 and head[0] >> 3 not in (4, 5):  # accepted, progress
-                    return head
-
-
-@pytest.mark.parametrize('spec,said', [
-    ({1: 'magic', 6: 1}, b'magic'),
-    ({1: '', 6: 1}, b'algorithm'),
-    ({1: 'at2', 6: (1 << 64) - 1}, b'blocks are larger than'),
-    ({1: 'at2', 7: 'relative', 8: 'relative'}, b'absolute'),
-    ({1: 'at2', 7: '/tmp/x'}, b'target'),
-    ({1: 'at2', 8: '/tmp/x'}, b'source'),
-    # Both, as either may be looked at first.
-    ({1: 'at2', 7: '/' + 'x' * 5000, 8: '/' + 'x' * 5000}, b'path'),
-    ({1: 'at2', 7: '/tmp/%q', 8: '/tmp/%q'}, b'%'),
-    ({1: 'at2', 7: '/tmp/x', 8: '/tmp/\x1b[2J'}, b''),
-    ({1: 'x' * 60000, 6: 1}, b'algorithm'),
-])
-def test_requests_that_torusctl_would_not_send(torus, spec, said):
-    head = request(torus, {3: {1: spec}})
-    assert head[0] >> 3 == 1 and said in head, head
-    still_works(torus, rank=5)
-
-
-def test_two_requests_on_one_connection(torus):
-    """A second one in the middle of an exchange is refused; one after another is welcome."""
-    exchange = frame({3: {1: {1: 'at2', 6: 1 << 20}}})
-    with connect(torus.node(5).socket, 30) as s:
-        send(s, exchange + frame({1: {}}))
-        data = b''
-        while not any(head[0] >> 3 == 6 for head in frames(data)):
-            piece = s.recv(65536)
-            assert piece
-            data += piece
-        assert any(head[0] >> 3 == 1 and b'one request at a time' in head for head in frames(data))
-        send(s, frame({1: {}}))
-        count = len(frames(data))
-        while len(frames(data)) == count:
-            data += s.recv(65536)
-        assert frames(data)[-1][0] >> 3 == 2
-    still_works(torus, rank=5)
-
-
-def test_a_flood_of_clients(torus):
-    with LongExchange(torus, rank=5) as client:
-        crowd = []
-        for number in range(200):
-            s = connect(torus.node(5).socket, 30)
-            crowd.append(s)
-            send(s, (b'', frame({1: {}}), b'\xff' * 50, frame({2: {}}))[number % 4])
-        assert torus.status(5)['whole'] is True
-        for s in crowd:
-            s.close()
-        assert client.process.poll() is None
-    still_works(torus, rank=5)
-    wait_for(lambda: len(os.listdir(f'/proc/{torus.node(5).pid}/fd')) < 60, 20)
-
-
-@pytest.mark.memory
-def test_memory_does_not_grow(torus):
-    """Thousands of strangers and refused clients later, the daemon needs no more than before."""
-    node = torus.node(5)
-
-    def round_of_nonsense(count):
-        for number in range(count):
-            with connect(node.addresses['-0']) as s:
-                send(s, hello('4x4', 14, 0))
-                until_closed(s)
-            with connect(node.socket) as s:
-                send(s, CONTROL['no message'])
-                until_closed(s)
-            torus.ctl(5, 'status') if number % 50 == 0 else None
-
-    round_of_nonsense(300)
-    before = node.memory()['RssAnon']
-    round_of_nonsense(1500)
-    assert node.memory()['RssAnon'] - before < 1 << 20
-
-
-def test_control_socket_is_not_for_everybody(torus):
-    assert os.stat(torus.node(0).socket).st_mode & 0o007 == 0
-
-
-def test_message_encoding():
-    """Of these tests' own encoder: the examples of protobuf's documentation."""
-    assert message({1: 150}) == b'\x08\x96\x01'
-    assert message({2: 'testing'}) == b'\x12\x07testing'
-    assert message({3: {1: 150}}) == b'\x1a\x03\x08\x96\x01'

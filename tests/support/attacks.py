@@ -1,0 +1,43 @@
+"""What tests of attacks send more than once, and ask of a torus afterwards."""
+
+import time
+
+from .expect import check_result
+from .waiting import wait_for
+from .wire import peer, varint
+
+ID = '1-00000001-1'
+
+
+def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='',
+            round_bytes=100, mode='stepped', window=1, timeout_ms=1000, without=()):
+    spec = {1: algorithm, 2: mode, 6: block_bytes, 7: source, 8: target, 11: timeout_ms}
+    more = {8: b''.join(map(varint, without))} if without else {}
+    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: spec, 6: round_bytes, 7: window, **more})
+
+
+def still_works_quietly(torus, rank=0):
+    """Whole again, a right exchange, and no storm of frames going round between the nodes."""
+    torus.wait_whole(30)
+    check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
+    wait_for(lambda: is_quiet(torus), 10, 'the links do not fall silent')
+
+
+def is_quiet(torus):
+    """Nothing but heartbeats on the links, for a moment."""
+    def sent():
+        return sum(link['tx_bytes'] for node in torus.nodes[::3]
+                   for link in torus.links(node.rank)['links'])
+    begin, before = time.monotonic(), sent()
+    return sent() - before < 1500 + 10000 * (time.monotonic() - begin)
+
+
+def connects(torus, rank):
+    return [link['connects'] for link in torus.links(rank)['links']]
+
+
+def log_from_now(torus, rank):
+    """A function that gives what the node logs from now on. A stranger may see that it is sent away
+    before that is logged."""
+    begin = len(torus.node(rank).log())
+    return lambda: torus.node(rank).log()[begin:]
