@@ -1,5 +1,5 @@
 """scripts/mpi-bench: what it says about options that it does not take, and about programs that fail. What it
-measures is in test_bench_tables.py."""
+measures is in test_bench_runs.py."""
 
 from pathlib import Path
 
