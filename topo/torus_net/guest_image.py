@@ -167,17 +167,19 @@ def _find(program, package):
 
 
 def _compiled(name, cache, say):
-    """A program of topo/guest, compiled."""
-    source = GUEST / f'{name}.c'
+    """A program of topo/guest, compiled from the folder of its name."""
+    folder = GUEST / name
     compiler = os.environ.get('CC') or 'cc'
-    digest = hashlib.sha256(source.read_bytes() + ' '.join((compiler, *COMPILE)).encode())
+    digest = hashlib.sha256(' '.join((compiler, *COMPILE)).encode())
+    for path in sorted(folder.glob('*.[ch]')):
+        digest.update(f'{path.name}\n'.encode() + path.read_bytes())
     path = cache / f'{name}-{digest.hexdigest()[:24]}'
     if not path.exists():
         if not shutil.which(compiler):
             raise TorusError(f'a C compiler is missing {debian_package("build-essential")}')
-        say(f'compiling {source.relative_to(CHECKOUT)}')
+        say(f'compiling {folder.relative_to(CHECKOUT)}')
         new = path.with_suffix('.new')
-        _run(compiler, *COMPILE, str(source), '-o', str(new))
+        _run(compiler, *COMPILE, f'-I{CHECKOUT}', *map(str, sorted(folder.glob('*.c'))), '-o', str(new))
         new.rename(path)
     os.utime(path)
     return path

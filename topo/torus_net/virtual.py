@@ -10,7 +10,7 @@ A cable is a pair of connected sockets, one for a network card of each of the tw
 no other network, so a machine can only reach its neighbours. The launcher keeps both sockets open, so
 a cable survives a machine that is off: the neighbours then see a link on which nobody answers.
 
-A node's daemon is reached through a serial port, over which topo/guest/bridge.c multiplexes
+A node's daemon is reached through a serial port, over which topo/guest/bridge multiplexes
 connections. On the host, R.sock is node R's control socket as on every torus, and R.shell is a socket
 on which each connection runs one command in the machine.
 """
