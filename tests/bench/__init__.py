@@ -4,7 +4,10 @@ arithmetic  sizes, medians, the lower bound, routes
 machine     processors: what they are, how busy
 programs    compiling the C programs beside this file
 network     a Mininet torus that also routes
-systems     what is measured: algorithms of ours, MPI libraries
+systems     what is measured
+ours        the systems of torusd
+jobs        programs on all nodes, which measure on request
+mpi         the systems of MPI libraries
 warm        exchanges that are not counted, before those that are
 run         one torus, all systems, all sizes
 groups      calls of programs: libtorus, MPI, and the daemons' own

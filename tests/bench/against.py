@@ -29,7 +29,7 @@ from torus_net.addresses import TCP_PORT, port_address
 from torus_net.emulated import MininetNode
 from torus_net.process import Daemon
 
-from . import arithmetic, machine, systems
+from . import arithmetic, machine, ours, systems
 from .tables import NONE, Table
 from .warm import warm_up
 
@@ -136,7 +136,7 @@ class Comparison:
             self.say(f'{rate_text(self.result)}: {self.geometry.nodes} daemons of each '
                      f'build are up, those of {first} first')
             for cell in cells:
-                self._cell({side: systems.Ours(tori[side], cell.algorithm, True)
+                self._cell({side: ours.Ours(tori[side], cell.algorithm, True)
                             for side in SIDES}, cell)
                 self.result['cells'] = [done.as_object() for done in cells
                                         if done.failed or done.turns['B']]

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from torus_net import CHECKOUT, TorusError, interrupts
 
-from . import arithmetic, network, preloads, programs, systems
+from . import arithmetic, mpi, network, preloads, programs, systems
 
 TORI = '2x2@500,4x4@500'
 ROUNDS = 3
 TIMEOUT = 300
-MPICH, OPENMPI = systems.LIBRARIES
+MPICH, OPENMPI = mpi.LIBRARIES
 
 
 @dataclass

@@ -14,8 +14,9 @@ import subprocess
 from pathlib import Path
 
 from torus_net import TorusError, find_program
+from torus_net.ip_hosts import wait_ms
 
-from . import arithmetic, network, programs, systems
+from . import arithmetic, jobs, mpi, network, programs, systems
 from .arithmetic import format_size, milliseconds
 from .warm import until_no_faster
 
@@ -211,11 +212,10 @@ class GroupRun:
     # --- systems ---
 
     def _members(self):
-        mpi = self._mpi() if self.options.mpi else []
-        return [Daemons(self.net.torus), *self._libtorus(), *mpi]
+        return [Daemons(self.net.torus), *self._libtorus(), *(self._mpi() if self.options.mpi else [])]
 
     def _start(self, name, make_job):
-        starter = systems.Starter(make_job, START_TIMEOUT)
+        starter = jobs.Starter(make_job, START_TIMEOUT)
         self.starters.append(starter)
         try:
             starter.running()
@@ -234,12 +234,12 @@ class GroupRun:
             return []
         folder = self.net.folder / 'libtorus'
         starter = self._start(systems.LIBTORUS,
-                              lambda: systems.GroupJob(self.net, program, folder))
+                              lambda: jobs.GroupJob(self.net, program, folder))
         kinds = (systems.REGISTERED,) + (systems.ORDINARY,) * (self.mbit is None)
         return [Program(starter, systems.LIBTORUS, memory=kind) for kind in kinds if starter]
 
     def _mpi(self):
-        wait = self.options.wait_ms or systems.wait_ms(self.net.geometry.nodes)
+        wait = self.options.wait_ms or wait_ms(self.net.geometry.nodes)
         self.result['wait_ms'] = wait
         try:
             agent = self.net.prepare_hosts()
@@ -249,7 +249,7 @@ class GroupRun:
             self.failure(f'MPI cannot be measured: {e}')
             return []
         members = []
-        for library in systems.LIBRARIES:
+        for library in mpi.LIBRARIES:
             try:
                 program = programs.with_mpi(self.folder, library.key, library.compiler)
             except programs.Unavailable as e:
@@ -257,8 +257,8 @@ class GroupRun:
                 continue
 
             def make_job(library=library, program=program):
-                return systems.MpiJob(self.net, library, program, agent, environment,
-                                      self.net.folder / library.key)
+                return mpi.MpiJob(self.net, library, program, agent, environment,
+                                  self.net.folder / library.key)
             starter = self._start(library.family, make_job)
             names = dict.fromkeys(name for each in library.algorithms.values() for name in each)
             members += [Program(starter, library.family, library, name) for name in names if starter]

@@ -7,7 +7,7 @@ import time
 
 from torus_net import LoopbackTorus, MininetTorus, TorusError, find_program
 
-from . import machine, systems
+from . import machine, ours
 
 TORI = ('4x4', '8x8', '12x12', '16x16')
 MODEL_TORI = ('4x4', '8x8', '16x16', '32x32', '64x64', '128x128')
@@ -61,7 +61,7 @@ def _life(kind, dims, options):
                    process_seconds=(_daemons(torus) - process_seconds) / torus.geometry.nodes,
                    first_seconds=first['seconds'], exchange_seconds=second['seconds'],
                    bound_seconds=second['bound_seconds'], verified=second['verified'],
-                   memory=_memory(torus), **systems.messages(second))
+                   memory=_memory(torus), **ours.messages(second))
         if 'nothing' in (first['verified'], second['verified']):
             raise TorusError('blocks arrived damaged')
     finally:

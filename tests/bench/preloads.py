@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torus_net import TorusError, find_program
 
-from . import groups, programs, systems
+from . import groups, mpi, programs, systems
 
 TORI = '4x4@50,4x8@20,8x8@10'
 
@@ -32,7 +32,7 @@ class PreloadRun(groups.GroupRun):
 
     def _preloaded(self):
         members = []
-        for library in systems.LIBRARIES:
+        for library in mpi.LIBRARIES:
             name = systems.PRELOADED[library.family]
             try:
                 program = programs.with_mpi(self.folder, library.key, library.compiler)
@@ -42,8 +42,8 @@ class PreloadRun(groups.GroupRun):
                 continue
 
             def make_job(library=library, program=program, preload=preload):
-                return systems.MpiJob(self.net, library, program, self.net.torus.ip_hosts.agent,
-                                      self._environment(preload), self.net.folder / f'{library.key}-preload')
+                return mpi.MpiJob(self.net, library, program, self.net.torus.ip_hosts.agent,
+                                  self._environment(preload), self.net.folder / f'{library.key}-preload')
             starter = self._start(name, make_job)
             if starter and self._uses_the_torus(starter, name):
                 members.append(groups.Program(starter, name, library))

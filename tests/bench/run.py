@@ -9,8 +9,9 @@ import pathlib
 import time
 
 from torus_net import TorusError
+from torus_net.ip_hosts import wait_ms
 
-from . import arithmetic, machine, network, programs, systems
+from . import arithmetic, jobs, machine, mpi, network, ours, programs, systems
 from .arithmetic import format_size, milliseconds
 from .warm import warm_up
 
@@ -102,14 +103,14 @@ class TorusRun:
                      f'{self.result["up_seconds"]:.1f} s')
             try:
                 self._measure_goodput()
-                members = systems.our_systems(net.torus, options.algorithms, self._failure)
+                members = ours.our_systems(net.torus, options.algorithms, self._failure)
                 self.result['repeats_in_a_session'] = any(s.repeats_itself for s in members)
                 if any(s.algorithm == 'auto' for s in members):
                     said = net.torus.ctl(0, 'calibrate')
                     self.say(f'{self.dims}: calibrated' if said.returncode == 0 else said.stderr)
-                self.predict = systems.explainer(net.torus)
+                self.predict = ours.explainer(net.torus)
                 # The simulated links have the limiter of the others.
-                self.simulate = systems.not_simulated if self.cable else systems.simulator(
+                self.simulate = ours.not_simulated if self.cable else ours.simulator(
                     pathlib.Path(options.bin or 'build') / 'tests/sim/simulate', str(self.dims),
                     self.goodput)
                 if options.mpi:
@@ -154,13 +155,13 @@ class TorusRun:
         except (TorusError, programs.Unavailable) as e:
             self._failure(f'MPI cannot be measured: {e}')
             return members
-        wait = self.options.wait_ms or systems.wait_ms(self.net.geometry.nodes)
+        wait = self.options.wait_ms or wait_ms(self.net.geometry.nodes)
         self.result['wait_ms'] = wait
         patient = {'LD_PRELOAD': str(preload), 'PATIENT_POLL_MS': str(wait)}
         variants = [(systems.PATIENT, patient)]
         if self.options.spinning:
             variants.append((systems.SPINNING, {}))
-        for library in systems.LIBRARIES:
+        for library in mpi.LIBRARIES:
             try:
                 program = programs.with_mpi(self.folder, library.key, library.compiler)
             except programs.Unavailable as e:
@@ -174,9 +175,9 @@ class TorusRun:
         folder = self.net.folder / (library.key + (f'-{variant}' if variant else ''))
 
         def make_job():
-            return systems.MpiJob(self.net, library, program, agent, environment, folder)
+            return mpi.MpiJob(self.net, library, program, agent, environment, folder)
 
-        starter = systems.Starter(make_job, START_TIMEOUT)
+        starter = jobs.Starter(make_job, START_TIMEOUT)
         self.starters.append(starter)
         names = list(library.algorithms['alltoall']) if variant == systems.PATIENT else ['default']
         try:
@@ -186,7 +187,7 @@ class TorusRun:
         except systems.Failed as e:
             self._failure(f'{library.family} {variant} did not start: {e}')
             return []
-        return [systems.Mpi(starter, library, name, variant) for name in names]
+        return [mpi.Mpi(starter, library, name, variant) for name in names]
 
     # --- sizes ---
 

@@ -11,7 +11,7 @@ import time
 
 from torus_net import TorusError, interrupts, same_layout
 
-from . import arithmetic, machine, network, systems
+from . import arithmetic, machine, network, ours, systems
 
 
 def run(options, say):
@@ -25,7 +25,7 @@ def run(options, say):
                          congestion=options.congestion) as net:
         result['nodes'] = net.geometry.nodes
         result['mean_hops'] = arithmetic.mean_hops(net.geometry)
-        members = systems.our_systems(net.torus, options.algorithms, failure)
+        members = ours.our_systems(net.torus, options.algorithms, failure)
         for size in options.unlimited_sizes:
             for system in members:
                 try:
