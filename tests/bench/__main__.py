@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, cuts, files, fit, foreign, groups, machine, preloads, schedules, tables  # noqa: E402
+from . import against, arithmetic, cuts, files, fit, foreign, groups, machine, preloads, schedules  # noqa: E402
+from .tables import torus as tables  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 CABLE_TORI = '4x4@10,8x8@2.5'  # about half of what two processors carry packet by packet

@@ -5,8 +5,9 @@ import re
 import matplotlib.pyplot as plt
 from support import axes
 
-from . import arithmetic, goals, systems, tables
+from . import arithmetic, goals, systems
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
+from .tables import torus as tables
 
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
            '#7f7f7f', '#bcbd22', '#17becf', '#9467bd', '#2ca02c', '#d62728']

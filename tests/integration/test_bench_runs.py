@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bench import tables
+from bench.tables import torus as tables
 from torus_net import CHECKOUT
 from torus_net.patience import run
 

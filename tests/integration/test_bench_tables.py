@@ -3,7 +3,8 @@
 import copy
 
 import pytest
-from bench import goals, tables
+from bench import goals
+from bench.tables import torus as tables
 from torus_net import CHECKOUT
 
 

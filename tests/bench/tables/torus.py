@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass, field
 
-from . import goals
-from .arithmetic import digits, format_size, median, milliseconds
-from .systems import (LIBTORUS, MPICH, OPENMPI, ORDINARY, OURS, PATIENT, PRELOADED, REGISTERED,
+from .. import goals
+from ..arithmetic import digits, format_size, median, milliseconds
+from ..systems import (LIBTORUS, MPICH, OPENMPI, ORDINARY, OURS, PATIENT, PRELOADED, REGISTERED,
                       SPINNING)
 
 NONE = '-'
