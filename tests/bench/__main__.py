@@ -15,7 +15,7 @@ from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageEr
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
 from . import against, arithmetic, cuts, files, fit, foreign, groups, machine, preloads, schedules  # noqa: E402
-from .tables import torus as tables  # noqa: E402
+from .tables import page  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 CABLE_TORI = '4x4@10,8x8@2.5'  # about half of what two processors carry packet by packet
@@ -389,7 +389,7 @@ class Bench:
 def present(results, options, say):
     """Tables and plots."""
     options.out.mkdir(parents=True, exist_ok=True)
-    text = tables.as_text(results)
+    text = page.as_text(results)
     (options.out / 'results.txt').write_text(text)
     print(text, flush=True)
     plots = None
@@ -402,10 +402,10 @@ def present(results, options, say):
     if options.results:
         options.results.parent.mkdir(parents=True, exist_ok=True)
         drawn = plots.draw(results, options.results.parent, overview_only=True) if plots else ()
-        options.results.write_text(tables.as_markdown(results, drawn))
+        options.results.write_text(page.as_markdown(results, drawn))
     if options.into:
         drawn = plots.draw(results, options.into.parent, overview_only=True) if plots else ()
-        write_text(options.into, tables.with_sections(options.into.read_text(), results, drawn))
+        write_text(options.into, page.with_sections(options.into.read_text(), results, drawn))
     say('results in ' + ' and '.join(str(where) for where in (options.out, options.results, options.into)
                                      if where))
 
@@ -463,7 +463,7 @@ def main():
     status = 0
     try:
         bench.measure()
-        if tables.failures(bench.results):
+        if page.failures(bench.results):
             status = 1
     except UsageError as e:
         print(f'{os.path.basename(COMMAND)}: {e}', file=sys.stderr)

@@ -30,7 +30,7 @@ from torus_net.emulated import MininetNode
 from torus_net.process import Daemon
 
 from . import arithmetic, machine, ours, systems
-from .tables.torus import NONE, Table
+from .tables.table import NONE, Table
 from .warm import warm_up
 
 TORI = '4x4@50,8x8@10'

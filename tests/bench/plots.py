@@ -7,7 +7,10 @@ from support import axes
 
 from . import arithmetic, goals, systems
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
-from .tables import torus as tables
+from .tables.calls import PRELOADS
+from .tables.model import MODEL, name_of_fit
+from .tables.table import NONE
+from .tables.torus import best_cell, cells_of, name_of, sizes_of
 
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
            '#7f7f7f', '#bcbd22', '#17becf', '#9467bd', '#2ca02c', '#d62728']
@@ -32,14 +35,14 @@ def draw(results, folder, overview_only=False):
     for torus in () if overview_only else tori:
         made.append(_panels(folder, f'times-{torus["dims"]}' + ('-cables' if torus.get('cable') else ''),
                             kinds, [(torus, _all_curves(torus))],
-                            f'Every system on {tables.name_of(torus)}'))
+                            f'Every system on {name_of(torus)}'))
     return made
 
 
 def _best_curves(torus):
     for family, variant in ((OURS, PATIENT), (MPICH, PATIENT), (OPENMPI, PATIENT),
                             (MPICH, SPINNING), (OPENMPI, SPINNING)):
-        cells = [tables.best_cell(torus, family, size, variant) for size in tables.sizes_of(torus)]
+        cells = [best_cell(torus, family, size, variant) for size in sizes_of(torus)]
         label = f'{family}, {"its" if family != OURS else "our"} best algorithm'
         yield (f'{family}, spinning' if variant else label), [cell for cell in cells if cell]
 
@@ -50,7 +53,7 @@ def _all_curves(torus):
     for family, algorithm, variant in names:
         label = algorithm if family == OURS else f'{family} {algorithm}'
         yield label + (f' ({variant})' if variant else ''), [
-            cell for cell in tables.cells_of(torus, family, variant)
+            cell for cell in cells_of(torus, family, variant)
             if cell['algorithm'] == algorithm and cell['median']]
 
 
@@ -75,7 +78,7 @@ def _panels(folder, name, kinds, panels, caption):
 
 
 def _panel(axis, torus, curves, labels):
-    sizes = tables.sizes_of(torus)
+    sizes = sizes_of(torus)
     bound = [torus['bound_blocks'] * size * 8e-3 / torus['goodput_mbit'] for size in sizes]
     labels['bound'], = axis.plot(sizes, bound, color='#aaaaaa', linewidth=4, zorder=1)
     lowest = []
@@ -89,7 +92,7 @@ def _panel(axis, torus, curves, labels):
                           linestyle='--' if dashed else '-')
         labels.setdefault(label, line)
         lowest += [cell['median'] * 1000 for cell in cells]
-    axis.set_title(tables.name_of(torus), fontsize=11)
+    axis.set_title(name_of(torus), fontsize=11)
     axis.set_xlabel('block (bytes)')
     axis.set_ylabel('ms')
     axes.logarithmic(axis, 'x', base=4)
@@ -106,7 +109,7 @@ def _model(folder, kinds, tori):
     names = list(dict.fromkeys(point['algorithm'] for torus in tori for point in torus['points']))
     lines = {}
     for (times, residuals), torus in zip(drawn.T, tori):
-        times.set_title(tables.name_of_fit(torus).replace(', ', '\n'), fontsize=11)
+        times.set_title(name_of_fit(torus).replace(', ', '\n'), fontsize=11)
         for limit, shade in ((15, '#f0f0f0'), (5, '#dcdcdc')):
             residuals.axhspan(-limit, limit, color=shade, zorder=0)
         for index, name in enumerate(names):
@@ -137,7 +140,7 @@ def _model(folder, kinds, tori):
                   fontsize=9)
     canvas.tight_layout(rect=(0, LEGEND * (count + 0.5) / canvas.get_figheight(), 1, 1))
     axes.save(canvas, folder, 'model', kinds, 120)
-    return {'file': 'model.png', 'heading': tables.MODEL,
+    return {'file': 'model.png', 'heading': MODEL,
             'caption': "The papers' model beside measured times, and its residuals (grey: 5 % and 15 %)"}
 
 
@@ -176,8 +179,8 @@ def _preloads(folder, kinds, torus):
     canvas.tight_layout(rect=(0, 2.7 * LEGEND / canvas.get_figheight(), 1, 1))
     name = f'mpi-{torus["dims"]}'
     axes.save(canvas, folder, name, kinds, 120)
-    return {'file': f'{name}.png', 'heading': tables.PRELOADS,
-            'caption': f'Calls of MPI programs on {tables.name_of(torus)}, with and without the preload'}
+    return {'file': f'{name}.png', 'heading': PRELOADS,
+            'caption': f'Calls of MPI programs on {name_of(torus)}, with and without the preload'}
 
 
 # --- for the README ---
@@ -197,7 +200,7 @@ def overview(markdown, folder):
               zorder=1, label='lower bound at the rate of the links')
     for head, (label, colour, marker, style) in OVERVIEW.items():
         points = [(size, _leading_number(text)) for size, text in zip(sizes, columns[head])
-                  if text != tables.NONE]
+                  if text != NONE]
         axis.plot(*zip(*points), label=label, color=colour, marker=marker, linestyle=style,
                   markersize=5, linewidth=1.8)
     axes.logarithmic(axis, 'x', base=4)

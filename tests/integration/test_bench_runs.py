@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bench.tables import torus as tables
+from bench.tables.model import MODEL
 from torus_net import CHECKOUT
 from torus_net.patience import run
 
@@ -207,7 +207,7 @@ def test_links_like_cables_and_the_model(tmp_path):
     assert [model['cable'] for model in fit['tori']] == [True, False]
     for model in fit['tori']:
         assert [row['algorithm'] for row in model['fits']] == ['pair', 'dim', 'all']
-    assert tables.MODEL in done.stdout and '2x2 at 50 Mbit/s, links like cables' in done.stdout
+    assert MODEL in done.stdout and '2x2 at 50 Mbit/s, links like cables' in done.stdout
 
 
 @pytest.mark.mininet

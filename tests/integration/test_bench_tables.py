@@ -4,7 +4,10 @@ import copy
 
 import pytest
 from bench import goals
-from bench.tables import torus as tables
+from bench.tables.calls import foreign_tables, groups_tables, preloads_tables
+from bench.tables.model import MODEL, fit_tables
+from bench.tables.page import all_tables, as_markdown, as_text, with_sections
+from bench.tables.torus import algorithms, best_mpi, name_of, predictions, summary
 from torus_net import CHECKOUT
 
 
@@ -31,23 +34,23 @@ RESULTS = {
 
 def test_tables():
     torus = RESULTS['tori'][0]
-    assert tables.best_mpi(torus, 1024)['algorithm'] == 'brucks'
-    row = dict(zip(tables.summary(torus).heads, tables.summary(torus).rows[0]))
+    assert best_mpi(torus, 1024)['algorithm'] == 'brucks'
+    row = dict(zip(summary(torus).heads, summary(torus).rows[0]))
     assert row == {'block': '1 KiB', 'bound': '1.02', 'torusd best': '2.00 (1.95) at2',
                    'MPICH default': '9.00 (8.79)', 'MPICH best': '6.00 (5.86) brucks',
                    'Open MPI default': '8.00 (7.81)', 'Open MPI best': '8.00 (7.81) default',
                    'MPI / torusd': '3.00'}
-    text = tables.as_text(RESULTS)
+    text = as_text(RESULTS)
     assert 'What failed' in text
-    assert tables.algorithms(torus, 'Open MPI').rows == [['default', '8.00'],
+    assert algorithms(torus, 'Open MPI').rows == [['default', '8.00'],
                                                          ['pairwise', 'failed']]
-    assert tables.predictions(torus).rows == [['at2', '1.5']]
+    assert predictions(torus).rows == [['at2', '1.5']]
 
 
 def test_markdown():
-    text = tables.as_markdown(RESULTS, [{'file': 'times.png', 'caption': 'Times', 'heading': ''}])
+    text = as_markdown(RESULTS, [{'file': 'times.png', 'caption': 'Times', 'heading': ''}])
     assert '![Times](times.png)' in text
-    for _, several in tables.all_tables(RESULTS):
+    for _, several in all_tables(RESULTS):
         for table in several:
             lines = [line for line in table.markdown() if line.startswith('|')]
             assert len({line.count('|') for line in lines}) == 1, lines
@@ -74,7 +77,7 @@ FIT = {
 
 def test_fit_tables():
     results = {**copy.deepcopy(RESULTS), 'fit': FIT}
-    transit, capacity, fits, points = tables.fit_tables(FIT)
+    transit, capacity, fits, points = fit_tables(FIT)
     assert transit.rows == [['64', '0.079', '0.100 (0.200)', '0.100 (0.200)'],
                             ['1400', '0.613', '0.700 (0.900)', '0.700 (0.900)']]
     assert capacity.rows == [['cable', '19.00 (50%; 0.2)', '-']]
@@ -82,10 +85,10 @@ def test_fit_tables():
                             '20.00 (10.00 to -)', '0.9900', '3.0%', '7.0%']
     assert fits.rows[1][:5] == ['all', '-', '-', '-', '1.00 (0.500 to 1.50)']
     assert points.rows == [['pair', '2.00 (-5.0%)', '2.00 (-5.0%)']]
-    assert '- fit: 4x4: too slow' in tables.as_markdown(results)
-    plot = {'file': 'model.png', 'caption': 'The model', 'heading': tables.MODEL}
-    page = tables.as_markdown(results, [plot])
-    assert page.index(f'## {tables.MODEL}') < page.index('![The model](model.png)')
+    assert '- fit: 4x4: too slow' in as_markdown(results)
+    plot = {'file': 'model.png', 'caption': 'The model', 'heading': MODEL}
+    page = as_markdown(results, [plot])
+    assert page.index(f'## {MODEL}') < page.index('![The model](model.png)')
 
 
 def caller(family, median, period=None, algorithm='default', memory='', **more):
@@ -132,7 +135,7 @@ def test_goals():
 
 
 def test_groups_tables():
-    judged, latency, period, unlimited = tables.groups_tables(GROUPS)
+    judged, latency, period, unlimited = groups_tables(GROUPS)
     assert len(judged.rows) == 11
     assert judged.rows[1][:3] == ['4x4 at 50 Mbit/s', 'alltoall', '1 KiB'] and judged.rows[1][-1] == '**no**'
     assert dict(zip(latency.heads, latency.rows[0])) == {
@@ -144,7 +147,7 @@ def test_groups_tables():
     assert period.rows[0][5] == '4.00'  # MPICH's default is faster back to back
     assert unlimited.title == '4x4 without a limit: latency, milliseconds'
     assert unlimited.rows[0][2:6] == ['-', '100', '104', '200']
-    assert '- groups: 4x4: Open MPI hung' in tables.as_markdown({**RESULTS, 'groups': GROUPS})
+    assert '- groups: 4x4: Open MPI hung' in as_markdown({**RESULTS, 'groups': GROUPS})
 
 
 def test_preloads_tables():
@@ -156,10 +159,10 @@ def test_preloads_tables():
         system('MPICH, preload', 0.003), system('Open MPI', None),
         {**system('Open MPI, preload', None), 'failed': 'it hung'}]}]
     said = {'tori': [{'dims': '4x4', 'mbit': 50.0, 'goodput_mbit': 47.5, 'calls': calls}], 'failures': []}
-    table, = tables.preloads_tables(said)
+    table, = preloads_tables(said)
     assert table.rows == [['alltoall', '4 KiB', '2.00', '3.00', '9.00 brucks', '3.00', '3.00', '-', 'failed', '-']]
     results = {**RESULTS, 'preloads': said, 'load_before': 7}
-    page = tables.with_sections('# M\n', results, [{'heading': 'MPI programs', 'caption': 'a plot', 'file': 'x.png'}])
+    page = with_sections('# M\n', results, [{'heading': 'MPI programs', 'caption': 'a plot', 'file': 'x.png'}])
     assert '![a plot](x.png)' in page and 'a load of 7' in page
 
 
@@ -177,7 +180,7 @@ def test_foreign_tables():
         {**row, 'without': side(3.0), 'with': side(1.5, said=SAID)},
         {**row, 'alike': False, 'without': side(3.0), 'with': side(1.5)},
         {**row, 'without': side(3.0), 'with': side(None, failed='no', link_bytes=None)}]}
-    times, calls = tables.foreign_tables(said)
+    times, calls = foreign_tables(said)
     assert times.rows[0][2:] == ['3.00', '1.50', '2.00', '4.0', '2.5', '2.0', '2.0', '75%', '-15.8 Ry']
     assert [row[-1] for row in times.rows[1:]] == ['**differs**', 'failed']
     assert calls.rows == [['P', '2x2 at 50 Mbit/s', 'Alltoall 12, Bcast 1',
@@ -188,25 +191,25 @@ def test_sections_are_replaced():
     """What was measured replaces its section; all else in the file stays."""
     page = '# Measurements\n\n## 4x4\n\none\n\n## Programs\n\nold\n\n## Further\n\ntwo\n'
     results = {**RESULTS, 'groups': GROUPS}
-    once = tables.with_sections(page, results)
+    once = with_sections(page, results)
     assert once.startswith(page.partition('old')[0]) and once.endswith('\n\n## Further\n\ntwo\n')
     assert '\nold\n' not in once and '**Goals**' in once and '- groups: 4x4: Open MPI hung' in once
-    assert tables.with_sections(once, results) == once
+    assert with_sections(once, results) == once
     without = page.replace('## Programs\n\nold\n\n', '')
-    added = tables.with_sections(without, results)
+    added = with_sections(without, results)
     assert added.startswith(without + '\n## Programs\n') and added.count('## ') == 3
 
 
 def test_links_like_cables_are_named_so():
     torus = {**RESULTS['tori'][0], 'cable': True}
-    assert tables.name_of(torus) == '4x4 at 50 Mbit/s, links like cables'
-    assert tables.summary(torus).title.startswith('4x4 at 50 Mbit/s, links like cables: ms'[:38])
+    assert name_of(torus) == '4x4 at 50 Mbit/s, links like cables'
+    assert summary(torus).title.startswith('4x4 at 50 Mbit/s, links like cables: ms'[:38])
 
 
 def test_nothing_measured():
     empty = copy.deepcopy(RESULTS)
     empty['tori'][0]['cells'] = []
-    assert 'What failed' in tables.as_text(empty)
+    assert 'What failed' in as_text(empty)
 
 
 def test_plots(tmp_path):

@@ -1,0 +1,161 @@
+"""Tables of exchanges of other kinds: without limits, on growing tori, of files, by schedules, and around faults."""
+
+from ..arithmetic import digits, format_size, median, milliseconds
+from .table import NONE, Table
+
+
+def unlimited_tables(result):
+    table = Table(f'{result["dims"]} with unlimited links: payload times hops per CPU-second',
+                  ['what', 'hops', 'block', 'ms', 'Gbit/s', 'busy', 'GB x hops / CPU s',
+                   'GB / CPU s'])
+    for row in result['exchanges']:
+        table.rows.append([f'torusd {row["algorithm"]}', f'{row["hops"]:.2f}',
+                           format_size(row['size']), milliseconds(row['median']),
+                           digits(row['bits_per_second'] / 1e9), f'{row["busy"]:.0%}',
+                           digits(row['hop_bytes_per_cpu_second'] / 1e9),
+                           digits(row['bytes_per_cpu_second'] / 1e9)])
+    for row in result['forwarding']:
+        table.rows.append([f'IP forwarding, {row["streams"]} iperf3 streams', str(row['hops']),
+                           NONE, NONE, digits(row['bytes'] * 8e-9 / row['seconds']),
+                           f'{row["busy"]:.0%}',
+                           digits(row['hop_bytes_per_cpu_second'] / 1e9),
+                           digits(row['bytes_per_cpu_second'] / 1e9)])
+    table.note = ('All CPU time counts, whatever used it. torusd generates, verifies and relays data in '
+                  'user space; IP forwarding stays in the kernel, and iperf3 does not verify data.')
+    yield table
+
+
+def growth_tables(result):
+    table = Table('A torus starts, exchanges verified blocks of 1 KiB, and stops',
+                  ['torus', 'nodes', 'network', 'algorithm', 'up s', 'exchange ms',
+                   'whole call ms', 'down s', 'MiB a daemon', 'most', 'messages a node',
+                   'CPU ms a node', 'of it torusd'])
+    for row in result['tori']:
+        network = row['network'] + (f', {row["mbit"]:g} Mbit/s' if row['mbit'] else '')
+        memory = row['memory']
+        table.rows.append([
+            row['dims'], str(row['nodes']), network, row.get('chosen', NONE),
+            f'{row["up_seconds"]:.1f}',
+            milliseconds(row['exchange_seconds']), milliseconds(row['call_seconds']),
+            f'{row["down_seconds"]:.1f}', f'{memory["mean"] / 2 ** 20:.2f}',
+            f'{memory["most"] / 2 ** 20:.2f}', digits(row.get('messages', 0)),
+            milliseconds(row['cpu_seconds']), milliseconds(row['process_seconds'])])
+    table.note = ('Memory: RssAnon + RssShmem after the exchange. CPU: of one exchange, with its '
+                  'call. Start-up is bound by the processors: every process, link and namespace '
+                  'costs the same wherever it stands in the torus.')
+    yield table
+    if result.get('model'):
+        yield from model_tables(result['model'])
+
+
+def model_tables(model):
+    rows = {(row['dims'], row['algorithm'], row['size']): row for row in model['rows']}
+    tori = list(dict.fromkeys(row['dims'] for row in model['rows']))
+    names = list(dict.fromkeys(row['algorithm'] for row in model['rows']))
+    given = ', '.join(f'{name} {value}' for name, value in model['parameters'].items())
+    for size in model['sizes']:
+        table = Table(f'Predicted for blocks of {format_size(size)}: milliseconds (of it startups)',
+                      ['algorithm'] + tori)
+        for name in names:
+            cells = [rows.get((dims, name, size)) for dims in tori]
+            table.rows.append([name] + [
+                NONE if cell is None else f'{milliseconds(cell["seconds"])} '
+                f'({cell["start_seconds"] / cell["seconds"]:.0%})' for cell in cells])
+        if size == model['sizes'][-1]:
+            table.note = (f'`torusctl predict` with {given} (microseconds a startup and a byte). '
+                          'The blocks on the busiest channel grow with nodes times the longest '
+                          'side, so each doubling of both sides costs eight times as much; '
+                          'startups only double, or quadruple where each destination is one.')
+        yield table
+
+
+def files_tables(result):
+    for row in result['folders']:
+        cells = [c for c in result['cells'] if c['file_system'] == row['file_system']]
+        table = Table(f'Files on {row["file_system"]}: milliseconds, medians',
+                      ['torus', 'files', 'size', 'generated', 'files', 'ratio', 'algorithm',
+                       'whole call', 'of generated', 'cp', 'CPU s/GB', 'of generated', 'of cp'])
+        for c in cells:
+            rate = 'no limit' if c['mbit'] is None else f'{c["mbit"]:g} Mbit/s'
+            gigabytes = c['bytes'] / 1e9
+            table.rows.append([
+                f'{c["dims"]} {rate}', f'{c["files"]} {c["set"]}' + ('' if c['cached'] else ', cold'),
+                format_size(c['size']), milliseconds(c['generated_seconds']),
+                milliseconds(c['files_seconds']),
+                f'{c["files_seconds"] / c["generated_seconds"]:.3f}', c['chosen'],
+                milliseconds(c['files_call']), milliseconds(c['generated_call']),
+                milliseconds(c['cp_seconds']),
+                *(digits(c[f'{what}_cpu'] / gigabytes) for what in ('files', 'generated', 'cp'))])
+        table.note = ('The first two times are from the start to the last block in its place; the whole '
+                      'call has the preparation, the syncing and the commit, too. Skewed: one file is '
+                      '1024 times as large as the others. Cold: dropped from the page cache. cp: one '
+                      'process, from the cache, without syncing.')
+        yield table
+
+
+def schedules_tables(result):
+    ways = {'flow 1': 'flow, streamed', 'flow 4': 'flow in 4, streamed', 'steps 1': 'flow, in steps',
+            'steps 4': 'flow in 4, in steps'}
+    for dims, mbit in dict.fromkeys((c['dims'], c['mbit']) for c in result['cells']):
+        cells = [c for c in result['cells'] if c['dims'] == dims]
+        table = Table(f'A solver\'s schedules on {dims} at {mbit:g} Mbit/s: milliseconds, medians',
+                      ['block', 'bound', 'stream', *ways.values(), 'flow / stream', 'in 4 / stream'])
+        for c in cells:
+            seconds = c['seconds']
+            table.rows.append([
+                format_size(c['size']), milliseconds(c['bound']), milliseconds(seconds['stream']),
+                *(milliseconds(seconds[way]) for way in ways),
+                *(f'{seconds[way] / seconds["stream"]:.3f}' for way in ('flow 1', 'flow 4'))])
+        table.note = ('Multi-commodity flow by linear and integer programming '
+                      f'(`tests/bench/flow.py`), with {cells[0]["load"]:g} blocks on the busiest '
+                      'channel; whole blocks, or each in four segments. The bound is at the nominal '
+                      'rate.')
+        yield table
+
+
+def cuts_tables(result):
+    if result['damaged']:
+        table = Table('Exchanges on what is left: milliseconds, medians',
+                      ['torus', 'without', 'block', 'goodput', 'load', 'least', 'time', 'of its load',
+                       'of the least'])
+        for c in result['damaged']:
+            table.rows.append([
+                f'{c["dims"]} at {c["mbit"]:g}', c['without'], format_size(c['size']),
+                f'{c["goodput_mbit"]:.2f}', digits(c['load'], 4), digits(c['least'], 4),
+                milliseconds(c['seconds']), f'{c["seconds"] / c["load_seconds"]:.3f}',
+                f'{c["seconds"] / c["least_seconds"]:.3f}'])
+        table.note = ('Load: blocks on the busiest channel by the plan; least: by any routes '
+                      '(`tests/bench/flow.py`; of more than 36 nodes a lower bound); both multiplied by what a '
+                      'block takes at the goodput, Mbit/s each way with all links busy.')
+        yield table
+    if result['faults']:
+        table = Table('Faults at a random moment of an exchange: milliseconds',
+                      ['torus', 'fault', 'rounds', 'as they should', 'after it, median', 'longest',
+                       'within what is allowed'])
+        for c in result['faults']:
+            seconds = [one['seconds'] for one in c['rounds']]
+            timed = [one for one in c['rounds'] if 'allowed' in one]
+            within = sum(one['seconds'] <= one['allowed'] for one in timed)
+            table.rows.append([f'{c["dims"]} at {c["mbit"]:g}', c['fault'], str(len(seconds)),
+                               str(sum(one['good'] for one in c['rounds'])),
+                               milliseconds(median(seconds)), milliseconds(max(seconds)),
+                               f'{within} of {len(timed)}' if timed else NONE])
+        table.note = ('Generated blocks of 256 KiB; from the fault until the client has its answer. Links: the '
+                      'exchange completes, verified, within 300 ms and 1.25 times what the bytes that had not '
+                      'arrived need at the least load that is left. A node: all others say within 2 s that it '
+                      'is down; with --on-failure shrink they complete the exchange.')
+        yield table
+    if result.get('calls'):
+        table = Table('Calls of programs while a cable is pulled: milliseconds',
+                      ['torus', 'call', 'size', 'rounds', 'as they should', 'a call before, median',
+                       'the longest of a round, median', 'longest of all'])
+        for c in result['calls']:
+            longest = [max(one['seconds']) for one in c['rounds'] if one['good']] or [0]
+            table.rows.append([f'{c["dims"]} at {c["mbit"]:g}', c['operation'], format_size(c['size']),
+                               str(len(c['rounds'])), str(sum(one['good'] for one in c['rounds'])),
+                               milliseconds(c['before']), milliseconds(median(longest)),
+                               milliseconds(max(longest))])
+        table.note = ('A program on every node makes calls one after the other, each after a barrier, and checks '
+                      'every byte; a cable is pulled at a random moment of that. As they should: all calls of '
+                      'all programs are completed, with the right data.')
+        yield table
