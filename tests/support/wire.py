@@ -12,8 +12,10 @@ from pathlib import Path
 
 from torus_net.patient_socket import PatientSocket
 
-HEADER = Path(__file__).resolve().parents[2] / 'proto' / 'frame.h'
+PROTO = Path(__file__).resolve().parents[2] / 'proto'
+HEADER = PROTO / 'frame.h'
 VERSION = int(re.search(r'#define PROTOCOL_VERSION (\d+)u', HEADER.read_text())[1])
+CODES = re.findall(r'^    ERROR_(\w+)', (PROTO / 'error.h').read_text(), re.M)  # in the order of their numbers
 
 HEAD = {name: number for number, name in enumerate(
     ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go',
@@ -203,6 +205,12 @@ def says_whole(path):
     except OSError:
         return False
     return kind == 2 and fields.get(6) == [1]
+
+
+def error_of(head):
+    """The code of an error from a control socket, as in proto/error.h ("REFUSED"); None: it is another reply."""
+    error = fields_of(head).get(1)
+    return error and CODES[fields_of(error[0])[1][0]]
 
 
 def send(s, data):
