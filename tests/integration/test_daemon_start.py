@@ -8,7 +8,8 @@ import socket
 import subprocess
 
 import pytest
-from support.failures import assert_refused, still_works
+from support.errors import assert_refused
+from support.failures import still_works
 from support.trees import listing
 from support.waiting import wait_for
 from torus_net import find_program

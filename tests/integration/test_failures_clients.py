@@ -8,8 +8,9 @@ import struct
 
 import pytest
 from support.background import LongExchange
+from support.errors import assert_refused, error_code
 from support.expect import check_result
-from support.failures import assert_refused, error_code, still_works
+from support.failures import still_works
 from support.waiting import wait_for, wait_state
 from support.wire import connect, error_of, frame, frames, send
 

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 from support.background import Client
-from support.failures import assert_blames, assert_refused, others, still_works
+from support.errors import assert_blames, assert_refused
+from support.failures import others, still_works
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
 from support.waiting import wait_for
 from torus_net.patience import Patience, wait

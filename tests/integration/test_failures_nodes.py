@@ -5,7 +5,8 @@ import signal
 
 import pytest
 from support.background import Client, LongExchange, stopped
-from support.failures import assert_blames, error_code, others, still_works
+from support.errors import assert_blames, error_code
+from support.failures import others, still_works
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from support.waiting import state_of, wait_for, wait_state
 from torus_net.patience import Patience, run

@@ -7,8 +7,9 @@ import socket
 
 import pytest
 from support.background import Client, LongExchange, stopped
+from support.errors import assert_refused, error_code
 from support.expect import check_result, torusctl
-from support.failures import assert_refused, error_code, still_works
+from support.failures import still_works
 from support.waiting import wait_for
 
 

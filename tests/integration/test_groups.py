@@ -66,7 +66,7 @@ def test_a_program_is_killed_while_the_others_wait_for_it(torus, members):
         wait_for(lambda: members[rank].is_in_call())
     members[2].kill()
     said = same_error(members.but(2))
-    assert 'the program of node 2 has died' in said
+    assert said.startswith('cancelled: ') and 'node 2' in said
     for member in members.but(2):  # for ever, and whatever is called
         assert member.do('barrier') == member.do('alltoall 10') == member.do('part 1') == said
         assert member.do('close') == 'ok'
@@ -80,7 +80,7 @@ def test_a_program_is_killed_while_the_group_is_opened(torus, members):
     wait_for(lambda: all(torus.status(member.node.rank)['groups'] for member in members.but(5)))
     members[2].kill()
     said = members[0].answer()
-    assert 'the program of node 2 has died' in said
+    assert said.startswith('cancelled: ') and 'node 2' in said
     members.replace(2)
     for rank in 0, 2, 5:
         members[rank].tell('open g')
@@ -115,7 +115,8 @@ def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
         members.tell(f'alltoall {BLOCK} 0')
         wait_calls(torus, 1, 'g', 5)
         members[rank].kill()
-        assert f'program of node {rank} has died' in same_error(members.but(rank))
+        said = same_error(members.but(rank))
+        assert said.startswith('cancelled: ') and f'node {rank}' in said
         for member in members.but(rank):
             assert member.do('close') == 'ok'
         members.replace(rank)
@@ -128,8 +129,7 @@ def test_a_group_that_waits_for_memory_says_so(torus, members):
             each.do(f'open full{number}')
         members.tell('open more 2000')
         said = [member.answer() for member in members]
-        assert re.search('group "more": its turn has not come within 2.0 s: .*user \\d+ has \\d+ of \\d+ bytes of the '
-                         'memory budget for groups', said[0]), said
+        assert re.match(r'timeout: group "more": .*user \d+ has \d+ of \d+ bytes', said[0]), said
 
 
 # ---- Programs that are late, or end early -------------------------------------------------------
@@ -188,7 +188,7 @@ def test_a_call_on_a_group_that_a_member_has_left(members):
     for member in members.but(0):
         member.tell('barrier')
     said = same_error(members.but(0))
-    assert 'member 0 has left the group' in said and 'barrier' in said
+    assert said.startswith('usage: ') and 'member 0' in said and 'barrier' in said
     assert members[0].do('open other 200').startswith('timeout')
 
 
@@ -272,7 +272,7 @@ def test_a_daemon_is_killed(torus, members):
     wait_calls(torus, 0, 'g')
     torus.node(4).kill()
     said = same_error(members.but(4))
-    assert 'node 4 is down' in said, said
+    assert said.startswith('link: ') and 'node 4' in said, said
     own = members[4].answer()
     assert own.startswith('lost: the daemon at') and own.endswith('has gone away')
     torus.node(4).start()

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from support.background import LongExchange
+from support.errors import assert_blames
 from support.expect import all_cases, check_result
 from support.trees import check_target, leftovers, make_sources, random_sizes, wait_tidy
 from support.waiting import wait_for, wait_state
@@ -180,10 +181,9 @@ def test_much_is_paced_and_little_is_not(torus_of):
 
 def test_a_node_is_killed(torus_of, tmp_path):
     torus = torus_of('4x4')
-    with LongExchange(torus) as client:
+    with LongExchange(torus, '--json') as client:
         torus.node(10).kill()
-        code, _, err = client.end(30)
-        assert code == 1 and 'node 10 is down' in err, err
+        assert_blames(client.end(30), 10)
         for reason in wait_state(torus, client.id, ['failed'], set(range(16)) - {10}, 20).values():
             assert 'node 10 is down' in reason
     torus.node(10).start()
@@ -194,12 +194,11 @@ def test_a_node_is_killed(torus_of, tmp_path):
 
 def test_a_node_loses_all_its_cables(torus_of):
     torus = torus_of('4x4')
-    with LongExchange(torus) as client:
+    with LongExchange(torus, '--json') as client:
         for port in '+0', '-0', '+1', '-1':
             torus.link_down(6, port)
         try:
-            code, _, err = client.end(30)
-            assert code == 1 and 'node 6 is down' in err, err
+            assert_blames(client.end(30), 6)
             wait_state(torus, client.id, ['failed'], range(16), 30)
         finally:
             for port in '+0', '-0', '+1', '-1':

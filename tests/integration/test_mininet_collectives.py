@@ -1,9 +1,11 @@
 """Allgather, broadcast and barrier in Mininet: what the interfaces carried is what was reported, and
 the links' rate holds."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support.errors import assert_refused
 from test_allgather import check
 from test_mininet import check_counters, counters
 
@@ -80,7 +82,8 @@ def test_a_barrier_that_one_does_not_come_to(torus_of, dims):
     torus = torus_of(dims)
     last = torus.geometry.nodes - 1
     with ThreadPoolExecutor(last) as pool:
-        results = list(pool.map(lambda rank: torus.ctl(rank, 'barrier', '--timeout', 2),
+        results = list(pool.map(lambda rank: torus.ctl(rank, '--json', 'barrier', '--timeout', 2),
                                 range(last)))
-    assert all(result.returncode == 1 and 'not finished within' in result.stderr
-               and f'{last} ha' in result.stderr for result in results), results
+    for result in results:
+        assert_refused(result, 'timeout')
+        assert re.search(rf'\b{last}\b', result.stderr), result.stderr

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from support.background import Client, LongExchange
-from support.failures import assert_refused, others, still_works
+from support.errors import assert_refused
+from support.failures import others, still_works
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from support.waiting import wait_for
 

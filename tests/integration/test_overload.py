@@ -304,7 +304,7 @@ def test_an_obstacle_that_stays(folders):
         (obstacle / 'mine').write_text('mine')
     with client:
         code, _, err = client.end(folders.timeout + 4)
-    assert code == 4 and 'node 2' in err and 'not empty' in err, (code, err)
+    assert code == 4 and 'node 2' in err and str(obstacle) in err, (code, err)
     wait_for(lambda: not reserved(torus, range(9)), 10)
     assert (obstacle / 'mine').read_text() == 'mine'
     (obstacle / 'mine').unlink()

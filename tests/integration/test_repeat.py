@@ -6,6 +6,7 @@ import statistics
 
 import pytest
 from support.background import Client
+from support.errors import assert_blames
 from support.expect import check_result
 from support.waiting import wait_running
 
@@ -73,7 +74,7 @@ def test_modes(shared):
             assert status == 2 and out == '', (words, err)
     with Client(torus, 'exchange', '--from', '/a', '--to', '/b', '--repeat', 2) as client:
         status, _, err = client.end()
-        assert status == 2 and '--repeat is for generated patterns' in err
+        assert status == 2 and '--repeat' in err
 
 
 def test_the_text(shared):
@@ -95,7 +96,7 @@ def test_a_client_that_leaves_in_mid_session(loopback, signum):
         client.send_signal(signum)
         status, out, err = client.end()
     if signum == signal.SIGINT:
-        assert status == 1 and 'of 1000000: cancelled' in err
+        assert status == 1 and ' of 1000000' in err
         assert json.loads(out)['error']['code'] == 'cancelled'
     result = torus.json(5, 'exchange', '--block-size', 3000, '--repeat', 2)
     check_times(result, 2)
@@ -103,12 +104,12 @@ def test_a_client_that_leaves_in_mid_session(loopback, signum):
 
 def test_a_node_dies_in_mid_session(loopback):
     torus = loopback('3x3')
-    with Client(torus, 'exchange', '--block-size', '2KiB', '--repeat', 1000000) as client:
+    with Client(torus, '--json', 'exchange', '--block-size', '2KiB', '--repeat', 1000000) as client:
         wait_running(torus, 0, tx_bytes=2_000_000)
         torus.node(4).kill()
-        status, _, err = client.end()
-    assert status == 1
-    assert 'repetition ' in err and ' of 1000000: node 4 is down' in err
+        ended = client.end()
+    assert_blames(ended, 4)
+    assert ' of 1000000' in ended[2]
     torus.wait_broken(ranks=[1])
     torus.node(4).restart()
     torus.wait_whole()

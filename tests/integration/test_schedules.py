@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from bench import flow
+from support.errors import assert_refused
 from support.expect import torusctl
 from support.trees import check_target, make_sources
 from torus_net import Geometry, Port
@@ -147,6 +148,6 @@ def test_what_drops_doubles_or_misroutes_one_block_is_refused(loopback, flows, t
 
 
 def test_a_schedule_for_another_torus_is_refused(loopback, flows):
-    done = loopback('3x5').ctl(0, 'exchange', '--schedule', flows['4x4'][0], '--block-size', '1')
-    assert done.returncode == 1
-    assert 'flow-4x4 is for a torus of 4x4, not 3x5' in done.stderr
+    done = loopback('3x5').ctl(0, '--json', 'exchange', '--schedule', flows['4x4'][0], '--block-size', '1')
+    assert_refused(done, 'refused')
+    assert ' 4x4' in done.stderr and '3x5' in done.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.background import Client
+from support.errors import error_code
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
 from support.waiting import wait_for
 from torus_net.patience import SLOWNESS
@@ -86,16 +87,16 @@ def test_disks_that_hang(loopback, tmp_path):
                                                 'rename')}
     assert seen >= {(files, call) for call in ('open', 'stat', 'read')}
 
-    # Refused, because a file is missing; node 2 has its leftovers to remove meanwhile.
+    # Refused, because a file is missing: it names that one. Node 2 has its leftovers to remove meanwhile.
     missing = tmp_path / 'out-1' / '0'
     content = missing.read_bytes()
     missing.unlink()
     for rank in range(4):
         (tmp_path / f'in-{rank}').rename(tmp_path / f'first-{rank}')
     with Watch(torus) as watch:
-        with Client(torus, *run, rank=2) as client:
-            code, _, err = client.end(300)
-        assert code == 1 and 'missing source file' in err, err
+        with Client(torus, '--json', *run, rank=2) as client:
+            code, out, err = client.end(300)
+        assert (code, error_code(out)) == (1, 'refused') and str(missing) in err, err
         missing.write_bytes(content)
         with Client(torus, *run, rank=2) as client:  # at once
             code, _, err = client.end(300)

@@ -6,6 +6,7 @@ expect      what an exchange must report, computed from the routes
 memory      the daemons' memory over time
 trees       folders for exchanges
 attacks     what tests of attacks send, and ask of a torus afterwards
+errors      what torusctl --json says about errors
 failures    what tests of failures ask of a torus afterwards
 wire        frames as a hostile peer or client would write them
 shared_failures  what becomes of tests that share a fixture which fails

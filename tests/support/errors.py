@@ -1,0 +1,22 @@
+"""What torusctl --json says about errors. The codes are those of proto/error.h; libtorus has more."""
+
+import json
+import re
+
+
+def error_code(out):
+    """The code of the error (proto/error.h) that a torusctl --json has printed."""
+    return json.loads(out)['error']['code']
+
+
+def assert_refused(result, code, status=1):
+    """A torusctl --json has failed with this code, and printed nothing else."""
+    assert (result.returncode, error_code(result.stdout)) == (status, code), (result.stdout, result.stderr)
+
+
+def assert_blames(ended, *nodes):
+    """A torusctl --json has failed because of links, and its error names one of these nodes. ended: exit status,
+    standard output, standard error."""
+    status, out, err = ended
+    assert (status, error_code(out)) == (1, 'link'), (out, err)
+    assert re.search(rf'\bnode ({"|".join(map(str, nodes))})\b', err), err
