@@ -13,8 +13,8 @@
 
 bool around_may(const struct spec *spec)
 {
-    if (spec_is_entered(spec))
-        return true;
+    if (!kind_of_spec(spec)->has_blocks)
+        return true; /* waves take any tree */
     return spec->operation == OPERATION_EXCHANGE && !spec_has_schedule(spec) &&
            strcmp(spec->algorithm, SPEC_AUTO) == 0;
 }
@@ -42,7 +42,7 @@ static int leave_out(struct damage *d, uint32_t here, struct error *e)
 
 struct left_out around_left_out(const struct attempt *x)
 {
-    if (!standing_is_one(x))
+    if (!attempt_is_open_group(x))
         return (struct left_out){.down = x->spec.shrink};
     return (struct left_out){.nodes = x->around != NULL ? x->around->damage.gone : NULL};
 }
@@ -315,7 +315,7 @@ uint32_t around_nodes(const struct attempt *x)
 
 uint64_t around_takes(const struct attempt *x, uint32_t rank)
 {
-    if (spec_is_entered(&x->spec))
+    if (!kind_of(x)->has_blocks)
         return 0;
     if (x->spec.operation == OPERATION_BROADCAST)
         return rank != x->spec.sender;

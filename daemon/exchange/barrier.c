@@ -46,7 +46,7 @@ uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
     struct damage d;
     struct error e;
 
-    if (!spec->shrink)
+    if (!kind_of_spec(spec)->first_left_leads || !spec->shrink)
         return root;
     if (around_view(all, (struct left_out){.down = true}, &d, &e) != 0)
         return TORUS_NO_NODE;
@@ -136,7 +136,7 @@ void barrier_lead(struct job *j)
 {
     struct exchanges *all = j->all;
 
-    if (!spec_is_entered(&j->spec) || !j->spec.shrink || job_has_been_open(j) ||
+    if (!kind_of_spec(&j->spec)->first_left_leads || !j->spec.shrink || job_has_been_open(j) ||
         (!leads(j) && j->state != JOB_ENTERED))
         return;
     uint32_t root = barrier_root(all, &j->spec);
@@ -179,7 +179,7 @@ int barrier_check_id(struct exchanges *all, const struct spec *spec, const char 
 
 void attempt_withdraw(struct attempt *x, const struct error *why)
 {
-    if (standing_is_one(x) && x->state == EXCHANGE_FAILING && !fail_is_for_now(&x->failure))
+    if (attempt_is_open_group(x) && x->state == EXCHANGE_FAILING && !fail_is_for_now(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
     attempt_enter(x, EXCHANGE_WITHDRAWN);

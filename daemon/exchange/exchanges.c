@@ -53,7 +53,7 @@ static void on_planned(void *context)
 
     turns_advance(all);
     DL_FOREACH_SAFE (all->active, x, next) {
-        if (x->spec.operation == OPERATION_GROUP && x->own.engine != NULL)
+        if (kind_of(x)->has_session && x->own.engine != NULL)
             engine_wake(x->own.engine);
         attempt_advance(x);
     }
@@ -311,8 +311,8 @@ bool exchange_is_undecided(const struct job *j)
 {
     enum exchange_state state = j->attempt != NULL ? j->attempt->state : EXCHANGE_WAITING;
 
-    return !spec_is_entered(&j->spec) && j->state != JOB_ENDED && state != EXCHANGE_DECIDING &&
-           state != EXCHANGE_COMMITTING;
+    return !kind_of_spec(&j->spec)->is_entered && j->state != JOB_ENDED &&
+           state != EXCHANGE_DECIDING && state != EXCHANGE_COMMITTING;
 }
 
 const char *exchange_id(const struct job *j)
@@ -399,13 +399,13 @@ static void info(const struct attempt *x, struct exchange_info *out)
 static bool is_listed(const struct attempt *x)
 {
     return x->state != EXCHANGE_STARTING && x->state != EXCHANGE_WITHDRAWN &&
-           x->spec.operation != OPERATION_GROUP;
+           !kind_of(x)->has_session;
 }
 
 static bool is_listed_waiting(const struct job *j)
 {
     return (j->state == JOB_WAITING || j->state == JOB_ENTERED) &&
-           j->spec.operation != OPERATION_GROUP;
+           !kind_of_spec(&j->spec)->has_session;
 }
 
 static void info_waiting(const struct job *j, struct exchange_info *out)

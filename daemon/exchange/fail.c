@@ -39,7 +39,7 @@ static uint32_t list_owed(const struct attempt *x, char *list, size_t size)
 uint32_t exchange_missing(const struct job *j, char *list, size_t size)
 {
     list[0] = '\0';
-    if (!spec_is_entered(&j->spec))
+    if (!kind_of_spec(&j->spec)->is_entered)
         return 0;
     if (j->state == JOB_ENTERED) {
         uint32_t root = barrier_root(j->all, &j->spec);
@@ -82,8 +82,8 @@ static bool may_fail(const struct attempt *x)
  * meanwhile it does not: the root hears of that, too, and if it has taken this attempt back, in the next one. */
 static bool outweighs(const struct attempt *x, const struct error *e)
 {
-    return x->state == EXCHANGE_FAILING && spec_is_entered(&x->spec) &&
-           fail_is_for_now(&x->failure) && !fail_is_for_now(e);
+    return x->state == EXCHANGE_FAILING && kind_of(x)->is_entered && fail_is_for_now(&x->failure) &&
+           !fail_is_for_now(e);
 }
 
 /* By its tree, or where that is cut by any way. */
@@ -220,7 +220,7 @@ static void name_teller(const struct attempt *x, unsigned port, struct error *e)
  * itself. */
 static void hear_objection(struct attempt *x, const struct error *why, bool again)
 {
-    if (why->code == ERROR_REFUSED && standing_is_one(x)) {
+    if (why->code == ERROR_REFUSED && attempt_is_open_group(x)) {
         struct error lost = *why;
         lost.code = ERROR_LINK; /* which it has failed for */
         attempt_fail(x, &lost);
@@ -245,8 +245,8 @@ static bool has_passed(const struct attempt *x)
  * has become of it. */
 static bool has_heard(const struct attempt *x)
 {
-    return x->verdict_heard &&
-           (x->state == EXCHANGE_FAILED || (x->state == EXCHANGE_WITHDRAWN && !standing_is_one(x)));
+    return x->verdict_heard && (x->state == EXCHANGE_FAILED ||
+                                (x->state == EXCHANGE_WITHDRAWN && !attempt_is_open_group(x)));
 }
 
 /* What was said of it may have been lost with a link that was not known to be down. Who has heard the

@@ -75,7 +75,7 @@ static bool fail_without_root(struct attempt *x)
 static uint64_t objection_time(const struct attempt *x)
 {
     if (x->fault.lost == 0 || !waiting_or_around(x) || may_be_committed(x) ||
-        (spec_is_entered(&x->spec) && x->state == EXCHANGE_RUNNING && !standing_is_one(x)))
+        (x->state == EXCHANGE_RUNNING && !kind_of(x)->retries_running))
         return VERDICT_TIME;
     return SETTLE_TIME;
 }
@@ -120,7 +120,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
     /* Not all have entered it yet, so it is over nowhere. */
     if (root_down && x->state == EXCHANGE_PREPARING && waiting_may(x) && attempt_is_awaited(x) &&
-        spec_is_entered(&x->spec)) {
+        kind_of(x)->is_entered) {
         attempt_withdraw(x, &e);
         return;
     }
@@ -142,7 +142,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
 /* The root's, of a group that is open and goes around links. */
 static void look_for_mended(struct attempt *x, uint64_t now)
 {
-    bool mended = x->state == EXCHANGE_RUNNING && standing_is_one(x) && attempt_is_root(x) &&
+    bool mended = x->state == EXCHANGE_RUNNING && kind_of(x)->has_session && attempt_is_root(x) &&
                   x->fault.at == ROUTER_NEVER && around_has_mended(x);
 
     if (!mended)

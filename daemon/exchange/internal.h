@@ -16,6 +16,7 @@
  *     doubt, decision, unconfirmed, client, barrier, standing, costs, choose, report
  *     state       one function changes an attempt's state; every state has an invariant
  *     job         the same for jobs
+ *     job_kind    what differs between exchanges, barriers and groups: one table
  *     opening     this node's blocks, memory and engine
  *     resume      what has arrived in attempts that were withdrawn
  *     absent      nodes that no link leads to, and since when
@@ -32,6 +33,7 @@
 
 #include "daemon/engine/arrived.h"
 #include "daemon/exchange/exchange.h"
+#include "daemon/exchange/job_kind.h"
 #include "daemon/planning/planner.h"
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/tree.h"
@@ -353,6 +355,11 @@ static inline bool attempt_is_root(const struct attempt *x)
     return x->tree.parent < 0;
 }
 
+static inline const struct job_kind *kind_of(const struct attempt *x)
+{
+    return kind_of_spec(&x->spec);
+}
+
 /* A client of this node waits for what becomes of it. */
 static inline bool attempt_is_awaited(const struct attempt *x)
 {
@@ -397,7 +404,7 @@ static inline void ask_by(struct exchanges *all, uint64_t at)
 /* Whether a node has blocks to send. */
 static inline bool exchange_sends(const struct attempt *x, uint32_t rank)
 {
-    return !spec_is_entered(&x->spec) &&
+    return kind_of(x)->has_blocks &&
            (x->spec.operation != OPERATION_BROADCAST || rank == x->spec.sender);
 }
 
@@ -750,9 +757,9 @@ struct sentence;
 void waiting_describe(const struct job *j, struct sentence *s);
 
 /* standing.c */
-/* A group that has been open here, and goes on when a link goes down; also one that has been shrunk, without
- * the nodes that it has left out. */
-bool standing_is_one(const struct attempt *x);
+/* All nodes have entered the group: its root restarts it when a link goes down, also without the nodes that it has
+ * left out. */
+bool attempt_is_open_group(const struct attempt *x);
 /* The root has failed the group of this first id, whichever attempt this node knows of. */
 void standing_failed(struct exchanges *all, const char *first, const struct error *why);
 /* This node's own, of this first id, that has failed; or NULL. */

@@ -113,23 +113,29 @@ bool job_is_tellable(const struct job *j)
 
 bool job_has_been_open(const struct job *j)
 {
-    return j->spec.operation == OPERATION_GROUP &&
+    return kind_of_spec(&j->spec)->has_session &&
            (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
+}
+
+/* The id of its first attempt, as far as it is known. */
+static const char *first_id(const struct job *j)
+{
+    if (j->resumes[0] != '\0')
+        return j->resumes;
+    return j->attempt != NULL ? resume_name(j->attempt) : j->name.id;
 }
 
 static void end_job(struct job *j)
 {
     struct exchanges *all = j->all;
+    const struct job_kind *kind = kind_of_spec(&j->spec);
 
     if (j->reserved > 0)
-        shares_give(all->set.shares, SHARE_GROUPS, j->user, j->reserved);
+        shares_give(all->set.shares, kind->share, j->user, j->reserved);
     j->reserved = 0;
     job_enter(j, JOB_ENDED);
-    if (j->spec.operation == OPERATION_GROUP && all->set.sessions.forget != NULL)
-        all->set.sessions.forget(all->set.sessions.context, j->resumes[0] != '\0' ? j->resumes
-                                                            : j->attempt != NULL
-                                                                ? resume_name(j->attempt)
-                                                                : exchange_id(j));
+    if (kind->forget != NULL)
+        kind->forget(all, first_id(j));
     all->tellable += job_is_tellable(j);
     all->turns_due = true;
 }
@@ -189,12 +195,12 @@ void job_end_by_verdict(struct job *j, const struct error *why)
 void job_withdrawn(struct attempt *x)
 {
     struct job *j = x->job;
-    bool open = standing_is_one(x), root = attempt_is_root(x);
+    bool open = attempt_is_open_group(x), root = attempt_is_root(x);
     uint64_t now = router_now(j->all->set.router);
     /* What has not been begun everywhere is waited for by its client only. */
-    bool waits = root || open ||
-                 (spec_is_entered(&j->spec) && x->rounds.first_went == 0 &&
-                  j->client_state == CLIENT_WAITING);
+    bool waits =
+        root || open ||
+        (kind_of(x)->is_entered && x->rounds.first_went == 0 && j->client_state == CLIENT_WAITING);
 
     j->name = (struct name){.handle = x->handle};
     memcpy(j->name.id, x->id, sizeof j->name.id);

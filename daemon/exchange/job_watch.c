@@ -148,7 +148,7 @@ static void time_is_over(struct job *j)
                         seconds, awaited.text);
     /* What programs enter begins when all have, but at its root it may wait for memory by then. */
     else if (j->state == JOB_WAITING &&
-             (!spec_is_entered(&j->spec) || j->failure.code == ERROR_BUSY))
+             (!kind_of_spec(&j->spec)->is_entered || j->failure.code == ERROR_BUSY))
         describe_waiting(j, &e);
     else
         (void)error_set(&e, ERROR_TIMEOUT, "not finished within %.1f s; node %u: round 1 of 1, %s",

@@ -122,7 +122,7 @@ static bool expects_data(const struct attempt *x, const struct peer_message *mes
 
     if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
         return false;
-    if (x->spec.operation == OPERATION_GROUP)
+    if (kind_of(x)->has_session)
         return true; /* it counts calls */
     finished = round = x->own.engine->rounds_finished;
     if (engine_data(message, &data))

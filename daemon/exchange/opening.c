@@ -91,7 +91,7 @@ int opening_blocks(struct attempt *x, struct error *e)
     uint32_t sender = x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
     int result = 1;
 
-    if (own->planned == NULL && spec_is_entered(&x->spec)) {
+    if (own->planned == NULL && !kind_of(x)->has_blocks) {
         own->planned = planner_get_empty(x->all->planner);
         if (own->planned == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a barrier");
@@ -148,12 +148,6 @@ static uint64_t part_of_budget(const struct attempt *x)
     return most < limit ? most : limit;
 }
 
-/* Which budget it takes its memory from. */
-static enum share share_of(const struct attempt *x)
-{
-    return x->spec.operation == OPERATION_GROUP ? SHARE_GROUPS : SHARE_TRANSIT;
-}
-
 /* As much of every block in one round as any node's share of memory holds, if they all have as much
  * as this one; streaming, in each of several rounds. */
 int opening_choose_rounds(struct attempt *x, struct error *e)
@@ -191,8 +185,7 @@ static uint64_t reserved_by_root(const struct attempt *x)
     uint64_t bytes = 0;
 
     for (const struct attempt *other = x->all->active; other != NULL; other = other->next)
-        if (other->root == x->root && other->rounds.first_went == 0 &&
-            other->spec.operation != OPERATION_GROUP)
+        if (other->root == x->root && other->rounds.first_went == 0 && !kind_of(other)->has_session)
             bytes += other->own.reserved;
     return bytes;
 }
@@ -205,7 +198,7 @@ static int check_share(const struct attempt *x, uint64_t need, struct error *e)
     uint64_t budget = all->set.memory_budget, most = budget - budget / MEMORY_SHARES;
     uint64_t reserved = reserved_by_root(x);
 
-    if (attempt_is_root(x) || spec_is_entered(&x->spec))
+    if (attempt_is_root(x) || !kind_of(x)->has_blocks)
         return 0;
     if (need > most)
         return error_set(e, ERROR_MEMORY,
@@ -232,8 +225,8 @@ static int reserve(struct attempt *x, struct error *e)
 
     if (x->own.reserved > 0) /* it goes on */
         return 0;
-    if (spec_is_entered(&x->spec))
-        need = x->spec.operation == OPERATION_GROUP ? all->set.sessions.memory : 0;
+    if (kind_of(x)->memory != NULL)
+        need = kind_of(x)->memory(all);
     if (check_share(x, need, e) != 0)
         return -1;
     if (need > all->set.memory_budget)
@@ -242,7 +235,7 @@ static int reserve(struct attempt *x, struct error *e)
                          "%" PRIu64,
                          operation_name(x->spec.operation), need, rank_of(x),
                          all->set.memory_budget);
-    if (shares_take(all->set.shares, share_of(x), x->user, need, e) != 0)
+    if (shares_take(all->set.shares, kind_of(x)->share, x->user, need, e) != 0)
         return error_wrap(e, "node %u is busy: the %s needs memory there", rank_of(x),
                           operation_name(x->spec.operation));
     x->own.reserved = need;
@@ -258,7 +251,7 @@ static int new_session(struct attempt *x, struct error *e)
         .tree = x->tree,
         .damage = x->around != NULL ? &x->around->damage : NULL,
         .id = resume_name(x),
-        .goes_on = standing_is_one(x),
+        .goes_on = attempt_is_open_group(x),
         .name = x->spec.barrier,
         .unchecked = x->spec.unchecked,
         .planner = x->all->planner,
@@ -296,7 +289,7 @@ static int new_engine(struct attempt *x, struct error *e)
         .incoming = own->resumed != NULL ? own->resumed->incoming : NULL,
     };
 
-    if (x->spec.operation == OPERATION_GROUP)
+    if (kind_of(x)->has_session)
         return new_session(x, e);
     own->engine = x->mode == MODE_STREAMING ? streaming_new(&setup, &own->planned->passages, e)
                                             : stepped_new(&setup, &own->planned->plan, e);
@@ -342,12 +335,12 @@ void opening_release_engine(struct attempt *x)
     }
     engine_free(own->engine);
     own->engine = NULL;
-    if (x->job != NULL && standing_is_one(x) &&
+    if (x->job != NULL && attempt_is_open_group(x) &&
         (x->state == EXCHANGE_WITHDRAWN || !exchange_has_ended(x->state)))
         return; /* the session keeps what it has */
     if (own->reserved > 0)
         x->all->turns_due = true;
-    shares_give(x->all->set.shares, share_of(x), x->user, own->reserved);
+    shares_give(x->all->set.shares, kind_of(x)->share, x->user, own->reserved);
     own->reserved = 0;
 }
 

@@ -22,7 +22,7 @@ uint64_t prepare_default_timeout(const struct attempt *x)
 {
     double bound = 300, blocks = torus_bound_all_port(torus_of(x));
 
-    if (spec_is_entered(&x->spec))
+    if (kind_of(x)->is_entered)
         return SPEC_LONGEST_TIMEOUT;
     if (x->around != NULL && x->around->detour != NULL)
         blocks = (double)detour_busiest(x->around->detour) / x->algorithm->segments;
@@ -181,7 +181,7 @@ static void all_ready(struct attempt *x)
  * entered it. */
 static bool is_awaited_here(const struct attempt *x)
 {
-    return !spec_is_entered(&x->spec) || attempt_is_awaited(x) || standing_is_one(x);
+    return !kind_of(x)->is_entered || attempt_is_awaited(x) || attempt_is_open_group(x);
 }
 
 /* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
@@ -197,7 +197,7 @@ static int advance_own(struct attempt *x)
     if (result > 0 && x->state == EXCHANGE_PREPARING)
         result = opening_engine(x, &e);
     if (result < 0) {
-        if (e.code == ERROR_LINK && standing_is_one(x))
+        if (e.code == ERROR_LINK && attempt_is_open_group(x))
             e.code = ERROR_REFUSED; /* to begin anew would not help */
         object(x, &e);
         return -1;
@@ -251,13 +251,12 @@ static int check_prepare(struct exchanges *all, unsigned port, const struct peer
     if (prepare->n_missing > 0 && !prepare->spec->shrink)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
                          id);
-    bool entered = prepare->spec->operation == OPERATION_BARRIER ||
-                   prepare->spec->operation == OPERATION_GROUP;
-    if (entered && !prepare->spec->shrink && prepare->root != BARRIER_ROOT)
+    const struct job_kind *kind = kind_of_operation((enum operation)prepare->spec->operation);
+    if (kind->is_entered && !prepare->spec->shrink && prepare->root != BARRIER_ROOT)
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange %s, a barrier or group that only node %u begins", id,
                          BARRIER_ROOT);
-    if (prepare->spec->shrink && prepare->spec->operation == OPERATION_GROUP)
+    if (prepare->spec->shrink && kind->first_left_leads)
         for (uint32_t rank = 0; rank < prepare->root; rank++)
             if (!damage->gone[rank])
                 return error_set(e, ERROR_PROTOCOL,
@@ -289,7 +288,7 @@ static unsigned count_barriers(const struct exchanges *all)
     unsigned n = 0;
 
     for (const struct attempt *x = all->active; x != NULL; x = x->next)
-        n += spec_is_entered(&x->spec);
+        n += !kind_of(x)->takes_place;
     return n;
 }
 
@@ -299,19 +298,20 @@ static unsigned count_others(const struct exchanges *all, uint32_t root)
     unsigned n = 0;
 
     for (const struct attempt *x = all->active; x != NULL; x = x->next)
-        n += !spec_is_entered(&x->spec) && (root == TORUS_NO_NODE || x->root == root);
+        n += kind_of(x)->takes_place && (root == TORUS_NO_NODE || x->root == root);
     for (const struct attempt *x = all->ended; x != NULL; x = x->next)
         n += x->own.closing > 0 && (root == TORUS_NO_NODE || x->root == root);
     return n;
 }
 
 /* Whether there is a place for one more. Returns 0, or -1 with *e. */
-static int check_place(const struct exchanges *all, bool barrier, uint32_t root, struct error *e)
+static int check_place(const struct exchanges *all, const struct job_kind *kind, uint32_t root,
+                       struct error *e)
 {
     uint32_t here = router_rank(all->set.router);
     unsigned all_others, of_root;
 
-    if (barrier) {
+    if (!kind->takes_place) {
         unsigned barriers = count_barriers(all);
         if (barriers < BARRIERS_AT_ONCE)
             return 0;
@@ -349,7 +349,8 @@ static int check_doubts(const struct exchanges *all, const struct spec *spec, ui
 /* A group that has been open. */
 static bool goes_on(const struct peer_prepare *prepare)
 {
-    return prepare->resumes[0] != '\0' && prepare->spec->operation == OPERATION_GROUP;
+    return prepare->resumes[0] != '\0' &&
+           kind_of_operation((enum operation)prepare->spec->operation)->has_session;
 }
 
 /* Whether this node can take part at all. */
@@ -361,7 +362,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
     const struct left_out out = {.down = spec->shrink && !resumes,
                                  .nodes = resumes ? damage->gone : NULL};
     const struct torus *t = router_torus(all->set.router);
-    bool barrier = spec_is_entered(spec), whole = damage_is_none(damage);
+    bool whole = damage_is_none(damage);
     const struct algorithm *a;
     enum mode mode = spec->mode;
 
@@ -370,7 +371,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
     if (around_agrees(all, out, damage, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
-    if (!whole && !barrier && !around_may(spec))
+    if (!whole && !around_may(spec))
         return error_set(e, ERROR_USAGE, "links are down, and it cannot go around them");
     if (!spec_chooses_late(spec) &&
         ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))
@@ -379,7 +380,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
         return -1;
     if (check_doubts(all, spec, prepare->root, e) != 0)
         return -1;
-    return check_place(all, barrier, prepare->root, e);
+    return check_place(all, kind_of_spec(spec), prepare->root, e);
 }
 
 /* Its failure may have been faster; or somebody has invented that: then it begins anew. */
@@ -395,7 +396,7 @@ static int check_news(const struct exchanges *all, const struct peer_prepare *pr
 /* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
 static int check_round(const struct spec *spec, const struct peer_prepare *prepare, struct error *e)
 {
-    bool group = spec->operation == OPERATION_GROUP;
+    bool group = kind_of_spec(spec)->has_session;
     bool resumes = prepare->resumes[0] != '\0' && !group;
 
     if (prepare->resumes[0] != '\0' &&
@@ -429,7 +430,7 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
     struct job *j;
     struct error e;
 
-    if (!spec_is_entered(spec))
+    if (!kind_of_spec(spec)->is_entered)
         return NULL;
     if (!goes_on(prepare))
         return barrier_prepared(all, spec, prepare->root);

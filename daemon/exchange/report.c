@@ -242,7 +242,7 @@ int report_check(struct attempt *x, struct error *e)
 /* Blocks that the busiest channel must carry. */
 static double bound(const struct attempt *x, const struct torus *t)
 {
-    if (spec_is_entered(&x->spec))
+    if (!kind_of(x)->has_blocks)
         return 0;
     if (x->spec.operation == OPERATION_BROADCAST && t->nodes > 1)
         return x->algorithm->segments > 1 ? 1.0 / torus_fewest_links(t) : 1;
@@ -292,7 +292,7 @@ void report_result(const struct attempt *x, struct exchange_result *result)
         .reroutes = x->job->reroutes,
         .damages = x->job->damages,
         .kept_bytes = x->own.kept_bytes,
-        .check = spec_is_entered(&x->spec) ? CHECK_NOTHING : r->check,
+        .check = kind_of(x)->has_blocks ? r->check : CHECK_NOTHING,
     };
     if (x->around != NULL) {
         (void)damage_describe_links(&x->around->damage, result->without, sizeof result->without);

@@ -368,7 +368,7 @@ int resume_begin(struct attempt *x, struct error *e)
     struct resumed *r;
     struct kept *k;
 
-    if (x->resumes[0] == '\0' || x->own.resumed != NULL || spec_is_entered(&x->spec))
+    if (x->resumes[0] == '\0' || x->own.resumed != NULL || !kind_of(x)->has_blocks)
         return 0;
     r = calloc(1, sizeof *r);
     if (r != NULL)
@@ -670,7 +670,7 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
     bool up = wave_is_child(x, port), root = attempt_is_root(x);
     struct error why;
 
-    if (x->resumes[0] == '\0' || spec_is_entered(&x->spec) || (up && x->state != EXCHANGE_OPENING))
+    if (x->resumes[0] == '\0' || !kind_of(x)->has_blocks || (up && x->state != EXCHANGE_OPENING))
         return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"", x->id);
     if (check(x, message, e) != 0)
         return -1;

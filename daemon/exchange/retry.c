@@ -33,15 +33,11 @@ bool retry_may(const struct attempt *x)
     return attempt_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
 }
 
-/* Clients that have entered a barrier are told of its end by `go`; those of all else only by its root, or
- * by the session of their group. */
 bool retry_goes_around(const struct attempt *x)
 {
     if (!waiting_or_around(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
         return false;
-    if (standing_is_one(x) && x->state == EXCHANGE_RUNNING)
-        return true;
-    return retry_may(x) || (!spec_is_entered(&x->spec) &&
+    return retry_may(x) || (kind_of(x)->retries_running &&
                             (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
 }
 
@@ -50,13 +46,12 @@ static uint32_t damages(const struct attempt *x)
 {
     bool long_ago = router_now(router_of(x)) >= x->job->damaged_at + COUNTED_TIME;
 
-    return standing_is_one(x) && long_ago ? 0 : x->job->damages;
+    return kind_of(x)->has_session && long_ago ? 0 : x->job->damages;
 }
 
 bool retry_mends(const struct attempt *x)
 {
-    return attempt_is_root(x) && (!spec_is_entered(&x->spec) || standing_is_one(x)) &&
-           damages(x) < DAMAGES_MOST &&
+    return attempt_is_root(x) && kind_of(x)->retries_running && damages(x) < DAMAGES_MOST &&
            (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) &&
            (waiting_or_around(x) || !verdict_is_cut(x));
 }
@@ -120,7 +115,7 @@ static void begin_anew(struct attempt *x, const struct error *why)
 void retry_around(struct attempt *x, const struct error *fault)
 {
     log_info("exchange %s begins anew: %s", x->id, fault->text);
-    if (standing_is_one(x) && x->state == EXCHANGE_RUNNING &&
+    if (kind_of(x)->has_session && x->state == EXCHANGE_RUNNING &&
         router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
         x->job->reroutes = 0;
     x->job->reroutes++;

@@ -40,7 +40,7 @@ static void send_go(struct attempt *x)
 static void go(struct attempt *x, uint64_t rounds)
 {
     x->rounds.count = x->own.engine->rounds = rounds;
-    if (x->spec.operation == OPERATION_GROUP) /* what it took to open it is over */
+    if (kind_of(x)->has_session) /* what it took to open it is over */
         x->deadline = router_now(router_of(x)) + SPEC_LONGEST_TIMEOUT;
     send_go(x);
     attempt_enter(x, EXCHANGE_RUNNING);

@@ -14,17 +14,16 @@
 
 #include "daemon/exchange/internal.h"
 
-bool standing_is_one(const struct attempt *x)
+bool attempt_is_open_group(const struct attempt *x)
 {
-    return x->spec.operation == OPERATION_GROUP &&
-           (x->resumes[0] != '\0' || x->rounds.first_went != 0);
+    return kind_of(x)->has_session && (x->resumes[0] != '\0' || x->rounds.first_went != 0);
 }
 
 const struct attempt *standing_find_failed(const struct exchanges *all, const char *first)
 {
     const struct attempt *x = all->ended;
 
-    while (x != NULL && (!standing_is_one(x) || !attempt_is_root(x) ||
+    while (x != NULL && (!attempt_is_open_group(x) || !attempt_is_root(x) ||
                          x->state != EXCHANGE_FAILED || strcmp(resume_name(x), first) != 0))
         x = x->next;
     return x;
@@ -54,7 +53,7 @@ static const struct attempt *find_ended(const struct exchanges *all, const char 
     const struct attempt *withdrawn = NULL;
 
     for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
-        if (x->spec.operation != OPERATION_GROUP || strcmp(resume_name(x), first) != 0)
+        if (!kind_of(x)->has_session || strcmp(resume_name(x), first) != 0)
             continue;
         if (x->state != EXCHANGE_WITHDRAWN)
             return x;
@@ -92,7 +91,7 @@ static struct job *find_early(struct exchanges *all, const char *first)
 
     for (; j != NULL; j = j->next) {
         const struct attempt *x = j->state == JOB_UNDER_WAY ? j->attempt : j->last;
-        if (j->spec.operation != OPERATION_GROUP || job_has_been_open(j) || x == NULL ||
+        if (!kind_of_spec(&j->spec)->has_session || job_has_been_open(j) || x == NULL ||
             j->client_state != CLIENT_WAITING || strcmp(x->id, first) != 0)
             continue;
         if (j->state == JOB_ENTERED ||

@@ -160,7 +160,7 @@ static int check_one(const struct attempt *x, struct error *e)
         return violated(x, e, "blocks that should be there or gone");
     if (!agrees(states[x->state].engine, x->own.engine != NULL))
         return violated(x, e, "an engine that should be there or gone");
-    if (x->own.engine == NULL && x->own.reserved > 0 && !standing_is_one(x))
+    if (x->own.engine == NULL && x->own.reserved > 0 && !attempt_is_open_group(x))
         return violated(x, e, "memory reserved without an engine");
     if (!agrees(states[x->state].owed, x->owed != 0))
         return violated(x, e, "parts of a wave owed, or not");

@@ -71,7 +71,7 @@ static bool awaits_news(struct attempt *x)
 {
     uint64_t settled = x->all->changed_at + SETTLE_TIME;
 
-    if (!x->spec.shrink || standing_is_one(x) || around_nodes(x) == torus_of(x)->nodes ||
+    if (!around_left_out(x).down || around_nodes(x) == torus_of(x)->nodes ||
         router_now(router_of(x)) >= settled)
         return false;
     x->job->retry_at = settled;
@@ -255,7 +255,7 @@ static unsigned places_left(const struct exchanges *all)
     unsigned of_all = 0;
 
     for (const struct attempt *x = all->active; x != NULL; x = x->next)
-        of_all += !spec_is_entered(&x->spec) && x->state != EXCHANGE_STARTING;
+        of_all += kind_of(x)->takes_place && x->state != EXCHANGE_STARTING;
     if (of_all < ALL_AT_ONCE)
         return ALL_AT_ONCE - of_all;
     return shares_total(all->set.shares, SHARE_TURNS) == 0;
@@ -301,12 +301,12 @@ void turns_advance(struct exchanges *all)
             j->retry_at = 0;
     j = next_turn(all->jobs);
     while (j != NULL) {
-        bool barrier = spec_is_entered(&j->spec);
-        if (barrier || (places > 0 && take_place(j, &held))) {
+        bool takes_place = kind_of_spec(&j->spec)->takes_place;
+        if (!takes_place || (places > 0 && take_place(j, &held))) {
             int begun = try_begin(j);
-            if (!barrier && begun < 0)
+            if (takes_place && begun < 0)
                 held.user[held.count++] = j->user;
-            if (!barrier && (begun < 0 || !keeps_place(j)))
+            if (takes_place && (begun < 0 || !keeps_place(j)))
                 give_place(j);
             places -= j->placed;
         }
@@ -383,25 +383,25 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_
 static struct job *add(struct exchanges *all, struct spec *spec, struct schedule *schedule,
                        const struct exchange_client *client, struct error *e)
 {
-    bool entered = spec_is_entered(spec);
+    const struct job_kind *kind = kind_of_spec(spec);
     uint32_t rank = router_rank(all->set.router);
     struct job *j;
 
-    if (!entered && shares_take(all->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
+    if (kind->takes_place && shares_take(all->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
         return NULL;
     j = job_new(all, spec, client);
     if (j == NULL) {
-        if (!entered)
+        if (kind->takes_place)
             shares_give(all->set.shares, SHARE_EXCHANGES, client->user, 1);
         (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         return NULL;
     }
     attempt_new_name(all, &j->name);
     j->schedule = schedule;
-    j->asked = !entered;
-    j->state = entered && barrier_root(all, spec) != rank ? JOB_ENTERED : JOB_WAITING;
+    j->asked = kind->takes_place;
+    j->state = kind->is_entered && barrier_root(all, spec) != rank ? JOB_ENTERED : JOB_WAITING;
     j->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns
-                    : entered            ? SPEC_LONGEST_TIMEOUT
+                    : kind->is_entered   ? SPEC_LONGEST_TIMEOUT
                                          : LONGEST_WAIT;
     j->deadline = j->began + j->timeout_ns;
     j->entered_deadline = j->deadline;
@@ -423,6 +423,7 @@ static struct job *enter(struct attempt *x, struct spec *spec, const struct exch
 struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
                            const struct exchange_client *client, struct error *e)
 {
+    const bool entered = kind_of_spec(wanted)->is_entered;
     struct attempt *prepared;
     struct schedule *schedule;
     struct spec spec;
@@ -435,8 +436,8 @@ struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
         spec_free(&spec);
         return NULL;
     }
-    prepared = spec_is_entered(&spec) ? barrier_preparing(all, &spec) : NULL;
-    if (spec_is_entered(&spec) && barrier_waiting(all, &spec) != NULL) {
+    prepared = entered ? barrier_preparing(all, &spec) : NULL;
+    if (entered && barrier_waiting(all, &spec) != NULL) {
         (void)error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
                         operation_name(spec.operation), spec.barrier);
         j = NULL;

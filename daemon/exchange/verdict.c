@@ -130,7 +130,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
             continue;
         /* All hops, as the other end may have been restarted meanwhile. */
         const struct peer_message message =
-            about(x->handle, standing_is_one(x) ? resume_name(x) : x->id, &x->failure,
+            about(x->handle, kind_of(x)->has_session ? resume_name(x) : x->id, &x->failure,
                   torus_of(x)->nodes, x->before_go);
         router_send(all->set.router, port, &message);
     }

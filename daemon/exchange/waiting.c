@@ -7,7 +7,7 @@
 
 bool waiting_may(const struct attempt *x)
 {
-    return x->spec.wait && !standing_is_one(x);
+    return x->spec.wait && !attempt_is_open_group(x);
 }
 
 bool waiting_next(const struct job *j)

@@ -1,0 +1,55 @@
+#include "daemon/exchange/job_kind.h"
+
+#include "daemon/exchange/internal.h"
+
+static uint64_t no_memory(const struct exchanges *all)
+{
+    (void)all;
+    return 0;
+}
+
+static uint64_t session_memory(const struct exchanges *all)
+{
+    return all->set.sessions.memory;
+}
+
+static void forget_session(struct exchanges *all, const char *first)
+{
+    if (all->set.sessions.forget != NULL)
+        all->set.sessions.forget(all->set.sessions.context, first);
+}
+
+static const struct job_kind exchange = {
+    .has_blocks = true,
+    .retries_running = true,
+    .takes_place = true,
+    .share = SHARE_TRANSIT,
+};
+
+static const struct job_kind barrier = {
+    .is_entered = true,
+    .share = SHARE_TRANSIT,
+    .memory = no_memory,
+};
+
+static const struct job_kind group = {
+    .is_entered = true,
+    .has_session = true,
+    .retries_running = true,
+    .first_left_leads = true,
+    .share = SHARE_GROUPS,
+    .memory = session_memory,
+    .forget = forget_session,
+};
+
+const struct job_kind *kind_of_operation(enum operation operation)
+{
+    switch (operation) {
+    case OPERATION_BARRIER:
+        return &barrier;
+    case OPERATION_GROUP:
+        return &group;
+    default:
+        return &exchange;
+    }
+}
