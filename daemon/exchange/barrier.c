@@ -15,9 +15,6 @@
 
 #include "daemon/exchange/internal.h"
 
-/* Of a node that is not the root; or it has found a fault since. */
-#define BEFORE_GO (1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING)
-
 /* Its group, if it is one, has been open: all have entered. */
 static bool has_gone(const struct attempt *x)
 {
@@ -59,7 +56,7 @@ uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
 /* A job that waits for its first `go`. */
 static bool is_waiting(const struct job *j, const struct spec *spec)
 {
-    return j->state != JOB_ENDED && is_same(&j->spec, spec) && j->resumes[0] == '\0';
+    return !job_has_ended(j) && is_same(&j->spec, spec) && j->resumes[0] == '\0';
 }
 
 struct job *barrier_waiting(struct exchanges *all, const struct spec *spec)
@@ -67,7 +64,7 @@ struct job *barrier_waiting(struct exchanges *all, const struct spec *spec)
     struct job *j = all->jobs;
 
     while (j != NULL && (!is_waiting(j, spec) ||
-                         (j->state == JOB_UNDER_WAY &&
+                         (job_is_under_way(j) &&
                           (j->attempt->state != EXCHANGE_PREPARING || has_gone(j->attempt)))))
         j = j->next;
     return j;
@@ -109,7 +106,7 @@ struct job *barrier_enter(struct attempt *x, struct spec *spec,
 /* This node prepares it, or is about to. */
 static bool leads(const struct job *j)
 {
-    return j->state == JOB_WAITING || (j->state == JOB_UNDER_WAY && retry_may(j->attempt));
+    return j->state == JOB_WAITING || (job_is_under_way(j) && retry_may(j->attempt));
 }
 
 /* Another node is to prepare it. */
@@ -119,7 +116,7 @@ static void yield(struct job *j)
     struct error busy;
 
     (void)error_set(&busy, ERROR_BUSY, "another node begins it");
-    if (j->state == JOB_UNDER_WAY) {
+    if (job_is_under_way(j)) {
         verdict_send(x, &busy);
         attempt_withdraw(x, &busy);
     } else {
@@ -160,7 +157,7 @@ static struct attempt *attempt(struct exchanges *all, const struct spec *spec, u
 {
     struct attempt *x = all->active;
 
-    while (x != NULL && (!is_of(x, spec) || (BEFORE_GO & 1u << x->state) == 0 ||
+    while (x != NULL && (!is_of(x, spec) || !state_of(x)->before_go ||
                          (root != TORUS_NO_NODE && x->root != root) || attempt_is_root(x)))
         x = x->next;
     return x;
@@ -179,7 +176,7 @@ int barrier_check_id(struct exchanges *all, const struct spec *spec, const char 
 
 void attempt_withdraw(struct attempt *x, const struct error *why)
 {
-    if (attempt_is_open_group(x) && x->state == EXCHANGE_FAILING && !fail_is_for_now(&x->failure))
+    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !fail_is_for_now(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
     attempt_enter(x, EXCHANGE_WITHDRAWN);

@@ -29,7 +29,7 @@ static void on_failed(void *context, const struct error *e)
     struct error here = *e;
     struct attempt *x = context;
 
-    if (x->state != EXCHANGE_OPENING && x->state != EXCHANGE_PREPARING)
+    if (!state_of(x)->prepares)
         (void)error_wrap(&here, "node %u", rank_of(x));
     else if (!attempt_is_root(x) && e->code != ERROR_BUSY)
         (void)error_wrap(&here, "node %u refuses", rank_of(x));
@@ -126,10 +126,8 @@ void exchanges_free(struct exchanges *all)
         job_free(j);
     DL_FOREACH_SAFE (all->active, x, next) {
         /* An output that may have been committed elsewhere stays for the next start. */
-        bool keep = x->state == EXCHANGE_DONE || x->state == EXCHANGE_DECIDING ||
-                    x->state == EXCHANGE_COMMITTING;
         opening_release_engine(x);
-        opening_close(x, keep);
+        opening_close(x, state_of(x)->may_be_committed);
         attempt_let_go(x);
     }
     DL_FOREACH_SAFE (all->ended, x, next)
@@ -150,13 +148,13 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
 
     /* Round robin: the one after the last that sent here is asked first. */
     x = attempt_find(all, all->next_handle[port]);
-    if (x != NULL && exchange_has_ended(x->state))
+    if (x != NULL && state_of(x)->ended)
         x = NULL;
     for (unsigned i = all->active_count; i > 0 && all->active != NULL; i--) {
         if (x == NULL)
             x = all->active;
         struct attempt *next = x->next;
-        if (x->state == EXCHANGE_RUNNING) {
+        if (state_of(x)->moves) {
             struct outgoing *frame = engine_next(x->own.engine, port);
             attempt_advance(x);
             if (frame != NULL) {
@@ -232,7 +230,7 @@ static void tell_ended(struct exchanges *all)
         const struct error *e = j->attempt != NULL ? &j->attempt->failure : &j->failure;
         if (job_is_tellable(j))
             exchange_tell(j, e->code != ERROR_NONE ? e : NULL);
-        if (j->state == JOB_ENDED && j->client_state != CLIENT_WAITING && job_closing(j) == 0)
+        if (job_has_ended(j) && j->client_state != CLIENT_WAITING && job_closing(j) == 0)
             job_free(j);
     }
 }
@@ -292,7 +290,7 @@ void exchange_release(struct job *j)
 {
     j->all->tellable -= job_is_tellable(j);
     j->client_state = CLIENT_NONE;
-    j->all->turns_due |= j->state == JOB_ENDED; /* it is forgotten in the next tick */
+    j->all->turns_due |= job_has_ended(j); /* it is forgotten in the next tick */
 }
 
 void exchange_give_up(struct job *j, const struct error *why)
@@ -309,10 +307,8 @@ void exchange_abandon(struct job *j)
 
 bool exchange_is_undecided(const struct job *j)
 {
-    enum exchange_state state = j->attempt != NULL ? j->attempt->state : EXCHANGE_WAITING;
-
-    return !kind_of_spec(&j->spec)->is_entered && j->state != JOB_ENDED &&
-           state != EXCHANGE_DECIDING && state != EXCHANGE_COMMITTING;
+    return !kind_of_spec(&j->spec)->is_entered && !job_has_ended(j) &&
+           (j->attempt == NULL || !state_of(j->attempt)->decided);
 }
 
 const char *exchange_id(const struct job *j)
@@ -337,10 +333,10 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
     bool sized = spec_has_folders(&x->spec);
     uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
-    uint32_t finished = kept + r->repetition +
-                        (x->state == EXCHANGE_PAUSED ||
-                         (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
-                          (x->owed & OWN_PART) == 0));
+    uint32_t finished =
+        kept + r->repetition +
+        (x->state == EXCHANGE_PAUSED ||
+         (state_of(x)->moves && !exchange_last_repetition(x) && (x->owed & OWN_PART) == 0));
 
     progress->state = x->state;
     progress->repetition = kept + r->repetition;
@@ -359,6 +355,12 @@ static enum exchange_state shown_state(const struct job *j)
     return j->state == JOB_ENTERED ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
 }
 
+/* An attempt that was withdrawn is not what anybody asked for. */
+static bool is_worth_showing(const struct attempt *x)
+{
+    return !state_of(x)->unheard && x->state != EXCHANGE_WITHDRAWN;
+}
+
 void exchange_progress(const struct job *j, struct exchange_progress *progress)
 {
     struct sentence awaited = {.used = 0};
@@ -369,8 +371,7 @@ void exchange_progress(const struct job *j, struct exchange_progress *progress)
         .repeat = j->spec.repeat,
         .rounds = 1,
     };
-    if (j->attempt != NULL && j->attempt->state != EXCHANGE_STARTING &&
-        j->attempt->state != EXCHANGE_WITHDRAWN)
+    if (j->attempt != NULL && is_worth_showing(j->attempt))
         attempt_progress(j->attempt, progress);
     else if (j->last != NULL && !spec_has_folders(&j->spec))
         add_repetitions(
@@ -395,17 +396,15 @@ static void info(const struct attempt *x, struct exchange_info *out)
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
 }
 
-/* An attempt that was withdrawn is not what anybody asked for; groups are listed as such. */
+/* Groups are listed as such. */
 static bool is_listed(const struct attempt *x)
 {
-    return x->state != EXCHANGE_STARTING && x->state != EXCHANGE_WITHDRAWN &&
-           !kind_of(x)->has_session;
+    return is_worth_showing(x) && !kind_of(x)->has_session;
 }
 
 static bool is_listed_waiting(const struct job *j)
 {
-    return (j->state == JOB_WAITING || j->state == JOB_ENTERED) &&
-           !kind_of_spec(&j->spec)->has_session;
+    return job_waits(j) && !kind_of_spec(&j->spec)->has_session;
 }
 
 static void info_waiting(const struct job *j, struct exchange_info *out)
@@ -448,9 +447,9 @@ unsigned exchanges_under_way(const struct exchanges *all)
     unsigned n = 0;
 
     for (const struct attempt *x = all->active; x != NULL; x = x->next)
-        n += x->state != EXCHANGE_STARTING;
+        n += !state_of(x)->unheard;
     for (const struct job *j = all->jobs; j != NULL; j = j->next)
-        n += j->state == JOB_WAITING || j->state == JOB_ENTERED;
+        n += job_waits(j);
     return n;
 }
 

@@ -12,7 +12,7 @@ static void name_repetition(struct attempt *x)
 {
     uint32_t kept = x->job->repetitions.kept, repeat = kept + x->spec.repeat;
 
-    if (repeat > 1 && x->state == EXCHANGE_RUNNING)
+    if (repeat > 1 && state_of(x)->moves)
         (void)error_wrap(&x->failure, "repetition %u of %u", kept + x->rounds.repetition + 1,
                          repeat);
 }
@@ -47,7 +47,7 @@ uint32_t exchange_missing(const struct job *j, char *list, size_t size)
             return 0;
         return (void)snprintf(list, size, "%u", root), 1;
     }
-    if (j->state != JOB_UNDER_WAY || j->attempt->state != EXCHANGE_PREPARING)
+    if (!job_is_under_way(j) || j->attempt->state != EXCHANGE_PREPARING)
         return 0;
     return list_owed(j->attempt, list, size);
 }
@@ -74,15 +74,14 @@ bool fail_is_for_now(const struct error *e)
 
 static bool may_fail(const struct attempt *x)
 {
-    return !exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING &&
-           x->state != EXCHANGE_DECIDING && x->state != EXCHANGE_COMMITTING;
+    return !state_of(x)->over && !state_of(x)->decided;
 }
 
 /* The root has not given its verdict on a link, say, that the exchange may go around. What the program here has done
  * meanwhile it does not: the root hears of that, too, and if it has taken this attempt back, in the next one. */
 static bool outweighs(const struct attempt *x, const struct error *e)
 {
-    return x->state == EXCHANGE_FAILING && kind_of(x)->is_entered && fail_is_for_now(&x->failure) &&
+    return state_of(x)->awaits_verdict && kind_of(x)->is_entered && fail_is_for_now(&x->failure) &&
            !fail_is_for_now(e);
 }
 
@@ -133,7 +132,7 @@ static void fail(struct attempt *x, const struct error *e, bool again)
     x->damaged = again;
     objection_send(x->all, towards_root(x), x->handle, x->id, x->root, e, again);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
-    if (x->state != EXCHANGE_FAILING)
+    if (!state_of(x)->awaits_verdict)
         attempt_enter(x, EXCHANGE_FAILING);
 }
 
@@ -143,8 +142,7 @@ static void fail_waiting(struct job *j, const struct error *e)
     struct attempt *last = j->last;
     struct error why = *e;
 
-    if (j->state == JOB_ENTERED &&
-        job_has_been_open(j)) { /* its root decides; it hears so in the next one */
+    if (job_awaits_restart(j)) { /* its root decides; it hears so in the next one */
         if (j->failure.code == ERROR_NONE)
             j->failure = *e;
         return;
@@ -164,9 +162,9 @@ static void fail_waiting(struct job *j, const struct error *e)
 
 void job_fail(struct job *j, const struct error *e)
 {
-    if (j->state == JOB_UNDER_WAY)
+    if (job_is_under_way(j))
         attempt_fail(j->attempt, e);
-    else if (j->state != JOB_ENDED)
+    else if (!job_has_ended(j))
         fail_waiting(j, e);
 }
 
@@ -190,7 +188,7 @@ static void take_error(enum error_code code, const char *reason, struct error *e
 void objections_repeat(struct exchanges *all, unsigned port)
 {
     for (struct attempt *x = all->active; x != NULL; x = x->next)
-        if (x->state == EXCHANGE_FAILING && x->tree.parent == (int)port)
+        if (state_of(x)->awaits_verdict && x->tree.parent == (int)port)
             objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure, x->damaged);
 }
 
@@ -307,8 +305,7 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
                        message->root, &why, message->again);
         return 0;
     }
-    if (x != NULL && attempt_is_root(x) && x->state != EXCHANGE_STARTING &&
-        !exchange_has_ended(x->state)) {
+    if (x != NULL && attempt_is_root(x) && !state_of(x)->unheard && !state_of(x)->ended) {
         name_teller(x, port, &why);
         hear_objection(x, &why, message->again);
     }
@@ -324,7 +321,7 @@ static bool may_hear(const struct attempt *x)
  * its direction; it is flooded over all links, so it comes from there as well. */
 static bool may_come_from(const struct attempt *x, unsigned port)
 {
-    if (x->state != EXCHANGE_DONE && x->state != EXCHANGE_IN_DOUBT)
+    if (!state_of(x)->may_be_committed)
         return true;
     return x->tree.parent == (int)port || wave_port(x->all, x->root) == (int)port;
 }

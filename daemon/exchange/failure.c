@@ -39,12 +39,6 @@ void failure_name_root(const struct attempt *x, struct error *e)
                     operation_name(x->spec.operation));
 }
 
-/* Finished, and the root may have recorded its decision. */
-static bool may_be_committed(const struct attempt *x)
-{
-    return x->state == EXCHANGE_DONE;
-}
-
 static void enter_doubt(struct attempt *x, const struct error *e)
 {
     x->failure = *e;
@@ -74,8 +68,8 @@ static bool fail_without_root(struct attempt *x)
  * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
 static uint64_t objection_time(const struct attempt *x)
 {
-    if (x->fault.lost == 0 || !waiting_or_around(x) || may_be_committed(x) ||
-        (x->state == EXCHANGE_RUNNING && !kind_of(x)->retries_running))
+    if (x->fault.lost == 0 || !waiting_or_around(x) || state_of(x)->may_be_committed ||
+        (state_of(x)->moves && !kind_of(x)->retries_running))
         return VERDICT_TIME;
     return SETTLE_TIME;
 }
@@ -124,7 +118,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
         attempt_withdraw(x, &e);
         return;
     }
-    if (may_be_committed(x)) {
+    if (state_of(x)->may_be_committed) {
         if (root_down || late)
             enter_doubt(x, &e);
     } else if (attempt_is_root(x)) {
@@ -142,7 +136,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
 /* The root's, of a group that is open and goes around links. */
 static void look_for_mended(struct attempt *x, uint64_t now)
 {
-    bool mended = x->state == EXCHANGE_RUNNING && kind_of(x)->has_session && attempt_is_root(x) &&
+    bool mended = state_of(x)->moves && kind_of(x)->has_session && attempt_is_root(x) &&
                   x->fault.at == ROUTER_NEVER && around_has_mended(x);
 
     if (!mended)
@@ -181,10 +175,10 @@ void failure_topology(struct attempt *x)
 {
     uint64_t now = router_now(router_of(x));
 
-    if (x->state == EXCHANGE_STARTING)
+    if (state_of(x)->unheard)
         return; /* its job waits for links */
     for (int port = port_down(x, 0); port >= 0; port = port_down(x, (unsigned)port + 1)) {
-        bool silent = x->state == EXCHANGE_FAILING && port == x->tree.parent &&
+        bool silent = state_of(x)->awaits_verdict && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
         if (silent) /* what was said may not have arrived, nor what was answered */
             objection_send(x->all, wave_port(x->all, x->root), x->handle, x->id, x->root,
@@ -193,7 +187,7 @@ void failure_topology(struct attempt *x)
         if (x->own.engine != NULL)
             engine_lose_port(x->own.engine, (unsigned)port);
     }
-    if (x->state == EXCHANGE_FAILING) {
+    if (state_of(x)->awaits_verdict) {
         fail_without_root(x);
         return;
     }
@@ -226,14 +220,14 @@ uint64_t failure_deadline(const struct attempt *x)
     uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
     uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
 
-    if (x->state == EXCHANGE_STARTING)
+    if (state_of(x)->unheard)
         return ROUTER_NEVER;
     if (x->state == EXCHANGE_DECIDING)
         return attempt_is_awaited(x) ? at : ROUTER_NEVER;
     if (x->state == EXCHANGE_COMMITTING)
         return attempt_is_root(x) ? commit_deadline(x) : at;
     at = gone < at ? gone : at;
-    if (x->state == EXCHANGE_FAILING)
+    if (state_of(x)->awaits_verdict)
         return at;
     if (x->state == EXCHANGE_PAUSED && attempt_is_root(x))
         return 0;
@@ -250,7 +244,7 @@ uint64_t failure_deadline(const struct attempt *x)
 /* Children that have not told what this node waits for, in words; "": none. */
 static void describe_owed(const struct attempt *x, char *text, size_t size)
 {
-    bool rounds = x->state == EXCHANGE_RUNNING && x->rounds.round + 1 < exchange_end_round(x);
+    bool rounds = state_of(x)->moves && x->rounds.round + 1 < exchange_end_round(x);
     unsigned owing = 0;
     size_t used = 0;
     char list[60] = "";
@@ -275,13 +269,13 @@ static void time_is_over(struct attempt *x)
     struct error e;
     char where[160], owed[100];
 
-    if (may_be_committed(x)) {
+    if (state_of(x)->may_be_committed) {
         (void)error_set(&e, ERROR_IN_DOUBT,
                         "its root has not announced the outcome within the timeout");
         enter_doubt(x, &e);
         return;
     }
-    if (x->own.engine != NULL && x->state == EXCHANGE_RUNNING)
+    if (x->own.engine != NULL && state_of(x)->moves)
         engine_describe(x->own.engine, where, sizeof where);
     else
         (void)snprintf(where, sizeof where, "%s", exchange_state_name(x->state));
@@ -321,14 +315,14 @@ static void tell_in_doubt(struct attempt *x)
 
 void failure_tick(struct attempt *x, uint64_t now)
 {
-    if (x->state == EXCHANGE_STARTING)
+    if (state_of(x)->unheard)
         return;
-    if (x->state == EXCHANGE_FAILING) {
+    if (state_of(x)->awaits_verdict) {
         if (!fail_without_root(x) && now >= x->deadline) /* its root says nothing */
             attempt_enter(x, EXCHANGE_FAILED);
         return;
     }
-    if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING) {
+    if (state_of(x)->decided) {
         if (now < failure_deadline(x))
             return;
         if (attempt_is_root(x))
@@ -345,6 +339,6 @@ void failure_tick(struct attempt *x, uint64_t now)
         retry_mended(x);
     if (now >= mend_deadline(x))
         mend_late(x);
-    if (!exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING && now >= x->deadline)
+    if (!state_of(x)->over && now >= x->deadline)
         time_is_over(x);
 }

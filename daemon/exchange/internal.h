@@ -38,6 +38,33 @@
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/tree.h"
 
+enum presence { NONE, MAY, MUST };
+
+/* A state of an attempt. `next`: the states that may follow. */
+struct attempt_state {
+    const char *name;
+    uint32_t next;
+    /* Its invariant: */
+    enum presence blocks; /* source and sink */
+    enum presence engine; /* and memory reserved for it */
+    enum presence owed;   /* parts of a wave */
+    bool root, other;     /* which nodes can be in it */
+    /* What several places ask: */
+    bool unheard;   /* no other node has heard of it */
+    bool prepares;  /* this node gets ready, or waits for those below */
+    bool before_go; /* not the root: `go` has not come here. FAILING: perhaps */
+    bool runs;      /* between the first `go` and the end of the last repetition, */
+    bool moves;     /* and blocks are moved: there may be rounds under way */
+    bool repairs;   /* pieces of blocks may be asked for once more */
+    bool
+        may_be_committed; /* this node's output is finished, and may have been committed elsewhere */
+    bool decided; /* the root records its decision to commit, or it has: nothing fails any more */
+    bool awaits_verdict; /* this node has told the root that it cannot go on, */
+    bool over;           /* or has ended: nothing is expected here any more but a verdict */
+    bool ended;
+};
+extern const struct attempt_state attempt_states[EXCHANGE_STATES];
+
 #define OWN_PART (1u << 31) /* in exchange.owed, beside ports: this node's own part of the wave */
 
 /* From the first link that goes down until an exchange begins anew around it: the links of a process that
@@ -162,6 +189,17 @@ enum job_state {
     JOB_ENDED,     /* as its last attempt has */
 };
 #define JOB_STATES (JOB_ENDED + 1u)
+
+/* A state of a job. `next`: the states that may follow. */
+struct job_state_row {
+    const char *name;
+    uint32_t next;
+    bool waits;     /* for an attempt that other nodes know of */
+    bool starting;  /* it may have one that they do not know of */
+    bool under_way; /* it has one that other nodes may know of */
+    bool ended;     /* the attempt that it has, if any, has ended */
+};
+extern const struct job_state_row job_states[JOB_STATES];
 
 /* A name that other nodes know an attempt by. */
 struct name {
@@ -355,6 +393,32 @@ static inline bool attempt_is_root(const struct attempt *x)
     return x->tree.parent < 0;
 }
 
+static inline const struct attempt_state *state_of(const struct attempt *x)
+{
+    return &attempt_states[x->state];
+}
+
+static inline bool job_waits(const struct job *j)
+{
+    return job_states[j->state].waits;
+}
+
+static inline bool job_is_under_way(const struct job *j)
+{
+    return job_states[j->state].under_way;
+}
+
+static inline bool job_has_ended(const struct job *j)
+{
+    return job_states[j->state].ended;
+}
+
+/* The attempt that is under way, else the last one, which was withdrawn; NULL: there is none. */
+static inline struct attempt *job_last_attempt(const struct job *j)
+{
+    return job_is_under_way(j) ? j->attempt : j->last;
+}
+
 static inline const struct job_kind *kind_of(const struct attempt *x)
 {
     return kind_of_spec(&x->spec);
@@ -434,7 +498,6 @@ void attempt_let_go(struct attempt *x);
 struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client);
 /* It has no attempt under way; those that it had are no longer its own. */
 void job_free(struct job *j);
-const char *job_state_name(enum job_state state);
 void job_enter(struct job *j, enum job_state state);
 /* Its attempt has begun at the root: other nodes hear of it. */
 void job_begin(struct job *j);
@@ -453,6 +516,8 @@ unsigned job_closing(const struct job *j);
 bool job_is_tellable(const struct job *j);
 /* Its group has been open here. */
 bool job_has_been_open(const struct job *j);
+/* The same at another node than its root, which has withdrawn it: this node waits for it to restart the group. */
+bool job_awaits_restart(const struct job *j);
 /* As the simulator checks it: what must hold in its state. Returns 0, or -1 with *e. */
 int job_check(const struct job *j, struct error *e);
 

@@ -8,32 +8,21 @@
 
 #define S(state) (1u << JOB_##state)
 
-/* `next`: the states that may follow. The rest is the state's invariant. */
-static const struct {
-    const char *name;
-    uint32_t next;
-    bool under_way; /* it has an attempt that other nodes may know of */
-    bool starting;  /* it may have one that they do not know of */
-    bool ended;     /* the attempt that it has, if any, has ended */
-} states[JOB_STATES] = {
-    [JOB_WAITING] = {"waiting", S(UNDER_WAY) | S(ENTERED) | S(ENDED), .starting = true},
-    [JOB_ENTERED] = {"entered", S(UNDER_WAY) | S(WAITING) | S(ENDED), .starting = false},
+const struct job_state_row job_states[JOB_STATES] = {
+    [JOB_WAITING] = {"waiting", S(UNDER_WAY) | S(ENTERED) | S(ENDED), .waits = true,
+                     .starting = true},
+    [JOB_ENTERED] = {"entered", S(UNDER_WAY) | S(WAITING) | S(ENDED), .waits = true},
     [JOB_UNDER_WAY] = {"under way", S(WAITING) | S(ENTERED) | S(ENDED), .under_way = true},
     [JOB_ENDED] = {"ended", 0, .ended = true},
 };
-
-const char *job_state_name(enum job_state state)
-{
-    return states[state].name;
-}
 
 void job_enter(struct job *j, enum job_state state)
 {
     struct exchanges *all = j->all;
 
-    if ((states[j->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
+    if ((job_states[j->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
         (void)error_set(&all->broken, ERROR_PROTOCOL, "the job of exchange %s goes from %s to %s",
-                        exchange_id(j), states[j->state].name, states[state].name);
+                        exchange_id(j), job_states[j->state].name, job_states[state].name);
         log_error("%s: this is a bug", all->broken.text);
     }
     j->state = state;
@@ -108,13 +97,18 @@ unsigned job_closing(const struct job *j)
 
 bool job_is_tellable(const struct job *j)
 {
-    return j->state == JOB_ENDED && j->client_state == CLIENT_WAITING && job_closing(j) == 0;
+    return job_has_ended(j) && j->client_state == CLIENT_WAITING && job_closing(j) == 0;
 }
 
 bool job_has_been_open(const struct job *j)
 {
     return kind_of_spec(&j->spec)->has_session &&
            (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
+}
+
+bool job_awaits_restart(const struct job *j)
+{
+    return j->state == JOB_ENTERED && job_has_been_open(j);
 }
 
 /* The id of its first attempt, as far as it is known. */
@@ -235,7 +229,7 @@ void job_withdrawn(struct attempt *x)
 static int violated(const struct job *j, struct error *e, const char *what)
 {
     return error_set(e, ERROR_PROTOCOL, "the job of exchange %s is %s: %s", exchange_id(j),
-                     states[j->state].name, what);
+                     job_states[j->state].name, what);
 }
 
 int job_check(const struct job *j, struct error *e)
@@ -244,19 +238,17 @@ int job_check(const struct job *j, struct error *e)
 
     if (x != NULL && x->job != j)
         return violated(j, e, "an attempt of another job");
-    if (states[j->state].under_way &&
-        (x == NULL || x->state == EXCHANGE_STARTING || exchange_has_ended(x->state)))
+    if (job_is_under_way(j) && (x == NULL || state_of(x)->unheard || state_of(x)->ended))
         return violated(j, e, "without an attempt under way");
-    if (!states[j->state].under_way && !states[j->state].ended && x != NULL &&
-        (!states[j->state].starting || x->state != EXCHANGE_STARTING))
+    if (job_waits(j) && x != NULL && (!job_states[j->state].starting || !state_of(x)->unheard))
         return violated(j, e, "with an attempt");
-    if (states[j->state].ended && x != NULL && !exchange_has_ended(x->state))
+    if (job_has_ended(j) && x != NULL && !state_of(x)->ended)
         return violated(j, e, "with an attempt that goes on");
-    if (j->last != NULL && (j->last->job != j || !exchange_has_ended(j->last->state)))
+    if (j->last != NULL && (j->last->job != j || !state_of(j->last)->ended))
         return violated(j, e, "with a former attempt that goes on");
-    if (j->reserved > 0 && (states[j->state].under_way || !job_has_been_open(j)))
+    if (j->reserved > 0 && (job_is_under_way(j) || !job_has_been_open(j)))
         return violated(j, e, "memory reserved without a group");
-    if (states[j->state].ended && j->placed)
+    if (job_has_ended(j) && j->placed)
         return violated(j, e, "with a place");
     return 0;
 }

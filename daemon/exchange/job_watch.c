@@ -8,7 +8,7 @@
 /* A job that waits for its group to go on asks its root then what has become of it. */
 static uint64_t asks_at(const struct job *j)
 {
-    return j->state == JOB_ENTERED && job_has_been_open(j) ? j->asks_at : ROUTER_NEVER;
+    return job_awaits_restart(j) ? j->asks_at : ROUTER_NEVER;
 }
 
 static void ask_root(struct job *j)
@@ -25,7 +25,7 @@ static void ask_root(struct job *j)
 /* Where it was entered, and has been begun by another node, which has withdrawn that: whether that node is gone. */
 static bool leader_is_gone(const struct job *j)
 {
-    return j->state == JOB_ENTERED && job_has_been_open(j) && failure_root_gone(j->last);
+    return job_awaits_restart(j) && failure_root_gone(j->last);
 }
 
 /* The node that is down and needed, or TORUS_NO_NODE. */
@@ -47,7 +47,7 @@ static void judge(struct job *j, uint64_t now)
 {
     uint32_t down = needed_down(j);
     struct error e = j->fault.e;
-    bool follows = j->state == JOB_ENTERED && job_has_been_open(j);
+    bool follows = job_awaits_restart(j);
     uint32_t root = follows ? j->last->root : router_rank(j->all->set.router);
 
     if (leader_is_gone(j))
@@ -72,7 +72,7 @@ void job_topology(struct job *j)
     uint64_t now = router_now(j->all->set.router);
     bool fault, clears = waiting_or_around_next(j);
 
-    if (j->state != JOB_WAITING && j->state != JOB_ENTERED)
+    if (!job_waits(j))
         return;
     j->fault.unseen = false;
     fault = (j->fault.at == ROUTER_NEVER || clears) &&
@@ -90,7 +90,7 @@ void job_topology(struct job *j)
 /* When a fault is judged next. */
 static uint64_t next_judgement(const struct job *j)
 {
-    if (j->state == JOB_ENTERED && job_has_been_open(j))
+    if (job_awaits_restart(j))
         return j->fault.at + VERDICT_TIME;
     if (waiting_next(j))
         return ROUTER_NEVER; /* when links come up */
@@ -101,10 +101,10 @@ static uint64_t next_judgement(const struct job *j)
 
 uint64_t job_deadline(const struct job *j)
 {
-    bool follows = j->state == JOB_ENTERED && job_has_been_open(j);
+    bool follows = job_awaits_restart(j);
     uint64_t at = j->deadline, other = ROUTER_NEVER;
 
-    if (j->state != JOB_WAITING && j->state != JOB_ENTERED)
+    if (!job_waits(j))
         return ROUTER_NEVER;
     if (j->fault.unseen)
         return 0;
@@ -152,7 +152,7 @@ static void time_is_over(struct job *j)
         describe_waiting(j, &e);
     else
         (void)error_set(&e, ERROR_TIMEOUT, "not finished within %.1f s; node %u: round 1 of 1, %s",
-                        seconds, router_rank(j->all->set.router), job_state_name(j->state));
+                        seconds, router_rank(j->all->set.router), job_states[j->state].name);
     job_fail(j, &e);
 }
 
@@ -160,7 +160,7 @@ void job_tick(struct job *j, uint64_t now)
 {
     if (j->fault.unseen)
         job_topology(j);
-    if (j->state != JOB_WAITING && j->state != JOB_ENTERED)
+    if (!job_waits(j))
         return;
     if (j->fault.at == ROUTER_NEVER && leader_is_gone(j))
         j->fault.at = now;
@@ -168,6 +168,6 @@ void job_tick(struct job *j, uint64_t now)
         judge(j, now);
     if (now >= asks_at(j))
         ask_root(j);
-    if ((j->state == JOB_WAITING || j->state == JOB_ENTERED) && now >= j->deadline)
+    if (job_waits(j) && now >= j->deadline)
         time_is_over(j);
 }

@@ -96,7 +96,7 @@ uint64_t mend_deadline(const struct attempt *x)
 {
     const struct mending *m = x->own.mending;
 
-    if (x->state != EXCHANGE_RUNNING || m == NULL || !m->asked || x->own.engine->damaged_count == 0)
+    if (!state_of(x)->moves || m == NULL || !m->asked || x->own.engine->damaged_count == 0)
         return ROUTER_NEVER;
     return m->asked_at + MEND_TIME;
 }
@@ -207,7 +207,7 @@ static bool was_asked(const struct attempt *x, const struct peer_mended *message
 {
     const struct mending *m = x->own.mending;
 
-    if (x->state != EXCHANGE_RUNNING || x->own.engine->damaged_count == 0 || m == NULL || !m->asked)
+    if (!state_of(x)->moves || x->own.engine->damaged_count == 0 || m == NULL || !m->asked)
         return false;
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
     uint32_t left = piece->length - m->have;
@@ -277,10 +277,10 @@ static void answer(struct attempt *x)
 
 void mend_advance(struct attempt *x)
 {
-    if (x->state == EXCHANGE_RUNNING && engine_failed(x->own.engine) == NULL &&
+    if (state_of(x)->moves && engine_failed(x->own.engine) == NULL &&
         x->own.engine->damaged_count > 0)
         ask(x);
-    if ((x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_DONE) && x->own.mending != NULL)
+    if (state_of(x)->repairs && x->own.mending != NULL)
         answer(x);
 }
 

@@ -67,9 +67,6 @@ static const struct {
     {PEER_GROUP_COMPARE, "group compare", S(READY) | S(RUNNING), NEIGHBOUR, session_message},
 };
 
-/* In these states nothing is expected any more, but something may be on its way. */
-#define LATE (S(FAILING) | S(FINISHED) | S(COMMITTED) | S(WITHDRAWN) | S(FAILED) | S(IN_DOUBT))
-
 /* take_name(): gives the handler the message itself. */
 #define TAKES(name, all_or_part, handler)                                                          \
     static int take_##name(struct exchanges *all, unsigned port,                                   \
@@ -118,7 +115,7 @@ static bool expects_data(const struct attempt *x, const struct peer_message *mes
 {
     uint64_t finished, round, end = 0;
     struct engine_data data;
-    bool running = x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED;
+    bool running = state_of(x)->runs;
 
     if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
         return false;
@@ -203,8 +200,8 @@ static int take_message(struct attempt *x, unsigned port, const struct peer_mess
             attempt_advance(x);
             return 0;
         }
-        if ((LATE & 1u << x->state) != 0)
-            return 0;
+        if (state_of(x)->over)
+            return 0; /* it was on its way */
         (void)error_set(&why, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s",
                         x->id, exchange_state_name(x->state), messages[i].name,
                         right_side ? " in this state" : " from this side");
@@ -258,7 +255,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_mess
         return 0;
     if (!data)
         return take_message(x, port, message, e);
-    if ((LATE & 1u << x->state) != 0)
+    if (state_of(x)->over)
         return 0;
     return take_data(x, port, message, body, body_length, e);
 }

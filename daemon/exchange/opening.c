@@ -336,7 +336,7 @@ void opening_release_engine(struct attempt *x)
     engine_free(own->engine);
     own->engine = NULL;
     if (x->job != NULL && attempt_is_open_group(x) &&
-        (x->state == EXCHANGE_WITHDRAWN || !exchange_has_ended(x->state)))
+        (x->state == EXCHANGE_WITHDRAWN || !state_of(x)->ended))
         return; /* the session keeps what it has */
     if (own->reserved > 0)
         x->all->turns_due = true;

@@ -209,7 +209,7 @@ static int advance_own(struct attempt *x)
 
 void prepare_advance(struct attempt *x)
 {
-    while (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING) {
+    while (state_of(x)->prepares) {
         if ((x->owed & OWN_PART) != 0 && advance_own(x) != 0)
             return;
         if (x->owed != 0)
@@ -263,7 +263,7 @@ static int check_prepare(struct exchanges *all, unsigned port, const struct peer
                                  "prepare of exchange %s, a group that node %u and not node %u "
                                  "begins",
                                  id, rank, prepare->root);
-    if (x == NULL || exchange_has_ended(x->state) || strcmp(x->id, id) != 0)
+    if (x == NULL || state_of(x)->ended || strcmp(x->id, id) != 0)
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
 }
@@ -276,7 +276,7 @@ static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
 
     if (x == NULL)
         return 0;
-    if (!exchange_has_ended(x->state) || x->own.closing > 0 || x->job != NULL)
+    if (!state_of(x)->ended || x->own.closing > 0 || x->job != NULL)
         return error_set(e, ERROR_BUSY, "node %u is busy: exchange %s has the same handle",
                          router_rank(all->set.router), x->id);
     attempt_forget(x);
@@ -436,7 +436,7 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
         return barrier_prepared(all, spec, prepare->root);
     j = standing_find(all, prepare->resumes, prepare->id, &e);
     (void)error_set(&e, ERROR_BUSY, "it has begun anew");
-    if (j != NULL && j->state == JOB_UNDER_WAY)
+    if (j != NULL && job_is_under_way(j))
         attempt_withdraw(j->attempt, &e);
     return j;
 }

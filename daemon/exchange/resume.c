@@ -68,7 +68,7 @@ void resume_next(struct attempt *x)
     const struct torus *t = torus_of(x);
     double said, moved;
 
-    if (x->state != EXCHANGE_RUNNING || x->mode != MODE_STREAMING || !may_resume(x) ||
+    if (!state_of(x)->moves || x->mode != MODE_STREAMING || !may_resume(x) ||
         x->job->resumes[0] != '\0')
         return;
     said = (double)t->nodes * t->nodes * x->algorithm->segments * SPAN_BYTES;
@@ -229,7 +229,7 @@ void resume_drop(struct attempt *x)
 
 bool resume_may_follow(const struct attempt *x)
 {
-    return x->state == EXCHANGE_WITHDRAWN || x->state == EXCHANGE_FAILING ||
+    return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_verdict ||
            (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
 }
 

@@ -30,15 +30,14 @@ void retry_pause(struct job *j)
 
 bool retry_may(const struct attempt *x)
 {
-    return attempt_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
+    return attempt_is_root(x) && state_of(x)->prepares;
 }
 
 bool retry_goes_around(const struct attempt *x)
 {
     if (!waiting_or_around(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
         return false;
-    return retry_may(x) || (kind_of(x)->retries_running &&
-                            (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
+    return retry_may(x) || (kind_of(x)->retries_running && state_of(x)->runs);
 }
 
 /* How often that has been so, as far as it counts. */
@@ -52,8 +51,7 @@ static uint32_t damages(const struct attempt *x)
 bool retry_mends(const struct attempt *x)
 {
     return attempt_is_root(x) && kind_of(x)->retries_running && damages(x) < DAMAGES_MOST &&
-           (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) &&
-           (waiting_or_around(x) || !verdict_is_cut(x));
+           state_of(x)->runs && (waiting_or_around(x) || !verdict_is_cut(x));
 }
 
 /* Of one that waits, repetitions that all nodes have completed are not made again. Of any other all are: they are
@@ -79,7 +77,7 @@ static void withdraw(struct attempt *x, const struct error *busy)
 {
     struct job *j = x->job;
 
-    if (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) {
+    if (state_of(x)->runs) {
         j->former = (struct name){.handle = x->handle};
         memcpy(j->former.id, x->id, sizeof j->former.id);
     }
@@ -115,7 +113,7 @@ static void begin_anew(struct attempt *x, const struct error *why)
 void retry_around(struct attempt *x, const struct error *fault)
 {
     log_info("exchange %s begins anew: %s", x->id, fault->text);
-    if (kind_of(x)->has_session && x->state == EXCHANGE_RUNNING &&
+    if (kind_of(x)->has_session && state_of(x)->runs &&
         router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
         x->job->reroutes = 0;
     x->job->reroutes++;

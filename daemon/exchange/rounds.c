@@ -52,7 +52,7 @@ static void go_on(struct attempt *x)
 {
     x->rounds.repetition++;
     send_go(x);
-    if (x->state != EXCHANGE_RUNNING)
+    if (!state_of(x)->moves)
         attempt_enter(x, EXCHANGE_RUNNING);
     begin_repetition(x);
 }
@@ -235,7 +235,7 @@ void rounds_advance(struct attempt *x)
 {
     struct error e = {0};
 
-    while (x->state == EXCHANGE_RUNNING) {
+    while (state_of(x)->moves) {
         const struct error *failed = engine_failed(x->own.engine);
         if (failed != NULL)
             e = *failed;

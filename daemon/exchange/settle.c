@@ -15,7 +15,7 @@ static int outcome(struct exchanges *all, const char *id)
 {
     const struct attempt *x = attempt_find_id(all, id);
 
-    if (x != NULL && x->state != EXCHANGE_STARTING && !exchange_has_ended(x->state) &&
+    if (x != NULL && !state_of(x)->unheard && !state_of(x)->ended &&
         x->state != EXCHANGE_COMMITTING)
         return 0; /* of one that has been taken back, to begin anew, this attempt is not committed */
     return decision_find(all, id) != NULL ? 1 : -1;
@@ -229,7 +229,7 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
             x->failure = lost;
             attempt_enter(x, EXCHANGE_FAILED);
         }
-    } else if (committed && (x == NULL || exchange_has_ended(x->state))) {
+    } else if (committed && (x == NULL || state_of(x)->ended)) {
         decision_confirm_own(all, id, ""); /* it is in place */
     }
 }

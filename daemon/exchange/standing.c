@@ -41,7 +41,7 @@ static struct job *find(struct exchanges *all, const char *first)
     struct job *j = all->jobs;
 
     while (j != NULL &&
-           (j->state == JOB_ENDED || j->state == JOB_WAITING || !job_has_been_open(j) ||
+           (job_has_ended(j) || j->state == JOB_WAITING || !job_has_been_open(j) ||
             (j->attempt != NULL && attempt_is_root(j->attempt)) || strcmp(first_id(j), first) != 0))
         j = j->next;
     return j;
@@ -85,17 +85,15 @@ static void say_why(const struct exchanges *all, const char *first, struct error
  * prepared again, or will when the root's word about that has come. */
 static struct job *find_early(struct exchanges *all, const char *first)
 {
-    const uint32_t before_go =
-        1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING;
     struct job *j = all->jobs;
 
     for (; j != NULL; j = j->next) {
-        const struct attempt *x = j->state == JOB_UNDER_WAY ? j->attempt : j->last;
+        const struct attempt *x = job_last_attempt(j);
         if (!kind_of_spec(&j->spec)->has_session || job_has_been_open(j) || x == NULL ||
             j->client_state != CLIENT_WAITING || strcmp(x->id, first) != 0)
             continue;
         if (j->state == JOB_ENTERED ||
-            (j->state == JOB_UNDER_WAY && !attempt_is_root(x) && (before_go & 1u << x->state) != 0))
+            (job_is_under_way(j) && !attempt_is_root(x) && state_of(x)->before_go))
             return j;
     }
     return NULL;
@@ -109,7 +107,7 @@ void standing_failed(struct exchanges *all, const char *first, const struct erro
         j = find_early(all, first);
     if (j == NULL)
         return;
-    if (j->state == JOB_UNDER_WAY) {
+    if (job_is_under_way(j)) {
         j->attempt->failure = *why;
         j->attempt->verdict_heard = true;
         attempt_enter(j->attempt, EXCHANGE_FAILED);
@@ -129,7 +127,7 @@ struct job *standing_find(struct exchanges *all, const char *first, const char *
         say_why(all, first, e);
         return NULL;
     }
-    const struct attempt *x = j->state == JOB_UNDER_WAY ? j->attempt : j->last;
+    const struct attempt *x = job_last_attempt(j);
     if (!exchange_is_before(id, x->id))
         return j;
     (void)error_set(e, ERROR_BUSY, "the group has begun anew as %s", x->id);

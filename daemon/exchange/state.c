@@ -6,61 +6,55 @@
 #include "proto/text.h"
 
 #define S(state) (1u << EXCHANGE_##state)
-#define ACTIVE                                                                                     \
-    (S(STARTING) | S(OPENING) | S(OPENED) | S(PREPARING) | S(READY) | S(RUNNING) | S(PAUSED) |     \
-     S(DONE) | S(DECIDING) | S(COMMITTING) | S(FAILING))
-
-enum presence { NONE, MAY, MUST };
-
-/* `next`: the states that may follow. The rest is the state's invariant. */
-static const struct {
-    const char *name;
-    uint32_t next;
-    enum presence blocks; /* source and sink */
-    enum presence engine; /* and memory reserved for it */
-    enum presence owed;   /* parts of a wave */
-    bool root, other;     /* which nodes can be in it */
-} states[EXCHANGE_STATES] = {
+const struct attempt_state attempt_states[EXCHANGE_STATES] = {
     [EXCHANGE_WAITING] = {"waiting", .root = false}, /* jobs are, not attempts */
     [EXCHANGE_ENTERED] = {"entered", .root = false},
     [EXCHANGE_STARTING] = {"starting", S(OPENING) | S(PREPARING) | S(FAILED), NONE, NONE, NONE,
-                           true, false},
+                           true, false, .unheard = true},
     [EXCHANGE_OPENING] = {"opening",
                           S(OPENED) | S(PREPARING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MAY,
-                          NONE, MUST, true, true},
+                          NONE, MUST, true, true, .prepares = true},
     [EXCHANGE_OPENED] = {"opened", S(PREPARING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MUST, NONE,
                          NONE, false, true},
     [EXCHANGE_PREPARING] = {"preparing",
                             S(READY) | S(RUNNING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MAY, MAY,
-                            MUST, true, true},
+                            MUST, true, true, .prepares = true, .before_go = true},
     [EXCHANGE_READY] = {"ready", S(RUNNING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MUST, MUST,
-                        NONE, false, true},
+                        NONE, false, true, .before_go = true},
     [EXCHANGE_RUNNING] = {"running",
                           S(PAUSED) | S(DONE) | S(DECIDING) | S(FINISHED) | S(COMMITTED) |
                               S(FAILING) | S(WITHDRAWN) | S(FAILED),
-                          MUST, MUST, MAY, true, true},
+                          MUST, MUST, MAY, true, true, .runs = true, .moves = true,
+                          .repairs = true},
     [EXCHANGE_PAUSED] = {"paused", S(RUNNING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MUST, MUST,
-                         NONE, true, true},
+                         NONE, true, true, .runs = true},
     [EXCHANGE_DONE] = {"done", S(COMMITTING) | S(WITHDRAWN) | S(FAILED) | S(IN_DOUBT), MUST, NONE,
-                       NONE, false, true},
-    [EXCHANGE_DECIDING] = {"deciding", S(COMMITTING) | S(FAILED), MUST, NONE, NONE, true, false},
-    [EXCHANGE_COMMITTING] = {"committing", S(COMMITTED) | S(IN_DOUBT), MAY, NONE, MAY, true, true},
-    [EXCHANGE_FAILING] = {"failing", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true},
-    [EXCHANGE_FINISHED] = {"finished", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true},
-    [EXCHANGE_COMMITTED] = {"committed", 0, NONE, NONE, NONE, true, true},
-    [EXCHANGE_WITHDRAWN] = {"withdrawn", S(FAILED), NONE, NONE, NONE, true, true},
-    [EXCHANGE_FAILED] = {"failed", 0, NONE, NONE, NONE, true, true},
-    [EXCHANGE_IN_DOUBT] = {"in doubt", S(COMMITTED) | S(FAILED), NONE, NONE, NONE, false, true},
+                       NONE, false, true, .repairs = true, .may_be_committed = true},
+    [EXCHANGE_DECIDING] = {"deciding", S(COMMITTING) | S(FAILED), MUST, NONE, NONE, true, false,
+                           .may_be_committed = true, .decided = true},
+    [EXCHANGE_COMMITTING] = {"committing", S(COMMITTED) | S(IN_DOUBT), MAY, NONE, MAY, true, true,
+                             .may_be_committed = true, .decided = true},
+    [EXCHANGE_FAILING] = {"failing", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true,
+                          .before_go = true, .awaits_verdict = true, .over = true},
+    [EXCHANGE_FINISHED] = {"finished", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true,
+                           .over = true, .ended = true},
+    [EXCHANGE_COMMITTED] = {"committed", 0, NONE, NONE, NONE, true, true, .over = true,
+                            .ended = true},
+    [EXCHANGE_WITHDRAWN] = {"withdrawn", S(FAILED), NONE, NONE, NONE, true, true, .over = true,
+                            .ended = true},
+    [EXCHANGE_FAILED] = {"failed", 0, NONE, NONE, NONE, true, true, .over = true, .ended = true},
+    [EXCHANGE_IN_DOUBT] = {"in doubt", S(COMMITTED) | S(FAILED), NONE, NONE, NONE, false, true,
+                           .may_be_committed = true, .over = true, .ended = true},
 };
 
 const char *exchange_state_name(enum exchange_state state)
 {
-    return state < EXCHANGE_STATES ? states[state].name : "unknown";
+    return state < EXCHANGE_STATES ? attempt_states[state].name : "unknown";
 }
 
 bool exchange_has_ended(enum exchange_state state)
 {
-    return ((ACTIVE | S(WAITING) | S(ENTERED)) & 1u << state) == 0;
+    return attempt_states[state].ended;
 }
 
 static void tell_log(const struct attempt *x)
@@ -101,15 +95,15 @@ void state_closed_one(struct attempt *x)
 void attempt_enter(struct attempt *x, enum exchange_state state)
 {
     struct exchanges *all = x->all;
-    bool had_ended = exchange_has_ended(x->state), ends = exchange_has_ended(state);
+    bool had_ended = state_of(x)->ended, ends = exchange_has_ended(state);
 
-    if ((states[x->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
+    if ((state_of(x)->next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
         (void)error_set(&all->broken, ERROR_PROTOCOL, "exchange %s goes from %s to %s", x->id,
-                        states[x->state].name, states[state].name);
+                        state_of(x)->name, attempt_states[state].name);
         log_error("%s: this is a bug", all->broken.text);
     }
     x->state = state;
-    if (states[state].owed == NONE)
+    if (attempt_states[state].owed == NONE)
         x->owed = 0;
     if (ends && !had_ended) {
         DL_DELETE(all->active, x);
@@ -117,9 +111,9 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
         all->active_count--;
         all->ended_count++;
     }
-    if (states[state].engine == NONE)
+    if (attempt_states[state].engine == NONE)
         opening_release_engine(x);
-    if (states[state].blocks == NONE)
+    if (attempt_states[state].blocks == NONE)
         opening_close(x, state == EXCHANGE_IN_DOUBT);
     if (state == EXCHANGE_FAILED && !resume_may_follow(x))
         resume_drop(x);
@@ -138,8 +132,7 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
 
 static int violated(const struct attempt *x, struct error *e, const char *what)
 {
-    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: %s", x->id, states[x->state].name,
-                     what);
+    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: %s", x->id, state_of(x)->name, what);
 }
 
 static bool agrees(enum presence wanted, bool there)
@@ -151,18 +144,18 @@ static int check_one(const struct attempt *x, struct error *e)
 {
     const struct rounds *r = &x->rounds;
 
-    if (attempt_is_root(x) ? !states[x->state].root : !states[x->state].other)
+    if (attempt_is_root(x) ? !state_of(x)->root : !state_of(x)->other)
         return violated(x, e, "a state that this node cannot be in");
     if (attempt_is_root(x) && x->root != rank_of(x))
         return violated(x, e, "a root with another root");
-    if (!agrees(states[x->state].blocks, x->own.source != NULL) ||
+    if (!agrees(state_of(x)->blocks, x->own.source != NULL) ||
         (x->own.source == NULL) != (x->own.sink == NULL))
         return violated(x, e, "blocks that should be there or gone");
-    if (!agrees(states[x->state].engine, x->own.engine != NULL))
+    if (!agrees(state_of(x)->engine, x->own.engine != NULL))
         return violated(x, e, "an engine that should be there or gone");
     if (x->own.engine == NULL && x->own.reserved > 0 && !attempt_is_open_group(x))
         return violated(x, e, "memory reserved without an engine");
-    if (!agrees(states[x->state].owed, x->owed != 0))
+    if (!agrees(state_of(x)->owed, x->owed != 0))
         return violated(x, e, "parts of a wave owed, or not");
     if (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_NONE)
         return violated(x, e, "without a reason");
@@ -192,14 +185,14 @@ int exchanges_check(const struct exchanges *all, struct error *e)
     }
 
     for (const struct attempt *x = all->active; x != NULL; x = x->next) {
-        if (exchange_has_ended(x->state))
+        if (state_of(x)->ended)
             return violated(x, e, "among the active ones");
         if (check_one(x, e) != 0)
             return -1;
         reserved += x->own.reserved;
     }
     for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
-        if (!exchange_has_ended(x->state))
+        if (!state_of(x)->ended)
             return violated(x, e, "among the ended ones");
         if (check_one(x, e) != 0)
             return -1;

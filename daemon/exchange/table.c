@@ -15,7 +15,7 @@ static void take_out(struct attempt *x)
 
     if (x->hh.tbl != NULL)
         HASH_DEL(all->table, x);
-    if (exchange_has_ended(x->state)) {
+    if (state_of(x)->ended) {
         DL_DELETE(all->ended, x);
         all->ended_count--;
     } else {

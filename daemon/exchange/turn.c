@@ -32,9 +32,9 @@ void turn_leave(struct job *j)
 {
     j->all->turns_due |= j->placed;
     give_place(j);
-    if (j->asked && j->state == JOB_ENDED)
+    if (j->asked && job_has_ended(j))
         shares_give(j->all->set.shares, SHARE_EXCHANGES, j->user, 1);
-    j->asked = j->asked && j->state != JOB_ENDED;
+    j->asked = j->asked && !job_has_ended(j);
 }
 
 static int refuse_faulty(const struct exchanges *all, struct error *e)
@@ -198,7 +198,7 @@ static int try_begin(struct job *j)
     if (result < 0 && e.code == ERROR_LINK && waiting_or_around_next(j)) {
         turn_drop(j);
         job_topology(j); /* for how long it waits for the links */
-        return j->state == JOB_ENDED ? 1 : 0;
+        return job_has_ended(j) ? 1 : 0;
     }
     if (result == 0 && awaits_news(x))
         return 0;
@@ -238,7 +238,7 @@ static bool may_begin(const struct job *j)
 /* It has begun, or waits for a schedule. */
 static bool keeps_place(const struct job *j)
 {
-    return j->state == JOB_UNDER_WAY || may_begin(j);
+    return job_is_under_way(j) || may_begin(j);
 }
 
 /* The first that may begin, from this one on; they are in the order of asking. */
@@ -255,7 +255,7 @@ static unsigned places_left(const struct exchanges *all)
     unsigned of_all = 0;
 
     for (const struct attempt *x = all->active; x != NULL; x = x->next)
-        of_all += kind_of(x)->takes_place && x->state != EXCHANGE_STARTING;
+        of_all += kind_of(x)->takes_place && !state_of(x)->unheard;
     if (of_all < ALL_AT_ONCE)
         return ALL_AT_ONCE - of_all;
     return shares_total(all->set.shares, SHARE_TURNS) == 0;
@@ -310,7 +310,7 @@ void turns_advance(struct exchanges *all)
                 give_place(j);
             places -= j->placed;
         }
-        j = next_turn(j->state == JOB_ENDED ? all->jobs : j->next);
+        j = next_turn(job_has_ended(j) ? all->jobs : j->next);
     }
     for (j = all->jobs; j != NULL; j = j->next)
         if (j->state == JOB_WAITING)

@@ -104,7 +104,7 @@ void verdict_send_former(const struct job *j, const struct error *e)
     struct router *router = j->all->set.router;
     bool open = job_has_been_open(j);
     const char *former = open ? j->resumes : j->former.id;
-    if (former[0] == '\0' || (strcmp(former, j->name.id) == 0 && j->state == JOB_UNDER_WAY))
+    if (former[0] == '\0' || (strcmp(former, j->name.id) == 0 && job_is_under_way(j)))
         return;
     const struct peer_message message =
         about(j->former.handle, former, e, router_torus(router)->nodes, false);

@@ -43,9 +43,8 @@ static bool is_unconfirmed(const void *context, uint32_t rank)
 void waiting_describe(const struct job *j, struct sentence *s)
 {
     const struct torus *t = router_torus(j->all->set.router);
-    bool begins =
-        (j->state == JOB_WAITING || j->state == JOB_ENTERED) && j->fault.at != ROUTER_NEVER;
-    bool ends = j->state == JOB_UNDER_WAY && j->attempt->state == EXCHANGE_COMMITTING &&
+    bool begins = job_waits(j) && j->fault.at != ROUTER_NEVER;
+    bool ends = job_is_under_way(j) && j->attempt->state == EXCHANGE_COMMITTING &&
                 attempt_is_root(j->attempt);
 
     if (!waiting_next(j) || (!begins && !ends))
