@@ -11,14 +11,6 @@
 
 #include "daemon/exchange/internal.h"
 
-bool around_may(const struct spec *spec)
-{
-    if (!kind_of_spec(spec)->has_blocks)
-        return true; /* waves take any tree */
-    return spec->operation == OPERATION_EXCHANGE && !spec_has_schedule(spec) &&
-           strcmp(spec->algorithm, SPEC_AUTO) == 0;
-}
-
 bool around_has_routes(const struct attempt *x)
 {
     return x->around != NULL && x->spec.operation == OPERATION_EXCHANGE;

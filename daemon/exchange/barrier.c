@@ -120,7 +120,7 @@ static void yield(struct job *j)
         verdict_send(x, &busy);
         attempt_withdraw(x, &busy);
     } else {
-        turn_drop(j);
+        job_drop_attempt(j);
     }
     j->failure.code = ERROR_NONE;
     j->fault = UNSEEN_FAULT;
@@ -179,7 +179,7 @@ void attempt_withdraw(struct attempt *x, const struct error *why)
     if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !fail_is_for_now(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
-    attempt_enter(x, EXCHANGE_WITHDRAWN);
+    attempt_end(x, EXCHANGE_WITHDRAWN);
 }
 
 /* The attempts before this one the root has withdrawn, by a verdict that may be slower, over other links. Those of

@@ -46,7 +46,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
         (void)error_wrap(&why, "the decision to commit could not be recorded");
         verdict_send(x, &why);
         x->failure = why;
-        attempt_enter(x, EXCHANGE_FAILED);
+        attempt_end(x, EXCHANGE_FAILED);
         return;
     }
     send_commit(x);
@@ -101,7 +101,7 @@ static void end_if_complete(struct attempt *x)
     if (x->owed != 0)
         return;
     flush(x);
-    attempt_enter(x, EXCHANGE_COMMITTED);
+    attempt_end(x, EXCHANGE_COMMITTED);
 }
 
 bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, size_t count)
@@ -162,7 +162,7 @@ static void obstructed(struct attempt *x, const struct error *e)
         return;
     flush(x);
     x->failure = *e;
-    attempt_enter(x, EXCHANGE_IN_DOUBT);
+    attempt_end(x, EXCHANGE_IN_DOUBT);
 }
 
 void commit_advance(struct attempt *x)

@@ -113,7 +113,7 @@ static void complete(struct exchanges *all, struct decision *d)
     if (x->state == EXCHANGE_COMMITTED) /* its client has heard who had not confirmed */
         x->failure = (struct error){0};
     if (x->state == EXCHANGE_COMMITTING)
-        attempt_enter(x, EXCHANGE_COMMITTED);
+        attempt_end(x, EXCHANGE_COMMITTED);
 }
 
 static void confirmed(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)

@@ -106,7 +106,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     if (x != NULL && x->state == EXCHANGE_IN_DOUBT) {
         if (committed)
             x->failure.code = ERROR_NONE;
-        attempt_enter(x, committed ? EXCHANGE_COMMITTED : EXCHANGE_FAILED);
+        attempt_end(x, committed ? EXCHANGE_COMMITTED : EXCHANGE_FAILED);
     }
     drop(all, d);
     if (committed)

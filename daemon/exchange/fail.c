@@ -67,11 +67,6 @@ static void name_missing(const struct job *j, struct error *e)
         (void)error_wrap(e, "not all of nodes %s have entered it", list);
 }
 
-bool fail_is_for_now(const struct error *e)
-{
-    return e->code == ERROR_LINK || e->code == ERROR_BUSY || e->code == ERROR_DAMAGED;
-}
-
 static bool may_fail(const struct attempt *x)
 {
     return !state_of(x)->over && !state_of(x)->decided;
@@ -105,7 +100,7 @@ static void fail_everywhere(struct attempt *x, const struct error *e)
     name_missing(j, &x->failure);
     verdict_send(x, &x->failure);
     verdict_send_former(j, &x->failure);
-    attempt_enter(x, EXCHANGE_FAILED);
+    attempt_end(x, EXCHANGE_FAILED);
 }
 
 static void fail(struct attempt *x, const struct error *e, bool again)
@@ -347,7 +342,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
             job_end_by_verdict(j, why);
         } else {
             x->failure = *why;
-            attempt_enter(x, EXCHANGE_FAILED);
+            attempt_end(x, EXCHANGE_FAILED);
         }
         break;
     case EXCHANGE_FAILED: /* this node has ended it alone, and says from now on what all say */
@@ -362,7 +357,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
             attempt_withdraw(x, why);
         } else {
             x->failure = *why;
-            attempt_enter(x, EXCHANGE_FAILED);
+            attempt_end(x, EXCHANGE_FAILED);
         }
         break;
     }

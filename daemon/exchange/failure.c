@@ -43,13 +43,13 @@ static void enter_doubt(struct attempt *x, const struct error *e)
 {
     x->failure = *e;
     doubt_add(x, false);
-    attempt_enter(x, EXCHANGE_IN_DOUBT);
+    attempt_end(x, EXCHANGE_IN_DOUBT);
 }
 
 static void fail_alone(struct attempt *x, const struct error *e)
 {
     x->failure = *e;
-    attempt_enter(x, EXCHANGE_FAILED);
+    attempt_end(x, EXCHANGE_FAILED);
 }
 
 /* It waits for the verdict of its root. Returns whether there will be none. */
@@ -302,7 +302,7 @@ static void tell_in_doubt(struct attempt *x)
             doubt_add(x, true);
             opening_close(x, true);
         }
-        attempt_enter(x, EXCHANGE_COMMITTED);
+        attempt_end(x, EXCHANGE_COMMITTED);
         return;
     }
     (void)error_set(
@@ -319,7 +319,7 @@ void failure_tick(struct attempt *x, uint64_t now)
         return;
     if (state_of(x)->awaits_verdict) {
         if (!fail_without_root(x) && now >= x->deadline) /* its root says nothing */
-            attempt_enter(x, EXCHANGE_FAILED);
+            attempt_end(x, EXCHANGE_FAILED);
         return;
     }
     if (state_of(x)->decided) {

@@ -503,10 +503,13 @@ void job_enter(struct job *j, enum job_state state);
 void job_begin(struct job *j);
 /* This is its attempt from now on, as its root has prepared it. */
 void job_take(struct job *j, struct attempt *x);
-/* Its attempt has ended: so has the job, */
-void job_ended(struct attempt *x);
-/* or it was withdrawn: the job waits for the next one, at its root or where it was entered, or has ended. */
-void job_withdrawn(struct attempt *x);
+/* An attempt ends, and so does its job; or, if it was withdrawn, the job waits for the next one, at its root or where it
+ * was entered. */
+void attempt_end(struct attempt *x, enum exchange_state state);
+/* Gives up an attempt that no other node knows of. */
+void job_drop_attempt(struct job *j);
+/* Others may have its place among those that run. */
+void job_give_place(struct job *j);
 /* Ends a job that waits for an attempt: for this reason. What other nodes know of it, if it has led or been open, has failed, too; */
 void job_end_failed(struct job *j, const struct error *why);
 /* or as its root says of the attempt that it has withdrawn before. */
@@ -518,8 +521,6 @@ bool job_is_tellable(const struct job *j);
 bool job_has_been_open(const struct job *j);
 /* The same at another node than its root, which has withdrawn it: this node waits for it to restart the group. */
 bool job_awaits_restart(const struct job *j);
-/* As the simulator checks it: what must hold in its state. Returns 0, or -1 with *e. */
-int job_check(const struct job *j, struct error *e);
 
 /* client.c: tells its client, once, of an error or, if `e` is NULL, of its result. */
 void exchange_tell(struct job *j, const struct error *e);
@@ -528,6 +529,7 @@ void exchange_tell(struct job *j, const struct error *e);
 void attempt_advance(struct attempt *x);
 
 /* state.c */
+/* It is in another state: what it has no longer is given back. Where that is an end: attempt_end(). */
 void attempt_enter(struct attempt *x, enum exchange_state state);
 /* One of its source and sink has been closed. */
 void state_closed_one(struct attempt *x);
@@ -654,10 +656,6 @@ int choose_for(struct attempt *x, struct error *e);
 /* turn.c */
 void turns_advance(struct exchanges *all);
 void turns_set_capacities(struct shares *shares);
-/* The job has ended, or waits for its turn again: gives back what it holds of those shares. */
-void turn_leave(struct job *j);
-/* Gives up an attempt that no other node knows of. */
-void turn_drop(struct job *j);
 
 /* retry.c */
 bool retry_may(const struct attempt *x);

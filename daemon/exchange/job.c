@@ -6,15 +6,21 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 
-#define S(state) (1u << JOB_##state)
+void job_give_place(struct job *j)
+{
+    if (j->placed)
+        shares_give(j->all->set.shares, SHARE_TURNS, j->user, 1);
+    j->placed = false;
+}
 
-const struct job_state_row job_states[JOB_STATES] = {
-    [JOB_WAITING] = {"waiting", S(UNDER_WAY) | S(ENTERED) | S(ENDED), .waits = true,
-                     .starting = true},
-    [JOB_ENTERED] = {"entered", S(UNDER_WAY) | S(WAITING) | S(ENDED), .waits = true},
-    [JOB_UNDER_WAY] = {"under way", S(WAITING) | S(ENTERED) | S(ENDED), .under_way = true},
-    [JOB_ENDED] = {"ended", 0, .ended = true},
-};
+static void leave_queue(struct job *j)
+{
+    j->all->turns_due |= j->placed;
+    job_give_place(j);
+    if (j->asked && job_has_ended(j))
+        shares_give(j->all->set.shares, SHARE_EXCHANGES, j->user, 1);
+    j->asked = j->asked && !job_has_ended(j);
+}
 
 void job_enter(struct job *j, enum job_state state)
 {
@@ -27,7 +33,7 @@ void job_enter(struct job *j, enum job_state state)
     }
     j->state = state;
     if (state == JOB_WAITING || state == JOB_ENDED)
-        turn_leave(j);
+        leave_queue(j);
 }
 
 struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client)
@@ -69,6 +75,21 @@ static void leave_last(struct job *j)
     j->last = NULL;
 }
 
+void job_drop_attempt(struct job *j)
+{
+    struct attempt *x = j->attempt;
+
+    j->attempt = NULL;
+    if (x == NULL)
+        return;
+    opening_release_engine(x);
+    opening_close(x, false);
+    j->reserved = x->own.reserved;
+    x->own.reserved = 0;
+    x->job = NULL;
+    attempt_let_go(x);
+}
+
 void job_begin(struct job *j)
 {
     leave_last(j);
@@ -87,28 +108,6 @@ void job_take(struct job *j, struct attempt *x)
     j->name = (struct name){.handle = x->handle};
     memcpy(j->name.id, x->id, sizeof j->name.id);
     job_begin(j);
-}
-
-unsigned job_closing(const struct job *j)
-{
-    return (j->attempt != NULL ? j->attempt->own.closing : 0) +
-           (j->last != NULL ? j->last->own.closing : 0);
-}
-
-bool job_is_tellable(const struct job *j)
-{
-    return job_has_ended(j) && j->client_state == CLIENT_WAITING && job_closing(j) == 0;
-}
-
-bool job_has_been_open(const struct job *j)
-{
-    return kind_of_spec(&j->spec)->has_session &&
-           (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
-}
-
-bool job_awaits_restart(const struct job *j)
-{
-    return j->state == JOB_ENTERED && job_has_been_open(j);
 }
 
 /* The id of its first attempt, as far as it is known. */
@@ -134,12 +133,6 @@ static void end_job(struct job *j)
     all->turns_due = true;
 }
 
-void job_ended(struct attempt *x)
-{
-    if (x->job->attempt == x)
-        end_job(x->job);
-}
-
 /* What is on record of a job that no attempt was ever made for. NULL: no memory. */
 static struct attempt *record(struct job *j)
 {
@@ -157,7 +150,7 @@ static struct attempt *record(struct job *j)
 
 static void end_as(struct job *j, struct attempt *x, const struct error *why)
 {
-    turn_drop(j);
+    job_drop_attempt(j);
     j->failure = *why;
     if (x == NULL)
         x = record(j);
@@ -186,7 +179,7 @@ void job_end_by_verdict(struct job *j, const struct error *why)
 }
 
 /* At the root it retries; where it was entered it waits for that. */
-void job_withdrawn(struct attempt *x)
+static void withdrawn(struct attempt *x)
 {
     struct job *j = x->job;
     bool open = attempt_is_open_group(x), root = attempt_is_root(x);
@@ -226,29 +219,15 @@ void job_withdrawn(struct attempt *x)
     job_enter(j, JOB_ENTERED);
 }
 
-static int violated(const struct job *j, struct error *e, const char *what)
+void attempt_end(struct attempt *x, enum exchange_state state)
 {
-    return error_set(e, ERROR_PROTOCOL, "the job of exchange %s is %s: %s", exchange_id(j),
-                     job_states[j->state].name, what);
-}
+    bool had_ended = state_of(x)->ended;
 
-int job_check(const struct job *j, struct error *e)
-{
-    const struct attempt *x = j->attempt;
-
-    if (x != NULL && x->job != j)
-        return violated(j, e, "an attempt of another job");
-    if (job_is_under_way(j) && (x == NULL || state_of(x)->unheard || state_of(x)->ended))
-        return violated(j, e, "without an attempt under way");
-    if (job_waits(j) && x != NULL && (!job_states[j->state].starting || !state_of(x)->unheard))
-        return violated(j, e, "with an attempt");
-    if (job_has_ended(j) && x != NULL && !state_of(x)->ended)
-        return violated(j, e, "with an attempt that goes on");
-    if (j->last != NULL && (j->last->job != j || !state_of(j->last)->ended))
-        return violated(j, e, "with a former attempt that goes on");
-    if (j->reserved > 0 && (job_is_under_way(j) || !job_has_been_open(j)))
-        return violated(j, e, "memory reserved without a group");
-    if (job_has_ended(j) && j->placed)
-        return violated(j, e, "with a place");
-    return 0;
+    attempt_enter(x, state);
+    if (x->job == NULL || had_ended)
+        return;
+    if (state == EXCHANGE_WITHDRAWN)
+        withdrawn(x);
+    else if (x->job->attempt == x)
+        end_job(x->job);
 }

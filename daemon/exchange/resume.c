@@ -52,11 +52,6 @@ struct kept {
     struct parked *parked; /* NULL: it has failed, and nothing is here */
 };
 
-const char *resume_name(const struct attempt *x)
-{
-    return x->resumes[0] != '\0' ? x->resumes : x->id;
-}
-
 static bool may_resume(const struct attempt *x)
 {
     return x->goes_around && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
@@ -225,12 +220,6 @@ void resume_drop(struct attempt *x)
         }
     }
     drop(x->all, k);
-}
-
-bool resume_may_follow(const struct attempt *x)
-{
-    return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_verdict ||
-           (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
 }
 
 /* This node's output, and what it sends. */

@@ -90,7 +90,7 @@ static void withdraw(struct attempt *x, const struct error *busy)
         j->deadline = j->since + j->timeout_ns;
     }
     keep_repetitions(x);
-    attempt_enter(x, EXCHANGE_WITHDRAWN);
+    attempt_end(x, EXCHANGE_WITHDRAWN);
 }
 
 void retry_later(struct attempt *x, const struct error *busy)

@@ -179,7 +179,7 @@ static void all_done_at_root(struct attempt *x)
     else if (exchange_is_durable(x))
         commit_decide(x);
     else
-        attempt_enter(x, EXCHANGE_COMMITTED);
+        attempt_end(x, EXCHANGE_COMMITTED);
 }
 
 static void all_done(struct attempt *x)
@@ -191,8 +191,10 @@ static void all_done(struct attempt *x)
     } else if (report_send(x) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a report", rank_of(x));
         attempt_fail(x, &e);
+    } else if (exchange_is_durable(x)) {
+        attempt_enter(x, EXCHANGE_DONE);
     } else {
-        attempt_enter(x, exchange_is_durable(x) ? EXCHANGE_DONE : EXCHANGE_FINISHED);
+        attempt_end(x, EXCHANGE_FINISHED);
     }
 }
 

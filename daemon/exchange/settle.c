@@ -227,7 +227,7 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
             commit_begin(x);
         } else {
             x->failure = lost;
-            attempt_enter(x, EXCHANGE_FAILED);
+            attempt_end(x, EXCHANGE_FAILED);
         }
     } else if (committed && (x == NULL || state_of(x)->ended)) {
         decision_confirm_own(all, id, ""); /* it is in place */

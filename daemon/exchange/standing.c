@@ -14,11 +14,6 @@
 
 #include "daemon/exchange/internal.h"
 
-bool attempt_is_open_group(const struct attempt *x)
-{
-    return kind_of(x)->has_session && (x->resumes[0] != '\0' || x->rounds.first_went != 0);
-}
-
 const struct attempt *standing_find_failed(const struct exchanges *all, const char *first)
 {
     const struct attempt *x = all->ended;
@@ -110,7 +105,7 @@ void standing_failed(struct exchanges *all, const char *first, const struct erro
     if (job_is_under_way(j)) {
         j->attempt->failure = *why;
         j->attempt->verdict_heard = true;
-        attempt_enter(j->attempt, EXCHANGE_FAILED);
+        attempt_end(j->attempt, EXCHANGE_FAILED);
     } else {
         j->last->verdict_heard = true;
         job_end_by_verdict(j, why);

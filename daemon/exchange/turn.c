@@ -21,22 +21,6 @@ void turns_set_capacities(struct shares *shares)
     shares_set_capacity(shares, SHARE_EXCHANGES, ASKED_MOST);
 }
 
-static void give_place(struct job *j)
-{
-    if (j->placed)
-        shares_give(j->all->set.shares, SHARE_TURNS, j->user, 1);
-    j->placed = false;
-}
-
-void turn_leave(struct job *j)
-{
-    j->all->turns_due |= j->placed;
-    give_place(j);
-    if (j->asked && job_has_ended(j))
-        shares_give(j->all->set.shares, SHARE_EXCHANGES, j->user, 1);
-    j->asked = j->asked && !job_has_ended(j);
-}
-
 static int refuse_faulty(const struct exchanges *all, struct error *e)
 {
     const struct topology *topology = router_topology(all->set.router);
@@ -76,21 +60,6 @@ static bool awaits_news(struct attempt *x)
         return false;
     x->job->retry_at = settled;
     return true;
-}
-
-void turn_drop(struct job *j)
-{
-    struct attempt *x = j->attempt;
-
-    j->attempt = NULL;
-    if (x == NULL)
-        return;
-    opening_release_engine(x);
-    opening_close(x, false);
-    j->reserved = x->own.reserved;
-    x->own.reserved = 0;
-    x->job = NULL;
-    attempt_let_go(x);
 }
 
 /* Its next attempt, which no other node knows of yet. Nothing of a former one shall be taken for this one's, so it
@@ -138,7 +107,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
 /* Whatever it has opened is closed again. */
 static void try_later(struct job *j, bool pause)
 {
-    turn_drop(j);
+    job_drop_attempt(j);
     if (pause)
         retry_pause(j);
 }
@@ -196,7 +165,7 @@ static int try_begin(struct job *j)
     x = next_attempt(j, &e);
     result = x != NULL ? find_way(x, &e) : -1;
     if (result < 0 && e.code == ERROR_LINK && waiting_or_around_next(j)) {
-        turn_drop(j);
+        job_drop_attempt(j);
         job_topology(j); /* for how long it waits for the links */
         return job_has_ended(j) ? 1 : 0;
     }
@@ -307,14 +276,14 @@ void turns_advance(struct exchanges *all)
             if (takes_place && begun < 0)
                 held.user[held.count++] = j->user;
             if (takes_place && (begun < 0 || !keeps_place(j)))
-                give_place(j);
+                job_give_place(j);
             places -= j->placed;
         }
         j = next_turn(job_has_ended(j) ? all->jobs : j->next);
     }
     for (j = all->jobs; j != NULL; j = j->next)
         if (j->state == JOB_WAITING)
-            give_place(j);
+            job_give_place(j);
 }
 
 /* Why what is asked for cannot be done while links are down. */

@@ -1,29 +1,6 @@
-/* One that waits (spec.wait) does not fail when a node or link goes down that it needs: its root takes the attempt
- * back as it does to go around a link (retry.c), and begins the next one when what it needs is up again, as long as
- * its timeout allows. So a restart of a daemon, other than the root's, is no failure. After the decision to commit
- * its client waits for nodes that are down, too, to hear of success when these have confirmed. */
+/* What a job that waits (spec.wait) waits for, in words. */
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/sentence.h"
-
-bool waiting_may(const struct attempt *x)
-{
-    return x->spec.wait && !attempt_is_open_group(x);
-}
-
-bool waiting_next(const struct job *j)
-{
-    return j->spec.wait && !job_has_been_open(j);
-}
-
-bool waiting_or_around(const struct attempt *x)
-{
-    return x->goes_around || waiting_may(x);
-}
-
-bool waiting_or_around_next(const struct job *j)
-{
-    return around_may(&j->spec) || waiting_next(j);
-}
 
 static bool is_unreachable(const void *context, uint32_t rank)
 {

@@ -1,0 +1,85 @@
+/* What is asked about attempts and jobs in many places, and follows from what they hold. Nothing here changes anything.
+ */
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+
+bool attempt_is_open_group(const struct attempt *x)
+{
+    return kind_of(x)->has_session && (x->resumes[0] != '\0' || x->rounds.first_went != 0);
+}
+
+bool job_has_been_open(const struct job *j)
+{
+    return kind_of_spec(&j->spec)->has_session &&
+           (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
+}
+
+bool job_awaits_restart(const struct job *j)
+{
+    return j->state == JOB_ENTERED && job_has_been_open(j);
+}
+
+const char *resume_name(const struct attempt *x)
+{
+    return x->resumes[0] != '\0' ? x->resumes : x->id;
+}
+
+bool resume_may_follow(const struct attempt *x)
+{
+    return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_verdict ||
+           (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
+}
+
+bool fail_is_for_now(const struct error *e)
+{
+    return e->code == ERROR_LINK || e->code == ERROR_BUSY || e->code == ERROR_DAMAGED;
+}
+
+/* --- links and nodes that are down --- */
+
+bool around_may(const struct spec *spec)
+{
+    if (!kind_of_spec(spec)->has_blocks)
+        return true; /* waves take any tree */
+    return spec->operation == OPERATION_EXCHANGE && !spec_has_schedule(spec) &&
+           strcmp(spec->algorithm, SPEC_AUTO) == 0;
+}
+
+/* One that waits (spec.wait) does not fail when a node or link goes down that it needs: its root takes the attempt
+ * back as it does to go around a link (retry.c), and begins the next one when what it needs is up again, as long as
+ * its timeout allows. So a restart of a daemon, other than the root's, is no failure. After the decision to commit
+ * its client waits for nodes that are down, too, to hear of success when these have confirmed. */
+
+bool waiting_may(const struct attempt *x)
+{
+    return x->spec.wait && !attempt_is_open_group(x);
+}
+
+bool waiting_next(const struct job *j)
+{
+    return j->spec.wait && !job_has_been_open(j);
+}
+
+bool waiting_or_around(const struct attempt *x)
+{
+    return x->goes_around || waiting_may(x);
+}
+
+bool waiting_or_around_next(const struct job *j)
+{
+    return around_may(&j->spec) || waiting_next(j);
+}
+
+/* --- the end --- */
+
+unsigned job_closing(const struct job *j)
+{
+    return (j->attempt != NULL ? j->attempt->own.closing : 0) +
+           (j->last != NULL ? j->last->own.closing : 0);
+}
+
+bool job_is_tellable(const struct job *j)
+{
+    return job_has_ended(j) && j->client_state == CLIENT_WAITING && job_closing(j) == 0;
+}
