@@ -15,17 +15,6 @@
 
 #include "daemon/exchange/internal.h"
 
-/* Its group, if it is one, has been open: all have entered. */
-static bool has_gone(const struct attempt *x)
-{
-    return x->rounds.first_went != 0 || x->resumes[0] != '\0';
-}
-
-bool exchange_may_have_gone(const struct job *j)
-{
-    return (j->attempt != NULL && has_gone(j->attempt)) || j->resumes[0] != '\0' || j->ready;
-}
-
 static bool is_same(const struct spec *one, const struct spec *other)
 {
     return one->operation == other->operation && one->shrink == other->shrink &&
@@ -34,23 +23,7 @@ static bool is_same(const struct spec *one, const struct spec *other)
 
 static bool is_of(const struct attempt *x, const struct spec *spec)
 {
-    return is_same(&x->spec, spec) && !has_gone(x);
-}
-
-uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
-{
-    uint32_t root = BARRIER_ROOT;
-    struct damage d;
-    struct error e;
-
-    if (!kind_of_spec(spec)->first_left_leads || !spec->shrink)
-        return root;
-    if (around_view(all, (struct left_out){.down = true}, &d, &e) != 0)
-        return TORUS_NO_NODE;
-    while (d.gone[root]) /* this node is not */
-        root++;
-    damage_free(&d);
-    return root;
+    return is_same(&x->spec, spec) && !attempt_has_gone(x);
 }
 
 /* A job that waits for its first `go`. */
@@ -64,8 +37,8 @@ struct job *barrier_waiting(struct exchanges *all, const struct spec *spec)
     struct job *j = all->jobs;
 
     while (j != NULL && (!is_waiting(j, spec) ||
-                         (job_is_under_way(j) &&
-                          (j->attempt->state != EXCHANGE_PREPARING || has_gone(j->attempt)))))
+                         (job_is_under_way(j) && (j->attempt->state != EXCHANGE_PREPARING ||
+                                                  attempt_has_gone(j->attempt)))))
         j = j->next;
     return j;
 }
@@ -172,14 +145,6 @@ int barrier_check_id(struct exchanges *all, const struct spec *spec, const char 
         return 0;
     return error_set(e, ERROR_BUSY, "%s \"%s\" has begun anew as %s",
                      operation_name(spec->operation), spec->barrier, x->id);
-}
-
-void attempt_withdraw(struct attempt *x, const struct error *why)
-{
-    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !fail_is_for_now(&x->failure))
-        x->job->failure = x->failure;
-    x->failure = *why;
-    attempt_end(x, EXCHANGE_WITHDRAWN);
 }
 
 /* The attempts before this one the root has withdrawn, by a verdict that may be slower, over other links. Those of

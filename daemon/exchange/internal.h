@@ -32,6 +32,7 @@
 #include <utlist.h>
 
 #include "daemon/engine/arrived.h"
+#include "daemon/engine/piece_digest.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/exchange/job_kind.h"
 #include "daemon/planning/planner.h"
@@ -98,7 +99,12 @@ struct report {
     enum check check; /* of this node's sink */
 };
 
-struct parked;
+/* A sink between two attempts: the context of its events. */
+struct parked {
+    struct sink *sink;
+    struct parked **at;   /* who has it, */
+    struct arrived *here; /* and what is lost with it */
+};
 
 /* A block, as has been told so far: bytes that it has, and that have arrived. */
 struct resumed_pair {
@@ -123,6 +129,24 @@ struct resumed {
         *pairs;      /* root: by both nodes, of the first one's block for the second; or NULL */
     uint64_t *marks; /* by destination: source_ops.mark(); NULL: nothing has been moved */
     struct parked *parked; /* the sink of the attempt before, until it is open again */
+};
+
+struct repair_query {
+    uint32_t destination, length;
+    uint64_t offset;
+};
+
+struct mending {
+    /* Of the engine's first damaged piece: */
+    bool asked; /* for the next part, */
+    uint64_t asked_at;
+    uint32_t have; /* bytes */
+    struct piece_mark mark;
+    struct piece_states states;
+    uint32_t tries, mended; /* of all pieces */
+    /* What others have asked for, in order; at most one of each. */
+    struct repair_query *query;
+    uint32_t queries;
 };
 
 /* This node's blocks and what moves them. */
@@ -614,6 +638,8 @@ bool around_is_gone(const struct attempt *x, uint32_t rank);
 uint32_t around_nodes(const struct attempt *x);
 /* How many blocks of others a node that takes part takes in. */
 uint64_t around_takes(const struct attempt *x, uint32_t rank);
+/* Whether there is a link at this port, between two nodes that take part. */
+bool around_is_between_left(const struct damage *d, uint32_t rank, unsigned port);
 /* The node's ports (bits) whose links it goes around. */
 uint32_t around_ports(const struct attempt *x, uint32_t rank);
 /* Whether a link or node is down that it needs; then *e says which. */
@@ -656,6 +682,8 @@ int choose_for(struct attempt *x, struct error *e);
 /* turn.c */
 void turns_advance(struct exchanges *all);
 void turns_set_capacities(struct shares *shares);
+/* Sets *e: links are down, and it cannot go around them. Returns -1. */
+int turn_refuse_links(const struct exchanges *all, struct error *e);
 
 /* retry.c */
 bool retry_may(const struct attempt *x);
@@ -697,9 +725,14 @@ void opening_close(struct attempt *x, bool keep);
 /* resume.c */
 /* The id of its first attempt, which generated blocks are made of. */
 const char *resume_name(const struct attempt *x);
-/* The root's, before it takes an attempt back: the next one goes on where this one was, if that is
- * possible and worth what it takes to say. */
-void resume_next(struct attempt *x);
+/* Whether what has arrived in it need not come again in the next one. */
+bool attempt_may_resume(const struct attempt *x);
+/* Spans of one block that are told; more come again. */
+uint32_t kept_blocks_spans_most(const struct attempt *x);
+/* Bytes of a block; of files what has arrived is told exactly. */
+uint64_t kept_blocks_bytes(const struct attempt *x);
+/* What is kept of the exchange whose first attempt had this id is the caller's from now on. */
+void kept_blocks_take(struct exchanges *all, const char *first, struct resumed *r);
 /* The engine goes: what has arrived is noted, */
 void resume_note(struct attempt *x);
 /* and, when blocks are about to be closed, kept for the next attempt, with an output of files: then there is no
@@ -782,6 +815,9 @@ void unconfirmed_describe(const struct decision *d, const struct exchanges *all,
  * are down if these are waited for. */
 uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all, bool waits);
 
+/* All have entered it, as far as this node knows. */
+bool attempt_has_gone(const struct attempt *x);
+
 /* barrier.c */
 /* Not the root: it has withdrawn this attempt. What this node itself has against going on with an open group it
  * says in the next one. */
@@ -848,6 +884,8 @@ void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct pee
 bool verdict_is_cut(const struct attempt *x); /* links are down: verdicts are flooded */
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 void verdicts_repeat(struct exchanges *all, unsigned port);
+/* Towards the root, by its tree, or where that is cut by any way. -1: there is none. */
+int objection_port(const struct attempt *x);
 /* Towards the root by this port; -1: there is no way. `again`: blocks were damaged on their way. */
 void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
                     const struct error *e, bool again);

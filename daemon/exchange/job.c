@@ -28,7 +28,7 @@ void job_enter(struct job *j, enum job_state state)
 
     if ((job_states[j->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
         (void)error_set(&all->broken, ERROR_PROTOCOL, "the job of exchange %s goes from %s to %s",
-                        exchange_id(j), job_states[j->state].name, job_states[state].name);
+                        j->name.id, job_states[j->state].name, job_states[state].name);
         log_error("%s: this is a bug", all->broken.text);
     }
     j->state = state;

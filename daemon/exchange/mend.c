@@ -21,46 +21,11 @@
 /* For one part: to be read from a slow disk, and to cross the torus on slow links. */
 #define MEND_TIME (15 * SECONDS)
 
-struct query {
-    uint32_t destination, length;
-    uint64_t offset;
-};
-
-struct mending {
-    /* Of the engine's first damaged piece: */
-    bool asked; /* for the next part, */
-    uint64_t asked_at;
-    uint32_t have; /* bytes */
-    struct piece_mark mark;
-    struct piece_states states;
-    uint32_t tries, mended; /* of all pieces */
-    /* What others have asked for, in order; at most one of each. */
-    struct query *query;
-    uint32_t queries;
-};
-
 static struct mending *mending_of(struct attempt *x)
 {
     if (x->own.mending == NULL)
         x->own.mending = calloc(1, sizeof *x->own.mending);
     return x->own.mending;
-}
-
-void mend_free(struct attempt *x)
-{
-    struct mending *m = x->own.mending;
-
-    if (m == NULL)
-        return;
-    piece_states_free(&m->states);
-    free(m->query);
-    free(m);
-    x->own.mending = NULL;
-}
-
-uint32_t mend_count(const struct attempt *x)
-{
-    return x->own.mending != NULL ? x->own.mending->mended : 0;
 }
 
 /* The port towards a node, along the exchange's tree; -1: there is none. */
@@ -243,7 +208,8 @@ static void note_query(struct attempt *x, const struct peer_again *message)
     for (uint32_t i = 0; i < m->queries; i++)
         if (m->query[i].destination == message->destination)
             return;
-    m->query[m->queries++] = (struct query){message->destination, message->length, message->offset};
+    m->query[m->queries++] =
+        (struct repair_query){message->destination, message->length, message->offset};
 }
 
 static void answer(struct attempt *x)
@@ -252,7 +218,7 @@ static void answer(struct attempt *x)
     struct source *source = x->own.source;
 
     while (m->queries > 0) {
-        const struct query q = m->query[0];
+        const struct repair_query q = m->query[0];
         const uint8_t *bytes;
         struct error e;
         int result = source->ops->again(

@@ -9,6 +9,12 @@ bool attempt_is_open_group(const struct attempt *x)
     return kind_of(x)->has_session && (x->resumes[0] != '\0' || x->rounds.first_went != 0);
 }
 
+/* Its group, if it is one, has been open: all have entered. */
+bool attempt_has_gone(const struct attempt *x)
+{
+    return x->rounds.first_went != 0 || x->resumes[0] != '\0';
+}
+
 bool job_has_been_open(const struct job *j)
 {
     return kind_of_spec(&j->spec)->has_session &&
@@ -29,6 +35,11 @@ bool resume_may_follow(const struct attempt *x)
 {
     return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_verdict ||
            (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
+}
+
+bool attempt_may_resume(const struct attempt *x)
+{
+    return x->goes_around && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
 }
 
 bool fail_is_for_now(const struct error *e)

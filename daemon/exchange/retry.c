@@ -14,6 +14,8 @@
     1000u /* a node that always says that its links are down does not keep it for ever */
 
 #define DAMAGES_MOST 3u             /* then it is not chance */
+#define SPAN_BYTES 5u               /* of what has arrived, in a message, about */
+#define WORTH 8u                    /* times as many bytes to be moved as to be said */
 #define COUNTED_TIME (60 * SECONDS) /* of a group, which may be open for weeks: within that time */
 
 void retry_pause(struct job *j)
@@ -93,10 +95,33 @@ static void withdraw(struct attempt *x, const struct error *busy)
     attempt_end(x, EXCHANGE_WITHDRAWN);
 }
 
+void attempt_withdraw(struct attempt *x, const struct error *why)
+{
+    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !fail_is_for_now(&x->failure))
+        x->job->failure = x->failure;
+    x->failure = *why;
+    attempt_end(x, EXCHANGE_WITHDRAWN);
+}
+
 void retry_later(struct attempt *x, const struct error *busy)
 {
     log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
     withdraw(x, busy);
+}
+
+/* Every node of which files have been moved keeps its output, so it has to be told. */
+static void resume_next(struct attempt *x)
+{
+    const struct torus *t = torus_of(x);
+    double said, moved;
+
+    if (!state_of(x)->moves || x->mode != MODE_STREAMING || !attempt_may_resume(x) ||
+        x->job->resumes[0] != '\0')
+        return;
+    said = (double)t->nodes * t->nodes * x->algorithm->segments * SPAN_BYTES;
+    moved = torus_bound_all_port(t) * (double)x->spec.block_bytes;
+    if (spec_has_folders(&x->spec) || said * WORTH <= moved)
+        memcpy(x->job->resumes, x->id, sizeof x->job->resumes);
 }
 
 static void begin_anew(struct attempt *x, const struct error *why)

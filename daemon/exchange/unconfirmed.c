@@ -97,32 +97,3 @@ uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all
 
     return given_up < obstacle ? given_up : obstacle;
 }
-
-static void list_one(const struct decision *d, const struct exchanges *all,
-                     struct exchange_unconfirmed *out)
-{
-    uint32_t nodes = router_torus(all->set.router)->nodes;
-    struct error e;
-
-    unconfirmed_describe(d, all, &e);
-    memcpy(out->id, d->id, sizeof out->id);
-    memcpy(out->reason, e.text, sizeof out->reason);
-    out->count = 0;
-    for (uint32_t rank = 0; rank < nodes; rank++)
-        if (!decision_has(d, rank)) {
-            if (out->count < EXCHANGE_UNCONFIRMED_NAMED)
-                out->node[out->count] = rank;
-            out->count++;
-        }
-}
-
-size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
-                             size_t most)
-{
-    size_t n = 0;
-
-    for (const struct decision *d = all->decisions; d != NULL && n < most; d = d->next)
-        if (decision_is_made(all, d))
-            list_one(d, all, &list[n++]);
-    return n;
-}

@@ -136,6 +136,14 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
     }
 }
 
+/* By its tree, or where that is cut by any way. */
+int objection_port(const struct attempt *x)
+{
+    bool cut = x->tree.parent >= 0 && (x->fault.lost & 1u << x->tree.parent) != 0;
+
+    return cut ? wave_port(x->all, x->root) : x->tree.parent;
+}
+
 void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
                     const struct error *e, bool again)
 {

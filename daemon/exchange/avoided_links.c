@@ -1,0 +1,79 @@
+/* Links and nodes that an attempt avoids, as its root's prepare lists them. */
+#include <stdlib.h>
+
+#include "daemon/exchange/internal.h"
+
+void around_pack_free(struct peer_prepare *prepare)
+{
+    free((uint32_t *)(uintptr_t)prepare->without); /* our own */
+    free((uint32_t *)(uintptr_t)prepare->missing);
+}
+
+int around_pack(const struct attempt *x, struct peer_prepare *prepare)
+{
+    const struct torus *t = torus_of(x);
+    uint32_t *without, *missing;
+
+    if (x->around == NULL)
+        return 0;
+    const struct damage *d = &x->around->damage;
+    prepare->without = without = calloc((size_t)t->nodes * t->dims, sizeof *without);
+    prepare->missing = missing = calloc(t->nodes, sizeof *missing);
+    if (without == NULL || missing == NULL) {
+        around_pack_free(prepare);
+        return -1;
+    }
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        if (d->gone[rank])
+            missing[prepare->n_missing++] = rank;
+        for (unsigned dim = 0; dim < t->dims; dim++)
+            if (around_is_between_left(d, rank, torus_port(dim, 1)) &&
+                (d->dead[rank] & 1u << torus_port(dim, 1)) != 0)
+                without[prepare->n_without++] = rank * t->dims + dim;
+    }
+    return 0;
+}
+
+static int unpack_missing(const struct peer_prepare *prepare, struct damage *d, struct error *e)
+{
+    for (size_t i = 0; i < prepare->n_missing; i++) {
+        uint32_t rank = prepare->missing[i];
+        if (rank >= d->torus.nodes || rank == prepare->root ||
+            (i > 0 && rank <= prepare->missing[i - 1]))
+            return error_set(e, ERROR_PROTOCOL,
+                             "prepare without node %u, which does not exist, is the root or is out "
+                             "of order in the list",
+                             rank);
+        damage_add_node(d, rank);
+    }
+    return 0;
+}
+
+static int unpack_links(const struct peer_prepare *prepare, struct damage *d, struct error *e)
+{
+    const struct torus *t = &d->torus;
+
+    for (size_t i = 0; i < prepare->n_without; i++) {
+        uint32_t rank = prepare->without[i] / t->dims;
+        unsigned port = torus_port(prepare->without[i] % t->dims, 1);
+        if (rank >= t->nodes || !around_is_between_left(d, rank, port) ||
+            (i > 0 && prepare->without[i] <= prepare->without[i - 1]))
+            return error_set(e, ERROR_PROTOCOL,
+                             "prepare without link %u, which does not exist, is of a node that is "
+                             "missing, or is out of order in the list",
+                             prepare->without[i]);
+        damage_add_link(d, rank, port);
+    }
+    return 0;
+}
+
+int around_unpack(const struct torus *t, const struct peer_prepare *prepare, struct damage *d,
+                  struct error *e)
+{
+    if (damage_init(d, t, e) != 0)
+        return -1;
+    if (unpack_missing(prepare, d, e) == 0 && unpack_links(prepare, d, e) == 0)
+        return 0;
+    damage_free(d);
+    return -1;
+}

@@ -1,0 +1,187 @@
+/* Which nodes and links an attempt can have, as this node sees the torus: who is left out, and whether the rest suffices.
+ * A node that sees something else than the root said objects, and the root begins anew with what it knows by then.
+ *
+ * One that shrinks (spec.shrink), an exchange or a group, also does without the nodes that cannot be
+ * reached, as long as they can be taken for down: no link of theirs is up. Of nodes side by side that went
+ * down together nobody is left to say that; nor could anybody if they had only been cut off. They are taken
+ * for down, too, if each of them had a link to a node that is left, and those are more than half of all. So
+ * where nodes die and no cable breaks, nobody who lives is left out: he would be heard of over such a link. */
+#include <stdlib.h>
+
+#include "daemon/exchange/internal.h"
+
+/* What cannot be reached from this node is gone. Returns 0, or -1 with *e. */
+static int leave_out(struct damage *d, uint32_t here, struct error *e)
+{
+    uint32_t nodes = d->torus.nodes;
+    uint8_t *parent = calloc(nodes, sizeof *parent);
+
+    if (parent == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    int result = tree_find(d, here, parent, e);
+    for (uint32_t rank = 0; result == 0 && rank < nodes; rank++)
+        if (rank != here && parent[rank] == TREE_NONE)
+            damage_add_node(d, rank);
+    free(parent);
+    return result;
+}
+
+struct left_out around_left_out(const struct attempt *x)
+{
+    if (!attempt_is_open_group(x))
+        return (struct left_out){.down = x->spec.shrink};
+    return (struct left_out){.nodes = x->around != NULL ? x->around->damage.gone : NULL};
+}
+
+struct left_out around_left_out_next(const struct job *j)
+{
+    if (!job_has_been_open(j))
+        return (struct left_out){.down = j->spec.shrink};
+    return (struct left_out){
+        .nodes = j->last != NULL && j->last->around != NULL ? j->last->around->damage.gone : NULL};
+}
+
+uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
+{
+    uint32_t root = BARRIER_ROOT;
+    struct damage d;
+    struct error e;
+
+    if (!kind_of_spec(spec)->first_left_leads || !spec->shrink)
+        return root;
+    if (around_view(all, (struct left_out){.down = true}, &d, &e) != 0)
+        return TORUS_NO_NODE;
+    while (d.gone[root]) /* this node is not */
+        root++;
+    damage_free(&d);
+    return root;
+}
+
+uint32_t around_first_down(const struct exchanges *all, const bool *gone)
+{
+    const struct topology *topology = router_topology(all->set.router);
+
+    for (uint32_t rank = 0; rank < router_torus(all->set.router)->nodes; rank++)
+        if ((gone == NULL || !gone[rank]) && topology_node_down(topology, rank))
+            return rank;
+    return TORUS_NO_NODE;
+}
+
+int around_view(const struct exchanges *all, struct left_out out, struct damage *d, struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    const struct topology *topology = router_topology(all->set.router);
+
+    if (damage_init(d, t, e) != 0)
+        return -1;
+    for (uint32_t rank = 0; rank < t->nodes; rank++)
+        for (unsigned dim = 0; dim < t->dims; dim++) {
+            unsigned port = torus_port(dim, 1);
+            if (torus_neighbour(t, rank, port) != TORUS_NO_NODE &&
+                !topology_link_up(topology, rank, port))
+                damage_add_link(d, rank, port);
+        }
+    for (uint32_t rank = 0; out.nodes != NULL && rank < t->nodes; rank++)
+        if (out.nodes[rank])
+            damage_add_node(d, rank);
+    if (!out.down || leave_out(d, router_rank(all->set.router), e) == 0)
+        return 0;
+    damage_free(d);
+    return -1;
+}
+
+bool around_are_down(const struct exchanges *all, const struct damage *d)
+{
+    const struct topology *topology = router_topology(all->set.router);
+    uint32_t nodes = d->torus.nodes, gone = 0;
+    bool certain = true, met = true;
+
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        bool up = false, left = false;
+        gone += d->gone[rank];
+        for (unsigned port = 0; d->gone[rank] && port < torus_ports(&d->torus); port++) {
+            uint32_t peer = torus_neighbour(&d->torus, rank, port);
+            up = up || topology_link_up(topology, rank, port);
+            left = left || (peer != TORUS_NO_NODE && !d->gone[peer]);
+        }
+        certain = certain && !up;
+        met = met && (!up || left);
+    }
+    return certain || (met && gone < nodes - gone);
+}
+
+/* Whether what is left may go on by itself. */
+static int check_shrunk(const struct exchanges *all, const struct damage *d, struct error *e)
+{
+    struct damage whole;
+
+    if (around_are_down(all, d))
+        return 0;
+    if (around_view(all, (struct left_out){.down = false}, &whole, e) != 0)
+        return -1;
+    (void)damage_is_connected(&whole, e);
+    damage_free(&whole);
+    return error_wrap(e, "more than nodes that are down cannot be reached");
+}
+
+int around_check(const struct exchanges *all, struct left_out out, const struct damage *d,
+                 struct error *e)
+{
+    if (out.down)
+        return check_shrunk(all, d, e);
+    uint32_t down = around_first_down(all, out.nodes);
+
+    if (down != TORUS_NO_NODE)
+        return error_set(e, ERROR_LINK,
+                         "the torus is not whole: node %u is down: none of its "
+                         "links is up",
+                         down);
+    return damage_is_connected(d, e);
+}
+
+int around_check_now(const struct exchanges *all, struct left_out out, struct error *e)
+{
+    struct damage d;
+    int result;
+
+    if (around_view(all, out, &d, e) != 0)
+        return -1;
+    result = around_check(all, out, &d, e);
+    damage_free(&d);
+    return result;
+}
+
+int around_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
+                  struct error *e)
+{
+    char known[100], said[100];
+    struct damage mine;
+
+    if (around_view(all, out, &mine, e) != 0)
+        return -1;
+    bool same = damage_equal(&mine, d);
+    (void)damage_format(&mine, known, sizeof known);
+    (void)damage_format(d, said, sizeof said);
+    damage_free(&mine);
+    if (same)
+        return 0;
+    return error_set(e, ERROR_BUSY, "%s down: %s, says node %u; %s, says the root",
+                     out.down ? "links and nodes that are" : "links that are",
+                     known[0] != '\0' ? known : "none", router_rank(all->set.router),
+                     said[0] != '\0' ? said : "none");
+}
+
+bool around_prevents(const struct job *j, struct error *e)
+{
+    const struct topology *topology = router_topology(j->all->set.router);
+    char text[sizeof e->text];
+
+    if (topology_whole(topology))
+        return false;
+    if (around_may(&j->spec))
+        return around_check_now(j->all, around_left_out_next(j), e) != 0;
+    if (!topology_new_fault(topology, NULL, text, sizeof text))
+        return false;
+    (void)error_set(e, ERROR_LINK, "%s", text);
+    return true;
+}

@@ -1,0 +1,39 @@
+/* Which nodes a barrier or group waits for that not all have entered. */
+#include <stdio.h>
+
+#include "daemon/exchange/internal.h"
+
+/* A child is heard when all below it have come, so these are whole branches. */
+static uint32_t list_owed(const struct attempt *x, char *list, size_t size)
+{
+    uint32_t nodes = 0;
+    size_t used = 0;
+
+    for (uint32_t node = 0; node < torus_of(x)->nodes; node++) {
+        int port = around_branch(x, node);
+        if (port < 0 || (x->owed & 1u << port) == 0)
+            continue;
+        if (used < size - 16) /* room for a rank, and for the end */
+            used += (size_t)snprintf(list + used, size - used, "%s%u", used > 0 ? ", " : "", node);
+        else if (list[used - 1] != '.')
+            used += (size_t)snprintf(list + used, size - used, " ...");
+        nodes++;
+    }
+    return nodes;
+}
+
+uint32_t exchange_missing(const struct job *j, char *list, size_t size)
+{
+    list[0] = '\0';
+    if (!kind_of_spec(&j->spec)->is_entered)
+        return 0;
+    if (j->state == JOB_ENTERED) {
+        uint32_t root = barrier_root(j->all, &j->spec);
+        if (root == TORUS_NO_NODE)
+            return 0;
+        return (void)snprintf(list, size, "%u", root), 1;
+    }
+    if (!job_is_under_way(j) || j->attempt->state != EXCHANGE_PREPARING)
+        return 0;
+    return list_owed(j->attempt, list, size);
+}

@@ -1,0 +1,160 @@
+/* Blocks of an attempt that goes on where another one was: what has arrived does not come again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/engine/missing_blocks.h"
+#include "daemon/exchange/internal.h"
+
+#define PAIRS_OF_MOST 1024u /* nodes; 16 MiB */
+
+int resume_begin(struct attempt *x, struct error *e)
+{
+    uint32_t nodes = torus_of(x)->nodes;
+    struct resumed *r;
+
+    if (x->resumes[0] == '\0' || x->own.resumed != NULL || !kind_of(x)->has_blocks)
+        return 0;
+    r = calloc(1, sizeof *r);
+    if (r != NULL)
+        r->heard = calloc(torus_of(x)->nodes, sizeof *r->heard);
+    if (r == NULL || r->heard == NULL) {
+        free(r);
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    }
+    x->own.resumed = r;
+    kept_blocks_take(x->all, x->resumes, r);
+    r->elsewhere = calloc(nodes, sizeof *r->elsewhere);
+    r->incoming = calloc(nodes, sizeof *r->incoming);
+    r->size = malloc(nodes * sizeof *r->size);
+    if (r->elsewhere == NULL || r->incoming == NULL || r->size == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    for (uint32_t origin = 0; origin < nodes; origin++)
+        r->size[origin] = spec_has_folders(&x->spec) ? ENGINE_NOT_TOLD : x->spec.block_bytes;
+    if (spec_has_folders(&x->spec) && attempt_is_root(x) && nodes <= PAIRS_OF_MOST)
+        r->pairs = calloc((size_t)nodes * nodes, sizeof *r->pairs); /* without it, see below */
+    return 0;
+}
+
+void resume_ask(const struct attempt *x, struct folder_request *request)
+{
+    const struct resumed *r = x->own.resumed;
+
+    if (r == NULL)
+        return;
+    request->marks = r->marks;
+    request->parked = r->parked != NULL ? r->parked->sink : NULL;
+}
+
+int resume_wrap(struct attempt *x, struct error *e)
+{
+    struct resumed *r = x->own.resumed;
+    struct sink *sink;
+
+    if (r == NULL)
+        return 0;
+    free(r->parked); /* it is open again */
+    r->parked = NULL;
+    sink = remainder_sink(x->own.sink, &r->here, kept_blocks_bytes(x));
+    if (sink == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    x->own.sink = sink;
+    x->own.source->sized = r->wrapped = true;
+    for (uint32_t node = 0; spec_has_folders(&x->spec) && node < torus_of(x)->nodes; node++)
+        if (around_is_gone(x, node))
+            arrived_drop(&r->here, node); /* its file is removed */
+    return 0;
+}
+
+void resume_sizes(struct attempt *x)
+{
+    const struct arrived *here = &x->own.resumed->here;
+
+    x->own.bytes_here = 0;
+    for (uint32_t origin = 0; origin < torus_of(x)->nodes; origin++) {
+        uint64_t missing = x->spec.block_bytes - arrived_bytes(here, origin);
+        if (around_is_gone(x, origin))
+            continue;
+        if (missing > x->own.largest_block)
+            x->own.largest_block = missing;
+        if (origin != rank_of(x) &&
+            __builtin_add_overflow(x->own.bytes_here, missing, &x->own.bytes_here))
+            x->own.bytes_here = UINT64_MAX;
+    }
+}
+
+static int too_much(uint32_t at, uint32_t origin, struct error *e)
+{
+    return error_set(e, ERROR_DAMAGED, "more has arrived at node %u than node %u has for it", at,
+                     origin);
+}
+
+int resume_largest(struct attempt *x, struct error *e)
+{
+    const struct resumed *r = x->own.resumed;
+    uint32_t nodes = torus_of(x)->nodes;
+    uint64_t largest = 0, bytes = 0;
+
+    if (x->own.largest_block > x->own.whole_block)
+        x->own.whole_block = x->own.largest_block;
+    if (r == NULL || r->pairs == NULL)
+        return 0; /* more rounds than are needed, perhaps */
+    for (uint32_t from = 0; from < nodes; from++) {
+        if (around_is_gone(x, from))
+            continue;
+        if (r->size[from] == ENGINE_NOT_TOLD)
+            return 0; /* the largest block may be one of its */
+        for (uint32_t to = 0; to < nodes; to++) {
+            const struct resumed_pair *p = &r->pairs[(size_t)from * nodes + to];
+            if (around_is_gone(x, to))
+                continue;
+            if (p->arrived > p->whole)
+                return too_much(to, from, e);
+            if (p->whole - p->arrived > largest)
+                largest = p->whole - p->arrived;
+            if (from != to && __builtin_add_overflow(bytes, p->whole - p->arrived, &bytes))
+                bytes = UINT64_MAX;
+        }
+    }
+    x->own.largest_block = largest;
+    x->own.bytes_here = bytes;
+    x->own.bytes_below = 0;
+    return 0;
+}
+
+/* What comes from each node, and goes to it. Files of a node that does not say what it has are others than before,
+ * perhaps. */
+int resume_lay_out(struct attempt *x, struct error *e)
+{
+    struct resumed *r = x->own.resumed;
+    struct source *source = x->own.source;
+    struct sink *sink = x->own.sink;
+    uint32_t nodes = torus_of(x)->nodes, rank = rank_of(x);
+
+    if (r == NULL)
+        return 0;
+    arrived_settle(&r->there);
+    r->bytes = r->all_bytes = 0;
+    for (uint32_t node = 0; node < nodes; node++) {
+        bool told = r->size[node] != ENGINE_NOT_TOLD;
+        if (!told)
+            arrived_drop(&r->here, node);
+        if (told && arrived_end(&r->here, node) > r->size[node])
+            return too_much(rank, node, e);
+        if (spec_has_folders(&x->spec))
+            sink->ops->limit(sink, node, told ? r->size[node] : 0);
+        r->incoming[node] = told ? r->size[node] - arrived_bytes(&r->here, node) : ENGINE_NOT_TOLD;
+        if (told && arrived_end(&r->there, node) > source->ops->size(source, node) &&
+            r->size[rank] != ENGINE_NOT_TOLD)
+            return too_much(node, rank, e);
+        if (!told || around_is_gone(x, node))
+            continue;
+        r->all_bytes += r->elsewhere[node];
+        if (node != rank)
+            r->bytes += arrived_bytes(&r->here, node);
+    }
+    if (r->size[rank] != ENGINE_NOT_TOLD) {
+        source->skips = &r->there;
+        source->even = x->mode == MODE_STREAMING;
+    }
+    return 0;
+}

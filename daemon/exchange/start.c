@@ -1,0 +1,153 @@
+/* What a client asks for at this node, or enters here: whether it can be had, and the job that comes of it. */
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/exchange/choose.h"
+#include "daemon/exchange/internal.h"
+
+#define DECISIONS_MOST 256u
+
+/* Why what is asked for cannot be done while links are down. */
+static int check_links(const struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    if (spec->wait || topology_whole(router_topology(all->set.router)))
+        return 0;
+    if (!around_may(spec))
+        return turn_refuse_links(all, e);
+    return around_check_now(all, (struct left_out){.down = spec->shrink}, e);
+}
+
+/* Each is on record until all nodes have confirmed it. */
+static int check_decisions(const struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    unsigned n = decisions_count(all);
+    struct error first;
+
+    if (!spec_has_folders(spec) || n < DECISIONS_MOST)
+        return 0;
+    unconfirmed_describe(all->decisions, all, &first);
+    return error_set(
+        e, ERROR_REFUSED,
+        "%u exchanges that began here are not confirmed by all nodes yet, the last one: %s", n,
+        first.text);
+}
+
+static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    const struct algorithm *algorithm;
+    enum mode mode = spec->mode;
+
+    if (spec_check(spec, t, e) != 0)
+        return -1;
+    if (spec->shrink && !around_may(spec))
+        return error_set(e, ERROR_USAGE,
+                         "only exchanges with algorithm auto can leave out nodes that are down, "
+                         "not with %s",
+                         spec->algorithm);
+    algorithm = choose_named(spec);
+    if (algorithm != NULL && spec_check_algorithm(spec, t, algorithm, &mode, e) != 0)
+        return -1;
+    if (check_links(all, spec, e) != 0 || check_decisions(all, spec, e) != 0)
+        return -1;
+    return 0;
+}
+
+/* The schedule that is named, if any, which the client has to have given to this node before. */
+static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_t user,
+                         struct schedule **s, struct error *e)
+{
+    *s = NULL;
+    if (!spec_has_schedule(spec))
+        return 0;
+    *s = schedules_join(all->schedules, spec->schedule, user, e);
+    if (*s == NULL)
+        return -1;
+    if (schedule_is_complete(*s))
+        return 0;
+    schedules_leave(all->schedules, *s);
+    return error_set(e, ERROR_USAGE, "schedule %.8s has not been given to this node",
+                     spec->schedule);
+}
+
+static struct job *add(struct exchanges *all, struct spec *spec, struct schedule *schedule,
+                       const struct exchange_client *client, struct error *e)
+{
+    const struct job_kind *kind = kind_of_spec(spec);
+    uint32_t rank = router_rank(all->set.router);
+    struct job *j;
+
+    if (kind->takes_place && shares_take(all->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
+        return NULL;
+    j = job_new(all, spec, client);
+    if (j == NULL) {
+        if (kind->takes_place)
+            shares_give(all->set.shares, SHARE_EXCHANGES, client->user, 1);
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+        return NULL;
+    }
+    attempt_new_name(all, &j->name);
+    j->schedule = schedule;
+    j->asked = kind->takes_place;
+    j->state = kind->is_entered && barrier_root(all, spec) != rank ? JOB_ENTERED : JOB_WAITING;
+    j->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns
+                    : kind->is_entered   ? SPEC_LONGEST_TIMEOUT
+                                         : LONGEST_WAIT;
+    j->deadline = j->began + j->timeout_ns;
+    j->entered_deadline = j->deadline;
+    j->entered_timeout_ns = j->timeout_ns;
+    return j;
+}
+
+/* What the root has prepared already, and nobody has entered here. */
+static struct job *enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
+                         struct error *e)
+{
+    struct job *j = barrier_enter(x, spec, client, e);
+
+    if (j != NULL && !barrier_differs(x, &j->spec, &x->spec))
+        attempt_advance(x);
+    return j;
+}
+
+struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
+                           const struct exchange_client *client, struct error *e)
+{
+    const bool entered = kind_of_spec(wanted)->is_entered;
+    struct attempt *prepared;
+    struct schedule *schedule;
+    struct spec spec;
+    struct job *j;
+
+    if (spec_copy(&spec, wanted, e) != 0)
+        return NULL;
+    if (check_start(all, &spec, e) != 0 ||
+        join_schedule(all, &spec, client->user, &schedule, e) != 0) {
+        spec_free(&spec);
+        return NULL;
+    }
+    prepared = entered ? barrier_preparing(all, &spec) : NULL;
+    if (entered && barrier_waiting(all, &spec) != NULL) {
+        (void)error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
+                        operation_name(spec.operation), spec.barrier);
+        j = NULL;
+    } else if (prepared != NULL) {
+        j = enter(prepared, &spec, client, e);
+    } else {
+        j = add(all, &spec, schedule, client, e);
+    }
+    if (j == NULL) {
+        if (schedule != NULL)
+            schedules_leave(all->schedules, schedule);
+        spec_free(&spec);
+        return NULL;
+    }
+    if (prepared != NULL)
+        return j;
+    log_info("exchange %s: %s, %s%s, %s", exchange_id(j), operation_name(spec.operation),
+             spec_has_schedule(&spec) ? "schedule " : spec.algorithm, spec.schedule,
+             spec_has_folders(&spec) ? "folders" : "generated blocks");
+    all->turns_due = true;
+    turns_advance(all);
+    return j;
+}

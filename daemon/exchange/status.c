@@ -1,0 +1,196 @@
+/* What clients are shown of exchanges. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+#include "daemon/exchange/sentence.h"
+#include "daemon/schedule/detour/detour.h"
+
+bool exchange_may_have_gone(const struct job *j)
+{
+    return (j->attempt != NULL && attempt_has_gone(j->attempt)) || j->resumes[0] != '\0' ||
+           j->ready;
+}
+
+bool exchange_is_undecided(const struct job *j)
+{
+    return !kind_of_spec(&j->spec)->is_entered && !job_has_ended(j) &&
+           (j->attempt == NULL || !state_of(j->attempt)->decided);
+}
+
+const char *exchange_id(const struct job *j)
+{
+    return j->name.id;
+}
+
+/* `bytes` arrive here in each repetition, of which so many are finished. */
+static void add_repetitions(struct exchange_progress *progress, uint64_t bytes, uint32_t finished)
+{
+    if (__builtin_mul_overflow(bytes, progress->repeat, &progress->total_bytes))
+        progress->total_bytes = 0; /* too much to be told */
+    else
+        progress->done_bytes += bytes * finished;
+}
+
+/* Of the attempt that is under way, or the last one. */
+static void attempt_progress(const struct attempt *x, struct exchange_progress *progress)
+{
+    const struct rounds *r = &x->rounds;
+    uint32_t kept = x->job->repetitions.kept;
+    bool sized = spec_has_folders(&x->spec);
+    uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
+    /* What a node has counted is forgotten when it has finished a repetition. */
+    uint32_t finished =
+        kept + r->repetition +
+        (x->state == EXCHANGE_PAUSED ||
+         (state_of(x)->moves && !exchange_last_repetition(x) && (x->owed & OWN_PART) == 0));
+
+    progress->state = x->state;
+    progress->repetition = kept + r->repetition;
+    progress->round = r->round - exchange_first_round(x);
+    progress->rounds = r->count;
+    progress->done_bytes =
+        x->own.engine != NULL ? x->own.engine->counts.bytes_delivered : x->own.delivered_bytes;
+    if (x->own.engine != NULL && x->own.resumed != NULL)
+        progress->done_bytes += x->own.resumed->bytes;
+    add_repetitions(progress, bytes, finished);
+}
+
+/* What a job without an attempt that others know of is shown as. */
+static enum exchange_state shown_state(const struct job *j)
+{
+    return j->state == JOB_ENTERED ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
+}
+
+/* An attempt that was withdrawn is not what anybody asked for. */
+static bool is_worth_showing(const struct attempt *x)
+{
+    return !state_of(x)->unheard && x->state != EXCHANGE_WITHDRAWN;
+}
+
+void exchange_progress(const struct job *j, struct exchange_progress *progress)
+{
+    struct sentence awaited = {.used = 0};
+
+    *progress = (struct exchange_progress){
+        .state = shown_state(j),
+        .repetition = j->repetitions.kept,
+        .repeat = j->spec.repeat,
+        .rounds = 1,
+    };
+    if (j->attempt != NULL && is_worth_showing(j->attempt))
+        attempt_progress(j->attempt, progress);
+    else if (j->last != NULL && !spec_has_folders(&j->spec))
+        add_repetitions(
+            progress, around_takes(j->last, router_rank(j->all->set.router)) * j->spec.block_bytes,
+            j->repetitions.kept);
+    waiting_describe(j, &awaited);
+    (void)snprintf(progress->waits_for, sizeof progress->waits_for, "%s", awaited.text);
+}
+
+static void info(const struct attempt *x, struct exchange_info *out)
+{
+    *out = (struct exchange_info){
+        .state = x->state,
+        .root = x->root,
+        .age_ns = router_now(x->all->set.router) - (x->job != NULL ? x->job->began : x->began),
+    };
+    (void)snprintf(out->id, sizeof out->id, "%s", x->id);
+    (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
+                   x->algorithm != NULL   ? x->algorithm->name
+                   : around_has_routes(x) ? DETOUR_NAME
+                                          : x->spec.algorithm);
+    (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
+}
+
+/* Groups are listed as such. */
+static bool is_listed(const struct attempt *x)
+{
+    return is_worth_showing(x) && !kind_of(x)->has_session;
+}
+
+static bool is_listed_waiting(const struct job *j)
+{
+    return job_waits(j) && !kind_of_spec(&j->spec)->has_session;
+}
+
+static void info_waiting(const struct job *j, struct exchange_info *out)
+{
+    *out = (struct exchange_info){
+        .state = shown_state(j),
+        .root = router_rank(j->all->set.router),
+        .age_ns = router_now(j->all->set.router) - j->began,
+    };
+    (void)snprintf(out->id, sizeof out->id, "%s", exchange_id(j));
+    (void)snprintf(out->algorithm, sizeof out->algorithm, "%s", j->spec.algorithm);
+    (void)snprintf(out->reason, sizeof out->reason, "%s", j->failure.text);
+}
+
+size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, size_t most)
+{
+    size_t n = 0;
+
+    for (const struct attempt *x = all->active; x != NULL && n < most; x = x->next)
+        if (is_listed(x))
+            info(x, &list[n++]);
+    for (const struct job *j = all->jobs; j != NULL && n < most; j = j->next)
+        if (is_listed_waiting(j))
+            info_waiting(j, &list[n++]);
+    const struct attempt *last = all->ended != NULL ? all->ended->prev : NULL;
+    for (const struct attempt *x = last; x != NULL && n < most;
+         x = x == all->ended ? NULL : x->prev) /* the head's prev is the tail */
+        if (is_listed(x))
+            info(x, &list[n++]);
+    return n;
+}
+
+struct schedules *exchanges_schedules(struct exchanges *all)
+{
+    return all->schedules;
+}
+
+unsigned exchanges_under_way(const struct exchanges *all)
+{
+    unsigned n = 0;
+
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+        n += !state_of(x)->unheard;
+    for (const struct job *j = all->jobs; j != NULL; j = j->next)
+        n += job_waits(j);
+    return n;
+}
+
+uint64_t exchanges_reserved(const struct exchanges *all)
+{
+    return shares_total(all->set.shares, SHARE_TRANSIT) +
+           shares_total(all->set.shares, SHARE_GROUPS);
+}
+
+static void list_one(const struct decision *d, const struct exchanges *all,
+                     struct exchange_unconfirmed *out)
+{
+    uint32_t nodes = router_torus(all->set.router)->nodes;
+    struct error e;
+
+    unconfirmed_describe(d, all, &e);
+    memcpy(out->id, d->id, sizeof out->id);
+    memcpy(out->reason, e.text, sizeof out->reason);
+    out->count = 0;
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if (!decision_has(d, rank)) {
+            if (out->count < EXCHANGE_UNCONFIRMED_NAMED)
+                out->node[out->count] = rank;
+            out->count++;
+        }
+}
+
+size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
+                             size_t most)
+{
+    size_t n = 0;
+
+    for (const struct decision *d = all->decisions; d != NULL && n < most; d = d->next)
+        if (decision_is_made(all, d))
+            list_one(d, all, &list[n++]);
+    return n;
+}
