@@ -79,6 +79,8 @@ extern const struct attempt_state attempt_states[EXCHANGE_STATES];
 /* For how long a node that waits for its group to go on has heard nothing before it asks: longer than nodes
  * remember that they have passed a verdict on, which may have gone past this node while it was cut off. */
 #define ASK_TIME (10 * SECONDS)
+/* Nodes wait that much longer than their root. */
+#define PEER_PATIENCE (5 * SECONDS)
 /* How long a client waits for an output that something is in the way of. */
 #define OBSTACLE_TIME (10 * SECONDS)
 /* How often a node in doubt asks, and a root reminds who has not confirmed; and how often either looks
@@ -705,6 +707,20 @@ uint64_t prepare_default_timeout(const struct attempt *x);
 int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
                   struct error *e);
 void prepare_begin(struct attempt *x);
+/* Names this node in *e, which refuses what the node at the port has told it; that one, too, if no root says so. */
+void prepare_refuse(const struct exchanges *all, unsigned port, struct error *e);
+/* This node cannot take part. */
+void prepare_object(struct attempt *x, struct error *e);
+
+/* prepare_check.c */
+/* Whether it is a prepare that a root sends, to this node and over this link. Returns 0, or -1 with *e. */
+int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+                  const struct damage *damage, struct error *e);
+/* Whether this node can take part. Returns 0, or -1 with *e. */
+int prepare_check_here(struct exchanges *all, const struct peer_prepare *prepare,
+                       const struct spec *spec, const struct damage *damage, struct error *e);
+/* Of a group that has been open. */
+bool prepare_is_restart(const struct peer_prepare *prepare);
 void prepare_advance(struct attempt *x);
 int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e);
 int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *layout,

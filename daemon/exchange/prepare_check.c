@@ -1,0 +1,203 @@
+/* Whether a root's prepare can be, and whether this node can take part in what it prepares. */
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+#include "daemon/schedule/algorithms/registry.h"
+#include "proto/text.h"
+
+/* Prepared here, without barriers: by one root, which has four under way itself (turn.c), and others that end;
+ * and by all. A root that has none may always have one, so that none keeps the others out. */
+#define PREPARED_OF_A_ROOT 16u
+#define PREPARED_AT_ONCE 256u
+#define DOUBTS_ABOUT_A_ROOT 64u /* each keeps an output */
+#define BARRIERS_AT_ONCE 4096u  /* they hold next to nothing */
+
+/* Whether it is one that a root sends, to this node and over this link. */
+int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+                  const struct damage *damage, struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    char dims[TORUS_TEXT_SIZE], id[EXCHANGE_ID_SIZE];
+    struct attempt *x = attempt_find(all, prepare->exchange);
+    int parent;
+
+    text_printable(id, sizeof id, prepare->id);
+    if (prepare->root >= t->nodes || strcmp(prepare->dims, torus_format(t, dims)) != 0)
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s for root %u of another torus",
+                         id, prepare->root);
+    if (!exchange_is_id_of(prepare->id, prepare->root))
+        return error_set(e, ERROR_PROTOCOL,
+                         "prepare of exchange \"%s\", which is not an exchange id of node %u", id,
+                         prepare->root);
+    if (around_parent(damage, prepare->root, router_rank(all->set.router), &parent, e) != 0)
+        return -1;
+    if (parent != (int)port)
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
+    if (prepare->n_missing > 0 && !prepare->spec->shrink)
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
+                         id);
+    const struct job_kind *kind = kind_of_operation((enum operation)prepare->spec->operation);
+    if (kind->is_entered && !prepare->spec->shrink && prepare->root != BARRIER_ROOT)
+        return error_set(e, ERROR_PROTOCOL,
+                         "prepare of exchange %s, a barrier or group that only node %u begins", id,
+                         BARRIER_ROOT);
+    if (prepare->spec->shrink && kind->first_left_leads)
+        for (uint32_t rank = 0; rank < prepare->root; rank++)
+            if (!damage->gone[rank])
+                return error_set(e, ERROR_PROTOCOL,
+                                 "prepare of exchange %s, a group that node %u and not node %u "
+                                 "begins",
+                                 id, rank, prepare->root);
+    if (x == NULL || state_of(x)->ended || strcmp(x->id, id) != 0)
+        return 0;
+    return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
+}
+
+static unsigned count_barriers(const struct exchanges *all)
+{
+    unsigned n = 0;
+
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+        n += !kind_of(x)->takes_place;
+    return n;
+}
+
+/* Other exchanges that hold something here, those of this root too, or of any (TORUS_NO_NODE). */
+static unsigned count_others(const struct exchanges *all, uint32_t root)
+{
+    unsigned n = 0;
+
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+        n += kind_of(x)->takes_place && (root == TORUS_NO_NODE || x->root == root);
+    for (const struct attempt *x = all->ended; x != NULL; x = x->next)
+        n += x->own.closing > 0 && (root == TORUS_NO_NODE || x->root == root);
+    return n;
+}
+
+/* Whether there is a place for one more. Returns 0, or -1 with *e. */
+static int check_place(const struct exchanges *all, const struct job_kind *kind, uint32_t root,
+                       struct error *e)
+{
+    uint32_t here = router_rank(all->set.router);
+    unsigned all_others, of_root;
+
+    if (!kind->takes_place) {
+        unsigned barriers = count_barriers(all);
+        if (barriers < BARRIERS_AT_ONCE)
+            return 0;
+        return error_set(e, ERROR_BUSY,
+                         "node %u is busy: %u barriers and groups are under way there", here,
+                         barriers);
+    }
+    if (planner_is_busy(all->planner))
+        return error_set(e, ERROR_BUSY, "node %u is busy: it is planning for other exchanges",
+                         here);
+    all_others = count_others(all, TORUS_NO_NODE);
+    of_root = count_others(all, root);
+    if (of_root == 0 || (of_root < PREPARED_OF_A_ROOT && all_others < PREPARED_AT_ONCE))
+        return 0;
+    return error_set(e, ERROR_BUSY,
+                     "node %u is busy: %u exchanges are under way there, %u of them of node %u",
+                     here, all_others, of_root, root);
+}
+
+/* A root that never says what has become of its exchanges leaves doubts. Returns 0, or -1 with *e. */
+static int check_doubts(const struct exchanges *all, const struct spec *spec, uint32_t root,
+                        struct error *e)
+{
+    unsigned n = spec_has_folders(spec) ? doubts_about(all, root) : 0;
+
+    if (n < DOUBTS_ABOUT_A_ROOT)
+        return 0;
+    return error_set(e, ERROR_BUSY,
+                     "node %u is busy: it keeps the outputs of %u exchanges of node %u, whose "
+                     "outcome it does not "
+                     "know or cannot carry out",
+                     router_rank(all->set.router), n, root);
+}
+
+/* A group that has been open. */
+bool prepare_is_restart(const struct peer_prepare *prepare)
+{
+    return prepare->resumes[0] != '\0' &&
+           kind_of_operation((enum operation)prepare->spec->operation)->has_session;
+}
+
+/* Whether this node can take part at all. */
+static int check_spec_here(struct exchanges *all, const struct spec *spec,
+                           const struct peer_prepare *prepare, const struct damage *damage,
+                           struct error *e)
+{
+    const bool resumes = prepare_is_restart(prepare);
+    const struct left_out out = {.down = spec->shrink && !resumes,
+                                 .nodes = resumes ? damage->gone : NULL};
+    const struct torus *t = router_torus(all->set.router);
+    bool whole = damage_is_none(damage);
+    const struct algorithm *a;
+    enum mode mode = spec->mode;
+
+    if (spec_check(spec, t, e) != 0)
+        return -1;
+    if (around_agrees(all, out, damage, e) != 0)
+        return -1;
+    a = algorithm_find(spec->algorithm);
+    if (!whole && !around_may(spec))
+        return error_set(e, ERROR_USAGE, "links are down, and it cannot go around them");
+    if (!spec_chooses_late(spec) &&
+        ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))
+        return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
+    if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
+        return -1;
+    if (check_doubts(all, spec, prepare->root, e) != 0)
+        return -1;
+    return check_place(all, kind_of_spec(spec), prepare->root, e);
+}
+
+/* Its failure may have been faster; or somebody has invented that: then it begins anew. */
+static int check_news(const struct exchanges *all, const struct peer_prepare *prepare,
+                      struct error *e)
+{
+    if (!verdict_is_remembered(all, prepare->id))
+        return 0;
+    return error_set(e, ERROR_BUSY, "node %u has heard that this attempt is over",
+                     router_rank(all->set.router));
+}
+
+/* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
+static int check_round(const struct spec *spec, const struct peer_prepare *prepare, struct error *e)
+{
+    bool group = kind_of_spec(spec)->has_session;
+    bool resumes = prepare->resumes[0] != '\0' && !group;
+
+    if (prepare->resumes[0] != '\0' &&
+        (!prepare->around || !exchange_is_id_of(prepare->resumes, prepare->root) ||
+         (!group && (spec->operation != OPERATION_EXCHANGE || spec->repeat != 1))))
+        return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
+    if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
+        return error_set(e, ERROR_PROTOCOL, "the round size is said too early");
+    if (prepare->round_bytes == 0 && !resumes && !spec_has_folders(spec))
+        return error_set(e, ERROR_PROTOCOL, "the round size is missing");
+    return 0;
+}
+
+/* Its group or barrier may be prepared as this here. Returns 0, or -1 with *e. */
+static int check_entered(struct exchanges *all, const struct spec *spec,
+                         const struct peer_prepare *prepare, struct error *e)
+{
+    if (!prepare_is_restart(prepare))
+        return barrier_check_id(all, spec, prepare->id, e);
+    const struct job *j = standing_find(all, prepare->resumes, prepare->id, e);
+    if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
+        return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", j->spec.barrier,
+                         spec->barrier);
+    return j != NULL ? 0 : -1;
+}
+
+int prepare_check_here(struct exchanges *all, const struct peer_prepare *prepare,
+                       const struct spec *spec, const struct damage *damage, struct error *e)
+{
+    if (check_news(all, prepare, e) != 0 || check_spec_here(all, spec, prepare, damage, e) != 0 ||
+        check_round(spec, prepare, e) != 0)
+        return -1;
+    return check_entered(all, spec, prepare, e);
+}

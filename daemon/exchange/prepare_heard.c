@@ -1,0 +1,179 @@
+/* What a node makes of its root's prepare: an attempt of its own, which it passes on to its children, or an objection. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+#include "daemon/schedule/algorithms/registry.h"
+
+/* Handles come round again, and a root that has been restarted does not know the old ones. Returns
+ * 0, or -1 with *e if the exchange that had this one is not over. */
+static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
+{
+    struct attempt *x = attempt_find(all, handle);
+
+    if (x == NULL)
+        return 0;
+    if (!state_of(x)->ended || x->own.closing > 0 || x->job != NULL)
+        return error_set(e, ERROR_BUSY, "node %u is busy: exchange %s has the same handle",
+                         router_rank(all->set.router), x->id);
+    attempt_forget(x);
+    return 0;
+}
+
+/* The job of this node that it is for; NULL: nobody has entered it here, or it is not entered. */
+static struct job *job_of(struct exchanges *all, const struct peer_prepare *prepare,
+                          const struct spec *spec)
+{
+    struct job *j;
+    struct error e;
+
+    if (!kind_of_spec(spec)->is_entered)
+        return NULL;
+    if (!prepare_is_restart(prepare))
+        return barrier_prepared(all, spec, prepare->root);
+    j = standing_find(all, prepare->resumes, prepare->id, &e);
+    (void)error_set(&e, ERROR_BUSY, "it has begun anew");
+    if (j != NULL && job_is_under_way(j))
+        attempt_withdraw(j->attempt, &e);
+    return j;
+}
+
+/* Takes *spec and the use of the schedule over, also on failure. NULL with *e. */
+static struct attempt *take_on(struct exchanges *all, const struct peer_prepare *prepare,
+                               struct spec *spec, struct schedule *schedule, struct error *e)
+{
+    struct name name = {.handle = prepare->exchange};
+    struct job *j = job_of(all, prepare, spec);
+    struct attempt *x;
+
+    (void)snprintf(name.id, sizeof name.id, "%s", prepare->id);
+    x = attempt_new(all, &name, prepare->root);
+    if (x == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+        if (schedule != NULL)
+            schedules_leave(all->schedules, schedule);
+        spec_free(spec);
+        if (j != NULL)
+            job_fail(j, e); /* as on the other nodes */
+        return NULL;
+    }
+    x->user = j != NULL ? j->user : prepare->user;
+    x->spec = *spec;
+    x->schedule = schedule;
+    x->algorithm = algorithm_find(spec->algorithm);
+    x->mode = spec->mode;
+    x->own.round_bytes = prepare->round_bytes;
+    x->own.window = prepare->window;
+    x->goes_around = prepare->around;
+    (void)snprintf(x->resumes, sizeof x->resumes, "%s", prepare->resumes);
+    x->tree.parent = 0; /* until its tree is known: it is not its root */
+    x->job = j;
+    return x;
+}
+
+/* A user of the schedule that is named, if any. */
+static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_t user,
+                         struct schedule **s, struct error *e)
+{
+    if (!spec_has_schedule(spec))
+        return 0;
+    *s = schedules_join(all->schedules, spec->schedule, user, e);
+    return *s != NULL ? 0 : -1;
+}
+
+/* Whether this node takes part. Returns 0 with *spec and a use of *schedule (NULL: it names none), or -1 with *e and
+ * nothing to give back. */
+static int accept(struct exchanges *all, const struct peer_prepare *prepare,
+                  const struct damage *damage, struct spec *spec, struct schedule **schedule,
+                  struct error *e)
+{
+    *schedule = NULL;
+    if (spec_unpack(spec, prepare->spec, e) != 0)
+        return -1;
+    if (prepare_check_here(all, prepare, spec, damage, e) == 0 &&
+        free_handle(all, prepare->exchange, e) == 0 &&
+        join_schedule(all, spec, prepare->user, schedule, e) == 0)
+        return 0;
+    spec_free(spec);
+    return -1;
+}
+
+/* The root's time, or less, as who has entered a barrier here may want. */
+static void limit_time(struct attempt *x)
+{
+    uint64_t timeout_ns = x->spec.timeout_ns;
+    uint64_t deadline = router_now(router_of(x)) + timeout_ns + PEER_PATIENCE;
+
+    if (x->job != NULL) {
+        x->timeout_ns = x->job->timeout_ns;
+        x->deadline = x->job->deadline;
+    }
+    if (deadline < x->deadline) {
+        x->timeout_ns = timeout_ns;
+        x->deadline = deadline;
+    }
+}
+
+/* Takes *damage over. */
+static void begin(struct attempt *x, unsigned port, struct damage *damage)
+{
+    struct schedule *schedule = x->schedule;
+    struct job *j = x->job;
+    struct error why, given_up = {.code = ERROR_NONE};
+    int found = around_set(x, damage, &why);
+
+    x->tree.parent = (int)port; /* also without memory for the rest */
+    if (j != NULL)
+        given_up = j->failure; /* of a group that has been open */
+    limit_time(x);
+    attempt_enter(x, x->own.round_bytes == 0 ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    if (j != NULL)
+        job_take(j, x);
+    /* Straight on to the children: the whole torus checks at the same time. */
+    prepare_begin(x);
+    if (schedule != NULL)
+        schedule_fetch(x->all->schedules, schedule, port);
+    if (given_up.code != ERROR_NONE) {
+        attempt_fail(x, &given_up);
+        return;
+    }
+    if (attempt_is_awaited(x) && barrier_differs(x, &j->spec, &x->spec))
+        return;
+    if (found != 0 || failure_own_link_down(x, &why))
+        prepare_object(x, &why);
+    else
+        prepare_advance(x);
+}
+
+int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+                  struct error *e)
+{
+    struct attempt *x = attempt_find(all, prepare->exchange);
+    struct schedule *schedule;
+    struct damage damage;
+    struct error why;
+    struct spec spec;
+
+    if (around_unpack(router_torus(all->set.router), prepare, &damage, e) != 0)
+        return -1;
+    if (prepare_check(all, port, prepare, &damage, e) != 0) {
+        damage_free(&damage);
+        return -1;
+    }
+    if (x != NULL && strcmp(x->id, prepare->id) == 0) { /* its failure was faster */
+        damage_free(&damage);
+        return 0;
+    }
+    x = accept(all, prepare, &damage, &spec, &schedule, &why) == 0
+            ? take_on(all, prepare, &spec, schedule, &why)
+            : NULL;
+    if (x != NULL) {
+        begin(x, port, &damage);
+        return 0;
+    }
+    damage_free(&damage);
+    if (why.code != ERROR_BUSY && !(prepare_is_restart(prepare) && why.code == ERROR_REFUSED))
+        prepare_refuse(all, port, &why);
+    objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);
+    return 0;
+}
