@@ -1,6 +1,6 @@
 /* Goes on as far as what has been heard and done allows. Whoever changes what an exchange knows does
  * only that; this follows. */
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 void attempt_advance(struct attempt *x)
 {

@@ -1,7 +1,7 @@
 /* Links and nodes that an attempt avoids, as its root's prepare lists them. */
 #include <stdlib.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 void around_pack_free(struct peer_prepare *prepare)
 {

@@ -13,7 +13,7 @@
  * WAITING, or back. What a root has prepared that is not the first node any more is over. */
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 static bool is_same(const struct spec *one, const struct spec *other)
 {

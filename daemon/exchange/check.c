@@ -1,5 +1,5 @@
 /* What must hold between two events. */
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 static int job_violated(const struct job *j, struct error *e, const char *what)

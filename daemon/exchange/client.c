@@ -1,6 +1,6 @@
 /* What the client of an exchange is told, once. */
 #include "daemon/exchange/choose.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 void exchange_tell(struct job *j, const struct error *e)
 {

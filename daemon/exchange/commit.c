@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 static void send_commit(struct attempt *x)
 {

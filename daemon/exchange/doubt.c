@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 static struct doubt *find(struct exchanges *all, const char *id)

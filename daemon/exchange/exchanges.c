@@ -7,8 +7,8 @@
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/choose.h"
-#include "daemon/exchange/internal.h"
-#include "daemon/exchange/sentence.h"
+#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/sentence.h"
 #include "proto/text.h"
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */

@@ -1,7 +1,7 @@
 /* An exchange fails: the root decides for all, every other node tells the root and waits for its verdict (verdict.c).
  * What a node hears of others is failure_messages.c. */
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 /* Which of several repetitions it is that fails: the root's word, so that all say the same. */
 static void name_repetition(struct attempt *x)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 /* What has been heard of the root is of another start than the one that the exchange began with. */
 static bool root_differs(const struct attempt *x)

@@ -2,8 +2,8 @@
  * attempt, or where it was entered for the first one. */
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
-#include "daemon/exchange/sentence.h"
+#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/sentence.h"
 
 /* A job that waits for its group to go on asks its root then what has become of it. */
 static uint64_t asks_at(const struct job *j)

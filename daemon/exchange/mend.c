@@ -13,7 +13,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/engine/piece_digest.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 #define MEND_PART (32u * 1024u)

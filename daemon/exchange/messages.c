@@ -1,7 +1,7 @@
 /* Which message may come when, from where, and who takes it. */
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 #define S(state) (1u << EXCHANGE_##state)
 

@@ -1,7 +1,7 @@
 /* Whether a root's prepare can be, and whether this node can take part in what it prepares. */
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "proto/text.h"
 

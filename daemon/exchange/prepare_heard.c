@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "daemon/schedule/algorithms/registry.h"
 
 /* Handles come round again, and a root that has been restarted does not know the old ones. Returns

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 #define TOLD_SPANS_OF_ALL (256u * 1024u) /* spans of all exchanges' blocks, that are kept here */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 #define PAUSE_FIRST (10 * MILLISECONDS)
 #define PAUSE_MOST (1 * SECONDS)

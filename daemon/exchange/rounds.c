@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 /* The next round may leave from here. */
 static void admit(struct attempt *x)

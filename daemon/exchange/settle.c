@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 #define REMINDED_AT_ONCE 32u /* the next of them follow after SETTLE_TIME */

@@ -12,7 +12,7 @@
  * group, refuses it (ERROR_REFUSED): another attempt would not help, as it might after ERROR_LINK. */
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 const struct attempt *standing_find_failed(const struct exchanges *all, const char *first)
 {

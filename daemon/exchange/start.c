@@ -3,7 +3,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/choose.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 #define DECISIONS_MOST 256u
 

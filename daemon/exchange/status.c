@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
-#include "daemon/exchange/sentence.h"
+#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/sentence.h"
 #include "daemon/schedule/detour/detour.h"
 
 bool exchange_may_have_gone(const struct job *j)

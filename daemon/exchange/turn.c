@@ -5,7 +5,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/choose.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 /* Of this node's, without barriers: four of one user (base/shares.h), and at least four users have one. Other
  * nodes have places for twice as many of one root (prepare.c). */

@@ -3,8 +3,8 @@
  * something is in the way of an output that somebody has to remove. */
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
-#include "daemon/exchange/sentence.h"
+#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/sentence.h"
 
 enum reason { DOWN, CUT_OFF, LATE, OBSTRUCTED };
 

@@ -1,6 +1,6 @@
 /* What a job that waits (spec.wait) waits for, in words. */
-#include "daemon/exchange/internal.h"
-#include "daemon/exchange/sentence.h"
+#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/sentence.h"
 
 static bool is_unreachable(const void *context, uint32_t rank)
 {

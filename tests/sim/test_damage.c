@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/engine/generated_blocks.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

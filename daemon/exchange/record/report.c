@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 static struct exchange_node_report *add_node(struct report *r, uint32_t most)

@@ -7,7 +7,7 @@
 #include "daemon/engine/generated_blocks.h"
 #include "daemon/engine/stepped.h"
 #include "daemon/engine/streaming.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
 #define MEMORY_SHARES 4u /* how many exchanges of any size fit in at once */

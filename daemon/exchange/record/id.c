@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 uint32_t exchange_root_of(const char *id)
 {

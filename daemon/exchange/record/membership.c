@@ -8,7 +8,7 @@
  * where nodes die and no cable breaks, nobody who lives is left out: he would be heard of over such a link. */
 #include <stdlib.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 /* What cannot be reached from this node is gone. Returns 0, or -1 with *e. */
 static int leave_out(struct damage *d, uint32_t here, struct error *e)

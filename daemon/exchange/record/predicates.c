@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 bool attempt_is_open_group(const struct attempt *x)
 {

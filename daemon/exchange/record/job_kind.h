@@ -1,7 +1,7 @@
 /* The three kinds of jobs: exchanges (allgathers and broadcasts are exchanges, too), barriers and groups. What differs
  * between them is a row of one table. Everything else asks that row, and does not look at the operation. */
-#ifndef TORUSD_EXCHANGE_JOB_KIND_H
-#define TORUSD_EXCHANGE_JOB_KIND_H
+#ifndef TORUSD_EXCHANGE_RECORD_JOB_KIND_H
+#define TORUSD_EXCHANGE_RECORD_JOB_KIND_H
 
 #include "daemon/base/shares.h"
 #include "daemon/planning/spec.h"

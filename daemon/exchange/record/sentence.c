@@ -1,4 +1,4 @@
-#include "daemon/exchange/sentence.h"
+#include "daemon/exchange/record/sentence.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * from itself, before it tells its parent; what the root then decides goes down to all. */
 #include <stdlib.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 static uint32_t children_mask(const struct attempt *x)
 {

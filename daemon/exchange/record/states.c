@@ -1,5 +1,5 @@
 /* The states of attempts and of jobs: what may follow what, what must hold, and what several places ask. */
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 #define S(state) (1u << EXCHANGE_##state)
 const struct attempt_state attempt_states[EXCHANGE_STATES] = {

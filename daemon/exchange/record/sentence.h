@@ -1,6 +1,6 @@
 /* Text for people that is put together piece by piece, and cut where it does not fit. */
-#ifndef TORUSD_EXCHANGE_SENTENCE_H
-#define TORUSD_EXCHANGE_SENTENCE_H
+#ifndef TORUSD_EXCHANGE_RECORD_SENTENCE_H
+#define TORUSD_EXCHANGE_RECORD_SENTENCE_H
 
 #include "daemon/schedule/torus.h"
 #include "proto/error.h"

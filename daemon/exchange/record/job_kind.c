@@ -1,6 +1,6 @@
-#include "daemon/exchange/job_kind.h"
+#include "daemon/exchange/record/job_kind.h"
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 static uint64_t no_memory(const struct exchanges *all)
 {

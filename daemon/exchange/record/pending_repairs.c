@@ -1,7 +1,7 @@
 /* Pieces of blocks that have arrived damaged here, and those that others have asked for once more. */
 #include <stdlib.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 void mend_free(struct attempt *x)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 static void tell_log(const struct attempt *x)
 {

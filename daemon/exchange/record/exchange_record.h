@@ -23,8 +23,8 @@
  *     around      what an attempt goes around, its tree
  *     wave, table, id
  */
-#ifndef TORUSD_EXCHANGE_INTERNAL_H
-#define TORUSD_EXCHANGE_INTERNAL_H
+#ifndef TORUSD_EXCHANGE_RECORD_EXCHANGE_RECORD_H
+#define TORUSD_EXCHANGE_RECORD_EXCHANGE_RECORD_H
 
 /* A table that has no memory for an entry says so. */
 #define HASH_NONFATAL_OOM 1
@@ -34,7 +34,7 @@
 #include "daemon/engine/arrived.h"
 #include "daemon/engine/piece_digest.h"
 #include "daemon/exchange/exchange.h"
-#include "daemon/exchange/job_kind.h"
+#include "daemon/exchange/record/job_kind.h"
 #include "daemon/planning/planner.h"
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/tree.h"

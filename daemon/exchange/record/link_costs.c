@@ -1,7 +1,7 @@
 /* The costs that predictions are made with: what was measured last, as this node has heard it, kept
  * over restarts and told to the neighbours. */
 #include "daemon/base/log.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 #include "daemon/schedule/predict/relay.h"
 
 const struct calibration *exchanges_calibration(const struct exchanges *all)

@@ -16,7 +16,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/engine/missing_blocks.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 #define KEPT_MOST 64u
 #define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/engine/missing_blocks.h"
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 #define PAIRS_OF_MOST 1024u /* nodes; 16 MiB */
 

@@ -2,7 +2,7 @@
  * waited for any longer. */
 #include <stdlib.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 /* Since now, unless it was so before. */
 static void note(uint64_t *since, bool is_so, uint64_t now)

@@ -2,7 +2,7 @@
  * its nodes go by the same, which Prepare says. The attempt's tree leads over the other links. */
 #include <stdlib.h>
 
-#include "daemon/exchange/internal.h"
+#include "daemon/exchange/record/exchange_record.h"
 
 bool around_has_routes(const struct attempt *x)
 {
