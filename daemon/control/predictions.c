@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "daemon/control/internal.h"
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 
 void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/record/exchange_record.h"
 #include "daemon/exchange/record/sentence.h"
 #include "proto/text.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/record/exchange_record.h"
 
 #define DECISIONS_MOST 256u

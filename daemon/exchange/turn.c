@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/record/exchange_record.h"
 
 /* Of this node's, without barriers: four of one user (base/shares.h), and at least four users have one. Other

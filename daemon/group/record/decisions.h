@@ -4,7 +4,7 @@
 #ifndef TORUSD_GROUP_RECORD_DECISIONS_H
 #define TORUSD_GROUP_RECORD_DECISIONS_H
 
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 
 #define CHOICES_MOST 16u
 #define TABLE_BYTES 1024u /* an encoded struct decisions */

@@ -1,4 +1,4 @@
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 
 #include <math.h>
 #include <stdlib.h>

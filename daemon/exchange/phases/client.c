@@ -1,5 +1,5 @@
 /* What the client of an exchange is told, once. */
-#include "daemon/exchange/choose.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/record/exchange_record.h"
 
 void exchange_tell(struct job *j, const struct error *e)

@@ -1,7 +1,7 @@
 /* The algorithm and mode "auto": what is predicted to be the fastest on this torus (see
  * schedule/predict/predict.h), with the costs that were measured last or, before that, the default ones. */
-#ifndef TORUSD_EXCHANGE_CHOOSE_H
-#define TORUSD_EXCHANGE_CHOOSE_H
+#ifndef TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
+#define TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 
 #include "daemon/exchange/exchange.h"
 #include "daemon/planning/calibration.h"
