@@ -55,7 +55,7 @@
 #include "daemon/base/work.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/output_store.h"
-#include "daemon/exchange/session.h"
+#include "daemon/exchange/interface/session.h"
 #include "daemon/planning/calibration.h"
 #include "daemon/planning/spec.h"
 

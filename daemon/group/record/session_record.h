@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_RECORD_SESSION_RECORD_H
 #define TORUSD_GROUP_RECORD_SESSION_RECORD_H
 
-#include "daemon/exchange/session.h"
+#include "daemon/exchange/interface/session.h"
 #include "daemon/group/record/group_record.h"
 
 struct part;

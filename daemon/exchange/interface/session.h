@@ -1,8 +1,8 @@
 /* What a group (OPERATION_GROUP) has instead of blocks: an engine that lives as long as the group is
  * open and carries out what programs call (daemon/group). Its round 0 is admitted when all members
  * have opened the group, and finished when all have left it. */
-#ifndef TORUSD_EXCHANGE_SESSION_H
-#define TORUSD_EXCHANGE_SESSION_H
+#ifndef TORUSD_EXCHANGE_INTERFACE_SESSION_H
+#define TORUSD_EXCHANGE_INTERFACE_SESSION_H
 
 #include "daemon/engine/engine.h"
 #include "daemon/planning/planner.h"
