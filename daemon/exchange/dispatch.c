@@ -80,7 +80,7 @@ TAKES(verdict, all, verdict_heard)
 TAKES(confirm, all, confirm_heard)
 TAKES(outcome_query, all, doubt_query_heard)
 TAKES(outcome, all, doubt_outcome_heard)
-TAKES(calibration, all, calibration_heard)
+TAKES(calibration, all, link_costs_heard)
 TAKES(schedule_query, all->schedules, schedules_query_heard)
 TAKES(schedule_part, all->schedules, schedules_part_heard)
 #undef TAKES
@@ -155,7 +155,7 @@ static int blame(struct attempt *x, unsigned port, const struct error *why, stru
 {
     struct error differs = *why;
 
-    if (x->tree.parent == (int)port || wave_is_child(x, port)) {
+    if (x->tree.parent == (int)port || tree_messages_is_child(x, port)) {
         *e = *why;
         return -1;
     }
@@ -193,7 +193,7 @@ static int take_message(struct attempt *x, unsigned port, const struct peer_mess
         bool from_parent = x->tree.parent == (int)port;
         bool right_side = messages[i].side == NEIGHBOUR ||
                           (messages[i].side != CHILD && from_parent) ||
-                          (messages[i].side != PARENT && wave_is_child(x, port));
+                          (messages[i].side != PARENT && tree_messages_is_child(x, port));
         if ((messages[i].states & 1u << x->state) != 0 && right_side) {
             if (messages[i].take(x, port, message, &why) != 0)
                 return blame(x, port, &why, e);

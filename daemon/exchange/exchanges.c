@@ -41,7 +41,7 @@ static void on_closed(void *context)
     struct attempt *x = context;
 
     if (x->all != NULL)
-        state_closed_one(x);
+        attempt_closed_one(x);
     else if (--x->own.closing == 0)
         attempt_forget(x); /* the exchanges have gone before it */
 }
@@ -96,11 +96,11 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
                                &setup->workers, on_planned, all);
     all->schedules = schedules_new(&(struct schedules_setup){
         setup->router, setup->workers, setup->shares, on_schedule, on_forgotten, all});
-    all->trees = wave_trees_new();
+    all->trees = tree_messages_trees_new();
     if (absent_init(all) != 0 || all->planner == NULL || all->schedules == NULL ||
         all->trees == NULL) {
         free(all->absent);
-        wave_trees_free(all->trees);
+        tree_messages_trees_free(all->trees);
         schedules_free(all->schedules);
         if (all->planner != NULL)
             planner_free(all->planner);
@@ -113,7 +113,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
         exchanges_free(all); /* what is not remembered would be answered wrongly */
         return NULL;
     }
-    calibration_load(all);
+    link_costs_load(all);
     return all;
 }
 
@@ -126,8 +126,8 @@ void exchanges_free(struct exchanges *all)
         job_free(j);
     DL_FOREACH_SAFE (all->active, x, next) {
         /* An output that may have been committed elsewhere stays for the next start. */
-        opening_release_engine(x);
-        opening_close(x, state_of(x)->may_be_committed);
+        local_resources_release_engine(x);
+        local_resources_close(x, state_of(x)->may_be_committed);
         attempt_let_go(x);
     }
     DL_FOREACH_SAFE (all->ended, x, next)
@@ -135,9 +135,9 @@ void exchanges_free(struct exchanges *all)
     schedules_free(all->schedules);
     planner_free(all->planner);
     doubts_free(all);
-    resume_free(all);
+    kept_blocks_free(all);
     decisions_free(all);
-    wave_trees_free(all->trees);
+    tree_messages_trees_free(all->trees);
     free(all->absent);
     free(all);
 }
@@ -199,13 +199,13 @@ void exchanges_topology(struct exchanges *all)
             verdicts_repeat(all, port);
         }
     all->links_up = up;
-    resume_tick(all, router_now(all->set.router));
-    calibration_topology(all);
+    kept_blocks_tick(all, router_now(all->set.router));
+    link_costs_topology(all);
 }
 
 uint64_t exchanges_deadline(const struct exchanges *all)
 {
-    uint64_t at = resume_deadline(all);
+    uint64_t at = kept_blocks_deadline(all);
 
     at = all->ask_at < at ? all->ask_at : at;
     for (const struct attempt *x = all->active; x != NULL; x = x->next) {
@@ -218,7 +218,7 @@ uint64_t exchanges_deadline(const struct exchanges *all)
         uint64_t one = job_deadline(j);
         at = one < at ? one : at;
     }
-    return all->tellable > 0 || all->turns_due ? 0 : at;
+    return all->tellable > 0 || all->start_due ? 0 : at;
 }
 
 /* Tells the clients of jobs that have ended, and forgets these. */
@@ -274,7 +274,7 @@ void exchanges_tick(struct exchanges *all)
             ask_by(all, now + settle_pause(all));
         decisions_remind(all, now);
     }
-    resume_tick(all, now);
+    kept_blocks_tick(all, now);
     turns_advance(all);
     tick_ended(all);
 }
@@ -290,7 +290,7 @@ void exchange_release(struct job *j)
 {
     j->all->tellable -= job_is_tellable(j);
     j->client_state = CLIENT_NONE;
-    j->all->turns_due |= job_has_ended(j); /* it is forgotten in the next tick */
+    j->all->start_due |= job_has_ended(j); /* it is forgotten in the next tick */
 }
 
 void exchange_give_up(struct job *j, const struct error *why)

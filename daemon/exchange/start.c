@@ -12,9 +12,9 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
 {
     if (spec->wait || topology_whole(router_topology(all->set.router)))
         return 0;
-    if (!around_may(spec))
+    if (!spec_avoids_links(spec))
         return turn_refuse_links(all, e);
-    return around_check_now(all, (struct left_out){.down = spec->shrink}, e);
+    return membership_check_now(all, (struct left_out){.down = spec->shrink}, e);
 }
 
 /* Each is on record until all nodes have confirmed it. */
@@ -40,7 +40,7 @@ static int check_start(struct exchanges *all, const struct spec *spec, struct er
 
     if (spec_check(spec, t, e) != 0)
         return -1;
-    if (spec->shrink && !around_may(spec))
+    if (spec->shrink && !spec_avoids_links(spec))
         return error_set(e, ERROR_USAGE,
                          "only exchanges with algorithm auto can leave out nodes that are down, "
                          "not with %s",
@@ -89,7 +89,7 @@ static struct job *add(struct exchanges *all, struct spec *spec, struct schedule
     attempt_new_name(all, &j->name);
     j->schedule = schedule;
     j->asked = kind->takes_place;
-    j->state = kind->is_entered && barrier_root(all, spec) != rank ? JOB_ENTERED : JOB_WAITING;
+    j->state = kind->is_entered && membership_root(all, spec) != rank ? JOB_ENTERED : JOB_WAITING;
     j->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns
                     : kind->is_entered   ? SPEC_LONGEST_TIMEOUT
                                          : LONGEST_WAIT;
@@ -147,7 +147,7 @@ struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
     log_info("exchange %s: %s, %s%s, %s", exchange_id(j), operation_name(spec.operation),
              spec_has_schedule(&spec) ? "schedule " : spec.algorithm, spec.schedule,
              spec_has_folders(&spec) ? "folders" : "generated blocks");
-    all->turns_due = true;
+    all->start_due = true;
     turns_advance(all);
     return j;
 }

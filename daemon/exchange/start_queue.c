@@ -35,14 +35,15 @@ int turn_refuse_links(const struct exchanges *all, struct error *e)
 /* It goes around the links that are down now. Returns 0, or -1 with *e. */
 static int find_way(struct attempt *x, struct error *e)
 {
-    const struct left_out out = around_left_out_next(x->job);
+    const struct left_out out = membership_left_out_next(x->job);
     struct damage damage;
 
-    if (around_view(x->all, out, &damage, e) != 0)
+    if (membership_view(x->all, out, &damage, e) != 0)
         return -1;
-    if (damage_is_none(&damage) || (around_check(x->all, out, &damage, e) == 0 && x->goes_around))
-        return around_set(x, &damage, e);
-    if (!x->goes_around)
+    if (damage_is_none(&damage) ||
+        (membership_check(x->all, out, &damage, e) == 0 && x->avoids_links))
+        return avoided_set(x, &damage, e);
+    if (!x->avoids_links)
         (void)turn_refuse_links(x->all, e);
     damage_free(&damage);
     return -1;
@@ -52,9 +53,9 @@ static int find_way(struct attempt *x, struct error *e)
  * is not left out. */
 static bool awaits_news(struct attempt *x)
 {
-    uint64_t settled = x->all->changed_at + SETTLE_TIME;
+    uint64_t settled = x->all->changed_at + LINK_LOSS_GATHER_TIME;
 
-    if (!around_left_out(x).down || around_nodes(x) == torus_of(x)->nodes ||
+    if (!membership_left_out(x).down || avoided_nodes(x) == torus_of(x)->nodes ||
         router_now(router_of(x)) >= settled)
         return false;
     x->job->retry_at = settled;
@@ -84,7 +85,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     }
     x->spec.repeat -= j->repetitions.kept;
     x->user = j->user;
-    x->goes_around = around_may(&j->spec);
+    x->avoids_links = spec_avoids_links(&j->spec);
     memcpy(x->resumes, j->resumes, sizeof x->resumes);
     tree_node(router_torus(all->set.router), rank, rank, &x->tree);
     if (j->schedule != NULL) {
@@ -122,15 +123,16 @@ static bool may_pass(const struct job *j, const struct error *e)
  * -1 with *e. */
 static int make_ready(struct attempt *x, struct error *e)
 {
-    int result = spec_chooses_late(&x->spec) && x->around == NULL ? 1 : choose_for(x, e);
+    int result = spec_chooses_late(&x->spec) && x->avoided == NULL ? 1 : choose_for(x, e);
 
     if (result > 0)
-        result = opening_blocks(x, e);
+        result = local_resources_open(x, e);
     if (result < 0 || x->own.source == NULL)
         return result;
     if (x->own.source->sized)
         return 1;
-    if (result > 0 && (opening_choose_rounds(x, e) != 0 || opening_engine(x, e) < 0))
+    if (result > 0 &&
+        (local_resources_choose_rounds(x, e) != 0 || local_resources_make_engine(x, e) < 0))
         result = -1;
     return result;
 }
@@ -163,7 +165,7 @@ static int try_begin(struct job *j)
         return 0;
     x = next_attempt(j, &e);
     result = x != NULL ? find_way(x, &e) : -1;
-    if (result < 0 && e.code == ERROR_LINK && waiting_or_around_next(j)) {
+    if (result < 0 && e.code == ERROR_LINK && job_survives_link_loss(j)) {
         job_drop_attempt(j);
         job_topology(j); /* for how long it waits for the links */
         return job_has_ended(j) ? 1 : 0;
@@ -195,7 +197,7 @@ static int try_begin(struct job *j)
 /* It waits for links that are down, or for the verdict on them (failure.c). */
 static bool awaits_links(const struct job *j)
 {
-    return j->fault.at != ROUTER_NEVER && waiting_or_around_next(j);
+    return j->fault.at != ROUTER_NEVER && job_survives_link_loss(j);
 }
 
 static bool may_begin(const struct job *j)
@@ -263,7 +265,7 @@ void turns_advance(struct exchanges *all)
     struct held held = {.count = 0};
     struct job *j;
 
-    all->turns_due = false;
+    all->start_due = false;
     for (j = all->jobs; j != NULL; j = j->next)
         if (now >= j->retry_at)
             j->retry_at = 0;

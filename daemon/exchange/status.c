@@ -38,7 +38,7 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
     const struct rounds *r = &x->rounds;
     uint32_t kept = x->job->repetitions.kept;
     bool sized = spec_has_folders(&x->spec);
-    uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
+    uint64_t bytes = sized ? 0 : exchange_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
     uint32_t finished =
         kept + r->repetition +
@@ -81,9 +81,10 @@ void exchange_progress(const struct job *j, struct exchange_progress *progress)
     if (j->attempt != NULL && is_worth_showing(j->attempt))
         attempt_progress(j->attempt, progress);
     else if (j->last != NULL && !spec_has_folders(&j->spec))
-        add_repetitions(
-            progress, around_takes(j->last, router_rank(j->all->set.router)) * j->spec.block_bytes,
-            j->repetitions.kept);
+        add_repetitions(progress,
+                        exchange_takes(j->last, router_rank(j->all->set.router)) *
+                            j->spec.block_bytes,
+                        j->repetitions.kept);
     waiting_describe(j, &awaited);
     (void)snprintf(progress->waits_for, sizeof progress->waits_for, "%s", awaited.text);
 }
@@ -97,9 +98,9 @@ static void info(const struct attempt *x, struct exchange_info *out)
     };
     (void)snprintf(out->id, sizeof out->id, "%s", x->id);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
-                   x->algorithm != NULL   ? x->algorithm->name
-                   : around_has_routes(x) ? DETOUR_NAME
-                                          : x->spec.algorithm);
+                   x->algorithm != NULL    ? x->algorithm->name
+                   : avoided_has_routes(x) ? DETOUR_NAME
+                                           : x->spec.algorithm);
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
 }
 

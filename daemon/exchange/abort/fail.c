@@ -37,8 +37,8 @@ static bool may_fail(const struct attempt *x)
  * meanwhile it does not: the root hears of that, too, and if it has taken this attempt back, in the next one. */
 static bool outweighs(const struct attempt *x, const struct error *e)
 {
-    return state_of(x)->awaits_verdict && kind_of(x)->is_entered && fail_is_for_now(&x->failure) &&
-           !fail_is_for_now(e);
+    return state_of(x)->awaits_verdict && kind_of(x)->is_entered && error_is_for_now(&x->failure) &&
+           !error_is_for_now(e);
 }
 
 /* The root decides for all. */

@@ -4,7 +4,7 @@
  * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
  *
  * A group that has been shrunk goes on as the members that it has: without the nodes that it has left out,
- * also when these are up again, and without their links (around_left_out()). Its root stays the same, whichever
+ * also when these are up again, and without their links (membership_left_out()). Its root stays the same, whichever
  * node would be the first to prepare another one.
  *
  * Who cannot go on, because its program has died meanwhile, say, takes part in the next attempt, and
@@ -19,7 +19,7 @@ const struct attempt *standing_find_failed(const struct exchanges *all, const ch
     const struct attempt *x = all->ended;
 
     while (x != NULL && (!attempt_is_open_group(x) || !attempt_is_root(x) ||
-                         x->state != EXCHANGE_FAILED || strcmp(resume_name(x), first) != 0))
+                         x->state != EXCHANGE_FAILED || strcmp(attempt_first_id(x), first) != 0))
         x = x->next;
     return x;
 }
@@ -27,7 +27,7 @@ const struct attempt *standing_find_failed(const struct exchanges *all, const ch
 /* The id of its first attempt, if it has been open. */
 static const char *first_id(const struct job *j)
 {
-    return j->resumes[0] != '\0' ? j->resumes : resume_name(j->attempt);
+    return j->resumes[0] != '\0' ? j->resumes : attempt_first_id(j->attempt);
 }
 
 /* The one of this first id that is not over here, whatever attempt it has. */
@@ -48,7 +48,7 @@ static const struct attempt *find_ended(const struct exchanges *all, const char 
     const struct attempt *withdrawn = NULL;
 
     for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
-        if (!kind_of(x)->has_session || strcmp(resume_name(x), first) != 0)
+        if (!kind_of(x)->has_session || strcmp(attempt_first_id(x), first) != 0)
             continue;
         if (x->state != EXCHANGE_WITHDRAWN)
             return x;

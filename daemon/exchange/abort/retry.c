@@ -37,7 +37,7 @@ bool retry_may(const struct attempt *x)
 
 bool retry_goes_around(const struct attempt *x)
 {
-    if (!waiting_or_around(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
+    if (!attempt_survives_link_loss(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
         return false;
     return retry_may(x) || (kind_of(x)->retries_running && state_of(x)->runs);
 }
@@ -53,7 +53,7 @@ static uint32_t damages(const struct attempt *x)
 bool retry_mends(const struct attempt *x)
 {
     return attempt_is_root(x) && kind_of(x)->retries_running && damages(x) < DAMAGES_MOST &&
-           state_of(x)->runs && (waiting_or_around(x) || !verdict_is_cut(x));
+           state_of(x)->runs && (attempt_survives_link_loss(x) || !verdict_is_cut(x));
 }
 
 /* Of one that waits, repetitions that all nodes have completed are not made again. Of any other all are: they are
@@ -97,7 +97,7 @@ static void withdraw(struct attempt *x, const struct error *busy)
 
 void attempt_withdraw(struct attempt *x, const struct error *why)
 {
-    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !fail_is_for_now(&x->failure))
+    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !error_is_for_now(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
     attempt_end(x, EXCHANGE_WITHDRAWN);

@@ -83,7 +83,7 @@ void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, in
     if (left > 0)
         router_flood(router_of(x), except, &message);
     else
-        wave_to_children(x, &message);
+        tree_messages_to_children(x, &message);
 }
 
 void verdict_send(struct attempt *x, const struct error *e)
@@ -130,7 +130,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
             continue;
         /* All hops, as the other end may have been restarted meanwhile. */
         const struct peer_message message =
-            about(x->handle, kind_of(x)->has_session ? resume_name(x) : x->id, &x->failure,
+            about(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : x->id, &x->failure,
                   torus_of(x)->nodes, x->before_go);
         router_send(all->set.router, port, &message);
     }
@@ -141,7 +141,7 @@ int objection_port(const struct attempt *x)
 {
     bool cut = x->tree.parent >= 0 && (x->fault.lost & 1u << x->tree.parent) != 0;
 
-    return cut ? wave_port(x->all, x->root) : x->tree.parent;
+    return cut ? tree_messages_port(x->all, x->root) : x->tree.parent;
 }
 
 void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,

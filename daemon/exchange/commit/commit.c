@@ -11,17 +11,17 @@ static void send_commit(struct attempt *x)
 {
     const struct peer_message message = {.kind = PEER_COMMIT, .commit = {x->handle}};
 
-    wave_to_children(x, &message);
+    tree_messages_to_children(x, &message);
 }
 
 /* `wave`: the children hear it from here, and confirm by here. */
 static void begin(struct attempt *x, bool wave)
 {
     attempt_enter(x, EXCHANGE_COMMITTING);
-    if (attempt_is_root(x) && waiting_may(x) && x->spec.timeout_ns == 0)
+    if (attempt_is_root(x) && attempt_waits_for_nodes(x) && x->spec.timeout_ns == 0)
         x->deadline = router_now(router_of(x)) + LONGEST_WAIT;
     if (!attempt_is_root(x)) {
-        wave_begin(x);
+        tree_messages_begin_wave(x);
         x->owed &= wave ? ~x->fault.lost : OWN_PART;
         x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     }
@@ -68,7 +68,7 @@ void commit_decide(struct attempt *x)
         return;
     }
     for (uint32_t rank = 0; rank < torus_of(x)->nodes; rank++)
-        if (around_is_gone(x, rank))
+        if (avoided_is_gone(x, rank))
             decision_excuse(decision, rank);
     attempt_enter(x, EXCHANGE_DECIDING);
     storage->record_commit(storage->context, x->id, on_recorded, x->all);
@@ -124,7 +124,8 @@ void commit_topology(struct attempt *x)
 
 uint64_t commit_deadline(const struct attempt *x)
 {
-    uint64_t until = unconfirmed_until(decision_find(x->all, x->id), x->all, waiting_may(x));
+    uint64_t until =
+        unconfirmed_until(decision_find(x->all, x->id), x->all, attempt_waits_for_nodes(x));
 
     return until < x->deadline ? until : x->deadline;
 }
@@ -142,7 +143,7 @@ static void placed(struct attempt *x)
 {
     uint32_t rank = rank_of(x);
 
-    opening_close(x, false);
+    local_resources_close(x, false);
     if (attempt_is_root(x)) {
         decision_confirm_own(x->all, x->id, "");
         return;
@@ -155,7 +156,7 @@ static void placed(struct attempt *x)
 static void obstructed(struct attempt *x, const struct error *e)
 {
     log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
-    opening_close(x, true);
+    local_resources_close(x, true);
     doubt_add(x, true);
     decision_confirm_own(x->all, x->id, e->text);
     if (attempt_is_root(x))

@@ -149,7 +149,7 @@ void decision_confirm(struct exchanges *all, const char *id, const uint32_t *ran
             confirmed(all, id, rank[i], obstacle);
         return;
     }
-    wave_towards(all, root, &message);
+    tree_messages_towards(all, root, &message);
 }
 
 void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle)
@@ -161,7 +161,7 @@ void decision_confirm_own(struct exchanges *all, const char *id, const char *obs
 
 void decision_remind_soon(struct exchanges *all, struct decision *d)
 {
-    uint64_t at = router_now(all->set.router) + SETTLE_TIME;
+    uint64_t at = router_now(all->set.router) + LINK_LOSS_GATHER_TIME;
 
     if (d->reminded_at != 0 && at < d->reminded_at + LOOK_EVERY)
         at = d->reminded_at + LOOK_EVERY;

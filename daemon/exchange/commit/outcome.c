@@ -8,7 +8,7 @@
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
-#define REMINDED_AT_ONCE 32u /* the next of them follow after SETTLE_TIME */
+#define REMINDED_AT_ONCE 32u /* the next of them follow after LINK_LOSS_GATHER_TIME */
 
 /* The root's answer about an exchange; 0: not yet decided. */
 static int outcome(struct exchanges *all, const char *id)
@@ -33,8 +33,8 @@ static void ask(struct exchanges *all, struct doubt *d)
         int known = outcome(all, d->id);
         if (known != 0)
             (void)doubt_settle(all, d->id, known > 0);
-    } else if (root < router_torus(all->set.router)->nodes && wave_port(all, root) >= 0) {
-        wave_towards(all, root, &query);
+    } else if (root < router_torus(all->set.router)->nodes && tree_messages_port(all, root) >= 0) {
+        tree_messages_towards(all, root, &query);
     }
 }
 
@@ -53,7 +53,7 @@ static void remind(struct exchanges *all, const struct decision *d, uint32_t ran
     const struct peer_message message = {
         .kind = PEER_OUTCOME, .outcome = {.id = d->id, .committed = true, .asker = rank}};
 
-    wave_towards(all, rank, &message);
+    tree_messages_towards(all, rank, &message);
 }
 
 /* Of this node's own output, after a restart or an obstacle. */
@@ -82,12 +82,12 @@ static void remind_some(struct exchanges *all, struct decision *d, uint64_t now)
     if (rank == 0)
         d->reminded_at = now;
     for (; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
-        if (rank != me && !decision_has(d, rank) && wave_port(all, rank) >= 0) {
+        if (rank != me && !decision_has(d, rank) && tree_messages_port(all, rank) >= 0) {
             remind(all, d, rank);
             reminded++;
         }
     d->remind_next = rank < nodes ? rank : 0;
-    d->remind_at = now + (d->remind_next > 0 ? SETTLE_TIME : settle_pause(all));
+    d->remind_at = now + (d->remind_next > 0 ? LINK_LOSS_GATHER_TIME : settle_pause(all));
     ask_by(all, d->remind_at);
 }
 
@@ -133,8 +133,8 @@ static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint3
 static bool all_below(const struct exchanges *all, const struct peer_confirm *message,
                       uint32_t root, const struct attempt *x, unsigned port)
 {
-    const uint8_t *now = wave_parents(all, root);
-    const uint8_t *then = x != NULL && x->around != NULL ? x->around->parent : now;
+    const uint8_t *now = tree_messages_parents(all, root);
+    const uint8_t *then = x != NULL && x->avoided != NULL ? x->avoided->parent : now;
     bool below = true;
 
     for (size_t i = 0; i < message->n_rank && below; i++)
@@ -177,7 +177,7 @@ int confirm_heard(struct exchanges *all, unsigned port, const struct peer_confir
  * for it in the name of another would make that one's neighbour send a bad question. */
 static bool comes_from(const struct exchanges *all, uint32_t from, uint32_t to, unsigned port)
 {
-    const uint8_t *now = wave_parents(all, to);
+    const uint8_t *now = tree_messages_parents(all, to);
 
     return leads_here(all, now, to, from, port) ||
            (now != NULL && leads_here(all, NULL, to, from, port));
@@ -201,7 +201,7 @@ int doubt_query_heard(struct exchanges *all, unsigned port, const struct peer_ou
     if (root != me) {
         const struct peer_message onward = {.kind = PEER_OUTCOME_QUERY,
                                             .outcome_query = {id, query->asker}};
-        wave_towards(all, root, &onward);
+        tree_messages_towards(all, root, &onward);
         return 0;
     }
     int known = outcome(all, id);
@@ -209,7 +209,7 @@ int doubt_query_heard(struct exchanges *all, unsigned port, const struct peer_ou
         const struct peer_message answer = {
             .kind = PEER_OUTCOME,
             .outcome = {.id = id, .committed = known > 0, .asker = query->asker}};
-        wave_towards(all, query->asker, &answer);
+        tree_messages_towards(all, query->asker, &answer);
     }
     return 0;
 }
@@ -255,6 +255,6 @@ int doubt_outcome_heard(struct exchanges *all, unsigned port, const struct peer_
         return 0;
     }
     onward.outcome.id = id;
-    wave_towards(all, answer->asker, &onward);
+    tree_messages_towards(all, answer->asker, &onward);
     return 0;
 }

@@ -394,13 +394,13 @@ static int choose_schedule(struct attempt *x, struct error *e)
 
 static int choose_detour(struct attempt *x, struct error *e)
 {
-    struct around *around = x->around;
+    struct avoided *avoided = x->avoided;
     int result = 1;
 
-    if (around->detour == NULL)
-        result = planner_detour(x->all->planner, &around->damage, &around->detour, e);
+    if (avoided->detour == NULL)
+        result = planner_detour(x->all->planner, &avoided->damage, &avoided->detour, e);
     if (result > 0)
-        x->algorithm = detour_algorithm(around->detour);
+        x->algorithm = detour_algorithm(avoided->detour);
     return result;
 }
 
@@ -412,7 +412,7 @@ int choose_for(struct attempt *x, struct error *e)
     if (x->algorithm != NULL)
         return 1;
     x->mode = x->spec.mode;
-    if (around_has_routes(x))
+    if (avoided_has_routes(x))
         result = choose_detour(x, e);
     else if (spec_has_schedule(&x->spec))
         result = choose_schedule(x, e);

@@ -1,7 +1,7 @@
 /* Barriers, and how groups are opened: a node's client waits until a client has entered the barrier of
  * that name at every node.
  *
- * It is an exchange without blocks, which node BARRIER_ROOT prepares when it is entered there; a node is ready when
+ * It is an exchange without blocks, which node MEMBERSHIP_ROOT prepares when it is entered there; a node is ready when
  * it is entered here. So `go` means that all have entered. A client that is earlier than the root's `prepare` has a
  * job that is ENTERED, and becomes that of the root's attempt. Faults, deadlines and clients that leave end a barrier
  * as they end any exchange: everywhere, with the same error. A link that goes down before all have entered does not,
@@ -109,7 +109,7 @@ void barrier_lead(struct job *j)
     if (!kind_of_spec(&j->spec)->first_left_leads || !j->spec.shrink || job_has_been_open(j) ||
         (!leads(j) && j->state != JOB_ENTERED))
         return;
-    uint32_t root = barrier_root(all, &j->spec);
+    uint32_t root = membership_root(all, &j->spec);
     if (root == TORUS_NO_NODE || leads(j) == (root == router_rank(all->set.router)))
         return;
     if (leads(j)) {
@@ -121,7 +121,7 @@ void barrier_lead(struct job *j)
     j->reroutes = j->damages = 0;
     j->former = (struct name){.handle = 0};
     job_enter(j, JOB_WAITING);
-    all->turns_due = true;
+    all->start_due = true;
 }
 
 /* The attempt of this root, or of any (TORUS_NO_NODE), at a barrier that is known here, before `go`;

@@ -30,7 +30,7 @@ static bool names_branch(const struct attempt *x, unsigned port, const char *tex
         for (const char *at = strstr(text, words[i]); at != NULL; at = strstr(at + 1, words[i])) {
             unsigned node;
             if (sscanf(at + strlen(words[i]), "%u", &node) == 1 && node < torus_of(x)->nodes &&
-                around_branch(x, node) == (int)port)
+                avoided_branch(x, node) == (int)port)
                 return true;
         }
     return false;
@@ -67,7 +67,7 @@ static bool has_passed(const struct attempt *x)
     const struct job *j = x->job;
 
     return j == NULL || j->state != JOB_WAITING ||
-           router_now(router_of(x)) >= j->back_at + SETTLE_TIME;
+           router_now(router_of(x)) >= j->back_at + LINK_LOSS_GATHER_TIME;
 }
 
 /* Not the root: it has told this node that the attempt is over. Of a group that goes on only the root knows what
@@ -121,9 +121,9 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
         x = NULL;
     here = message->root == rank ? -1
            : x != NULL           ? objection_port(x)
-                                 : wave_port(all, message->root);
+                                 : tree_messages_port(all, message->root);
     if (here == (int)port) /* who is below this node has no way to it any more: another one */
-        here = wave_port(all, message->root);
+        here = tree_messages_port(all, message->root);
     if (here == (int)port)
         return 0; /* its sender knows of other links that are down than this node */
     if (answer(all, port, x, message))
@@ -131,8 +131,8 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     take_error(message->code, message->reason, &why);
     if (message->root != rank) {
         char id[EXCHANGE_ID_SIZE];
-        if (x != NULL &&
-            !wave_is_child(x, port)) /* the root takes it for that of a node behind this one */
+        if (x != NULL && !tree_messages_is_child(
+                             x, port)) /* the root takes it for that of a node behind this one */
             (void)error_wrap(&why, "node %u says", torus_neighbour(t, rank, port));
         objection_send(all, here, message->exchange, text_printable(id, sizeof id, message->id),
                        message->root, &why, message->again);
@@ -156,7 +156,7 @@ static bool may_come_from(const struct attempt *x, unsigned port)
 {
     if (!state_of(x)->may_be_committed)
         return true;
-    return x->tree.parent == (int)port || wave_port(x->all, x->root) == (int)port;
+    return x->tree.parent == (int)port || tree_messages_port(x->all, x->root) == (int)port;
 }
 
 /* Its job was to retry, and does not. */
@@ -187,7 +187,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
         if (why->code != ERROR_BUSY) {
             x->failure = *why;
             log_warning("exchange %s failed: %s", x->id, x->failure.text);
-            resume_drop(x);
+            kept_blocks_drop(x);
         }
         break;
     default:

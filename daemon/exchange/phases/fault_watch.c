@@ -68,18 +68,19 @@ static bool fail_without_root(struct attempt *x)
  * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
 static uint64_t objection_time(const struct attempt *x)
 {
-    if (x->fault.lost == 0 || !waiting_or_around(x) || state_of(x)->may_be_committed ||
+    if (x->fault.lost == 0 || !attempt_survives_link_loss(x) || state_of(x)->may_be_committed ||
         (state_of(x)->moves && !kind_of(x)->retries_running))
         return VERDICT_TIME;
-    return SETTLE_TIME;
+    return LINK_LOSS_GATHER_TIME;
 }
 
 /* The root's: whether it can do without what is down, or waits until it is up again; then it begins anew. */
 static bool begins_anew(const struct attempt *x, bool node_down, struct error *why)
 {
-    if (!retry_goes_around(x) || router_now(router_of(x)) < x->fault.at + SETTLE_TIME)
+    if (!retry_goes_around(x) || router_now(router_of(x)) < x->fault.at + LINK_LOSS_GATHER_TIME)
         return false;
-    return waiting_may(x) || (!node_down && around_check_now(x->all, around_left_out(x), why) == 0);
+    return attempt_waits_for_nodes(x) ||
+           (!node_down && membership_check_now(x->all, membership_left_out(x), why) == 0);
 }
 
 /* The root's: `e` names the node that is down and needed, or the link. */
@@ -101,8 +102,8 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
 /* The verdict on a fault, as soon as it can be given. */
 static void judge_fault(struct attempt *x, uint64_t now)
 {
-    const struct left_out out = around_left_out(x);
-    uint32_t down = out.down ? TORUS_NO_NODE : around_first_down(x->all, out.nodes);
+    const struct left_out out = membership_left_out(x);
+    uint32_t down = out.down ? TORUS_NO_NODE : membership_first_down(x->all, out.nodes);
     bool root_down = failure_root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 
@@ -113,8 +114,8 @@ static void judge_fault(struct attempt *x, uint64_t now)
     else if (down != TORUS_NO_NODE && down != x->root)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
     /* Not all have entered it yet, so it is over nowhere. */
-    if (root_down && x->state == EXCHANGE_PREPARING && waiting_may(x) && attempt_is_awaited(x) &&
-        kind_of(x)->is_entered) {
+    if (root_down && x->state == EXCHANGE_PREPARING && attempt_waits_for_nodes(x) &&
+        attempt_is_awaited(x) && kind_of(x)->is_entered) {
         attempt_withdraw(x, &e);
         return;
     }
@@ -137,12 +138,12 @@ static void judge_fault(struct attempt *x, uint64_t now)
 static void look_for_mended(struct attempt *x, uint64_t now)
 {
     bool mended = state_of(x)->moves && kind_of(x)->has_session && attempt_is_root(x) &&
-                  x->fault.at == ROUTER_NEVER && around_has_mended(x);
+                  x->fault.at == ROUTER_NEVER && avoided_are_restored(x);
 
     if (!mended)
-        x->fault.mends_at = 0;
-    else if (x->fault.mends_at == 0)
-        x->fault.mends_at = now + MENDED_TIME;
+        x->fault.restart_at = 0;
+    else if (x->fault.restart_at == 0)
+        x->fault.restart_at = now + MENDED_TIME;
 }
 
 /* A port of ours with a link that is down, or -1. */
@@ -152,7 +153,7 @@ static int port_down(const struct attempt *x, unsigned from)
     uint32_t up = router_topology(r)->entry[router_rank(r)].up;
 
     for (unsigned port = from; port < torus_ports(router_torus(r)); port++)
-        if (((up | around_ports(x, rank_of(x))) & 1u << port) == 0 &&
+        if (((up | avoided_ports(x, rank_of(x))) & 1u << port) == 0 &&
             torus_neighbour(router_torus(r), router_rank(r), port) != TORUS_NO_NODE)
             return (int)port;
     return -1;
@@ -181,7 +182,7 @@ void failure_topology(struct attempt *x)
         bool silent = state_of(x)->awaits_verdict && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
         if (silent) /* what was said may not have arrived, nor what was answered */
-            objection_send(x->all, wave_port(x->all, x->root), x->handle, x->id, x->root,
+            objection_send(x->all, tree_messages_port(x->all, x->root), x->handle, x->id, x->root,
                            &x->failure, x->damaged);
         x->fault.lost |= 1u << port;
         if (x->own.engine != NULL)
@@ -195,7 +196,7 @@ void failure_topology(struct attempt *x)
         commit_topology(x);
         return;
     }
-    if (x->fault.at == ROUTER_NEVER && (around_fault(x, &x->fault.e) || failure_root_gone(x)))
+    if (x->fault.at == ROUTER_NEVER && (avoided_fault(x, &x->fault.e) || failure_root_gone(x)))
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
@@ -205,14 +206,14 @@ void failure_topology(struct attempt *x)
 /* When a fault is judged next. */
 static uint64_t next_judgement(const struct attempt *x)
 {
-    bool settled = x->fault.judged_at >= x->fault.at + SETTLE_TIME;
+    bool settled = x->fault.judged_at >= x->fault.at + LINK_LOSS_GATHER_TIME;
 
     if (!attempt_is_root(x))
         return x->fault.at + objection_time(x);
     if (x->fault.down != TORUS_NO_NODE)
         return absent_dead_at(x->all, x->fault.down);
     return x->fault.at +
-           (retry_goes_around(x) && !settled ? SETTLE_TIME : absent_naming_time(x->all));
+           (retry_goes_around(x) && !settled ? LINK_LOSS_GATHER_TIME : absent_naming_time(x->all));
 }
 
 uint64_t failure_deadline(const struct attempt *x)
@@ -233,8 +234,8 @@ uint64_t failure_deadline(const struct attempt *x)
         return 0;
     if (x->fault.at != ROUTER_NEVER)
         verdict = next_judgement(x);
-    else if (x->fault.mends_at != 0)
-        verdict = x->fault.mends_at;
+    else if (x->fault.restart_at != 0)
+        verdict = x->fault.restart_at;
     else if (root_differs(x))
         verdict = x->named_at + VERDICT_TIME;
     at = mend < at ? mend : at;
@@ -300,7 +301,7 @@ static void tell_in_doubt(struct attempt *x)
         x->failure = e;
         if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
             doubt_add(x, true);
-            opening_close(x, true);
+            local_resources_close(x, true);
         }
         attempt_end(x, EXCHANGE_COMMITTED);
         return;
@@ -335,7 +336,7 @@ void failure_tick(struct attempt *x, uint64_t now)
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
-    else if (x->fault.mends_at != 0 && now >= x->fault.mends_at)
+    else if (x->fault.restart_at != 0 && now >= x->fault.restart_at)
         retry_mended(x);
     if (now >= mend_deadline(x))
         mend_late(x);

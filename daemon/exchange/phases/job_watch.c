@@ -17,8 +17,8 @@ static void ask_root(struct job *j)
     struct error e;
 
     (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
-    objection_send(j->all, wave_port(j->all, last->root), last->handle, j->resumes, last->root, &e,
-                   false);
+    objection_send(j->all, tree_messages_port(j->all, last->root), last->handle, j->resumes,
+                   last->root, &e, false);
     j->asks_at = router_now(j->all->set.router) + ASK_TIME;
 }
 
@@ -31,9 +31,9 @@ static bool leader_is_gone(const struct job *j)
 /* The node that is down and needed, or TORUS_NO_NODE. */
 static uint32_t needed_down(const struct job *j)
 {
-    const struct left_out out = around_left_out_next(j);
+    const struct left_out out = membership_left_out_next(j);
 
-    return out.down ? TORUS_NO_NODE : around_first_down(j->all, out.nodes);
+    return out.down ? TORUS_NO_NODE : membership_first_down(j->all, out.nodes);
 }
 
 /* At a node that does not lead it: its root decides, unless nothing is heard of that for long. */
@@ -61,7 +61,7 @@ static void judge(struct job *j, uint64_t now)
     j->fault.down = down;
     if (down != TORUS_NO_NODE && now < absent_dead_at(j->all, down))
         return;
-    if (waiting_next(j))
+    if (job_waits_for_nodes(j))
         return; /* as long as its timeout allows */
     if (down != TORUS_NO_NODE || now >= j->fault.at + absent_naming_time(j->all))
         job_fail(j, &e);
@@ -70,15 +70,15 @@ static void judge(struct job *j, uint64_t now)
 void job_topology(struct job *j)
 {
     uint64_t now = router_now(j->all->set.router);
-    bool fault, clears = waiting_or_around_next(j);
+    bool fault, clears = job_survives_link_loss(j);
 
     if (!job_waits(j))
         return;
     j->fault.unseen = false;
     fault = (j->fault.at == ROUTER_NEVER || clears) &&
-            (around_prevents(j, &j->fault.e) || leader_is_gone(j));
+            (membership_prevents(j, &j->fault.e) || leader_is_gone(j));
     if (!fault && clears) {
-        j->all->turns_due |= j->fault.at != ROUTER_NEVER;
+        j->all->start_due |= j->fault.at != ROUTER_NEVER;
         j->fault = NO_FAULT;
     }
     if (fault && j->fault.at == ROUTER_NEVER)
@@ -92,7 +92,7 @@ static uint64_t next_judgement(const struct job *j)
 {
     if (job_awaits_restart(j))
         return j->fault.at + VERDICT_TIME;
-    if (waiting_next(j))
+    if (job_waits_for_nodes(j))
         return ROUTER_NEVER; /* when links come up */
     if (j->fault.down != TORUS_NO_NODE)
         return absent_dead_at(j->all, j->fault.down);

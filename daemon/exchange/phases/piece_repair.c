@@ -21,17 +21,17 @@
 /* For one part: to be read from a slow disk, and to cross the torus on slow links. */
 #define MEND_TIME (15 * SECONDS)
 
-static struct mending *mending_of(struct attempt *x)
+static struct pending_repairs *mending_of(struct attempt *x)
 {
-    if (x->own.mending == NULL)
-        x->own.mending = calloc(1, sizeof *x->own.mending);
-    return x->own.mending;
+    if (x->own.repairs == NULL)
+        x->own.repairs = calloc(1, sizeof *x->own.repairs);
+    return x->own.repairs;
 }
 
 /* The port towards a node, along the exchange's tree; -1: there is none. */
 static int way_to(const struct attempt *x, uint32_t node)
 {
-    int port = around_branch(x, node);
+    int port = avoided_branch(x, node);
 
     return port < 0 ? x->tree.parent : port;
 }
@@ -59,7 +59,7 @@ static void give_up(struct attempt *x)
 
 uint64_t mend_deadline(const struct attempt *x)
 {
-    const struct mending *m = x->own.mending;
+    const struct pending_repairs *m = x->own.repairs;
 
     if (!state_of(x)->moves || m == NULL || !m->asked || x->own.engine->damaged_count == 0)
         return ROUTER_NEVER;
@@ -94,7 +94,7 @@ static void no_memory(struct attempt *x)
 static void ask(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
-    struct mending *m = mending_of(x);
+    struct pending_repairs *m = mending_of(x);
     struct error e;
 
     if (m == NULL) {
@@ -127,7 +127,7 @@ static void ask(struct attempt *x)
 static void end_piece(struct attempt *x)
 {
     struct engine *engine = x->own.engine;
-    struct mending *m = x->own.mending;
+    struct pending_repairs *m = x->own.repairs;
 
     m->have = 0;
     if (m->mark.digest != engine->damaged[0].digest && m->mark.digest != engine->damaged[0].came)
@@ -142,7 +142,7 @@ static void end_piece(struct attempt *x)
 static void take_part(struct attempt *x, const struct peer_bytes *part)
 {
     struct engine *engine = x->own.engine;
-    struct mending *m = x->own.mending;
+    struct pending_repairs *m = x->own.repairs;
     const struct block_piece piece = engine->damaged[0].piece;
     struct slab *slab = slab_lone(part->len, NULL, NULL);
     struct error e;
@@ -170,7 +170,7 @@ static void take_part(struct attempt *x, const struct peer_bytes *part)
 /* Whether this is the answer to what was asked for last. */
 static bool was_asked(const struct attempt *x, const struct peer_mended *message)
 {
-    const struct mending *m = x->own.mending;
+    const struct pending_repairs *m = x->own.repairs;
 
     if (!state_of(x)->moves || x->own.engine->damaged_count == 0 || m == NULL || !m->asked)
         return false;
@@ -189,7 +189,7 @@ static bool has_block(const struct attempt *x, const struct peer_again *message)
         x->spec.operation == OPERATION_EXCHANGE ? message->destination : message->source;
 
     if (source->ops->again == NULL || !exchange_sends(x, rank_of(x)) ||
-        around_is_gone(x, message->destination))
+        avoided_is_gone(x, message->destination))
         return false;
     uint64_t size = source->ops->size((struct source *)(uintptr_t)source, block);
     return message->offset < size && message->length <= size - message->offset;
@@ -197,7 +197,7 @@ static bool has_block(const struct attempt *x, const struct peer_again *message)
 
 static void note_query(struct attempt *x, const struct peer_again *message)
 {
-    struct mending *m = mending_of(x);
+    struct pending_repairs *m = mending_of(x);
 
     if (m != NULL && m->query == NULL)
         m->query = calloc(torus_of(x)->nodes, sizeof *m->query);
@@ -214,7 +214,7 @@ static void note_query(struct attempt *x, const struct peer_again *message)
 
 static void answer(struct attempt *x)
 {
-    struct mending *m = x->own.mending;
+    struct pending_repairs *m = x->own.repairs;
     struct source *source = x->own.source;
 
     while (m->queries > 0) {
@@ -246,7 +246,7 @@ void mend_advance(struct attempt *x)
     if (state_of(x)->moves && engine_failed(x->own.engine) == NULL &&
         x->own.engine->damaged_count > 0)
         ask(x);
-    if (state_of(x)->repairs && x->own.mending != NULL)
+    if (state_of(x)->repairs && x->own.repairs != NULL)
         answer(x);
 }
 
@@ -290,7 +290,7 @@ int mended_heard(struct attempt *x, unsigned port, const struct peer_mended *mes
     }
     if (!was_asked(x, message))
         return 0;
-    x->own.mending->asked = false;
+    x->own.repairs->asked = false;
     if (message->part.len == 0)
         give_up(x);
     else

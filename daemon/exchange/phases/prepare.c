@@ -16,8 +16,8 @@ uint64_t prepare_default_timeout(const struct attempt *x)
 
     if (kind_of(x)->is_entered)
         return SPEC_LONGEST_TIMEOUT;
-    if (x->around != NULL && x->around->detour != NULL)
-        blocks = (double)detour_busiest(x->around->detour) / x->algorithm->segments;
+    if (x->avoided != NULL && x->avoided->detour != NULL)
+        blocks = (double)detour_busiest(x->avoided->detour) / x->algorithm->segments;
     if (x->all->set.link_mbit > 0)
         bound = blocks * (double)x->own.largest_block * 8 / (x->all->set.link_mbit * 1e6);
     bound *= x->spec.repeat;
@@ -34,14 +34,14 @@ static void send_prepare(struct attempt *x)
     Torus__Spec spec;
     char dims[TORUS_TEXT_SIZE];
 
-    if (around_pack(x, prepare) != 0) {
+    if (prepare_links_pack(x, prepare) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
         attempt_fail(x, &e);
         return;
     }
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
-        if (!around_has_routes(x)) /* whose algorithm has no name that others know */
+        if (!avoided_has_routes(x)) /* whose algorithm has no name that others know */
             spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
         if (spec_has_schedule(&x->spec))
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
@@ -56,16 +56,16 @@ static void send_prepare(struct attempt *x)
     prepare->spec = &spec;
     prepare->round_bytes = x->own.round_bytes;
     prepare->window = x->own.window;
-    prepare->around = x->goes_around;
+    prepare->around = x->avoids_links;
     prepare->resumes = x->resumes;
     prepare->user = x->user;
-    wave_to_children(x, &message);
-    around_pack_free(prepare);
+    tree_messages_to_children(x, &message);
+    prepare_links_free(prepare);
 }
 
 void prepare_begin(struct attempt *x)
 {
-    wave_begin(x);
+    tree_messages_begin_wave(x);
     send_prepare(x);
 }
 
@@ -78,7 +78,7 @@ static void send_sized(struct attempt *x)
 
     if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, total))
         *total = UINT64_MAX;
-    wave_to_parent(x, &message);
+    tree_messages_to_parent(x, &message);
 }
 
 static void send_layout(struct attempt *x)
@@ -91,7 +91,7 @@ static void send_layout(struct attempt *x)
                                                     .algorithm = x->algorithm->name,
                                                     .mode = mode_name(x->mode)}};
 
-    wave_to_children(x, &message);
+    tree_messages_to_children(x, &message);
 }
 
 static void send_ready(struct attempt *x)
@@ -100,7 +100,7 @@ static void send_ready(struct attempt *x)
 
     if (x->job != NULL)
         x->job->ready = true;
-    wave_to_parent(x, &message);
+    tree_messages_to_parent(x, &message);
 }
 
 /* What no root says: whoever has told it is named, too. */
@@ -136,10 +136,10 @@ static bool all_opened(struct attempt *x)
         send_sized(x);
         return true;
     }
-    int result = resume_largest(x, &e) == 0 ? choose_for(x, &e) : -1;
+    int result = resumed_blocks_largest(x, &e) == 0 ? choose_for(x, &e) : -1;
     if (result > 0)
-        result = opening_blocks(x, &e); /* the plan, if it has just been chosen */
-    if (result > 0 && opening_choose_rounds(x, &e) != 0)
+        result = local_resources_open(x, &e); /* the plan, if it has just been chosen */
+    if (result > 0 && local_resources_choose_rounds(x, &e) != 0)
         result = -1;
     if (result < 0)
         prepare_object(x, &e);
@@ -152,7 +152,7 @@ static bool all_opened(struct attempt *x)
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
     attempt_enter(x, EXCHANGE_PREPARING);
-    wave_begin(x);
+    tree_messages_begin_wave(x);
     send_layout(x);
     return true;
 }
@@ -178,14 +178,14 @@ static bool is_awaited_here(const struct attempt *x)
 static int advance_own(struct attempt *x)
 {
     struct error e;
-    int result = spec_has_schedule(&x->spec) || around_has_routes(x) ? choose_for(x, &e) : 1;
+    int result = spec_has_schedule(&x->spec) || avoided_has_routes(x) ? choose_for(x, &e) : 1;
 
     if (result > 0)
-        result = opening_blocks(x, &e);
+        result = local_resources_open(x, &e);
     if (result > 0 && !is_awaited_here(x))
         return 0;
     if (result > 0 && x->state == EXCHANGE_PREPARING)
-        result = opening_engine(x, &e);
+        result = local_resources_make_engine(x, &e);
     if (result < 0) {
         if (e.code == ERROR_LINK && attempt_is_open_group(x))
             e.code = ERROR_REFUSED; /* to begin anew would not help */
@@ -217,7 +217,7 @@ void prepare_advance(struct attempt *x)
 
 int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e)
 {
-    if (wave_child_part(x, port, e) != 0)
+    if (tree_messages_child_part(x, port, e) != 0)
         return -1;
     if (sized->largest_block > x->own.largest_block)
         x->own.largest_block = sized->largest_block;
@@ -259,7 +259,7 @@ int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *lay
         x->deadline = router_now(router_of(x)) + x->timeout_ns + PEER_PATIENCE;
     }
     attempt_enter(x, EXCHANGE_PREPARING);
-    wave_begin(x);
+    tree_messages_begin_wave(x);
     send_layout(x);
     return 0;
 }
@@ -267,7 +267,7 @@ int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *lay
 int ready_heard(struct attempt *x, unsigned port, const struct peer_ready *message, struct error *e)
 {
     (void)message;
-    if (wave_child_part(x, port, e) != 0)
+    if (tree_messages_child_part(x, port, e) != 0)
         return -1;
     return 0;
 }

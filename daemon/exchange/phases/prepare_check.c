@@ -29,7 +29,7 @@ int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepar
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange \"%s\", which is not an exchange id of node %u", id,
                          prepare->root);
-    if (around_parent(damage, prepare->root, router_rank(all->set.router), &parent, e) != 0)
+    if (avoided_parent(damage, prepare->root, router_rank(all->set.router), &parent, e) != 0)
         return -1;
     if (parent != (int)port)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
@@ -37,10 +37,10 @@ int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepar
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
                          id);
     const struct job_kind *kind = kind_of_operation((enum operation)prepare->spec->operation);
-    if (kind->is_entered && !prepare->spec->shrink && prepare->root != BARRIER_ROOT)
+    if (kind->is_entered && !prepare->spec->shrink && prepare->root != MEMBERSHIP_ROOT)
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange %s, a barrier or group that only node %u begins", id,
-                         BARRIER_ROOT);
+                         MEMBERSHIP_ROOT);
     if (prepare->spec->shrink && kind->first_left_leads)
         for (uint32_t rank = 0; rank < prepare->root; rank++)
             if (!damage->gone[rank])
@@ -138,10 +138,10 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
 
     if (spec_check(spec, t, e) != 0)
         return -1;
-    if (around_agrees(all, out, damage, e) != 0)
+    if (membership_agrees(all, out, damage, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
-    if (!whole && !around_may(spec))
+    if (!whole && !spec_avoids_links(spec))
         return error_set(e, ERROR_USAGE, "links are down, and it cannot go around them");
     if (!spec_chooses_late(spec) &&
         ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))

@@ -64,7 +64,7 @@ static struct attempt *take_on(struct exchanges *all, const struct peer_prepare 
     x->mode = spec->mode;
     x->own.round_bytes = prepare->round_bytes;
     x->own.window = prepare->window;
-    x->goes_around = prepare->around;
+    x->avoids_links = prepare->around;
     (void)snprintf(x->resumes, sizeof x->resumes, "%s", prepare->resumes);
     x->tree.parent = 0; /* until its tree is known: it is not its root */
     x->job = j;
@@ -120,7 +120,7 @@ static void begin(struct attempt *x, unsigned port, struct damage *damage)
     struct schedule *schedule = x->schedule;
     struct job *j = x->job;
     struct error why, given_up = {.code = ERROR_NONE};
-    int found = around_set(x, damage, &why);
+    int found = avoided_set(x, damage, &why);
 
     x->tree.parent = (int)port; /* also without memory for the rest */
     if (j != NULL)
@@ -154,7 +154,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
     struct error why;
     struct spec spec;
 
-    if (around_unpack(router_torus(all->set.router), prepare, &damage, e) != 0)
+    if (prepare_links_unpack(router_torus(all->set.router), prepare, &damage, e) != 0)
         return -1;
     if (prepare_check(all, port, prepare, &damage, e) != 0) {
         damage_free(&damage);

@@ -3,31 +3,31 @@
 
 #include "daemon/exchange/record/exchange_record.h"
 
-void around_pack_free(struct peer_prepare *prepare)
+void prepare_links_free(struct peer_prepare *prepare)
 {
     free((uint32_t *)(uintptr_t)prepare->without); /* our own */
     free((uint32_t *)(uintptr_t)prepare->missing);
 }
 
-int around_pack(const struct attempt *x, struct peer_prepare *prepare)
+int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare)
 {
     const struct torus *t = torus_of(x);
     uint32_t *without, *missing;
 
-    if (x->around == NULL)
+    if (x->avoided == NULL)
         return 0;
-    const struct damage *d = &x->around->damage;
+    const struct damage *d = &x->avoided->damage;
     prepare->without = without = calloc((size_t)t->nodes * t->dims, sizeof *without);
     prepare->missing = missing = calloc(t->nodes, sizeof *missing);
     if (without == NULL || missing == NULL) {
-        around_pack_free(prepare);
+        prepare_links_free(prepare);
         return -1;
     }
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
         if (d->gone[rank])
             missing[prepare->n_missing++] = rank;
         for (unsigned dim = 0; dim < t->dims; dim++)
-            if (around_is_between_left(d, rank, torus_port(dim, 1)) &&
+            if (avoided_is_between_left(d, rank, torus_port(dim, 1)) &&
                 (d->dead[rank] & 1u << torus_port(dim, 1)) != 0)
                 without[prepare->n_without++] = rank * t->dims + dim;
     }
@@ -56,7 +56,7 @@ static int unpack_links(const struct peer_prepare *prepare, struct damage *d, st
     for (size_t i = 0; i < prepare->n_without; i++) {
         uint32_t rank = prepare->without[i] / t->dims;
         unsigned port = torus_port(prepare->without[i] % t->dims, 1);
-        if (rank >= t->nodes || !around_is_between_left(d, rank, port) ||
+        if (rank >= t->nodes || !avoided_is_between_left(d, rank, port) ||
             (i > 0 && prepare->without[i] <= prepare->without[i - 1]))
             return error_set(e, ERROR_PROTOCOL,
                              "prepare without link %u, which does not exist, is of a node that is "
@@ -67,8 +67,8 @@ static int unpack_links(const struct peer_prepare *prepare, struct damage *d, st
     return 0;
 }
 
-int around_unpack(const struct torus *t, const struct peer_prepare *prepare, struct damage *d,
-                  struct error *e)
+int prepare_links_unpack(const struct torus *t, const struct peer_prepare *prepare,
+                         struct damage *d, struct error *e)
 {
     if (damage_init(d, t, e) != 0)
         return -1;

@@ -35,7 +35,7 @@ static int take(struct attempt *x, const struct peer_arrived *message, struct er
     for (size_t i = 0; i < message->n_spans; i += 3) {
         const uint64_t *s = &message->spans[i];
         uint32_t origin = (uint32_t)s[0];
-        if (origin != message->node && !around_is_gone(x, origin))
+        if (origin != message->node && !avoided_is_gone(x, origin))
             r->elsewhere[origin] += s[2];
         if (r->pairs != NULL)
             r->pairs[(size_t)origin * nodes + message->node].arrived += s[2];
@@ -83,9 +83,9 @@ int resume_tell(struct attempt *x, struct error *e)
     if (result == 0 && attempt_is_root(x))
         result = take(x, arrived, e);
     if (result == 0 && attempt_is_root(x))
-        wave_to_children(x, &message);
+        tree_messages_to_children(x, &message);
     else if (result == 0)
-        wave_to_parent(x, &message);
+        tree_messages_to_parent(x, &message);
     free((uint64_t *)(uintptr_t)arrived->spans); /* our own */
     free((uint64_t *)(uintptr_t)arrived->sizes);
     return result;
@@ -135,11 +135,11 @@ static int check(const struct attempt *x, const struct peer_arrived *message, st
 /* Each node's message comes once up the tree, from the branch that the node is in, and once down. */
 static bool is_first(struct attempt *x, unsigned port, uint32_t node)
 {
-    bool up = wave_is_child(x, port);
+    bool up = tree_messages_is_child(x, port);
     uint8_t side = up ? 1 : 2, *heard = &x->own.resumed->heard[node];
 
-    if ((*heard & side) != 0 || around_is_gone(x, node) ||
-        (up && around_branch(x, node) != (int)port))
+    if ((*heard & side) != 0 || avoided_is_gone(x, node) ||
+        (up && avoided_branch(x, node) != (int)port))
         return false;
     *heard |= side;
     return true;
@@ -149,14 +149,14 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
                   struct error *e)
 {
     const struct peer_message onward = {.kind = PEER_ARRIVED, .arrived = *message};
-    bool up = wave_is_child(x, port), root = attempt_is_root(x);
+    bool up = tree_messages_is_child(x, port), root = attempt_is_root(x);
     struct error why;
 
     if (x->resumes[0] == '\0' || !kind_of(x)->has_blocks || (up && x->state != EXCHANGE_OPENING))
         return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"", x->id);
     if (check(x, message, e) != 0)
         return -1;
-    if (resume_begin(x, &why) != 0) {
+    if (resumed_blocks_begin(x, &why) != 0) {
         attempt_fail(x, &why);
         return 0;
     }
@@ -165,11 +165,11 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
                          "exchange %s: \"arrived\" of node %u, which is not due from here", x->id,
                          message->node);
     if (up && !root) {
-        wave_to_parent(x, &onward);
+        tree_messages_to_parent(x, &onward);
     } else if (take(x, message, &why) != 0) {
         attempt_fail(x, &why);
     } else {
-        wave_to_children(x, &onward);
+        tree_messages_to_children(x, &onward);
     }
     return 0;
 }

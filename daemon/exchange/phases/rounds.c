@@ -22,7 +22,7 @@ static void begin_repetition(struct attempt *x)
                                                                   : router_now(router_of(x));
     r->slowest = 0;
     r->round = exchange_first_round(x);
-    wave_begin(x);
+    tree_messages_begin_wave(x);
     while (r->admitted < end && r->admitted < r->round + x->own.window)
         admit(x);
 }
@@ -34,7 +34,7 @@ static void send_go(struct attempt *x)
                                                 .rounds = x->rounds.count,
                                                 .repetition = x->rounds.repetition}};
 
-    wave_to_children(x, &message);
+    tree_messages_to_children(x, &message);
 }
 
 static void go(struct attempt *x, uint64_t rounds)
@@ -99,7 +99,7 @@ static void send_round_go(struct attempt *x, uint64_t round)
 {
     const struct peer_message message = {.kind = PEER_ROUND_GO, .round_go = {x->handle, round}};
 
-    wave_to_children(x, &message);
+    tree_messages_to_children(x, &message);
 }
 
 /* Not the last round, which `done` reports. */
@@ -115,7 +115,7 @@ static void all_finished_round(struct attempt *x)
         }
         return;
     }
-    wave_to_parent(x, &message);
+    tree_messages_to_parent(x, &message);
 }
 
 /* Root only: how long this repetition took. Returns 0, or -1 having failed. */
@@ -157,7 +157,7 @@ static void all_repeated(struct attempt *x)
         return;
     }
     attempt_enter(x, EXCHANGE_PAUSED);
-    wave_to_parent(x, &message);
+    tree_messages_to_parent(x, &message);
 }
 
 static void all_done_at_root(struct attempt *x)
@@ -326,7 +326,7 @@ int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated 
     if (!owes_last_round(x, port) || exchange_last_repetition(x) ||
         repeated->repetition != x->rounds.repetition)
         return unexpected(x, "repeated", e);
-    if (wave_child_part(x, port, e) != 0)
+    if (tree_messages_child_part(x, port, e) != 0)
         return -1;
     if (repeated->nanoseconds > x->rounds.slowest)
         x->rounds.slowest = repeated->nanoseconds;
@@ -338,7 +338,7 @@ int done_heard(struct attempt *x, unsigned port, const struct peer_done *done, s
 {
     if (!owes_last_round(x, port) || !exchange_last_repetition(x))
         return unexpected(x, "done", e);
-    if (wave_child_part(x, port, e) != 0 || report_add_child(x, port, done, e) != 0)
+    if (tree_messages_child_part(x, port, e) != 0 || report_add_child(x, port, done, e) != 0)
         return -1;
     x->rounds.finished_below[port]++;
     return 0;

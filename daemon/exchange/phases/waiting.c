@@ -24,7 +24,7 @@ void waiting_describe(const struct job *j, struct sentence *s)
     bool ends = job_is_under_way(j) && j->attempt->state == EXCHANGE_COMMITTING &&
                 attempt_is_root(j->attempt);
 
-    if (!waiting_next(j) || (!begins && !ends))
+    if (!job_waits_for_nodes(j) || (!begins && !ends))
         return;
     if (sentence_add_nodes(s, t, ends ? is_unconfirmed : is_unreachable, j) == 0 && begins)
         sentence_add(s, "links: %s", j->fault.e.text);

@@ -20,11 +20,11 @@ static void note_unreachable(struct exchanges *all, uint64_t now)
     bool whole = topology_whole(router_topology(all->set.router));
     struct damage d;
 
-    if (!whole && around_view(all, (struct left_out){.down = true}, &d, NULL) != 0)
+    if (!whole && membership_view(all, (struct left_out){.down = true}, &d, NULL) != 0)
         return;
     for (uint32_t rank = 0; rank < nodes; rank++)
         note(&all->absent[rank].unreachable_since, !whole && d.gone[rank], now);
-    all->apart = !whole && !around_are_down(all, &d);
+    all->apart = !whole && !membership_are_down(all, &d);
     if (!whole)
         damage_free(&d);
 }

@@ -31,12 +31,12 @@ static void tell_log(const struct attempt *x)
     }
 }
 
-void state_closed_one(struct attempt *x)
+void attempt_closed_one(struct attempt *x)
 {
     if (--x->own.closing > 0)
         return;
     x->all->tellable += x->job != NULL && job_is_tellable(x->job);
-    x->all->turns_due = true;
+    x->all->start_due = true;
 }
 
 void attempt_enter(struct attempt *x, enum exchange_state state)
@@ -59,12 +59,12 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
         all->ended_count++;
     }
     if (attempt_states[state].engine == NONE)
-        opening_release_engine(x);
+        local_resources_release_engine(x);
     if (attempt_states[state].blocks == NONE)
-        opening_close(x, state == EXCHANGE_IN_DOUBT);
-    if (state == EXCHANGE_FAILED && !resume_may_follow(x))
-        resume_drop(x);
+        local_resources_close(x, state == EXCHANGE_IN_DOUBT);
+    if (state == EXCHANGE_FAILED && !attempt_may_be_followed(x))
+        kept_blocks_drop(x);
     if (ends && !had_ended)
-        all->turns_due = true;
+        all->start_due = true;
     tell_log(x);
 }

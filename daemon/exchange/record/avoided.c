@@ -4,14 +4,14 @@
 
 #include "daemon/exchange/record/exchange_record.h"
 
-bool around_has_routes(const struct attempt *x)
+bool avoided_has_routes(const struct attempt *x)
 {
-    return x->around != NULL && x->spec.operation == OPERATION_EXCHANGE;
+    return x->avoided != NULL && x->spec.operation == OPERATION_EXCHANGE;
 }
 
-void around_drop(struct attempt *x)
+void avoided_drop(struct attempt *x)
 {
-    struct around *a = x->around;
+    struct avoided *a = x->avoided;
 
     if (a == NULL)
         return;
@@ -22,22 +22,22 @@ void around_drop(struct attempt *x)
     damage_free(&a->damage);
     free(a->parent);
     free(a);
-    x->around = NULL;
+    x->avoided = NULL;
 }
 
-void around_leave_routes(struct attempt *x)
+void avoided_leave_routes(struct attempt *x)
 {
-    if (x->around == NULL || x->around->detour == NULL)
+    if (x->avoided == NULL || x->avoided->detour == NULL)
         return;
-    planner_leave_detour(x->all->planner, x->around->detour);
-    x->around->detour = NULL;
+    planner_leave_detour(x->all->planner, x->avoided->detour);
+    x->avoided->detour = NULL;
     x->algorithm = NULL;
 }
 
 /* Takes *d over, also on failure. */
 static int take(struct attempt *x, struct damage *d, struct error *e)
 {
-    struct around *a = calloc(1, sizeof *a);
+    struct avoided *a = calloc(1, sizeof *a);
 
     if (a != NULL)
         a->parent = calloc(d->torus.nodes, sizeof *a->parent);
@@ -49,39 +49,39 @@ static int take(struct attempt *x, struct damage *d, struct error *e)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     }
     a->damage = *d;
-    x->around = a;
+    x->avoided = a;
     return 0;
 }
 
-int around_set(struct attempt *x, struct damage *d, struct error *e)
+int avoided_set(struct attempt *x, struct damage *d, struct error *e)
 {
-    bool same = x->around != NULL ? damage_equal(&x->around->damage, d) : damage_is_none(d);
+    bool same = x->avoided != NULL ? damage_equal(&x->avoided->damage, d) : damage_is_none(d);
 
     if (same) {
         damage_free(d);
-        around_tree(x, rank_of(x), &x->tree);
+        avoided_tree(x, rank_of(x), &x->tree);
         return 0;
     }
-    around_drop(x);
+    avoided_drop(x);
     if (attempt_is_root(x) && x->spec.operation == OPERATION_EXCHANGE)
         x->algorithm = NULL; /* it was chosen for something else */
     if (damage_is_none(d))
         damage_free(d);
     else if (take(x, d, e) != 0)
         return -1;
-    around_tree(x, rank_of(x), &x->tree);
+    avoided_tree(x, rank_of(x), &x->tree);
     return 0;
 }
 
-void around_tree(const struct attempt *x, uint32_t rank, struct tree_node *out)
+void avoided_tree(const struct attempt *x, uint32_t rank, struct tree_node *out)
 {
-    if (x->around != NULL)
-        tree_node_found(torus_of(x), x->around->parent, rank, out);
+    if (x->avoided != NULL)
+        tree_node_found(torus_of(x), x->avoided->parent, rank, out);
     else
         tree_node(torus_of(x), x->root, rank, out);
 }
 
-int around_branch(const struct attempt *x, uint32_t node)
+int avoided_branch(const struct attempt *x, uint32_t node)
 {
     uint32_t here = rank_of(x);
     struct tree_node at;
@@ -90,7 +90,7 @@ int around_branch(const struct attempt *x, uint32_t node)
     while (node != here) {
         if (node == x->root)
             return -1;
-        around_tree(x, node, &at);
+        avoided_tree(x, node, &at);
         if (at.parent < 0)
             return -1; /* it takes no part */
         node = torus_neighbour(torus_of(x), node, (unsigned)at.parent);
@@ -99,7 +99,7 @@ int around_branch(const struct attempt *x, uint32_t node)
     return port;
 }
 
-int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port, struct error *e)
+int avoided_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port, struct error *e)
 {
     struct tree_node here;
 
@@ -119,62 +119,62 @@ int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *por
 }
 
 /* Whether there is a link at this port, between two nodes that take part. */
-bool around_is_between_left(const struct damage *d, uint32_t rank, unsigned port)
+bool avoided_is_between_left(const struct damage *d, uint32_t rank, unsigned port)
 {
     uint32_t peer = torus_neighbour(&d->torus, rank, port);
 
     return peer != TORUS_NO_NODE && !d->gone[rank] && !d->gone[peer];
 }
 
-bool around_has_mended(const struct attempt *x)
+bool avoided_are_restored(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
 
-    for (uint32_t rank = 0; x->around != NULL && rank < torus_of(x)->nodes; rank++)
+    for (uint32_t rank = 0; x->avoided != NULL && rank < torus_of(x)->nodes; rank++)
         for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
-            if ((x->around->damage.dead[rank] & 1u << port) != 0 &&
-                around_is_between_left(&x->around->damage, rank, port) &&
+            if ((x->avoided->damage.dead[rank] & 1u << port) != 0 &&
+                avoided_is_between_left(&x->avoided->damage, rank, port) &&
                 topology_link_up(topology, rank, port))
                 return true;
     return false;
 }
 
-bool around_is_gone(const struct attempt *x, uint32_t rank)
+bool avoided_is_gone(const struct attempt *x, uint32_t rank)
 {
-    return x->around != NULL && x->around->damage.gone[rank];
+    return x->avoided != NULL && x->avoided->damage.gone[rank];
 }
 
-uint32_t around_nodes(const struct attempt *x)
+uint32_t avoided_nodes(const struct attempt *x)
 {
     uint32_t nodes = torus_of(x)->nodes, left = 0;
 
     for (uint32_t rank = 0; rank < nodes; rank++)
-        left += !around_is_gone(x, rank);
+        left += !avoided_is_gone(x, rank);
     return left;
 }
 
-uint64_t around_takes(const struct attempt *x, uint32_t rank)
+uint64_t exchange_takes(const struct attempt *x, uint32_t rank)
 {
     if (!kind_of(x)->has_blocks)
         return 0;
     if (x->spec.operation == OPERATION_BROADCAST)
         return rank != x->spec.sender;
-    return around_nodes(x) - 1;
+    return avoided_nodes(x) - 1;
 }
 
-uint32_t around_ports(const struct attempt *x, uint32_t rank)
+uint32_t avoided_ports(const struct attempt *x, uint32_t rank)
 {
-    return x->around != NULL ? x->around->damage.dead[rank] : 0;
+    return x->avoided != NULL ? x->avoided->damage.dead[rank] : 0;
 }
 
-bool around_fault(const struct attempt *x, struct error *e)
+bool avoided_fault(const struct attempt *x, struct error *e)
 {
     const struct topology *topology = router_topology(router_of(x));
     char text[sizeof e->text];
 
     if (topology_whole(topology))
         return false;
-    if (!topology_new_fault(topology, x->around != NULL ? x->around->damage.dead : NULL, text,
+    if (!topology_new_fault(topology, x->avoided != NULL ? x->avoided->damage.dead : NULL, text,
                             sizeof text))
         return false;
     (void)error_set(e, ERROR_LINK, "%s", text);

@@ -70,7 +70,7 @@ extern const struct attempt_state attempt_states[EXCHANGE_STATES];
 
 /* From the first link that goes down until an exchange begins anew around it: the links of a process that
  * dies are not all reported at once, and it may be complete without that link. */
-#define SETTLE_TIME (50 * MILLISECONDS)
+#define LINK_LOSS_GATHER_TIME (50 * MILLISECONDS)
 /* Since none of its links is up, until a node is taken for dead: a connection that is lost is replaced within
  * that time (BACKOFF_FIRST of the router, and the handshake), and a node may have none but one. */
 #define GONE_TIME (150 * MILLISECONDS)
@@ -138,7 +138,7 @@ struct repair_query {
     uint64_t offset;
 };
 
-struct mending {
+struct pending_repairs {
     /* Of the engine's first damaged piece: */
     bool asked; /* for the next part, */
     uint64_t asked_at;
@@ -153,9 +153,9 @@ struct mending {
 
 /* This node's blocks and what moves them. */
 struct own {
-    struct resumed *resumed; /* NULL: all blocks come whole */
-    struct mending *mending; /* NULL: nothing has been damaged */
-    uint64_t kept_bytes;     /* root: that had arrived everywhere when this attempt began */
+    struct resumed *resumed;         /* NULL: all blocks come whole */
+    struct pending_repairs *repairs; /* NULL: nothing has been damaged */
+    uint64_t kept_bytes;             /* root: that had arrived everywhere when this attempt began */
     struct planned *planned;
     struct source *source;
     struct sink *sink;
@@ -190,7 +190,8 @@ struct fault {
     struct error e;
     uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
     bool unseen; /* of a job: links that were down when it began to wait have not been looked at */
-    uint64_t mends_at; /* a group that is open begins anew then, at its root, as links that it goes
+    uint64_t
+        restart_at; /* a group that is open begins anew then, at its root, as links that it goes
                         * around are up again; 0: none are */
 };
 
@@ -199,7 +200,7 @@ struct fault {
 #define UNSEEN_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE, .unseen = true})
 
 /* Links that are out of order, which it goes around, and nodes, which it leaves out. */
-struct around {
+struct avoided {
     struct damage damage;
     uint8_t *parent;             /* by node: its port towards the root (tree_find()) */
     const struct detour *detour; /* NULL: not found yet, not needed any more, or for a barrier */
@@ -308,8 +309,8 @@ struct attempt {
     uint64_t named_at;  /* which was then */
     uint32_t user;      /* the job's, else who has asked for it at its root, as that says */
     struct tree_node tree;
-    struct around *around; /* NULL: the torus is whole */
-    bool goes_around;      /* around_may(), of what the root was asked for */
+    struct avoided *avoided; /* NULL: the torus is whole */
+    bool avoids_links;       /* spec_avoids_links(), of what the root was asked for */
     struct spec spec;
     struct schedule
         *schedule; /* that the spec names, until it has ended and its client been told */
@@ -373,7 +374,7 @@ struct exchanges {
     struct attempt *ended;  /* the youngest last, until they are forgotten */
     unsigned active_count, ended_count;
     unsigned tellable; /* jobs that have ended and whose clients are to be told in the next tick */
-    bool turns_due;    /* something has changed for those that wait */
+    bool start_due;    /* something has changed for those that wait */
     uint32_t counter;
     struct block_events block_events; /* of all blocks; the context is the exchange */
     struct calibration calibration;
@@ -558,30 +559,31 @@ void attempt_advance(struct attempt *x);
 /* It is in another state: what it has no longer is given back. Where that is an end: attempt_end(). */
 void attempt_enter(struct attempt *x, enum exchange_state state);
 /* One of its source and sink has been closed. */
-void state_closed_one(struct attempt *x);
+void attempt_closed_one(struct attempt *x);
 
 /* wave.c */
-void wave_begin(struct attempt *x);
-int wave_child_part(struct attempt *x, unsigned port, struct error *e);
-bool wave_is_child(const struct attempt *x, unsigned port);
-void wave_send(struct attempt *x, unsigned port, const struct peer_message *message);
-void wave_to_parent(struct attempt *x, const struct peer_message *message);
-void wave_to_children(struct attempt *x, const struct peer_message *message);
-/* What wave_parents() has found. NULL: no memory. */
-struct kept_trees *wave_trees_new(void);
-void wave_trees_free(struct kept_trees *trees);
+void tree_messages_begin_wave(struct attempt *x);
+int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e);
+bool tree_messages_is_child(const struct attempt *x, unsigned port);
+void tree_messages_send(struct attempt *x, unsigned port, const struct peer_message *message);
+void tree_messages_to_parent(struct attempt *x, const struct peer_message *message);
+void tree_messages_to_children(struct attempt *x, const struct peer_message *message);
+/* What tree_messages_parents() has found. NULL: no memory. */
+struct kept_trees *tree_messages_trees_new(void);
+void tree_messages_trees_free(struct kept_trees *trees);
 /* The tree of a node over the links that are up (tree_find()), valid until the next call; NULL: it is
  * that of the whole torus, or there is no memory. */
-const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank);
+const uint8_t *tree_messages_parents(const struct exchanges *all, uint32_t rank);
 /* The port one link nearer to a node: along its tree while the torus is whole, else the shortest way
  * over the links that are up. -1: it is this node, or there is no way. */
-int wave_port(const struct exchanges *all, uint32_t rank);
-void wave_towards(struct exchanges *all, uint32_t rank, const struct peer_message *message);
+int tree_messages_port(const struct exchanges *all, uint32_t rank);
+void tree_messages_towards(struct exchanges *all, uint32_t rank,
+                           const struct peer_message *message);
 
 /* mend.c */
 void mend_advance(struct attempt *x);
-void mend_free(struct attempt *x);
-uint32_t mend_count(const struct attempt *x); /* pieces that have come again here */
+void pending_repairs_free(struct attempt *x);
+uint32_t pending_repairs_count(const struct attempt *x); /* pieces that have come again here */
 /* When what was asked for should have come; and it has not. */
 uint64_t mend_deadline(const struct attempt *x);
 void mend_late(struct attempt *x);
@@ -592,69 +594,70 @@ int mended_heard(struct attempt *x, unsigned port, const struct peer_mended *mes
 
 /* around.c */
 /* Whether such an exchange needs no more than that the torus is connected. */
-bool around_may(const struct spec *spec);
+bool spec_avoids_links(const struct spec *spec);
 /* It has routes that were made for that, not an algorithm's of the registry. */
-bool around_has_routes(const struct attempt *x);
+bool avoided_has_routes(const struct attempt *x);
 /* Which nodes need not take part. */
 struct left_out {
     bool down;         /* those that cannot be reached, if they can be taken for down */
     const bool *nodes; /* by node: these, whether they are up or not; NULL: none */
 };
-/* A group that has been shrunk goes on with the members that it has. Valid until x->around changes. */
-struct left_out around_left_out(const struct attempt *x);
-struct left_out around_left_out_next(const struct job *j); /* of its next attempt */
+/* A group that has been shrunk goes on with the members that it has. Valid until x->avoided changes. */
+struct left_out membership_left_out(const struct attempt *x);
+struct left_out membership_left_out_next(const struct job *j); /* of its next attempt */
 /* Which is down, and not one of these (by node; NULL: none); TORUS_NO_NODE: none is. */
-uint32_t around_first_down(const struct exchanges *all, const bool *gone);
+uint32_t membership_first_down(const struct exchanges *all, const bool *gone);
 /* The links that are not up, as far as this node knows, and the nodes that are left out. Returns 0, or
  * -1 with *e (no memory). */
-int around_view(const struct exchanges *all, struct left_out out, struct damage *d,
-                struct error *e);
+int membership_view(const struct exchanges *all, struct left_out out, struct damage *d,
+                    struct error *e);
 /* Whether that view suffices: all nodes that have to take part can be reached. Returns 0, or -1 with *e. */
-int around_check(const struct exchanges *all, struct left_out out, const struct damage *d,
-                 struct error *e);
+int membership_check(const struct exchanges *all, struct left_out out, const struct damage *d,
+                     struct error *e);
 /* The same of what this node knows now. */
-int around_check_now(const struct exchanges *all, struct left_out out, struct error *e);
+int membership_check_now(const struct exchanges *all, struct left_out out, struct error *e);
 /* From now on it goes around these links, and has its tree; takes *d over, also on failure. If they are
  * others than before, a root's algorithm has to be chosen again. Returns 0, or -1 with *e. */
-int around_set(struct attempt *x, struct damage *d, struct error *e);
-void around_drop(struct attempt *x);
+int avoided_set(struct attempt *x, struct damage *d, struct error *e);
+void avoided_drop(struct attempt *x);
 /* Only what it has gone around is of interest any more. */
-void around_leave_routes(struct attempt *x);
+void avoided_leave_routes(struct attempt *x);
 /* A node's part of its tree. */
-void around_tree(const struct attempt *x, uint32_t rank, struct tree_node *out);
+void avoided_tree(const struct attempt *x, uint32_t rank, struct tree_node *out);
 /* The child port of this exchange's tree that a node is below, -1 for this node and for those that are
  * not below it. */
-int around_branch(const struct attempt *x, uint32_t node);
+int avoided_branch(const struct attempt *x, uint32_t node);
 /* The node's port towards the root, over other links than these; -1: none. Returns 0, or -1 with *e. */
-int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port, struct error *e);
+int avoided_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port,
+                   struct error *e);
 /* Whether this node has the same view. Returns 0, or -1 with *e (ERROR_BUSY, no memory): the root may
  * know more when it begins anew. */
-int around_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
-                  struct error *e);
+int membership_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
+                      struct error *e);
 /* Whether all nodes that are left out of this view can be taken for down. */
-bool around_are_down(const struct exchanges *all, const struct damage *d);
+bool membership_are_down(const struct exchanges *all, const struct damage *d);
 /* Whether a link that it goes around is up, between nodes that take part. */
-bool around_has_mended(const struct attempt *x);
+bool avoided_are_restored(const struct attempt *x);
 /* Whether the node takes no part, and how many do. */
-bool around_is_gone(const struct attempt *x, uint32_t rank);
-uint32_t around_nodes(const struct attempt *x);
+bool avoided_is_gone(const struct attempt *x, uint32_t rank);
+uint32_t avoided_nodes(const struct attempt *x);
 /* How many blocks of others a node that takes part takes in. */
-uint64_t around_takes(const struct attempt *x, uint32_t rank);
+uint64_t exchange_takes(const struct attempt *x, uint32_t rank);
 /* Whether there is a link at this port, between two nodes that take part. */
-bool around_is_between_left(const struct damage *d, uint32_t rank, unsigned port);
+bool avoided_is_between_left(const struct damage *d, uint32_t rank, unsigned port);
 /* The node's ports (bits) whose links it goes around. */
-uint32_t around_ports(const struct attempt *x, uint32_t rank);
+uint32_t avoided_ports(const struct attempt *x, uint32_t rank);
 /* Whether a link or node is down that it needs; then *e says which. */
-bool around_fault(const struct attempt *x, struct error *e);
+bool avoided_fault(const struct attempt *x, struct error *e);
 /* Whether something is down that a job cannot begin without; then *e says what. */
-bool around_prevents(const struct job *j, struct error *e);
-/* Fills prepare->without and ->missing, for around_pack_free(). Returns 0, or -1 without memory and
+bool membership_prevents(const struct job *j, struct error *e);
+/* Fills prepare->without and ->missing, for prepare_links_free(). Returns 0, or -1 without memory and
  * with nothing to free. */
-int around_pack(const struct attempt *x, struct peer_prepare *prepare);
-void around_pack_free(struct peer_prepare *prepare);
+int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare);
+void prepare_links_free(struct peer_prepare *prepare);
 /* Returns 0 with *d, or -1 with *e (ERROR_PROTOCOL, no memory) and nothing to free. */
-int around_unpack(const struct torus *t, const struct peer_prepare *prepare, struct damage *d,
-                  struct error *e);
+int prepare_links_unpack(const struct torus *t, const struct peer_prepare *prepare,
+                         struct damage *d, struct error *e);
 
 /* absent.c */
 /* Returns 0, or -1 if there is no memory. all->absent is the caller's to free. */
@@ -730,17 +733,17 @@ int ready_heard(struct attempt *x, unsigned port, const struct peer_ready *messa
 
 /* opening.c: this node's own part of that. Each goes on as far as it can: 1 done, 0 something is
  * under way, -1 with *e. */
-int opening_blocks(struct attempt *x, struct error *e);
-int opening_engine(struct attempt *x, struct error *e);
+int local_resources_open(struct attempt *x, struct error *e);
+int local_resources_make_engine(struct attempt *x, struct error *e);
 /* Root only: how much goes in a round, at most; own.largest_block is everybody's, and the algorithm has
  * been chosen. */
-int opening_choose_rounds(struct attempt *x, struct error *e);
-void opening_release_engine(struct attempt *x);
-void opening_close(struct attempt *x, bool keep);
+int local_resources_choose_rounds(struct attempt *x, struct error *e);
+void local_resources_release_engine(struct attempt *x);
+void local_resources_close(struct attempt *x, bool keep);
 
 /* resume.c */
 /* The id of its first attempt, which generated blocks are made of. */
-const char *resume_name(const struct attempt *x);
+const char *attempt_first_id(const struct attempt *x);
 /* Whether what has arrived in it need not come again in the next one. */
 bool attempt_may_resume(const struct attempt *x);
 /* Spans of one block that are told; more come again. */
@@ -750,28 +753,30 @@ uint64_t kept_blocks_bytes(const struct attempt *x);
 /* What is kept of the exchange whose first attempt had this id is the caller's from now on. */
 void kept_blocks_take(struct exchanges *all, const char *first, struct resumed *r);
 /* The engine goes: what has arrived is noted, */
-void resume_note(struct attempt *x);
+void kept_blocks_note(struct attempt *x);
 /* and, when blocks are about to be closed, kept for the next attempt, with an output of files: then there is no
  * sink any more. */
-void resume_keep(struct attempt *x);
+void kept_blocks_keep(struct attempt *x);
 /* Whether there may be a next one, which the root decides; */
-bool resume_may_follow(const struct attempt *x);
+bool attempt_may_be_followed(const struct attempt *x);
 /* and there is none. */
-void resume_drop(struct attempt *x);
-void resume_free(struct exchanges *all);
+void kept_blocks_drop(struct attempt *x);
+void kept_blocks_free(struct exchanges *all);
 /* What waits too long for a next attempt, or for a node that is down, goes. */
-void resume_tick(struct exchanges *all, uint64_t now);
-uint64_t resume_deadline(const struct exchanges *all);
+void kept_blocks_tick(struct exchanges *all, uint64_t now);
+uint64_t kept_blocks_deadline(const struct exchanges *all);
 /* Of an attempt that goes on. Each returns 0 (also if it is not one), or -1 with *e. */
-int resume_begin(struct attempt *x, struct error *e);
-void resume_ask(const struct attempt *x, struct folder_request *request); /* for what is kept */
-int resume_wrap(struct attempt *x, struct error *e);    /* its source and sink, which are open */
-int resume_tell(struct attempt *x, struct error *e);    /* the others what has arrived here */
-int resume_lay_out(struct attempt *x, struct error *e); /* all have told */
+int resumed_blocks_begin(struct attempt *x, struct error *e);
+void resumed_blocks_ask(const struct attempt *x,
+                        struct folder_request *request); /* for what is kept */
+int resumed_blocks_wrap(struct attempt *x,
+                        struct error *e);            /* its source and sink, which are open */
+int resume_tell(struct attempt *x, struct error *e); /* the others what has arrived here */
+int resumed_blocks_lay_out(struct attempt *x, struct error *e); /* all have told */
 /* Generated blocks: the largest one, and bytes, of what is missing here. */
-void resume_sizes(struct attempt *x);
+void resumed_blocks_sizes(struct attempt *x);
 /* Root, all have told: the same of files, everywhere. Returns 0, or -1 with *e. */
-int resume_largest(struct attempt *x, struct error *e);
+int resumed_blocks_largest(struct attempt *x, struct error *e);
 int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *message,
                   struct error *e);
 
@@ -838,7 +843,7 @@ bool attempt_has_gone(const struct attempt *x);
 /* Not the root: it has withdrawn this attempt. What this node itself has against going on with an open group it
  * says in the next one. */
 void attempt_withdraw(struct attempt *x, const struct error *why);
-#define BARRIER_ROOT 0u
+#define MEMBERSHIP_ROOT 0u
 /* The barrier of this name that this node waits for or prepares: its job, and the attempt that nobody has entered
  * here, each NULL if there is none. */
 struct job *barrier_waiting(struct exchanges *all, const struct spec *spec);
@@ -851,9 +856,9 @@ struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uin
 /* Whether the root has withdrawn `id` since: then -1 with *e (ERROR_BUSY). */
 int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
                      struct error *e);
-/* The node that prepares it, as far as this one knows: BARRIER_ROOT; of a group that shrinks, the first
+/* The node that prepares it, as far as this one knows: MEMBERSHIP_ROOT; of a group that shrinks, the first
  * node that is left. TORUS_NO_NODE: no memory. */
-uint32_t barrier_root(const struct exchanges *all, const struct spec *spec);
+uint32_t membership_root(const struct exchanges *all, const struct spec *spec);
 /* Whether that has become another one, or this one: prepares it here from now on, or no longer. */
 void barrier_lead(struct job *j);
 /* The client's word of it differs from the root's: it fails for all. Returns whether it does. */
@@ -862,11 +867,11 @@ bool barrier_differs(struct attempt *x, const struct spec *entered, const struct
 /* waiting.c */
 /* Whether it waits for nodes and links that are down, instead of failing. A group that has been open does not:
  * a node that went down has lost it. */
-bool waiting_may(const struct attempt *x);
-bool waiting_next(const struct job *j); /* the same of a job, between attempts */
+bool attempt_waits_for_nodes(const struct attempt *x);
+bool job_waits_for_nodes(const struct job *j); /* the same of a job, between attempts */
 /* Whether it begins anew when a link goes down: it goes around links, or waits for what is down. */
-bool waiting_or_around(const struct attempt *x);
-bool waiting_or_around_next(const struct job *j);
+bool attempt_survives_link_loss(const struct attempt *x);
+bool job_survives_link_loss(const struct job *j);
 /* Adds what it waits for at the moment ("node 4 (1,0)"), if it waits. */
 struct sentence;
 void waiting_describe(const struct job *j, struct sentence *s);
@@ -908,7 +913,7 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const char
 
 /* fail.c */
 /* Of a link, a busy node, damage: the root may take the attempt back and begin anew. */
-bool fail_is_for_now(const struct error *e);
+bool error_is_for_now(const struct error *e);
 /* This node cannot go on: the root decides for all, any other node tells it. */
 void attempt_fail(struct attempt *x, const struct error *e);
 /* The same of a job, whether it has an attempt or waits for one. */
@@ -958,11 +963,11 @@ int doubt_outcome_heard(struct exchanges *all, unsigned port, const struct peer_
                         struct error *e);
 
 /* costs.c */
-void calibration_load(struct exchanges *all);
-int calibration_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
-                      struct error *e);
+void link_costs_load(struct exchanges *all);
+int link_costs_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
+                     struct error *e);
 /* Links may have come up, whose other ends have not heard of it. */
-void calibration_topology(struct exchanges *all);
+void link_costs_topology(struct exchanges *all);
 
 /* report.c */
 int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e);

@@ -15,7 +15,7 @@ void job_give_place(struct job *j)
 
 static void leave_queue(struct job *j)
 {
-    j->all->turns_due |= j->placed;
+    j->all->start_due |= j->placed;
     job_give_place(j);
     if (j->asked && job_has_ended(j))
         shares_give(j->all->set.shares, SHARE_EXCHANGES, j->user, 1);
@@ -82,8 +82,8 @@ void job_drop_attempt(struct job *j)
     j->attempt = NULL;
     if (x == NULL)
         return;
-    opening_release_engine(x);
-    opening_close(x, false);
+    local_resources_release_engine(x);
+    local_resources_close(x, false);
     j->reserved = x->own.reserved;
     x->own.reserved = 0;
     x->job = NULL;
@@ -115,7 +115,7 @@ static const char *first_id(const struct job *j)
 {
     if (j->resumes[0] != '\0')
         return j->resumes;
-    return j->attempt != NULL ? resume_name(j->attempt) : j->name.id;
+    return j->attempt != NULL ? attempt_first_id(j->attempt) : j->name.id;
 }
 
 static void end_job(struct job *j)
@@ -130,7 +130,7 @@ static void end_job(struct job *j)
     if (kind->forget != NULL)
         kind->forget(all, first_id(j));
     all->tellable += job_is_tellable(j);
-    all->turns_due = true;
+    all->start_due = true;
 }
 
 /* What is on record of a job that no attempt was ever made for. NULL: no memory. */
@@ -201,10 +201,10 @@ static void withdrawn(struct attempt *x)
     j->reserved = x->own.reserved;
     x->own.reserved = 0;
     if (open && j->resumes[0] == '\0')
-        memcpy(j->resumes, resume_name(x), sizeof j->resumes);
+        memcpy(j->resumes, attempt_first_id(x), sizeof j->resumes);
     if (root) {
         /* What is down now the next attempt goes around, or waits for. */
-        j->fault = waiting_or_around_next(j) ? NO_FAULT : x->fault;
+        j->fault = job_survives_link_loss(j) ? NO_FAULT : x->fault;
         job_enter(j, JOB_WAITING);
         return;
     }

@@ -121,7 +121,7 @@ static void drop(struct exchanges *all, struct kept *k)
     free(k);
 }
 
-void resume_free(struct exchanges *all)
+void kept_blocks_free(struct exchanges *all)
 {
     while (all->kept != NULL)
         drop(all, all->kept);
@@ -142,7 +142,7 @@ static void forget_old(struct exchanges *all)
     }
 }
 
-uint64_t resume_deadline(const struct exchanges *all)
+uint64_t kept_blocks_deadline(const struct exchanges *all)
 {
     uint64_t at = ROUTER_NEVER;
 
@@ -152,7 +152,7 @@ uint64_t resume_deadline(const struct exchanges *all)
 }
 
 /* Nobody begins anew what a node has asked for that is down. */
-void resume_tick(struct exchanges *all, uint64_t now)
+void kept_blocks_tick(struct exchanges *all, uint64_t now)
 {
     struct kept *k, *next;
 
@@ -174,9 +174,9 @@ static struct kept *find_kept(const struct exchanges *all, const char *id)
     return k;
 }
 
-void resume_drop(struct attempt *x)
+void kept_blocks_drop(struct attempt *x)
 {
-    struct kept *k = find_kept(x->all, resume_name(x));
+    struct kept *k = find_kept(x->all, attempt_first_id(x));
     struct block_events events = x->all->block_events;
 
     if (k == NULL)
@@ -198,7 +198,7 @@ void resume_drop(struct attempt *x)
 static void keep_files(struct attempt *x, struct resumed *r, struct kept *k)
 {
     k->until = router_now(router_of(x)) + KEPT_TIME;
-    if (waiting_may(x) && x->began + x->timeout_ns > k->until)
+    if (attempt_waits_for_nodes(x) && x->began + x->timeout_ns > k->until)
         k->until = x->began + x->timeout_ns;
     k->marks = r->marks;
     r->marks = NULL;
@@ -213,7 +213,7 @@ static void keep_files(struct attempt *x, struct resumed *r, struct kept *k)
         arrived_free(&k->here);
 }
 
-void resume_keep(struct attempt *x)
+void kept_blocks_keep(struct attempt *x)
 {
     struct resumed *r = x->own.resumed;
     bool files = spec_has_folders(&x->spec);
@@ -223,11 +223,11 @@ void resume_keep(struct attempt *x)
     if (r == NULL)
         return;
     x->own.kept_bytes = r->all_bytes;
-    if (files ? r->marks != NULL && resume_may_follow(x)
+    if (files ? r->marks != NULL && attempt_may_be_followed(x)
               : r->here.count > 0 && x->state != EXCHANGE_COMMITTED)
         k = calloc(1, sizeof *k); /* without memory all comes once more */
     if (k != NULL) {
-        memcpy(k->id, resume_name(x), sizeof k->id);
+        memcpy(k->id, attempt_first_id(x), sizeof k->id);
         k->went = r->went;
         k->until = ROUTER_NEVER;
         k->here = r->here;
@@ -261,7 +261,7 @@ static void note(void *context, uint32_t origin, uint64_t begin, uint64_t end)
     struct noting *n = context;
     uint64_t at;
 
-    if (around_is_gone(n->x, origin))
+    if (avoided_is_gone(n->x, origin))
         return;
     while (begin < end) {
         uint64_t bytes =
@@ -291,7 +291,7 @@ static void note_marks(struct attempt *x)
     }
 }
 
-void resume_note(struct attempt *x)
+void kept_blocks_note(struct attempt *x)
 {
     struct noting n = {.x = x};
     const struct engine *engine = x->own.engine;

@@ -82,8 +82,8 @@ int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs
     return 0;
 }
 
-int calibration_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
-                      struct error *e)
+int link_costs_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
+                     struct error *e)
 {
     struct peer_message answer;
     struct calibration mine = all->calibration;
@@ -116,7 +116,7 @@ int calibration_heard(struct exchanges *all, unsigned port, const struct peer_ca
     return 0;
 }
 
-void calibration_topology(struct exchanges *all)
+void link_costs_topology(struct exchanges *all)
 {
     struct router *router = all->set.router;
     uint32_t up = router_topology(router)->entry[router_rank(router)].up;
@@ -128,7 +128,7 @@ void calibration_topology(struct exchanges *all)
     all->calibration_told = up;
 }
 
-void calibration_load(struct exchanges *all)
+void link_costs_load(struct exchanges *all)
 {
     const struct storage *storage = all->set.storage;
     struct calibration c;

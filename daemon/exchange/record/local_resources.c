@@ -32,30 +32,30 @@ static int open_folders(struct attempt *x, struct error *e)
         .replace = x->spec.replace,
         .rank = rank_of(x),
         .nodes = torus_of(x)->nodes,
-        .gone = x->around != NULL ? x->around->damage.gone : NULL,
+        .gone = x->avoided != NULL ? x->avoided->damage.gone : NULL,
     };
 
-    if (resume_begin(x, e) != 0)
+    if (resumed_blocks_begin(x, e) != 0)
         return -1;
-    resume_ask(x, &request);
+    resumed_blocks_ask(x, &request);
     events.context = x;
     if (storage->open_folders(storage->context, &request, &events, &x->own.source, &x->own.sink,
                               e) != 0)
         return -1;
-    return resume_wrap(x, e);
+    return resumed_blocks_wrap(x, e);
 }
 
 static int open_pattern(struct attempt *x, struct error *e)
 {
-    uint64_t seed = exchange_hash(resume_name(x));
+    uint64_t seed = exchange_hash(attempt_first_id(x));
     uint32_t rank = rank_of(x);
 
-    if (resume_begin(x, e) != 0)
+    if (resumed_blocks_begin(x, e) != 0)
         return -1;
     x->own.source = pattern_source(seed, rank, x->spec.block_bytes, router_pool(router_of(x)));
     x->own.sink = pattern_sink(seed, rank, x->spec.operation != OPERATION_EXCHANGE);
     if (x->own.source != NULL && x->own.sink != NULL)
-        return resume_wrap(x, e);
+        return resumed_blocks_wrap(x, e);
     if (x->own.source != NULL)
         (void)x->own.source->ops->close(x->own.source);
     if (x->own.sink != NULL)
@@ -70,7 +70,7 @@ static void find_sizes(struct attempt *x)
     struct source *source = x->own.source;
 
     if (x->own.resumed != NULL && !spec_has_folders(&x->spec))
-        resume_sizes(x);
+        resumed_blocks_sizes(x);
     if (x->own.resumed != NULL && (x->own.resumed->said || !spec_has_folders(&x->spec)))
         return; /* else of whole files, until all have told what has arrived */
     x->own.bytes_here = 0;
@@ -85,7 +85,7 @@ static void find_sizes(struct attempt *x)
     }
 }
 
-int opening_blocks(struct attempt *x, struct error *e)
+int local_resources_open(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint32_t sender = x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
@@ -150,7 +150,7 @@ static uint64_t part_of_budget(const struct attempt *x)
 
 /* As much of every block in one round as any node's share of memory holds, if they all have as much
  * as this one; streaming, in each of several rounds. */
-int opening_choose_rounds(struct attempt *x, struct error *e)
+int local_resources_choose_rounds(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
@@ -249,8 +249,8 @@ static int new_session(struct attempt *x, struct error *e)
         .router = router_of(x),
         .handle = x->handle,
         .tree = x->tree,
-        .damage = x->around != NULL ? &x->around->damage : NULL,
-        .id = resume_name(x),
+        .damage = x->avoided != NULL ? &x->avoided->damage : NULL,
+        .id = attempt_first_id(x),
         .goes_on = attempt_is_open_group(x),
         .name = x->spec.barrier,
         .unchecked = x->spec.unchecked,
@@ -296,7 +296,7 @@ static int new_engine(struct attempt *x, struct error *e)
     return own->engine != NULL ? 0 : -1;
 }
 
-int opening_engine(struct attempt *x, struct error *e)
+int local_resources_make_engine(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint32_t segments = x->algorithm->segments;
@@ -309,12 +309,12 @@ int opening_engine(struct attempt *x, struct error *e)
     if (own->window == 0 || own->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
         return error_set(e, ERROR_PROTOCOL, "invalid window of %u %s", own->window,
                          text_plural(own->window, "round", "rounds"));
-    if (resume_lay_out(x, e) != 0 || reserve(x, e) != 0)
+    if (resumed_blocks_lay_out(x, e) != 0 || reserve(x, e) != 0)
         return -1;
     if (own->source->ops->lay_out(own->source, own->round_bytes, segments, e) != 0 ||
         own->sink->ops->lay_out(own->sink, own->round_bytes, segments, e) != 0 ||
         new_engine(x, e) != 0) {
-        opening_release_engine(x);
+        local_resources_release_engine(x);
         return -1;
     }
     for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
@@ -323,7 +323,7 @@ int opening_engine(struct attempt *x, struct error *e)
     return own->sink->ops->opened(own->sink) ? 1 : 0;
 }
 
-void opening_release_engine(struct attempt *x)
+void local_resources_release_engine(struct attempt *x)
 {
     struct own *own = &x->own;
 
@@ -331,7 +331,7 @@ void opening_release_engine(struct attempt *x)
         own->delivered_bytes = own->engine->counts.bytes_delivered;
         if (own->resumed != NULL)
             own->delivered_bytes += own->resumed->bytes;
-        resume_note(x);
+        kept_blocks_note(x);
     }
     engine_free(own->engine);
     own->engine = NULL;
@@ -339,17 +339,17 @@ void opening_release_engine(struct attempt *x)
         (x->state == EXCHANGE_WITHDRAWN || !state_of(x)->ended))
         return; /* the session keeps what it has */
     if (own->reserved > 0)
-        x->all->turns_due = true;
+        x->all->start_due = true;
     shares_give(x->all->set.shares, kind_of(x)->share, x->user, own->reserved);
     own->reserved = 0;
 }
 
-void opening_close(struct attempt *x, bool keep)
+void local_resources_close(struct attempt *x, bool keep)
 {
     struct own *own = &x->own;
 
-    resume_keep(x);
-    mend_free(x);
+    kept_blocks_keep(x);
+    pending_repairs_free(x);
     if (own->source != NULL && !own->source->ops->close(own->source))
         own->closing++;
     if (own->sink != NULL && !own->sink->ops->close(own->sink, keep))

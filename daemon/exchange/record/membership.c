@@ -26,30 +26,31 @@ static int leave_out(struct damage *d, uint32_t here, struct error *e)
     return result;
 }
 
-struct left_out around_left_out(const struct attempt *x)
+struct left_out membership_left_out(const struct attempt *x)
 {
     if (!attempt_is_open_group(x))
         return (struct left_out){.down = x->spec.shrink};
-    return (struct left_out){.nodes = x->around != NULL ? x->around->damage.gone : NULL};
+    return (struct left_out){.nodes = x->avoided != NULL ? x->avoided->damage.gone : NULL};
 }
 
-struct left_out around_left_out_next(const struct job *j)
+struct left_out membership_left_out_next(const struct job *j)
 {
     if (!job_has_been_open(j))
         return (struct left_out){.down = j->spec.shrink};
-    return (struct left_out){
-        .nodes = j->last != NULL && j->last->around != NULL ? j->last->around->damage.gone : NULL};
+    return (struct left_out){.nodes = j->last != NULL && j->last->avoided != NULL
+                                          ? j->last->avoided->damage.gone
+                                          : NULL};
 }
 
-uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
+uint32_t membership_root(const struct exchanges *all, const struct spec *spec)
 {
-    uint32_t root = BARRIER_ROOT;
+    uint32_t root = MEMBERSHIP_ROOT;
     struct damage d;
     struct error e;
 
     if (!kind_of_spec(spec)->first_left_leads || !spec->shrink)
         return root;
-    if (around_view(all, (struct left_out){.down = true}, &d, &e) != 0)
+    if (membership_view(all, (struct left_out){.down = true}, &d, &e) != 0)
         return TORUS_NO_NODE;
     while (d.gone[root]) /* this node is not */
         root++;
@@ -57,7 +58,7 @@ uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
     return root;
 }
 
-uint32_t around_first_down(const struct exchanges *all, const bool *gone)
+uint32_t membership_first_down(const struct exchanges *all, const bool *gone)
 {
     const struct topology *topology = router_topology(all->set.router);
 
@@ -67,7 +68,8 @@ uint32_t around_first_down(const struct exchanges *all, const bool *gone)
     return TORUS_NO_NODE;
 }
 
-int around_view(const struct exchanges *all, struct left_out out, struct damage *d, struct error *e)
+int membership_view(const struct exchanges *all, struct left_out out, struct damage *d,
+                    struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
     const struct topology *topology = router_topology(all->set.router);
@@ -90,7 +92,7 @@ int around_view(const struct exchanges *all, struct left_out out, struct damage 
     return -1;
 }
 
-bool around_are_down(const struct exchanges *all, const struct damage *d)
+bool membership_are_down(const struct exchanges *all, const struct damage *d)
 {
     const struct topology *topology = router_topology(all->set.router);
     uint32_t nodes = d->torus.nodes, gone = 0;
@@ -115,21 +117,21 @@ static int check_shrunk(const struct exchanges *all, const struct damage *d, str
 {
     struct damage whole;
 
-    if (around_are_down(all, d))
+    if (membership_are_down(all, d))
         return 0;
-    if (around_view(all, (struct left_out){.down = false}, &whole, e) != 0)
+    if (membership_view(all, (struct left_out){.down = false}, &whole, e) != 0)
         return -1;
     (void)damage_is_connected(&whole, e);
     damage_free(&whole);
     return error_wrap(e, "more than nodes that are down cannot be reached");
 }
 
-int around_check(const struct exchanges *all, struct left_out out, const struct damage *d,
-                 struct error *e)
+int membership_check(const struct exchanges *all, struct left_out out, const struct damage *d,
+                     struct error *e)
 {
     if (out.down)
         return check_shrunk(all, d, e);
-    uint32_t down = around_first_down(all, out.nodes);
+    uint32_t down = membership_first_down(all, out.nodes);
 
     if (down != TORUS_NO_NODE)
         return error_set(e, ERROR_LINK,
@@ -139,25 +141,25 @@ int around_check(const struct exchanges *all, struct left_out out, const struct 
     return damage_is_connected(d, e);
 }
 
-int around_check_now(const struct exchanges *all, struct left_out out, struct error *e)
+int membership_check_now(const struct exchanges *all, struct left_out out, struct error *e)
 {
     struct damage d;
     int result;
 
-    if (around_view(all, out, &d, e) != 0)
+    if (membership_view(all, out, &d, e) != 0)
         return -1;
-    result = around_check(all, out, &d, e);
+    result = membership_check(all, out, &d, e);
     damage_free(&d);
     return result;
 }
 
-int around_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
-                  struct error *e)
+int membership_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
+                      struct error *e)
 {
     char known[100], said[100];
     struct damage mine;
 
-    if (around_view(all, out, &mine, e) != 0)
+    if (membership_view(all, out, &mine, e) != 0)
         return -1;
     bool same = damage_equal(&mine, d);
     (void)damage_format(&mine, known, sizeof known);
@@ -171,15 +173,15 @@ int around_agrees(const struct exchanges *all, struct left_out out, const struct
                      said[0] != '\0' ? said : "none");
 }
 
-bool around_prevents(const struct job *j, struct error *e)
+bool membership_prevents(const struct job *j, struct error *e)
 {
     const struct topology *topology = router_topology(j->all->set.router);
     char text[sizeof e->text];
 
     if (topology_whole(topology))
         return false;
-    if (around_may(&j->spec))
-        return around_check_now(j->all, around_left_out_next(j), e) != 0;
+    if (spec_avoids_links(&j->spec))
+        return membership_check_now(j->all, membership_left_out_next(j), e) != 0;
     if (!topology_new_fault(topology, NULL, text, sizeof text))
         return false;
     (void)error_set(e, ERROR_LINK, "%s", text);

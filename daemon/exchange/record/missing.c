@@ -10,7 +10,7 @@ static uint32_t list_owed(const struct attempt *x, char *list, size_t size)
     size_t used = 0;
 
     for (uint32_t node = 0; node < torus_of(x)->nodes; node++) {
-        int port = around_branch(x, node);
+        int port = avoided_branch(x, node);
         if (port < 0 || (x->owed & 1u << port) == 0)
             continue;
         if (used < size - 16) /* room for a rank, and for the end */
@@ -28,7 +28,7 @@ uint32_t exchange_missing(const struct job *j, char *list, size_t size)
     if (!kind_of_spec(&j->spec)->is_entered)
         return 0;
     if (j->state == JOB_ENTERED) {
-        uint32_t root = barrier_root(j->all, &j->spec);
+        uint32_t root = membership_root(j->all, &j->spec);
         if (root == TORUS_NO_NODE)
             return 0;
         return (void)snprintf(list, size, "%u", root), 1;

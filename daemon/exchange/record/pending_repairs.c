@@ -3,19 +3,19 @@
 
 #include "daemon/exchange/record/exchange_record.h"
 
-void mend_free(struct attempt *x)
+void pending_repairs_free(struct attempt *x)
 {
-    struct mending *m = x->own.mending;
+    struct pending_repairs *m = x->own.repairs;
 
     if (m == NULL)
         return;
     piece_states_free(&m->states);
     free(m->query);
     free(m);
-    x->own.mending = NULL;
+    x->own.repairs = NULL;
 }
 
-uint32_t mend_count(const struct attempt *x)
+uint32_t pending_repairs_count(const struct attempt *x)
 {
-    return x->own.mending != NULL ? x->own.mending->mended : 0;
+    return x->own.repairs != NULL ? x->own.repairs->mended : 0;
 }

@@ -26,12 +26,12 @@ bool job_awaits_restart(const struct job *j)
     return j->state == JOB_ENTERED && job_has_been_open(j);
 }
 
-const char *resume_name(const struct attempt *x)
+const char *attempt_first_id(const struct attempt *x)
 {
     return x->resumes[0] != '\0' ? x->resumes : x->id;
 }
 
-bool resume_may_follow(const struct attempt *x)
+bool attempt_may_be_followed(const struct attempt *x)
 {
     return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_verdict ||
            (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
@@ -39,17 +39,17 @@ bool resume_may_follow(const struct attempt *x)
 
 bool attempt_may_resume(const struct attempt *x)
 {
-    return x->goes_around && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
+    return x->avoids_links && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
 }
 
-bool fail_is_for_now(const struct error *e)
+bool error_is_for_now(const struct error *e)
 {
     return e->code == ERROR_LINK || e->code == ERROR_BUSY || e->code == ERROR_DAMAGED;
 }
 
 /* --- links and nodes that are down --- */
 
-bool around_may(const struct spec *spec)
+bool spec_avoids_links(const struct spec *spec)
 {
     if (!kind_of_spec(spec)->has_blocks)
         return true; /* waves take any tree */
@@ -62,24 +62,24 @@ bool around_may(const struct spec *spec)
  * its timeout allows. So a restart of a daemon, other than the root's, is no failure. After the decision to commit
  * its client waits for nodes that are down, too, to hear of success when these have confirmed. */
 
-bool waiting_may(const struct attempt *x)
+bool attempt_waits_for_nodes(const struct attempt *x)
 {
     return x->spec.wait && !attempt_is_open_group(x);
 }
 
-bool waiting_next(const struct job *j)
+bool job_waits_for_nodes(const struct job *j)
 {
     return j->spec.wait && !job_has_been_open(j);
 }
 
-bool waiting_or_around(const struct attempt *x)
+bool attempt_survives_link_loss(const struct attempt *x)
 {
-    return x->goes_around || waiting_may(x);
+    return x->avoids_links || attempt_waits_for_nodes(x);
 }
 
-bool waiting_or_around_next(const struct job *j)
+bool job_survives_link_loss(const struct job *j)
 {
-    return around_may(&j->spec) || waiting_next(j);
+    return spec_avoids_links(&j->spec) || job_waits_for_nodes(j);
 }
 
 /* --- the end --- */

@@ -46,7 +46,7 @@ int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
         counts->bytes_delivered + (x->own.resumed != NULL ? x->own.resumed->bytes : 0);
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
-    mine->mended = mend_count(x);
+    mine->mended = pending_repairs_count(x);
     mine->unmoved = x->own.source->unmoved;
     memcpy(mine->port, counts->port, sizeof mine->port);
     for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
@@ -68,7 +68,7 @@ static bool may_report(struct attempt *x, unsigned port, uint32_t rank)
     struct report *r = &x->report;
     uint8_t bit = (uint8_t)(1u << rank % 8);
 
-    if (around_branch(x, rank) != (int)port || (r->reported[rank / 8] & bit) != 0)
+    if (avoided_branch(x, rank) != (int)port || (r->reported[rank / 8] & bit) != 0)
         return false;
     r->reported[rank / 8] |= bit;
     return true;
@@ -172,7 +172,7 @@ int report_send(struct attempt *x)
     if (node != NULL && port != NULL) {
         for (uint32_t i = 0; i < r->nodes; i++)
             node[i] = pack_node(&r->node[i], &port[i * ports], ports);
-        wave_to_parent(x, &message);
+        tree_messages_to_parent(x, &message);
         result = 0;
     }
     free(node);
@@ -189,7 +189,7 @@ static int by_rank(const void *a, const void *b)
 /* Named with who should have passed it on. */
 static int report_missing(const struct attempt *x, uint32_t rank, struct error *e)
 {
-    int port = around_branch(x, rank);
+    int port = avoided_branch(x, rank);
 
     if (port < 0)
         return error_set(e, ERROR_PROTOCOL, "no report of node %u", rank);
@@ -201,7 +201,7 @@ static int report_missing(const struct attempt *x, uint32_t rank, struct error *
 static int report_wrong(const struct attempt *x, uint32_t rank, const char *what, uint64_t got,
                         uint64_t wanted, struct error *e)
 {
-    int port = around_branch(x, rank);
+    int port = avoided_branch(x, rank);
     uint32_t by = port < 0 ? rank : torus_neighbour(torus_of(x), rank_of(x), (unsigned)port);
 
     (void)error_set(e, ERROR_DAMAGED, "node %u received %llu %s of %llu", rank,
@@ -216,17 +216,17 @@ int report_check(struct attempt *x, struct error *e)
 
     qsort(r->node, r->nodes, sizeof *r->node, by_rank);
     for (uint32_t rank = 0; rank < nodes; rank++) {
-        if (around_is_gone(x, rank))
+        if (avoided_is_gone(x, rank))
             continue;
         if (i >= r->nodes || r->node[i].rank != rank)
             return report_missing(x, rank, e);
-        if (r->node[i].blocks_delivered != around_takes(x, rank))
+        if (r->node[i].blocks_delivered != exchange_takes(x, rank))
             return report_wrong(x, rank, "blocks", r->node[i].blocks_delivered,
-                                around_takes(x, rank), e);
+                                exchange_takes(x, rank), e);
         if (!spec_has_folders(&x->spec) &&
-            r->node[i].bytes_delivered != around_takes(x, rank) * x->spec.block_bytes)
+            r->node[i].bytes_delivered != exchange_takes(x, rank) * x->spec.block_bytes)
             return report_wrong(x, rank, "bytes", r->node[i].bytes_delivered,
-                                around_takes(x, rank) * x->spec.block_bytes, e);
+                                exchange_takes(x, rank) * x->spec.block_bytes, e);
         i++;
     }
     if (i < r->nodes)
@@ -294,9 +294,9 @@ void report_result(const struct attempt *x, struct exchange_result *result)
         .kept_bytes = x->own.kept_bytes,
         .check = kind_of(x)->has_blocks ? r->check : CHECK_NOTHING,
     };
-    if (x->around != NULL) {
-        (void)damage_describe_links(&x->around->damage, result->without, sizeof result->without);
-        result->gone = x->around->damage.gone;
+    if (x->avoided != NULL) {
+        (void)damage_describe_links(&x->avoided->damage, result->without, sizeof result->without);
+        result->gone = x->avoided->damage.gone;
     }
     for (uint32_t i = 0; i < r->nodes; i++) {
         if (r->node[i].nanoseconds > result->nanoseconds)

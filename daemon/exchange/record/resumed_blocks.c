@@ -7,7 +7,7 @@
 
 #define PAIRS_OF_MOST 1024u /* nodes; 16 MiB */
 
-int resume_begin(struct attempt *x, struct error *e)
+int resumed_blocks_begin(struct attempt *x, struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes;
     struct resumed *r;
@@ -35,7 +35,7 @@ int resume_begin(struct attempt *x, struct error *e)
     return 0;
 }
 
-void resume_ask(const struct attempt *x, struct folder_request *request)
+void resumed_blocks_ask(const struct attempt *x, struct folder_request *request)
 {
     const struct resumed *r = x->own.resumed;
 
@@ -45,7 +45,7 @@ void resume_ask(const struct attempt *x, struct folder_request *request)
     request->parked = r->parked != NULL ? r->parked->sink : NULL;
 }
 
-int resume_wrap(struct attempt *x, struct error *e)
+int resumed_blocks_wrap(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     struct sink *sink;
@@ -60,19 +60,19 @@ int resume_wrap(struct attempt *x, struct error *e)
     x->own.sink = sink;
     x->own.source->sized = r->wrapped = true;
     for (uint32_t node = 0; spec_has_folders(&x->spec) && node < torus_of(x)->nodes; node++)
-        if (around_is_gone(x, node))
+        if (avoided_is_gone(x, node))
             arrived_drop(&r->here, node); /* its file is removed */
     return 0;
 }
 
-void resume_sizes(struct attempt *x)
+void resumed_blocks_sizes(struct attempt *x)
 {
     const struct arrived *here = &x->own.resumed->here;
 
     x->own.bytes_here = 0;
     for (uint32_t origin = 0; origin < torus_of(x)->nodes; origin++) {
         uint64_t missing = x->spec.block_bytes - arrived_bytes(here, origin);
-        if (around_is_gone(x, origin))
+        if (avoided_is_gone(x, origin))
             continue;
         if (missing > x->own.largest_block)
             x->own.largest_block = missing;
@@ -88,7 +88,7 @@ static int too_much(uint32_t at, uint32_t origin, struct error *e)
                      origin);
 }
 
-int resume_largest(struct attempt *x, struct error *e)
+int resumed_blocks_largest(struct attempt *x, struct error *e)
 {
     const struct resumed *r = x->own.resumed;
     uint32_t nodes = torus_of(x)->nodes;
@@ -99,13 +99,13 @@ int resume_largest(struct attempt *x, struct error *e)
     if (r == NULL || r->pairs == NULL)
         return 0; /* more rounds than are needed, perhaps */
     for (uint32_t from = 0; from < nodes; from++) {
-        if (around_is_gone(x, from))
+        if (avoided_is_gone(x, from))
             continue;
         if (r->size[from] == ENGINE_NOT_TOLD)
             return 0; /* the largest block may be one of its */
         for (uint32_t to = 0; to < nodes; to++) {
             const struct resumed_pair *p = &r->pairs[(size_t)from * nodes + to];
-            if (around_is_gone(x, to))
+            if (avoided_is_gone(x, to))
                 continue;
             if (p->arrived > p->whole)
                 return too_much(to, from, e);
@@ -123,7 +123,7 @@ int resume_largest(struct attempt *x, struct error *e)
 
 /* What comes from each node, and goes to it. Files of a node that does not say what it has are others than before,
  * perhaps. */
-int resume_lay_out(struct attempt *x, struct error *e)
+int resumed_blocks_lay_out(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     struct source *source = x->own.source;
@@ -146,7 +146,7 @@ int resume_lay_out(struct attempt *x, struct error *e)
         if (told && arrived_end(&r->there, node) > source->ops->size(source, node) &&
             r->size[rank] != ENGINE_NOT_TOLD)
             return too_much(node, rank, e);
-        if (!told || around_is_gone(x, node))
+        if (!told || avoided_is_gone(x, node))
             continue;
         r->all_bytes += r->elsewhere[node];
         if (node != rank)

@@ -26,7 +26,7 @@ static void take_out(struct attempt *x)
 
 void attempt_leave_schedule(struct attempt *x)
 {
-    around_leave_routes(x);
+    avoided_leave_routes(x);
     if (x->schedule == NULL)
         return;
     schedules_leave(x->all->schedules, x->schedule);
@@ -39,7 +39,7 @@ void attempt_forget(struct attempt *x)
     attempt_leave_schedule(x);
     if (x->all != NULL)
         take_out(x);
-    around_drop(x);
+    avoided_drop(x);
     report_free(&x->report);
     spec_free(&x->spec);
     free(x->confirmed);

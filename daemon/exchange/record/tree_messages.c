@@ -13,18 +13,18 @@ static uint32_t children_mask(const struct attempt *x)
     return mask;
 }
 
-void wave_begin(struct attempt *x)
+void tree_messages_begin_wave(struct attempt *x)
 {
     x->owed = children_mask(x) | OWN_PART;
 }
 
-bool wave_is_child(const struct attempt *x, unsigned port)
+bool tree_messages_is_child(const struct attempt *x, unsigned port)
 {
     return (children_mask(x) & 1u << port) != 0;
 }
 
 /* A child's part of the current wave has come. */
-int wave_child_part(struct attempt *x, unsigned port, struct error *e)
+int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e)
 {
     if ((x->owed & 1u << port) == 0)
         return error_set(e, ERROR_PROTOCOL,
@@ -34,21 +34,21 @@ int wave_child_part(struct attempt *x, unsigned port, struct error *e)
 }
 
 /* A link that has been down may lead to a node that has forgotten the exchange. */
-void wave_send(struct attempt *x, unsigned port, const struct peer_message *message)
+void tree_messages_send(struct attempt *x, unsigned port, const struct peer_message *message)
 {
     if ((x->fault.lost & 1u << port) == 0)
         router_send(router_of(x), port, message);
 }
 
-void wave_to_parent(struct attempt *x, const struct peer_message *message)
+void tree_messages_to_parent(struct attempt *x, const struct peer_message *message)
 {
-    wave_send(x, (unsigned)x->tree.parent, message);
+    tree_messages_send(x, (unsigned)x->tree.parent, message);
 }
 
-void wave_to_children(struct attempt *x, const struct peer_message *message)
+void tree_messages_to_children(struct attempt *x, const struct peer_message *message)
 {
     for (unsigned i = 0; i < x->tree.children; i++)
-        wave_send(x, x->tree.child[i], message);
+        tree_messages_send(x, x->tree.child[i], message);
 }
 
 /* Questions and answers go along them, and a neighbour may ask as fast as its link permits: a tree is
@@ -64,12 +64,12 @@ struct kept_trees {
     struct kept_tree tree[64]; /* by rank, modulo */
 };
 
-struct kept_trees *wave_trees_new(void)
+struct kept_trees *tree_messages_trees_new(void)
 {
     return calloc(1, sizeof(struct kept_trees));
 }
 
-void wave_trees_free(struct kept_trees *trees)
+void tree_messages_trees_free(struct kept_trees *trees)
 {
     for (size_t i = 0; trees != NULL && i < sizeof trees->tree / sizeof trees->tree[0]; i++)
         free(trees->tree[i].parent);
@@ -83,7 +83,7 @@ static uint8_t *find_parents(const struct exchanges *all, uint32_t rank)
     struct damage d;
 
     if (topology_whole(router_topology(all->set.router)) ||
-        around_view(all, (struct left_out){.down = false}, &d, NULL) != 0)
+        membership_view(all, (struct left_out){.down = false}, &d, NULL) != 0)
         return NULL;
     parent = calloc(t->nodes, sizeof *parent);
     if (parent != NULL && tree_find(&d, rank, parent, NULL) != 0) {
@@ -94,7 +94,7 @@ static uint8_t *find_parents(const struct exchanges *all, uint32_t rank)
     return parent;
 }
 
-const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank)
+const uint8_t *tree_messages_parents(const struct exchanges *all, uint32_t rank)
 {
     uint64_t changes = router_topology(all->set.router)->changes;
     size_t slots = sizeof all->trees->tree / sizeof all->trees->tree[0];
@@ -107,10 +107,10 @@ const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank)
     return kept->parent;
 }
 
-int wave_port(const struct exchanges *all, uint32_t rank)
+int tree_messages_port(const struct exchanges *all, uint32_t rank)
 {
     const struct torus *t = router_torus(all->set.router);
-    const uint8_t *parent = wave_parents(all, rank);
+    const uint8_t *parent = tree_messages_parents(all, rank);
     struct tree_node here;
 
     if (parent != NULL)
@@ -120,9 +120,9 @@ int wave_port(const struct exchanges *all, uint32_t rank)
     return here.parent;
 }
 
-void wave_towards(struct exchanges *all, uint32_t rank, const struct peer_message *message)
+void tree_messages_towards(struct exchanges *all, uint32_t rank, const struct peer_message *message)
 {
-    int port = wave_port(all, rank);
+    int port = tree_messages_port(all, rank);
 
     if (port >= 0)
         router_send(all->set.router, (unsigned)port, message);
