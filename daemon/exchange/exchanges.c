@@ -109,7 +109,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     }
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
-    if (decisions_load(all, e) != 0 || doubts_load(all, e) != 0) {
+    if (commit_log_load(all, e) != 0 || in_doubt_load(all, e) != 0) {
         exchanges_free(all); /* what is not remembered would be answered wrongly */
         return NULL;
     }
@@ -134,9 +134,9 @@ void exchanges_free(struct exchanges *all)
         attempt_let_go(x);
     schedules_free(all->schedules);
     planner_free(all->planner);
-    doubts_free(all);
+    in_doubt_free(all);
     kept_blocks_free(all);
-    decisions_free(all);
+    commit_log_free(all);
     tree_messages_trees_free(all->trees);
     free(all->absent);
     free(all);
@@ -171,7 +171,7 @@ static void note_change(struct exchanges *all)
 {
     all->changed_at = router_now(all->set.router);
     absent_note(all);
-    decisions_remind_soon(all);
+    commit_log_remind_all_soon(all);
 }
 
 void exchanges_topology(struct exchanges *all)
@@ -269,10 +269,10 @@ void exchanges_tick(struct exchanges *all)
         job_tick(j, now);
     if (now >= all->ask_at) {
         all->ask_at = ROUTER_NEVER;
-        doubts_ask(all);
+        outcome_ask(all);
         if (all->doubts != NULL)
-            ask_by(all, now + settle_pause(all));
-        decisions_remind(all, now);
+            ask_by(all, now + outcome_pause(all));
+        outcome_remind(all, now);
     }
     kept_blocks_tick(all, now);
     turns_advance(all);

@@ -20,7 +20,7 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
 /* Each is on record until all nodes have confirmed it. */
 static int check_decisions(const struct exchanges *all, const struct spec *spec, struct error *e)
 {
-    unsigned n = decisions_count(all);
+    unsigned n = commit_log_count(all);
     struct error first;
 
     if (!spec_has_folders(spec) || n < DECISIONS_MOST)

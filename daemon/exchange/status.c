@@ -178,7 +178,7 @@ static void list_one(const struct decision *d, const struct exchanges *all,
     memcpy(out->reason, e.text, sizeof out->reason);
     out->count = 0;
     for (uint32_t rank = 0; rank < nodes; rank++)
-        if (!decision_has(d, rank)) {
+        if (!commit_log_has(d, rank)) {
             if (out->count < EXCHANGE_UNCONFIRMED_NAMED)
                 out->node[out->count] = rank;
             out->count++;
@@ -191,7 +191,7 @@ size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconf
     size_t n = 0;
 
     for (const struct decision *d = all->decisions; d != NULL && n < most; d = d->next)
-        if (decision_is_made(all, d))
+        if (commit_log_is_on_record(all, d))
             list_one(d, all, &list[n++]);
     return n;
 }

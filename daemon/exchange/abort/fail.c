@@ -64,7 +64,7 @@ static void fail(struct attempt *x, const struct error *e, bool again)
         retry_later(x, e);
         return;
     }
-    if (again && retry_mends(x)) {
+    if (again && retry_after_damage(x)) {
         retry_damaged(x, e);
         return;
     }

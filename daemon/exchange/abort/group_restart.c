@@ -14,7 +14,7 @@
 
 #include "daemon/exchange/record/exchange_record.h"
 
-const struct attempt *standing_find_failed(const struct exchanges *all, const char *first)
+const struct attempt *group_restart_find_failed(const struct exchanges *all, const char *first)
 {
     const struct attempt *x = all->ended;
 
@@ -94,7 +94,7 @@ static struct job *find_early(struct exchanges *all, const char *first)
     return NULL;
 }
 
-void standing_failed(struct exchanges *all, const char *first, const struct error *why)
+void group_restart_failed(struct exchanges *all, const char *first, const struct error *why)
 {
     struct job *j = find(all, first);
 
@@ -112,7 +112,8 @@ void standing_failed(struct exchanges *all, const char *first, const struct erro
     }
 }
 
-struct job *standing_find(struct exchanges *all, const char *first, const char *id, struct error *e)
+struct job *group_restart_find(struct exchanges *all, const char *first, const char *id,
+                               struct error *e)
 {
     struct job *j = find(all, first);
 

@@ -35,7 +35,7 @@ bool retry_may(const struct attempt *x)
     return attempt_is_root(x) && state_of(x)->prepares;
 }
 
-bool retry_goes_around(const struct attempt *x)
+bool retry_after_link_loss(const struct attempt *x)
 {
     if (!attempt_survives_link_loss(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
         return false;
@@ -50,7 +50,7 @@ static uint32_t damages(const struct attempt *x)
     return kind_of(x)->has_session && long_ago ? 0 : x->job->damages;
 }
 
-bool retry_mends(const struct attempt *x)
+bool retry_after_damage(const struct attempt *x)
 {
     return attempt_is_root(x) && kind_of(x)->retries_running && damages(x) < DAMAGES_MOST &&
            state_of(x)->runs && (attempt_survives_link_loss(x) || !verdict_is_cut(x));
@@ -95,7 +95,7 @@ static void withdraw(struct attempt *x, const struct error *busy)
     attempt_end(x, EXCHANGE_WITHDRAWN);
 }
 
-void attempt_withdraw(struct attempt *x, const struct error *why)
+void retry_withdrawn(struct attempt *x, const struct error *why)
 {
     if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !error_is_for_now(&x->failure))
         x->job->failure = x->failure;
@@ -135,7 +135,7 @@ static void begin_anew(struct attempt *x, const struct error *why)
     withdraw(x, &busy);
 }
 
-void retry_around(struct attempt *x, const struct error *fault)
+void retry_without_links(struct attempt *x, const struct error *fault)
 {
     log_info("exchange %s begins anew: %s", x->id, fault->text);
     if (kind_of(x)->has_session && state_of(x)->runs &&
@@ -145,12 +145,12 @@ void retry_around(struct attempt *x, const struct error *fault)
     begin_anew(x, fault);
 }
 
-void retry_mended(struct attempt *x)
+void retry_links_restored(struct attempt *x)
 {
     struct error e;
 
     (void)error_set(&e, ERROR_LINK, "links that it went around are up again");
-    retry_around(x, &e);
+    retry_without_links(x, &e);
 }
 
 void retry_damaged(struct attempt *x, const struct error *damage)

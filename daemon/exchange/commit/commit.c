@@ -42,7 +42,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
         return;
     if (e != NULL) {
         struct error why = *e;
-        decision_drop(all, decision_find(all, id));
+        commit_log_drop(all, commit_log_find(all, id));
         (void)error_wrap(&why, "the decision to commit could not be recorded");
         verdict_send(x, &why);
         x->failure = why;
@@ -51,7 +51,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
     }
     send_commit(x);
     if (verdict_is_cut(x)) /* not all hear it from there */
-        decision_remind_soon(all, decision_find(all, id));
+        commit_log_remind_soon(all, commit_log_find(all, id));
     begin(x, true);
 }
 
@@ -59,7 +59,7 @@ void commit_decide(struct attempt *x)
 {
     const struct storage *storage = x->all->set.storage;
     uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* usually the wave is faster */
-    struct decision *decision = decision_add(x->all, x->id, remind_at);
+    struct decision *decision = commit_log_add(x->all, x->id, remind_at);
     struct error e;
 
     if (decision == NULL) {
@@ -69,7 +69,7 @@ void commit_decide(struct attempt *x)
     }
     for (uint32_t rank = 0; rank < torus_of(x)->nodes; rank++)
         if (avoided_is_gone(x, rank))
-            decision_excuse(decision, rank);
+            commit_log_excuse(decision, rank);
     attempt_enter(x, EXCHANGE_DECIDING);
     storage->record_commit(storage->context, x->id, on_recorded, x->all);
 }
@@ -77,7 +77,7 @@ void commit_decide(struct attempt *x)
 static void flush(struct attempt *x)
 {
     if (x->confirmed_count > 0)
-        decision_confirm(x->all, x->id, x->confirmed, x->confirmed_count, "");
+        commit_log_confirm(x->all, x->id, x->confirmed, x->confirmed_count, "");
     x->confirmed_count = 0;
 }
 
@@ -89,7 +89,7 @@ static void collect(struct attempt *x, const uint32_t *rank, size_t count)
     if (x->confirmed == NULL)
         x->confirmed = calloc(nodes, sizeof *x->confirmed);
     if (x->confirmed == NULL || x->confirmed_count + count > nodes) {
-        decision_confirm(x->all, x->id, rank, count, "");
+        commit_log_confirm(x->all, x->id, rank, count, "");
         return;
     }
     memcpy(x->confirmed + x->confirmed_count, rank, count * sizeof *rank);
@@ -125,7 +125,7 @@ void commit_topology(struct attempt *x)
 uint64_t commit_deadline(const struct attempt *x)
 {
     uint64_t until =
-        unconfirmed_until(decision_find(x->all, x->id), x->all, attempt_waits_for_nodes(x));
+        unconfirmed_until(commit_log_find(x->all, x->id), x->all, attempt_waits_for_nodes(x));
 
     return until < x->deadline ? until : x->deadline;
 }
@@ -145,7 +145,7 @@ static void placed(struct attempt *x)
 
     local_resources_close(x, false);
     if (attempt_is_root(x)) {
-        decision_confirm_own(x->all, x->id, "");
+        commit_log_confirm_own(x->all, x->id, "");
         return;
     }
     x->owed &= ~OWN_PART;
@@ -157,8 +157,8 @@ static void obstructed(struct attempt *x, const struct error *e)
 {
     log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
     local_resources_close(x, true);
-    doubt_add(x, true);
-    decision_confirm_own(x->all, x->id, e->text);
+    in_doubt_add(x, true);
+    commit_log_confirm_own(x->all, x->id, e->text);
     if (attempt_is_root(x))
         return;
     flush(x);
@@ -188,7 +188,7 @@ int commit_heard(struct attempt *x, unsigned port, const struct peer_commit *mes
     if (x->state == EXCHANGE_DONE)
         begin(x, true);
     else if (x->state == EXCHANGE_IN_DOUBT)
-        (void)doubt_settle(x->all, x->id, true);
+        (void)in_doubt_resolve(x->all, x->id, true);
     /* else the root's reminder was faster: only those below may still wait for it */
     return 0;
 }

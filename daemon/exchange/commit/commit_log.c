@@ -8,7 +8,7 @@
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
-struct decision *decision_find(struct exchanges *all, const char *id)
+struct decision *commit_log_find(struct exchanges *all, const char *id)
 {
     struct decision *d = all->decisions;
 
@@ -17,7 +17,7 @@ struct decision *decision_find(struct exchanges *all, const char *id)
     return d;
 }
 
-struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at)
+struct decision *commit_log_add(struct exchanges *all, const char *id, uint64_t remind_at)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
     struct decision *d = calloc(1, sizeof *d + (nodes + 7) / 8);
@@ -33,7 +33,7 @@ struct decision *decision_add(struct exchanges *all, const char *id, uint64_t re
     return d;
 }
 
-void decision_drop(struct exchanges *all, struct decision *d)
+void commit_log_drop(struct exchanges *all, struct decision *d)
 {
     for (struct decision **at = &all->decisions; *at != NULL; at = &(*at)->next)
         if (*at == d) {
@@ -43,7 +43,7 @@ void decision_drop(struct exchanges *all, struct decision *d)
         }
 }
 
-unsigned decisions_count(const struct exchanges *all)
+unsigned commit_log_count(const struct exchanges *all)
 {
     unsigned n = 0;
 
@@ -52,7 +52,7 @@ unsigned decisions_count(const struct exchanges *all)
     return n;
 }
 
-bool decision_is_made(const struct exchanges *all, const struct decision *d)
+bool commit_log_is_on_record(const struct exchanges *all, const struct decision *d)
 {
     const struct attempt *x = attempt_find_id(all, d->id);
 
@@ -65,7 +65,7 @@ static void note(struct decision *d, uint32_t rank)
     d->confirmed++;
 }
 
-void decision_excuse(struct decision *d, uint32_t rank)
+void commit_log_excuse(struct decision *d, uint32_t rank)
 {
     note(d, rank);
 }
@@ -82,11 +82,11 @@ static void load_one(void *context, const char *id)
     /* Before a restart: no wave of it is on its way any more. */
     uint64_t now = router_now(loading->all->set.router);
 
-    if (decision_find(loading->all, id) == NULL && decision_add(loading->all, id, now) == NULL)
+    if (commit_log_find(loading->all, id) == NULL && commit_log_add(loading->all, id, now) == NULL)
         loading->failed = true;
 }
 
-int decisions_load(struct exchanges *all, struct error *e)
+int commit_log_load(struct exchanges *all, struct error *e)
 {
     struct loading loading = {all, false};
 
@@ -95,10 +95,10 @@ int decisions_load(struct exchanges *all, struct error *e)
     return loading.failed ? error_set(e, ERROR_MEMORY, "out of memory") : 0;
 }
 
-void decisions_free(struct exchanges *all)
+void commit_log_free(struct exchanges *all)
 {
     while (all->decisions != NULL)
-        decision_drop(all, all->decisions);
+        commit_log_drop(all, all->decisions);
 }
 
 static void complete(struct exchanges *all, struct decision *d)
@@ -107,7 +107,7 @@ static void complete(struct exchanges *all, struct decision *d)
 
     log_debug("exchange %s: every node has confirmed", d->id);
     all->set.storage->forget_commit(all->set.storage->context, d->id);
-    decision_drop(all, d);
+    commit_log_drop(all, d);
     if (x == NULL)
         return;
     if (x->state == EXCHANGE_COMMITTED) /* its client has heard who had not confirmed */
@@ -118,9 +118,9 @@ static void complete(struct exchanges *all, struct decision *d)
 
 static void confirmed(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)
 {
-    struct decision *d = decision_find(all, id);
+    struct decision *d = commit_log_find(all, id);
 
-    if (d == NULL || decision_has(d, rank))
+    if (d == NULL || commit_log_has(d, rank))
         return;
     if (obstacle[0] != '\0') {
         if (d->obstacle_at == TORUS_NO_NODE)
@@ -136,8 +136,8 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
         complete(all, d);
 }
 
-void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
-                      const char *obstacle)
+void commit_log_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
+                        const char *obstacle)
 {
     const struct peer_message message = {
         .kind = PEER_CONFIRM,
@@ -152,14 +152,14 @@ void decision_confirm(struct exchanges *all, const char *id, const uint32_t *ran
     tree_messages_towards(all, root, &message);
 }
 
-void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle)
+void commit_log_confirm_own(struct exchanges *all, const char *id, const char *obstacle)
 {
     uint32_t rank = router_rank(all->set.router);
 
-    decision_confirm(all, id, &rank, 1, obstacle);
+    commit_log_confirm(all, id, &rank, 1, obstacle);
 }
 
-void decision_remind_soon(struct exchanges *all, struct decision *d)
+void commit_log_remind_soon(struct exchanges *all, struct decision *d)
 {
     uint64_t at = router_now(all->set.router) + LINK_LOSS_GATHER_TIME;
 
@@ -170,8 +170,8 @@ void decision_remind_soon(struct exchanges *all, struct decision *d)
     ask_by(all, d->remind_at);
 }
 
-void decisions_remind_soon(struct exchanges *all)
+void commit_log_remind_all_soon(struct exchanges *all)
 {
     for (struct decision *d = all->decisions; d != NULL; d = d->next)
-        decision_remind_soon(all, d);
+        commit_log_remind_soon(all, d);
 }

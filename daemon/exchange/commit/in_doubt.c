@@ -31,13 +31,13 @@ static void add(struct exchanges *all, struct doubt *d, const char *id, bool dec
     ask_by(all, router_now(all->set.router) + LOOK_EVERY);
 }
 
-void doubt_add(struct attempt *x, bool decided)
+void in_doubt_add(struct attempt *x, bool decided)
 {
     add(x->all, x->doubt, x->id, decided);
     x->doubt = NULL;
 }
 
-unsigned doubts_about(const struct exchanges *all, uint32_t root)
+unsigned in_doubt_about(const struct exchanges *all, uint32_t root)
 {
     unsigned n = 0;
 
@@ -61,7 +61,7 @@ static void load_one(void *argument, const char *id)
         add(loading->all, d, id, false);
 }
 
-int doubts_load(struct exchanges *all, struct error *e)
+int in_doubt_load(struct exchanges *all, struct error *e)
 {
     struct loading loading = {all, false};
 
@@ -80,7 +80,7 @@ static void drop(struct exchanges *all, struct doubt *d)
         }
 }
 
-void doubts_free(struct exchanges *all)
+void in_doubt_free(struct exchanges *all)
 {
     while (all->doubts != NULL)
         drop(all, all->doubts);
@@ -99,7 +99,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     if (e != NULL) { /* tried again */
         log_warning("exchange %s: %s", id, e->text);
         if (committed)
-            decision_confirm_own(all, id, e->text);
+            commit_log_confirm_own(all, id, e->text);
         return;
     }
     log_info("exchange %s was %s", id, committed ? "committed" : "not committed");
@@ -110,10 +110,10 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     }
     drop(all, d);
     if (committed)
-        decision_confirm_own(all, id, "");
+        commit_log_confirm_own(all, id, "");
 }
 
-bool doubt_settle(struct exchanges *all, const char *id, bool committed)
+bool in_doubt_resolve(struct exchanges *all, const char *id, bool committed)
 {
     const struct storage *storage = all->set.storage;
     const struct attempt *x = attempt_find_id(all, id);

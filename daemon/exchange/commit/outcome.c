@@ -18,7 +18,7 @@ static int outcome(struct exchanges *all, const char *id)
     if (x != NULL && !state_of(x)->unheard && !state_of(x)->ended &&
         x->state != EXCHANGE_COMMITTING)
         return 0; /* of one that has been taken back, to begin anew, this attempt is not committed */
-    return decision_find(all, id) != NULL ? 1 : -1;
+    return commit_log_find(all, id) != NULL ? 1 : -1;
 }
 
 static void ask(struct exchanges *all, struct doubt *d)
@@ -28,17 +28,17 @@ static void ask(struct exchanges *all, struct doubt *d)
     uint32_t root = exchange_root_of(d->id);
 
     if (d->committed) {
-        (void)doubt_settle(all, d->id, true);
+        (void)in_doubt_resolve(all, d->id, true);
     } else if (root == router_rank(all->set.router)) {
         int known = outcome(all, d->id);
         if (known != 0)
-            (void)doubt_settle(all, d->id, known > 0);
+            (void)in_doubt_resolve(all, d->id, known > 0);
     } else if (root < router_torus(all->set.router)->nodes && tree_messages_port(all, root) >= 0) {
         tree_messages_towards(all, root, &query);
     }
 }
 
-void doubts_ask(struct exchanges *all)
+void outcome_ask(struct exchanges *all)
 {
     struct doubt *next;
 
@@ -57,17 +57,17 @@ static void remind(struct exchanges *all, const struct decision *d, uint32_t ran
 }
 
 /* Of this node's own output, after a restart or an obstacle. */
-static void settle_own(struct exchanges *all, struct decision *d)
+static void resolve_own(struct exchanges *all, struct decision *d)
 {
     const struct attempt *x = attempt_find_id(all, d->id);
 
-    if (decision_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
-        doubt_settle(all, d->id, true))
+    if (commit_log_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
+        in_doubt_resolve(all, d->id, true))
         return;
-    decision_confirm_own(all, d->id, "");
+    commit_log_confirm_own(all, d->id, "");
 }
 
-uint64_t settle_pause(const struct exchanges *all)
+uint64_t outcome_pause(const struct exchanges *all)
 {
     return topology_whole(router_topology(all->set.router)) ? ASK_EVERY : LOOK_EVERY;
 }
@@ -82,27 +82,27 @@ static void remind_some(struct exchanges *all, struct decision *d, uint64_t now)
     if (rank == 0)
         d->reminded_at = now;
     for (; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
-        if (rank != me && !decision_has(d, rank) && tree_messages_port(all, rank) >= 0) {
+        if (rank != me && !commit_log_has(d, rank) && tree_messages_port(all, rank) >= 0) {
             remind(all, d, rank);
             reminded++;
         }
     d->remind_next = rank < nodes ? rank : 0;
-    d->remind_at = now + (d->remind_next > 0 ? LINK_LOSS_GATHER_TIME : settle_pause(all));
+    d->remind_at = now + (d->remind_next > 0 ? LINK_LOSS_GATHER_TIME : outcome_pause(all));
     ask_by(all, d->remind_at);
 }
 
-void decisions_remind(struct exchanges *all, uint64_t now)
+void outcome_remind(struct exchanges *all, uint64_t now)
 {
     struct decision *next;
 
     for (struct decision *d = all->decisions; d != NULL; d = next) {
         next = d->next;
-        if (now < d->remind_at || !decision_is_made(all, d)) {
+        if (now < d->remind_at || !commit_log_is_on_record(all, d)) {
             ask_by(all, now < d->remind_at ? d->remind_at : now + ASK_EVERY);
             continue;
         }
         remind_some(all, d, now);
-        settle_own(all, d); /* may be the last one: *d is gone then */
+        resolve_own(all, d); /* may be the last one: *d is gone then */
     }
 }
 
@@ -144,8 +144,8 @@ static bool all_below(const struct exchanges *all, const struct peer_confirm *me
     return below;
 }
 
-int confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
-                  struct error *e)
+int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
+                          struct error *e)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
     char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
@@ -168,7 +168,7 @@ int confirm_heard(struct exchanges *all, unsigned port, const struct peer_confir
     text_printable(obstacle, sizeof obstacle, message->obstacle);
     if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
         !commit_collects(x, port, message->rank, message->n_rank))
-        decision_confirm(all, id, message->rank, message->n_rank, obstacle);
+        commit_log_confirm(all, id, message->rank, message->n_rank, obstacle);
     return 0;
 }
 
@@ -183,8 +183,8 @@ static bool comes_from(const struct exchanges *all, uint32_t from, uint32_t to, 
            (now != NULL && leads_here(all, NULL, to, from, port));
 }
 
-int doubt_query_heard(struct exchanges *all, unsigned port, const struct peer_outcome_query *query,
-                      struct error *e)
+int outcome_query_heard(struct exchanges *all, unsigned port,
+                        const struct peer_outcome_query *query, struct error *e)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
     char id[EXCHANGE_ID_SIZE];
@@ -220,7 +220,7 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
     struct attempt *x = attempt_find_id(all, id);
     const struct error lost = {ERROR_CANCELLED, "its root did not commit it"};
 
-    if (doubt_settle(all, id, committed))
+    if (in_doubt_resolve(all, id, committed))
         return;
     if (x != NULL && x->state == EXCHANGE_DONE) {
         if (committed) {
@@ -230,12 +230,12 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
             attempt_end(x, EXCHANGE_FAILED);
         }
     } else if (committed && (x == NULL || state_of(x)->ended)) {
-        decision_confirm_own(all, id, ""); /* it is in place */
+        commit_log_confirm_own(all, id, ""); /* it is in place */
     }
 }
 
-int doubt_outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcome *answer,
-                        struct error *e)
+int outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcome *answer,
+                  struct error *e)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
     char id[EXCHANGE_ID_SIZE];

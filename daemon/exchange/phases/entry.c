@@ -91,7 +91,7 @@ static void yield(struct job *j)
     (void)error_set(&busy, ERROR_BUSY, "another node begins it");
     if (job_is_under_way(j)) {
         verdict_send(x, &busy);
-        attempt_withdraw(x, &busy);
+        retry_withdrawn(x, &busy);
     } else {
         job_drop_attempt(j);
     }
@@ -162,7 +162,7 @@ struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uin
         yield(j);
     (void)error_set(&busy, ERROR_BUSY, "it has begun anew");
     while ((x = attempt(all, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
-        attempt_withdraw(x, &busy);
+        retry_withdrawn(x, &busy);
     j = all->jobs;
     while (j != NULL && (!is_waiting(j, spec) || j->state != JOB_ENTERED))
         j = j->next;

@@ -53,7 +53,7 @@ static void hear_objection(struct attempt *x, const struct error *why, bool agai
         attempt_fail(x, &lost);
     } else if (again && why->code == ERROR_DAMAGED) {
         attempt_damaged(x, why);
-    } else if (why->code != ERROR_LINK || !retry_goes_around(x)) {
+    } else if (why->code != ERROR_LINK || !retry_after_link_loss(x)) {
         attempt_fail(x, why);
     } else if (x->fault.at == ROUTER_NEVER) {
         x->fault.at = router_now(router_of(x));
@@ -92,7 +92,7 @@ static bool answer(struct exchanges *all, unsigned port, const struct attempt *x
     bool renamed = root && x == NULL && attempt_find_id(all, message->id) == NULL;
     bool waits = root && x != NULL && x->state == EXCHANGE_WITHDRAWN && has_passed(x);
 
-    const struct attempt *group = root ? standing_find_failed(all, message->id) : NULL;
+    const struct attempt *group = root ? group_restart_find_failed(all, message->id) : NULL;
     if (group != NULL)
         over = group->failure;
     else if (x != NULL && (root ? x->state == EXCHANGE_FAILED : has_heard(x)))
@@ -173,7 +173,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
     switch (x->state) {
     case EXCHANGE_IN_DOUBT:
         x->failure = *why;
-        (void)doubt_settle(x->all, x->id, false);
+        (void)in_doubt_resolve(x->all, x->id, false);
         break;
     case EXCHANGE_WITHDRAWN:
         if (j != NULL && j->last == x && j->state == JOB_ENTERED) {
@@ -192,7 +192,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
         break;
     default:
         if (why->code == ERROR_BUSY) {
-            attempt_withdraw(x, why);
+            retry_withdrawn(x, why);
         } else {
             x->failure = *why;
             attempt_end(x, EXCHANGE_FAILED);
@@ -213,7 +213,7 @@ int verdict_heard(struct exchanges *all, unsigned port, const struct peer_verdic
     if (x == NULL || strcmp(x->id, message->id) != 0) {
         verdict_pass_unknown(all, port, message);
         if (why.code != ERROR_BUSY)
-            standing_failed(all, message->id, &why);
+            group_restart_failed(all, message->id, &why);
         return 0;
     }
     if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))

@@ -42,7 +42,7 @@ void failure_name_root(const struct attempt *x, struct error *e)
 static void enter_doubt(struct attempt *x, const struct error *e)
 {
     x->failure = *e;
-    doubt_add(x, false);
+    in_doubt_add(x, false);
     attempt_end(x, EXCHANGE_IN_DOUBT);
 }
 
@@ -77,7 +77,7 @@ static uint64_t objection_time(const struct attempt *x)
 /* The root's: whether it can do without what is down, or waits until it is up again; then it begins anew. */
 static bool begins_anew(const struct attempt *x, bool node_down, struct error *why)
 {
-    if (!retry_goes_around(x) || router_now(router_of(x)) < x->fault.at + LINK_LOSS_GATHER_TIME)
+    if (!retry_after_link_loss(x) || router_now(router_of(x)) < x->fault.at + LINK_LOSS_GATHER_TIME)
         return false;
     return attempt_waits_for_nodes(x) ||
            (!node_down && membership_check_now(x->all, membership_left_out(x), why) == 0);
@@ -94,7 +94,7 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
         return;
     x->fault.judged_at = now;
     if (begins_anew(x, node_down, &why))
-        retry_around(x, e);
+        retry_without_links(x, e);
     else if (node_down || now >= x->fault.at + absent_naming_time(x->all))
         attempt_fail(x, &why);
 }
@@ -116,7 +116,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
     /* Not all have entered it yet, so it is over nowhere. */
     if (root_down && x->state == EXCHANGE_PREPARING && attempt_waits_for_nodes(x) &&
         attempt_is_awaited(x) && kind_of(x)->is_entered) {
-        attempt_withdraw(x, &e);
+        retry_withdrawn(x, &e);
         return;
     }
     if (state_of(x)->may_be_committed) {
@@ -212,8 +212,8 @@ static uint64_t next_judgement(const struct attempt *x)
         return x->fault.at + objection_time(x);
     if (x->fault.down != TORUS_NO_NODE)
         return absent_dead_at(x->all, x->fault.down);
-    return x->fault.at +
-           (retry_goes_around(x) && !settled ? LINK_LOSS_GATHER_TIME : absent_naming_time(x->all));
+    return x->fault.at + (retry_after_link_loss(x) && !settled ? LINK_LOSS_GATHER_TIME
+                                                               : absent_naming_time(x->all));
 }
 
 uint64_t failure_deadline(const struct attempt *x)
@@ -297,10 +297,10 @@ static void tell_in_doubt(struct attempt *x)
     if (x->state == EXCHANGE_DECIDING && !attempt_is_awaited(x))
         return;
     if (x->state == EXCHANGE_COMMITTING) {
-        unconfirmed_describe(decision_find(x->all, x->id), x->all, &e);
+        unconfirmed_describe(commit_log_find(x->all, x->id), x->all, &e);
         x->failure = e;
         if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
-            doubt_add(x, true);
+            in_doubt_add(x, true);
             local_resources_close(x, true);
         }
         attempt_end(x, EXCHANGE_COMMITTED);
@@ -337,7 +337,7 @@ void failure_tick(struct attempt *x, uint64_t now)
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
     else if (x->fault.restart_at != 0 && now >= x->fault.restart_at)
-        retry_mended(x);
+        retry_links_restored(x);
     if (now >= mend_deadline(x))
         mend_late(x);
     if (!state_of(x)->over && now >= x->deadline)

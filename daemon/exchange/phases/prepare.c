@@ -204,7 +204,7 @@ void prepare_advance(struct attempt *x)
             return;
         if (x->owed != 0)
             return;
-        if (x->fault.at != ROUTER_NEVER && retry_goes_around(x)) {
+        if (x->fault.at != ROUTER_NEVER && retry_after_link_loss(x)) {
             x->owed |= OWN_PART; /* it begins anew */
             return;
         }

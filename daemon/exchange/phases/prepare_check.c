@@ -105,7 +105,7 @@ static int check_place(const struct exchanges *all, const struct job_kind *kind,
 static int check_doubts(const struct exchanges *all, const struct spec *spec, uint32_t root,
                         struct error *e)
 {
-    unsigned n = spec_has_folders(spec) ? doubts_about(all, root) : 0;
+    unsigned n = spec_has_folders(spec) ? in_doubt_about(all, root) : 0;
 
     if (n < DOUBTS_ABOUT_A_ROOT)
         return 0;
@@ -186,7 +186,7 @@ static int check_entered(struct exchanges *all, const struct spec *spec,
 {
     if (!prepare_is_restart(prepare))
         return barrier_check_id(all, spec, prepare->id, e);
-    const struct job *j = standing_find(all, prepare->resumes, prepare->id, e);
+    const struct job *j = group_restart_find(all, prepare->resumes, prepare->id, e);
     if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
         return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", j->spec.barrier,
                          spec->barrier);

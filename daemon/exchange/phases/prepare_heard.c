@@ -31,10 +31,10 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
         return NULL;
     if (!prepare_is_restart(prepare))
         return barrier_prepared(all, spec, prepare->root);
-    j = standing_find(all, prepare->resumes, prepare->id, &e);
+    j = group_restart_find(all, prepare->resumes, prepare->id, &e);
     (void)error_set(&e, ERROR_BUSY, "it has begun anew");
     if (j != NULL && job_is_under_way(j))
-        attempt_withdraw(j->attempt, &e);
+        retry_withdrawn(j->attempt, &e);
     return j;
 }
 

@@ -172,7 +172,7 @@ static void all_done_at_root(struct attempt *x)
     r->all_ns = router_now(router_of(x)) - (first_went != 0 ? first_went : r->first_went);
     if (note_repetition(x) != 0)
         return;
-    if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_mends(x))
+    if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_after_damage(x))
         retry_damaged(x, &e);
     else if (e.code != ERROR_NONE)
         attempt_fail(x, &e);

@@ -480,7 +480,7 @@ static inline bool exchange_last_repetition(const struct attempt *x)
     return x->rounds.repetition + 1 == x->spec.repeat;
 }
 
-static inline bool decision_has(const struct decision *d, uint32_t rank)
+static inline bool commit_log_has(const struct decision *d, uint32_t rank)
 {
     return (d->by[rank / 8] & 1u << rank % 8) != 0;
 }
@@ -693,14 +693,14 @@ int turn_refuse_links(const struct exchanges *all, struct error *e);
 /* retry.c */
 bool retry_may(const struct attempt *x);
 /* Whether its job retries when a link goes down: it can go around links, and nothing is decided yet. */
-bool retry_goes_around(const struct attempt *x);
+bool retry_after_link_loss(const struct attempt *x);
 void retry_pause(struct job *j); /* before its next attempt */
 void retry_later(struct attempt *x, const struct error *busy);
 /* A link went down: the same, without links that are down by then. */
-void retry_around(struct attempt *x, const struct error *fault);
+void retry_without_links(struct attempt *x, const struct error *fault);
 /* Whether its job retries when something was damaged on its way, and how. */
-bool retry_mends(const struct attempt *x);
-void retry_mended(struct attempt *x); /* links are up again */
+bool retry_after_damage(const struct attempt *x);
+void retry_links_restored(struct attempt *x); /* links are up again */
 void retry_damaged(struct attempt *x, const struct error *damage);
 uint64_t retry_deadline(const struct job *j);
 
@@ -809,25 +809,25 @@ void commit_topology(struct attempt *x);
 uint64_t commit_deadline(const struct attempt *x);
 
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
-int decisions_load(struct exchanges *all, struct error *e);
-void decisions_free(struct exchanges *all);
-struct decision *decision_find(struct exchanges *all, const char *id);
+int commit_log_load(struct exchanges *all, struct error *e);
+void commit_log_free(struct exchanges *all);
+struct decision *commit_log_find(struct exchanges *all, const char *id);
 /* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
-struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at);
-void decision_drop(struct exchanges *all, struct decision *d);
-unsigned decisions_count(const struct exchanges *all);
+struct decision *commit_log_add(struct exchanges *all, const char *id, uint64_t remind_at);
+void commit_log_drop(struct exchanges *all, struct decision *d);
+unsigned commit_log_count(const struct exchanges *all);
 /* It is on record. */
-bool decision_is_made(const struct exchanges *all, const struct decision *d);
+bool commit_log_is_on_record(const struct exchanges *all, const struct decision *d);
 /* This node has taken no part, and nothing to confirm. After a restart of the root that is forgotten; it
  * confirms then, when it is asked. */
-void decision_excuse(struct decision *d, uint32_t rank);
-void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
-                      const char *obstacle);
+void commit_log_excuse(struct decision *d, uint32_t rank);
+void commit_log_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
+                        const char *obstacle);
 /* The same of this node. */
-void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle);
+void commit_log_confirm_own(struct exchanges *all, const char *id, const char *obstacle);
 /* Links have gone down or come up: nodes may have missed the decision, or their confirmation got lost. */
-void decision_remind_soon(struct exchanges *all, struct decision *d);
-void decisions_remind_soon(struct exchanges *all);
+void commit_log_remind_soon(struct exchanges *all, struct decision *d);
+void commit_log_remind_all_soon(struct exchanges *all);
 
 /* unconfirmed.c */
 /* Which nodes have not confirmed, why, and what becomes of that, in words. */
@@ -842,7 +842,7 @@ bool attempt_has_gone(const struct attempt *x);
 /* barrier.c */
 /* Not the root: it has withdrawn this attempt. What this node itself has against going on with an open group it
  * says in the next one. */
-void attempt_withdraw(struct attempt *x, const struct error *why);
+void retry_withdrawn(struct attempt *x, const struct error *why);
 #define MEMBERSHIP_ROOT 0u
 /* The barrier of this name that this node waits for or prepares: its job, and the attempt that nobody has entered
  * here, each NULL if there is none. */
@@ -881,13 +881,13 @@ void waiting_describe(const struct job *j, struct sentence *s);
  * left out. */
 bool attempt_is_open_group(const struct attempt *x);
 /* The root has failed the group of this first id, whichever attempt this node knows of. */
-void standing_failed(struct exchanges *all, const char *first, const struct error *why);
+void group_restart_failed(struct exchanges *all, const char *first, const struct error *why);
 /* This node's own, of this first id, that has failed; or NULL. */
-const struct attempt *standing_find_failed(const struct exchanges *all, const char *first);
+const struct attempt *group_restart_find_failed(const struct exchanges *all, const char *first);
 /* The job that goes on as `id`, whatever its state; or that this node had not heard `go` of. NULL with
  * *e: there is none here, or `id` has been withdrawn. */
-struct job *standing_find(struct exchanges *all, const char *first, const char *id,
-                          struct error *e);
+struct job *group_restart_find(struct exchanges *all, const char *first, const char *id,
+                               struct error *e);
 
 /* verdict.c */
 /* Root: the attempt is over everywhere. */
@@ -945,22 +945,23 @@ uint64_t job_deadline(const struct job *j);
 /* doubt.c */
 /* Takes x->doubt, so that no doubt is ever without memory. `decided`: that it was committed is known,
  * and only the output cannot be put in place yet. */
-void doubt_add(struct attempt *x, bool decided);
-bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
-unsigned doubts_about(const struct exchanges *all, uint32_t root); /* exchanges of this root */
-int doubts_load(struct exchanges *all, struct error *e);
-void doubts_free(struct exchanges *all);
+void in_doubt_add(struct attempt *x, bool decided);
+bool in_doubt_resolve(struct exchanges *all, const char *id,
+                      bool committed);                               /* false: no such doubt */
+unsigned in_doubt_about(const struct exchanges *all, uint32_t root); /* exchanges of this root */
+int in_doubt_load(struct exchanges *all, struct error *e);
+void in_doubt_free(struct exchanges *all);
 
 /* settle.c */
-void doubts_ask(struct exchanges *all);
-void decisions_remind(struct exchanges *all, uint64_t now);
-uint64_t settle_pause(const struct exchanges *all); /* until the next look at them */
-int confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
+void outcome_ask(struct exchanges *all);
+void outcome_remind(struct exchanges *all, uint64_t now);
+uint64_t outcome_pause(const struct exchanges *all); /* until the next look at them */
+int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
+                          struct error *e);
+int outcome_query_heard(struct exchanges *all, unsigned port,
+                        const struct peer_outcome_query *query, struct error *e);
+int outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcome *answer,
                   struct error *e);
-int doubt_query_heard(struct exchanges *all, unsigned port, const struct peer_outcome_query *query,
-                      struct error *e);
-int doubt_outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcome *answer,
-                        struct error *e);
 
 /* costs.c */
 void link_costs_load(struct exchanges *all);
