@@ -10,11 +10,11 @@ void attempt_advance(struct attempt *x)
         prepare_advance(x);
         break;
     case EXCHANGE_RUNNING:
-        mend_advance(x);
+        piece_repair_advance(x);
         rounds_advance(x);
         break;
     case EXCHANGE_DONE:
-        mend_advance(x);
+        piece_repair_advance(x);
         break;
     case EXCHANGE_COMMITTING:
         commit_advance(x);

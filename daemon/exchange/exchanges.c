@@ -51,7 +51,7 @@ static void on_planned(void *context)
     struct exchanges *all = context;
     struct attempt *x, *next;
 
-    turns_advance(all);
+    start_queue_advance(all);
     DL_FOREACH_SAFE (all->active, x, next) {
         if (kind_of(x)->has_session && x->own.engine != NULL)
             engine_wake(x->own.engine);
@@ -66,7 +66,7 @@ static void on_schedule(void *context)
     struct exchanges *all = context;
     struct attempt *x, *next;
 
-    turns_advance(all);
+    start_queue_advance(all);
     DL_FOREACH_SAFE (all->active, x, next)
         if (x->schedule != NULL)
             attempt_advance(x);
@@ -89,7 +89,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     shares_set_capacity(setup->shares, SHARE_TRANSIT, setup->memory_budget);
     shares_set_capacity(setup->shares, SHARE_GROUPS, setup->memory_budget);
     shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
-    turns_set_capacities(setup->shares);
+    start_queue_set_capacities(setup->shares);
     all->ask_at = ROUTER_NEVER;
     all->least_pause = INFINITY;
     all->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
@@ -188,11 +188,11 @@ void exchanges_topology(struct exchanges *all)
         if ((all->links_up & ~up & 1u << port) != 0)
             schedules_lost(all->schedules, port);
     DL_FOREACH_SAFE (all->active, x, next)
-        failure_topology(x);
+        fault_watch_topology(x);
     DL_FOREACH_SAFE (all->jobs, j, next_job)
-        job_topology(j);
+        job_watch_topology(j);
     DL_FOREACH_SAFE (all->jobs, j, next_job)
-        barrier_lead(j);
+        entry_lead(j);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((up & ~all->links_up & 1u << port) != 0) {
             objections_repeat(all, port);
@@ -209,13 +209,13 @@ uint64_t exchanges_deadline(const struct exchanges *all)
 
     at = all->ask_at < at ? all->ask_at : at;
     for (const struct attempt *x = all->active; x != NULL; x = x->next) {
-        uint64_t one = failure_deadline(x);
+        uint64_t one = fault_watch_deadline(x);
         uint64_t other = x->schedule != NULL ? schedule_deadline(x->schedule) : ROUTER_NEVER;
         at = one < at ? one : at;
         at = other < at ? other : at;
     }
     for (const struct job *j = all->jobs; j != NULL; j = j->next) {
-        uint64_t one = job_deadline(j);
+        uint64_t one = job_watch_deadline(j);
         at = one < at ? one : at;
     }
     return all->tellable > 0 || all->start_due ? 0 : at;
@@ -229,7 +229,7 @@ static void tell_ended(struct exchanges *all)
     DL_FOREACH_SAFE (all->jobs, j, next) {
         const struct error *e = j->attempt != NULL ? &j->attempt->failure : &j->failure;
         if (job_is_tellable(j))
-            exchange_tell(j, e->code != ERROR_NONE ? e : NULL);
+            client_tell(j, e->code != ERROR_NONE ? e : NULL);
         if (job_has_ended(j) && j->client_state != CLIENT_WAITING && job_closing(j) == 0)
             job_free(j);
     }
@@ -261,12 +261,12 @@ void exchanges_tick(struct exchanges *all)
             attempt_advance(x);
             continue; /* it has failed */
         }
-        failure_tick(x, now);
+        fault_watch_tick(x, now);
         if (x->state == EXCHANGE_PAUSED && attempt_is_root(x))
             rounds_resume(x);
     }
     DL_FOREACH_SAFE (all->jobs, j, next_job)
-        job_tick(j, now);
+        job_watch_tick(j, now);
     if (now >= all->ask_at) {
         all->ask_at = ROUTER_NEVER;
         outcome_ask(all);
@@ -275,7 +275,7 @@ void exchanges_tick(struct exchanges *all)
         outcome_remind(all, now);
     }
     kept_blocks_tick(all, now);
-    turns_advance(all);
+    start_queue_advance(all);
     tick_ended(all);
 }
 

@@ -13,7 +13,7 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
     if (spec->wait || topology_whole(router_topology(all->set.router)))
         return 0;
     if (!spec_avoids_links(spec))
-        return turn_refuse_links(all, e);
+        return start_queue_refuse_links(all, e);
     return membership_check_now(all, (struct left_out){.down = spec->shrink}, e);
 }
 
@@ -103,9 +103,9 @@ static struct job *add(struct exchanges *all, struct spec *spec, struct schedule
 static struct job *enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
                          struct error *e)
 {
-    struct job *j = barrier_enter(x, spec, client, e);
+    struct job *j = entry_enter(x, spec, client, e);
 
-    if (j != NULL && !barrier_differs(x, &j->spec, &x->spec))
+    if (j != NULL && !entry_differs(x, &j->spec, &x->spec))
         attempt_advance(x);
     return j;
 }
@@ -126,8 +126,8 @@ struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
         spec_free(&spec);
         return NULL;
     }
-    prepared = entered ? barrier_preparing(all, &spec) : NULL;
-    if (entered && barrier_waiting(all, &spec) != NULL) {
+    prepared = entered ? entry_preparing(all, &spec) : NULL;
+    if (entered && entry_waiting(all, &spec) != NULL) {
         (void)error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
                         operation_name(spec.operation), spec.barrier);
         j = NULL;
@@ -148,6 +148,6 @@ struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
              spec_has_schedule(&spec) ? "schedule " : spec.algorithm, spec.schedule,
              spec_has_folders(&spec) ? "folders" : "generated blocks");
     all->start_due = true;
-    turns_advance(all);
+    start_queue_advance(all);
     return j;
 }

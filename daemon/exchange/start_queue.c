@@ -14,13 +14,13 @@
 #define ASKED_MOST 1024u /* waiting or under way, asked for here */
 #define USERS_HELD 16u   /* that wait for memory, in one look at all */
 
-void turns_set_capacities(struct shares *shares)
+void start_queue_set_capacities(struct shares *shares)
 {
     shares_set_capacity(shares, SHARE_TURNS, OWN_AT_ONCE);
     shares_set_capacity(shares, SHARE_EXCHANGES, ASKED_MOST);
 }
 
-int turn_refuse_links(const struct exchanges *all, struct error *e)
+int start_queue_refuse_links(const struct exchanges *all, struct error *e)
 {
     const struct topology *topology = router_topology(all->set.router);
     bool links = topology_first_down(topology) == TORUS_NO_NODE;
@@ -44,7 +44,7 @@ static int find_way(struct attempt *x, struct error *e)
         (membership_check(x->all, out, &damage, e) == 0 && x->avoids_links))
         return avoided_set(x, &damage, e);
     if (!x->avoids_links)
-        (void)turn_refuse_links(x->all, e);
+        (void)start_queue_refuse_links(x->all, e);
     damage_free(&damage);
     return -1;
 }
@@ -160,14 +160,14 @@ static int try_begin(struct job *j)
     struct error e;
     int result;
 
-    barrier_lead(j); /* not only the topology tells who is the first that is left */
+    entry_lead(j); /* not only the topology tells who is the first that is left */
     if (j->state != JOB_WAITING)
         return 0;
     x = next_attempt(j, &e);
     result = x != NULL ? find_way(x, &e) : -1;
     if (result < 0 && e.code == ERROR_LINK && job_survives_link_loss(j)) {
         job_drop_attempt(j);
-        job_topology(j); /* for how long it waits for the links */
+        job_watch_topology(j); /* for how long it waits for the links */
         return job_has_ended(j) ? 1 : 0;
     }
     if (result == 0 && awaits_news(x))
@@ -212,7 +212,7 @@ static bool keeps_place(const struct job *j)
 }
 
 /* The first that may begin, from this one on; they are in the order of asking. */
-static struct job *next_turn(struct job *j)
+static struct job *next_to_start(struct job *j)
 {
     while (j != NULL && !may_begin(j))
         j = j->next;
@@ -258,7 +258,7 @@ static bool take_place(struct job *j, const struct held *held)
 
 /* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which
  * may end others. Those that wait for schedules have places, too: not all are asked each time. */
-void turns_advance(struct exchanges *all)
+void start_queue_advance(struct exchanges *all)
 {
     uint64_t now = router_now(all->set.router);
     unsigned places = places_left(all);
@@ -269,7 +269,7 @@ void turns_advance(struct exchanges *all)
     for (j = all->jobs; j != NULL; j = j->next)
         if (now >= j->retry_at)
             j->retry_at = 0;
-    j = next_turn(all->jobs);
+    j = next_to_start(all->jobs);
     while (j != NULL) {
         bool takes_place = kind_of_spec(&j->spec)->takes_place;
         if (!takes_place || (places > 0 && take_place(j, &held))) {
@@ -280,7 +280,7 @@ void turns_advance(struct exchanges *all)
                 job_give_place(j);
             places -= j->placed;
         }
-        j = next_turn(job_has_ended(j) ? all->jobs : j->next);
+        j = next_to_start(job_has_ended(j) ? all->jobs : j->next);
     }
     for (j = all->jobs; j != NULL; j = j->next)
         if (j->state == JOB_WAITING)

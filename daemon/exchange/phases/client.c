@@ -2,7 +2,7 @@
 #include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/record/exchange_record.h"
 
-void exchange_tell(struct job *j, const struct error *e)
+void client_tell(struct job *j, const struct error *e)
 {
     struct exchange_result result;
 

@@ -32,7 +32,7 @@ static bool is_waiting(const struct job *j, const struct spec *spec)
     return !job_has_ended(j) && is_same(&j->spec, spec) && j->resumes[0] == '\0';
 }
 
-struct job *barrier_waiting(struct exchanges *all, const struct spec *spec)
+struct job *entry_waiting(struct exchanges *all, const struct spec *spec)
 {
     struct job *j = all->jobs;
 
@@ -43,7 +43,7 @@ struct job *barrier_waiting(struct exchanges *all, const struct spec *spec)
     return j;
 }
 
-struct attempt *barrier_preparing(struct exchanges *all, const struct spec *spec)
+struct attempt *entry_preparing(struct exchanges *all, const struct spec *spec)
 {
     struct attempt *x = all->active;
 
@@ -52,8 +52,8 @@ struct attempt *barrier_preparing(struct exchanges *all, const struct spec *spec
     return x;
 }
 
-struct job *barrier_enter(struct attempt *x, struct spec *spec,
-                          const struct exchange_client *client, struct error *e)
+struct job *entry_enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
+                        struct error *e)
 {
     uint64_t now = router_now(router_of(x)), timeout_ns = spec->timeout_ns;
     struct job *j = job_new(x->all, spec, client);
@@ -102,7 +102,7 @@ static void yield(struct job *j)
     job_enter(j, JOB_ENTERED);
 }
 
-void barrier_lead(struct job *j)
+void entry_lead(struct job *j)
 {
     struct exchanges *all = j->all;
 
@@ -136,8 +136,7 @@ static struct attempt *attempt(struct exchanges *all, const struct spec *spec, u
     return x;
 }
 
-int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
-                     struct error *e)
+int entry_check_id(struct exchanges *all, const struct spec *spec, const char *id, struct error *e)
 {
     const struct attempt *x = attempt(all, spec, exchange_root_of(id));
 
@@ -150,7 +149,7 @@ int barrier_check_id(struct exchanges *all, const struct spec *spec, const char 
 /* The attempts before this one the root has withdrawn, by a verdict that may be slower, over other links. Those of
  * other roots of a group that shrinks are over, too, also this node's own: that this one is the first node that is
  * left, both have found. */
-struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
+struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
 {
     struct job *j = spec->shrink ? all->jobs : NULL;
     struct attempt *x;
@@ -169,7 +168,7 @@ struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uin
     return j;
 }
 
-bool barrier_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared)
+bool entry_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared)
 {
     struct error e;
 

@@ -16,7 +16,7 @@ static bool root_differs(const struct attempt *x)
 
 /* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
  * seen: it is if it was heard of after the exchange, or still after a while. */
-bool failure_root_gone(const struct attempt *x)
+bool fault_watch_root_gone(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
     uint64_t now = router_now(router_of(x));
@@ -28,12 +28,12 @@ bool failure_root_gone(const struct attempt *x)
             (topology->entry[x->root].boot != x->root_boot || now >= x->named_at + VERDICT_TIME));
 }
 
-uint64_t failure_root_differs_until(const struct attempt *x)
+uint64_t fault_watch_root_differs_until(const struct attempt *x)
 {
     return root_differs(x) ? x->named_at + VERDICT_TIME : ROUTER_NEVER;
 }
 
-void failure_name_root(const struct attempt *x, struct error *e)
+void fault_watch_name_root(const struct attempt *x, struct error *e)
 {
     (void)error_set(e, ERROR_LINK, "node %u, where the %s began, went down", x->root,
                     operation_name(x->spec.operation));
@@ -57,9 +57,9 @@ static bool fail_without_root(struct attempt *x)
 {
     struct error e;
 
-    if (!failure_root_gone(x))
+    if (!fault_watch_root_gone(x))
         return false;
-    failure_name_root(x, &e);
+    fault_watch_name_root(x, &e);
     fail_alone(x, &e);
     return true;
 }
@@ -104,13 +104,13 @@ static void judge_fault(struct attempt *x, uint64_t now)
 {
     const struct left_out out = membership_left_out(x);
     uint32_t down = out.down ? TORUS_NO_NODE : membership_first_down(x->all, out.nodes);
-    bool root_down = failure_root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
+    bool root_down = fault_watch_root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 
     if (x->state == EXCHANGE_DECIDING)
         return;
     if (root_down)
-        failure_name_root(x, &e);
+        fault_watch_name_root(x, &e);
     else if (down != TORUS_NO_NODE && down != x->root)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
     /* Not all have entered it yet, so it is over nowhere. */
@@ -132,10 +132,10 @@ static void judge_fault(struct attempt *x, uint64_t now)
 }
 
 /* For how long links have to be up before a group uses them again: to begin anew costs it a pause. */
-#define MENDED_TIME (10 * SECONDS)
+#define RESTORED_TIME (10 * SECONDS)
 
 /* The root's, of a group that is open and goes around links. */
-static void look_for_mended(struct attempt *x, uint64_t now)
+static void look_for_restored(struct attempt *x, uint64_t now)
 {
     bool mended = state_of(x)->moves && kind_of(x)->has_session && attempt_is_root(x) &&
                   x->fault.at == ROUTER_NEVER && avoided_are_restored(x);
@@ -143,7 +143,7 @@ static void look_for_mended(struct attempt *x, uint64_t now)
     if (!mended)
         x->fault.restart_at = 0;
     else if (x->fault.restart_at == 0)
-        x->fault.restart_at = now + MENDED_TIME;
+        x->fault.restart_at = now + RESTORED_TIME;
 }
 
 /* A port of ours with a link that is down, or -1. */
@@ -159,7 +159,7 @@ static int port_down(const struct attempt *x, unsigned from)
     return -1;
 }
 
-bool failure_own_link_down(const struct attempt *x, struct error *e)
+bool fault_watch_own_link_down(const struct attempt *x, struct error *e)
 {
     char name[TORUS_PORT_NAME_SIZE];
     int port = port_down(x, 0);
@@ -172,7 +172,7 @@ bool failure_own_link_down(const struct attempt *x, struct error *e)
     return true;
 }
 
-void failure_topology(struct attempt *x)
+void fault_watch_topology(struct attempt *x)
 {
     uint64_t now = router_now(router_of(x));
 
@@ -196,11 +196,11 @@ void failure_topology(struct attempt *x)
         commit_topology(x);
         return;
     }
-    if (x->fault.at == ROUTER_NEVER && (avoided_fault(x, &x->fault.e) || failure_root_gone(x)))
+    if (x->fault.at == ROUTER_NEVER && (avoided_fault(x, &x->fault.e) || fault_watch_root_gone(x)))
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
-    look_for_mended(x, now);
+    look_for_restored(x, now);
 }
 
 /* When a fault is judged next. */
@@ -216,10 +216,10 @@ static uint64_t next_judgement(const struct attempt *x)
                                                                : absent_naming_time(x->all));
 }
 
-uint64_t failure_deadline(const struct attempt *x)
+uint64_t fault_watch_deadline(const struct attempt *x)
 {
     uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
-    uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
+    uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = piece_repair_deadline(x);
 
     if (state_of(x)->unheard)
         return ROUTER_NEVER;
@@ -311,10 +311,10 @@ static void tell_in_doubt(struct attempt *x)
         "all nodes have finished, but the disk of node %u has not recorded the decision "
         "within %.1f s",
         rank_of(x), (double)x->timeout_ns / 1e9);
-    exchange_tell(x->job, &e);
+    client_tell(x->job, &e);
 }
 
-void failure_tick(struct attempt *x, uint64_t now)
+void fault_watch_tick(struct attempt *x, uint64_t now)
 {
     if (state_of(x)->unheard)
         return;
@@ -324,7 +324,7 @@ void failure_tick(struct attempt *x, uint64_t now)
         return;
     }
     if (state_of(x)->decided) {
-        if (now < failure_deadline(x))
+        if (now < fault_watch_deadline(x))
             return;
         if (attempt_is_root(x))
             tell_in_doubt(x);
@@ -332,14 +332,14 @@ void failure_tick(struct attempt *x, uint64_t now)
             commit_waits_no_longer(x);
         return;
     }
-    if (x->fault.at == ROUTER_NEVER && failure_root_gone(x))
+    if (x->fault.at == ROUTER_NEVER && fault_watch_root_gone(x))
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
     else if (x->fault.restart_at != 0 && now >= x->fault.restart_at)
         retry_links_restored(x);
-    if (now >= mend_deadline(x))
-        mend_late(x);
+    if (now >= piece_repair_deadline(x))
+        piece_repair_late(x);
     if (!state_of(x)->over && now >= x->deadline)
         time_is_over(x);
 }

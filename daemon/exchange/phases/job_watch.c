@@ -25,7 +25,7 @@ static void ask_root(struct job *j)
 /* Where it was entered, and has been begun by another node, which has withdrawn that: whether that node is gone. */
 static bool leader_is_gone(const struct job *j)
 {
-    return job_awaits_restart(j) && failure_root_gone(j->last);
+    return job_awaits_restart(j) && fault_watch_root_gone(j->last);
 }
 
 /* The node that is down and needed, or TORUS_NO_NODE. */
@@ -51,7 +51,7 @@ static void judge(struct job *j, uint64_t now)
     uint32_t root = follows ? j->last->root : router_rank(j->all->set.router);
 
     if (leader_is_gone(j))
-        failure_name_root(j->last, &e);
+        fault_watch_name_root(j->last, &e);
     else if (down != TORUS_NO_NODE && down != root)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
     if (follows) {
@@ -67,7 +67,7 @@ static void judge(struct job *j, uint64_t now)
         job_fail(j, &e);
 }
 
-void job_topology(struct job *j)
+void job_watch_topology(struct job *j)
 {
     uint64_t now = router_now(j->all->set.router);
     bool fault, clears = job_survives_link_loss(j);
@@ -99,7 +99,7 @@ static uint64_t next_judgement(const struct job *j)
     return j->fault.at + absent_naming_time(j->all);
 }
 
-uint64_t job_deadline(const struct job *j)
+uint64_t job_watch_deadline(const struct job *j)
 {
     bool follows = job_awaits_restart(j);
     uint64_t at = j->deadline, other = ROUTER_NEVER;
@@ -115,7 +115,7 @@ uint64_t job_deadline(const struct job *j)
     if (j->fault.at != ROUTER_NEVER)
         other = next_judgement(j);
     else if (follows)
-        other = failure_root_differs_until(j->last);
+        other = fault_watch_root_differs_until(j->last);
     at = other < at ? other : at;
     return asks_at(j) < at ? asks_at(j) : at;
 }
@@ -156,10 +156,10 @@ static void time_is_over(struct job *j)
     job_fail(j, &e);
 }
 
-void job_tick(struct job *j, uint64_t now)
+void job_watch_tick(struct job *j, uint64_t now)
 {
     if (j->fault.unseen)
-        job_topology(j);
+        job_watch_topology(j);
     if (!job_waits(j))
         return;
     if (j->fault.at == ROUTER_NEVER && leader_is_gone(j))

@@ -1,12 +1,12 @@
 /* A piece of a file that has arrived damaged (piece.h) is asked for again, of its source, while the exchange
  * goes on; no round ends here before it has come. The question (`again`) and its answer (`mended`) go along
- * the tree, in parts of at most MEND_PART bytes, one at a time at each node: so the way is another one than
+ * the tree, in parts of at most REPAIR_PART bytes, one at a time at each node: so the way is another one than
  * the block's, perhaps, and what is asked for costs little memory. All together must have the digest that
  * came with the piece; or that which the piece had when it came first: then it was not the bytes that
  * were damaged, but the digest. The sums over all nodes will tell if that is wrong.
  *
- * Who cannot read them any more answers with nothing. Then, if no answer comes within MEND_TIME, or after
- * MEND_TRIES, the exchange is damaged, and begins anew (retry.c). What was not asked for is ignored: its sender
+ * Who cannot read them any more answers with nothing. Then, if no answer comes within REPAIR_TIME, or after
+ * REPAIR_TRIES, the exchange is damaged, and begins anew (retry.c). What was not asked for is ignored: its sender
  * may have been told to ask. */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/text.h"
 
-#define MEND_PART (32u * 1024u)
-#define MEND_TRIES 16u /* of pieces of one attempt; more is not chance */
+#define REPAIR_PART (32u * 1024u)
+#define REPAIR_TRIES 16u /* of pieces of one attempt; more is not chance */
 /* For one part: to be read from a slow disk, and to cross the torus on slow links. */
-#define MEND_TIME (15 * SECONDS)
+#define REPAIR_TIME (15 * SECONDS)
 
 static struct pending_repairs *mending_of(struct attempt *x)
 {
@@ -57,17 +57,17 @@ static void give_up(struct attempt *x)
     attempt_damaged(x, &e);
 }
 
-uint64_t mend_deadline(const struct attempt *x)
+uint64_t piece_repair_deadline(const struct attempt *x)
 {
     const struct pending_repairs *m = x->own.repairs;
 
     if (!state_of(x)->moves || m == NULL || !m->asked || x->own.engine->damaged_count == 0)
         return ROUTER_NEVER;
-    return m->asked_at + MEND_TIME;
+    return m->asked_at + REPAIR_TIME;
 }
 
 /* Who is next on the way there, and may have kept the question or the answer, is named, too. */
-void mend_late(struct attempt *x)
+void piece_repair_late(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
     int port = way_to(x, piece->source);
@@ -77,7 +77,7 @@ void mend_late(struct attempt *x)
     if (port >= 0)
         (void)error_wrap(&e, "no answer comes by node %u within %d s",
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)port),
-                         (int)(MEND_TIME / SECONDS));
+                         (int)(REPAIR_TIME / SECONDS));
     (void)error_wrap(&e, "node %u", rank_of(x));
     attempt_damaged(x, &e);
 }
@@ -104,7 +104,7 @@ static void ask(struct attempt *x)
     if (m->asked || x->own.sink->ops->pending(x->own.sink) > 0)
         return;
     if (m->have == 0) {
-        if (m->tries++ == MEND_TRIES) {
+        if (m->tries++ == REPAIR_TRIES) {
             give_up(x);
             return;
         }
@@ -114,12 +114,13 @@ static void ask(struct attempt *x)
     m->asked = true;
     m->asked_at = router_now(router_of(x));
     const uint32_t left = piece->length - m->have;
-    const struct peer_message message = {.kind = PEER_AGAIN,
-                                         .again = {.exchange = x->handle,
-                                                   .source = piece->source,
-                                                   .destination = rank_of(x),
-                                                   .offset = piece->begin + m->have,
-                                                   .length = left < MEND_PART ? left : MEND_PART}};
+    const struct peer_message message = {
+        .kind = PEER_AGAIN,
+        .again = {.exchange = x->handle,
+                  .source = piece->source,
+                  .destination = rank_of(x),
+                  .offset = piece->begin + m->have,
+                  .length = left < REPAIR_PART ? left : REPAIR_PART}};
     send_towards(x, piece->source, -1, &message);
 }
 
@@ -177,7 +178,8 @@ static bool was_asked(const struct attempt *x, const struct peer_mended *message
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
     uint32_t left = piece->length - m->have;
     return message->source == piece->source && message->offset == piece->begin + m->have &&
-           (message->part.len == 0 || message->part.len == (left < MEND_PART ? left : MEND_PART));
+           (message->part.len == 0 ||
+            message->part.len == (left < REPAIR_PART ? left : REPAIR_PART));
 }
 
 /* --- at its source --- */
@@ -241,7 +243,7 @@ static void answer(struct attempt *x)
     }
 }
 
-void mend_advance(struct attempt *x)
+void piece_repair_advance(struct attempt *x)
 {
     if (state_of(x)->moves && engine_failed(x->own.engine) == NULL &&
         x->own.engine->damaged_count > 0)
@@ -257,7 +259,7 @@ static int check(const struct attempt *x, const char *what, uint32_t source, uin
 {
     uint32_t nodes = torus_of(x)->nodes;
 
-    if (source < nodes && destination < nodes && source != destination && length <= MEND_PART)
+    if (source < nodes && destination < nodes && source != destination && length <= REPAIR_PART)
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s: \"%s\" with %llu %s from node %u to node %u",
                      x->id, what, (unsigned long long)length, text_plural(length, "byte", "bytes"),

@@ -127,7 +127,7 @@ static bool all_opened(struct attempt *x)
 {
     struct error e;
 
-    if (resume_tell(x, &e) != 0) {
+    if (progress_tell(x, &e) != 0) {
         prepare_object(x, &e);
         return false;
     }

@@ -185,7 +185,7 @@ static int check_entered(struct exchanges *all, const struct spec *spec,
                          const struct peer_prepare *prepare, struct error *e)
 {
     if (!prepare_is_restart(prepare))
-        return barrier_check_id(all, spec, prepare->id, e);
+        return entry_check_id(all, spec, prepare->id, e);
     const struct job *j = group_restart_find(all, prepare->resumes, prepare->id, e);
     if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
         return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", j->spec.barrier,

@@ -30,7 +30,7 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
     if (!kind_of_spec(spec)->is_entered)
         return NULL;
     if (!prepare_is_restart(prepare))
-        return barrier_prepared(all, spec, prepare->root);
+        return entry_prepared(all, spec, prepare->root);
     j = group_restart_find(all, prepare->resumes, prepare->id, &e);
     (void)error_set(&e, ERROR_BUSY, "it has begun anew");
     if (j != NULL && job_is_under_way(j))
@@ -137,9 +137,9 @@ static void begin(struct attempt *x, unsigned port, struct damage *damage)
         attempt_fail(x, &given_up);
         return;
     }
-    if (attempt_is_awaited(x) && barrier_differs(x, &j->spec, &x->spec))
+    if (attempt_is_awaited(x) && entry_differs(x, &j->spec, &x->spec))
         return;
-    if (found != 0 || failure_own_link_down(x, &why))
+    if (found != 0 || fault_watch_own_link_down(x, &why))
         prepare_object(x, &why);
     else
         prepare_advance(x);

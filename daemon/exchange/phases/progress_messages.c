@@ -70,7 +70,7 @@ static int fill(struct attempt *x, struct peer_arrived *message, struct error *e
     return 0;
 }
 
-int resume_tell(struct attempt *x, struct error *e)
+int progress_tell(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     struct peer_message message = {.kind = PEER_ARRIVED};

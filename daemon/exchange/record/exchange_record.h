@@ -550,7 +550,7 @@ bool job_has_been_open(const struct job *j);
 bool job_awaits_restart(const struct job *j);
 
 /* client.c: tells its client, once, of an error or, if `e` is NULL, of its result. */
-void exchange_tell(struct job *j, const struct error *e);
+void client_tell(struct job *j, const struct error *e);
 
 /* advance.c: goes on as far as what has been heard and done allows. */
 void attempt_advance(struct attempt *x);
@@ -581,12 +581,12 @@ void tree_messages_towards(struct exchanges *all, uint32_t rank,
                            const struct peer_message *message);
 
 /* mend.c */
-void mend_advance(struct attempt *x);
+void piece_repair_advance(struct attempt *x);
 void pending_repairs_free(struct attempt *x);
 uint32_t pending_repairs_count(const struct attempt *x); /* pieces that have come again here */
 /* When what was asked for should have come; and it has not. */
-uint64_t mend_deadline(const struct attempt *x);
-void mend_late(struct attempt *x);
+uint64_t piece_repair_deadline(const struct attempt *x);
+void piece_repair_late(struct attempt *x);
 int again_heard(struct attempt *x, unsigned port, const struct peer_again *message,
                 struct error *e);
 int mended_heard(struct attempt *x, unsigned port, const struct peer_mended *message,
@@ -685,10 +685,10 @@ const struct algorithm *choose_named(const struct spec *spec);
 int choose_for(struct attempt *x, struct error *e);
 
 /* turn.c */
-void turns_advance(struct exchanges *all);
-void turns_set_capacities(struct shares *shares);
+void start_queue_advance(struct exchanges *all);
+void start_queue_set_capacities(struct shares *shares);
 /* Sets *e: links are down, and it cannot go around them. Returns -1. */
-int turn_refuse_links(const struct exchanges *all, struct error *e);
+int start_queue_refuse_links(const struct exchanges *all, struct error *e);
 
 /* retry.c */
 bool retry_may(const struct attempt *x);
@@ -770,8 +770,8 @@ int resumed_blocks_begin(struct attempt *x, struct error *e);
 void resumed_blocks_ask(const struct attempt *x,
                         struct folder_request *request); /* for what is kept */
 int resumed_blocks_wrap(struct attempt *x,
-                        struct error *e);            /* its source and sink, which are open */
-int resume_tell(struct attempt *x, struct error *e); /* the others what has arrived here */
+                        struct error *e);              /* its source and sink, which are open */
+int progress_tell(struct attempt *x, struct error *e); /* the others what has arrived here */
 int resumed_blocks_lay_out(struct attempt *x, struct error *e); /* all have told */
 /* Generated blocks: the largest one, and bytes, of what is missing here. */
 void resumed_blocks_sizes(struct attempt *x);
@@ -846,23 +846,22 @@ void retry_withdrawn(struct attempt *x, const struct error *why);
 #define MEMBERSHIP_ROOT 0u
 /* The barrier of this name that this node waits for or prepares: its job, and the attempt that nobody has entered
  * here, each NULL if there is none. */
-struct job *barrier_waiting(struct exchanges *all, const struct spec *spec);
-struct attempt *barrier_preparing(struct exchanges *all, const struct spec *spec);
+struct job *entry_waiting(struct exchanges *all, const struct spec *spec);
+struct attempt *entry_preparing(struct exchanges *all, const struct spec *spec);
 /* The job of a client that enters what the root has prepared already; takes *spec over. NULL with *e. */
-struct job *barrier_enter(struct attempt *x, struct spec *spec,
-                          const struct exchange_client *client, struct error *e);
+struct job *entry_enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
+                        struct error *e);
 /* Attempts before this one are over. Returns the job that it is for, or NULL. */
-struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
+struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
 /* Whether the root has withdrawn `id` since: then -1 with *e (ERROR_BUSY). */
-int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
-                     struct error *e);
+int entry_check_id(struct exchanges *all, const struct spec *spec, const char *id, struct error *e);
 /* The node that prepares it, as far as this one knows: MEMBERSHIP_ROOT; of a group that shrinks, the first
  * node that is left. TORUS_NO_NODE: no memory. */
 uint32_t membership_root(const struct exchanges *all, const struct spec *spec);
 /* Whether that has become another one, or this one: prepares it here from now on, or no longer. */
-void barrier_lead(struct job *j);
+void entry_lead(struct job *j);
 /* The client's word of it differs from the root's: it fails for all. Returns whether it does. */
-bool barrier_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared);
+bool entry_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared);
 
 /* waiting.c */
 /* Whether it waits for nodes and links that are down, instead of failing. A group that has been open does not:
@@ -927,20 +926,20 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
 void objections_repeat(struct exchanges *all, unsigned port);
 
 /* failure.c */
-void failure_topology(struct attempt *x);
-bool failure_own_link_down(const struct attempt *x, struct error *e);
-void failure_tick(struct attempt *x, uint64_t now);
+void fault_watch_topology(struct attempt *x);
+bool fault_watch_own_link_down(const struct attempt *x, struct error *e);
+void fault_watch_tick(struct attempt *x, uint64_t now);
 /* Its root is down, or up again without any memory of it; and that in words. */
-bool failure_root_gone(const struct attempt *x);
-void failure_name_root(const struct attempt *x, struct error *e);
+bool fault_watch_root_gone(const struct attempt *x);
+void fault_watch_name_root(const struct attempt *x, struct error *e);
 /* Until when two starts of its root cannot be told from each other; ROUTER_NEVER: there is but one. */
-uint64_t failure_root_differs_until(const struct attempt *x);
-uint64_t failure_deadline(const struct attempt *x);
+uint64_t fault_watch_root_differs_until(const struct attempt *x);
+uint64_t fault_watch_deadline(const struct attempt *x);
 
 /* job_watch.c: the same of a job that has no attempt under way. */
-void job_topology(struct job *j);
-void job_tick(struct job *j, uint64_t now);
-uint64_t job_deadline(const struct job *j);
+void job_watch_topology(struct job *j);
+void job_watch_tick(struct job *j, uint64_t now);
+uint64_t job_watch_deadline(const struct job *j);
 
 /* doubt.c */
 /* Takes x->doubt, so that no doubt is ever without memory. `decided`: that it was committed is known,
