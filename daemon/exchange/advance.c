@@ -1,6 +1,12 @@
 /* Goes on as far as what has been heard and done allows. Whoever changes what an exchange knows does
  * only that; this follows. */
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/advance.h"
+
+#include "daemon/engine/piece_digest.h"
+#include "daemon/exchange/commit/commit.h"
+#include "daemon/exchange/phases/piece_repair.h"
+#include "daemon/exchange/phases/prepare.h"
+#include "daemon/exchange/phases/rounds.h"
 
 void attempt_advance(struct attempt *x)
 {

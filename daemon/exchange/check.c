@@ -1,5 +1,8 @@
 /* What must hold between two events. */
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/exchange.h"
+
+#include "daemon/base/shares.h"
+#include "daemon/exchange/record/predicates.h"
 #include "proto/text.h"
 
 static int job_violated(const struct job *j, struct error *e, const char *what)

@@ -1,7 +1,22 @@
 /* Which message may come when, from where, and who takes it. */
+#include "daemon/exchange/exchange.h"
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/advance.h"
+#include "daemon/exchange/commit/commit.h"
+#include "daemon/exchange/commit/outcome.h"
+#include "daemon/exchange/interface/exchange_types.h"
+#include "daemon/exchange/phases/failure_messages.h"
+#include "daemon/exchange/phases/piece_repair.h"
+#include "daemon/exchange/phases/prepare.h"
+#include "daemon/exchange/phases/prepare_heard.h"
+#include "daemon/exchange/phases/progress_messages.h"
+#include "daemon/exchange/phases/rounds.h"
+#include "daemon/exchange/record/link_costs.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/tree_messages.h"
+#include "daemon/planning/schedule_store.h"
 
 #define S(state) (1u << EXCHANGE_##state)
 

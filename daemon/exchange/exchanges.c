@@ -4,11 +4,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/phases/choose_algorithm.h"
-#include "daemon/exchange/record/exchange_record.h"
-#include "daemon/exchange/record/sentence.h"
+#include "daemon/base/shares.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/advance.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/in_doubt.h"
+#include "daemon/exchange/commit/outcome.h"
+#include "daemon/exchange/phases/client.h"
+#include "daemon/exchange/phases/entry.h"
+#include "daemon/exchange/phases/failure_messages.h"
+#include "daemon/exchange/phases/fault_watch.h"
+#include "daemon/exchange/phases/job_watch.h"
+#include "daemon/exchange/phases/rounds.h"
+#include "daemon/exchange/record/absent.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/link_costs.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/tree_messages.h"
+#include "daemon/exchange/start_queue.h"
+#include "daemon/planning/planner.h"
+#include "daemon/planning/schedule_store.h"
 #include "proto/text.h"
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */

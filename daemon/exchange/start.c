@@ -1,9 +1,22 @@
 /* What a client asks for at this node, or enters here: whether it can be had, and the job that comes of it. */
+#include "daemon/exchange/exchange.h"
+
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/shares.h"
+#include "daemon/exchange/advance.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/unconfirmed.h"
 #include "daemon/exchange/phases/choose_algorithm.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/phases/entry.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/start_queue.h"
+#include "daemon/planning/schedule_store.h"
 
 #define DECISIONS_MOST 256u
 

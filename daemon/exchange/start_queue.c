@@ -1,11 +1,31 @@
 /* When an exchange that was asked for at this node begins: in the order of asking, a few at a time,
  * when there is memory for it. If another node finds that it has none, or if a link goes down, the
  * exchange is taken back everywhere and begins anew later, under a new id (retry.c). */
+#include "daemon/exchange/start_queue.h"
+
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/shares.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/advance.h"
 #include "daemon/exchange/phases/choose_algorithm.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/phases/entry.h"
+#include "daemon/exchange/phases/job_watch.h"
+#include "daemon/exchange/phases/prepare.h"
+#include "daemon/exchange/record/absent.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/planning/schedule_store.h"
+#include "daemon/schedule/damage.h"
+#include "daemon/schedule/tree.h"
 
 /* Of this node's, without barriers: four of one user (base/shares.h), and at least four users have one. Other
  * nodes have places for twice as many of one root (prepare.c). */

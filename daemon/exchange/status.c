@@ -1,9 +1,16 @@
 /* What clients are shown of exchanges. */
+#include "daemon/exchange/exchange.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
-#include "daemon/exchange/record/sentence.h"
+#include "daemon/base/shares.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/unconfirmed.h"
+#include "daemon/exchange/phases/waiting.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/predicates.h"
 #include "daemon/schedule/detour/detour.h"
 
 bool exchange_may_have_gone(const struct job *j)

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "daemon/engine/generated_blocks.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/table.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

@@ -1,7 +1,15 @@
 /* An exchange fails: the root decides for all, every other node tells the root and waits for its verdict (verdict.c).
  * What a node hears of others is failure_messages.c. */
+#include "daemon/exchange/abort/fail.h"
+
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/missing.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/times.h"
 
 /* Which of several repetitions it is that fails: the root's word, so that all say the same. */
 static void name_repetition(struct attempt *x)

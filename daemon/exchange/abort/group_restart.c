@@ -10,9 +10,13 @@
  * Who cannot go on, because its program has died meanwhile, say, takes part in the next attempt, and
  * objects: all hear of it by the id that all know. Who cannot go on without these links, or has lost the
  * group, refuses it (ERROR_REFUSED): another attempt would not help, as it might after ERROR_LINK. */
+#include "daemon/exchange/abort/group_restart.h"
+
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/predicates.h"
 
 const struct attempt *group_restart_find_failed(const struct exchanges *all, const char *first)
 {

@@ -3,10 +3,15 @@
  * one that waits for nodes that are down, as soon as these are back (waiting.c), and
  * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
  * be kept (resume.c). */
+#include "daemon/exchange/abort/retry.h"
+
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/times.h"
 
 #define PAUSE_FIRST (10 * MILLISECONDS)
 #define PAUSE_MOST (1 * SECONDS)

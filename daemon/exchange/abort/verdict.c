@@ -12,11 +12,16 @@
  *
  * A node that was cut off ends its exchanges by itself, with what it knows. When a link to it comes
  * up it hears the verdicts that it may have missed, and says from then on what all say. */
+#include "daemon/exchange/abort/verdict.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
 #define REMEMBERED_TIME                                                                            \

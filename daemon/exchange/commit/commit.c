@@ -1,11 +1,25 @@
 /* From done to committed, where there is a result to keep. The root records its decision; from then
  * on every node puts its output under its final name, in the wave or whenever it can, and confirms
  * that to the root. */
+#include "daemon/exchange/commit/commit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/in_doubt.h"
+#include "daemon/exchange/commit/unconfirmed.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 
 static void send_commit(struct attempt *x)
 {

@@ -1,11 +1,17 @@
 /* What this node, as a root, has decided to commit and not every node has confirmed. It stays on
  * record until then; nodes that have not confirmed are reminded when they can be reached. */
+#include "daemon/exchange/commit/commit_log.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
 struct decision *commit_log_find(struct exchanges *all, const char *id)

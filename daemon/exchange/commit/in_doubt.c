@@ -5,12 +5,18 @@
  *
  * An output that could not be put in place, although that is decided, is a doubt, too: it is tried
  * again until what is in its way has gone. */
+#include "daemon/exchange/commit/in_doubt.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
 #include "proto/text.h"
 
 static struct doubt *find(struct exchanges *all, const char *id)

@@ -1,11 +1,22 @@
 /* How doubts and decisions come together: nodes in doubt ask, roots remind, nodes confirm. Question and
  * answer go along the tree of the node they are meant for, one way and one frame a link: nothing is
  * flooded, so nothing can multiply. */
+#include "daemon/exchange/commit/outcome.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/commit/commit.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/in_doubt.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
+#include "daemon/schedule/tree.h"
 #include "proto/text.h"
 
 #define REMINDED_AT_ONCE 32u /* the next of them follow after LINK_LOSS_GATHER_TIME */

@@ -1,10 +1,15 @@
 /* A decision that not all nodes have confirmed: who has not, why, and how long the client waits for them. It
  * does not wait for the whole timeout if that is known to be in vain: all that are left cannot be reached, or
  * something is in the way of an output that somebody has to remove. */
+#include "daemon/exchange/commit/unconfirmed.h"
+
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/absent.h"
 #include "daemon/exchange/record/sentence.h"
+
+/* How long a client waits for an output that something is in the way of. */
+#define OBSTACLE_TIME (10 * SECONDS)
 
 enum reason { DOWN, CUT_OFF, LATE, OBSTRUCTED };
 

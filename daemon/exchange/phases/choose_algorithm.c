@@ -4,9 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/link_costs.h"
+#include "daemon/planning/planner.h"
+#include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/algorithms/families.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/detour/detour.h"
 
 #define LEARN_LEAST 5u  /* exchanges in a session that is to be believed */
 #define LEARNT_REACH 4u /* octaves to which a measurement applies */

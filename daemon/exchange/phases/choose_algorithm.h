@@ -3,9 +3,13 @@
 #ifndef TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 #define TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 
-#include "daemon/exchange/exchange.h"
 #include "daemon/planning/calibration.h"
+#include "daemon/planning/planner.h"
+#include "daemon/planning/spec.h"
 #include "daemon/schedule/predict/predict.h"
+
+struct attempt;
+struct exchanges;
 
 #define CHOOSE_MOST 64u
 
@@ -45,7 +49,12 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
  * blocks of about that size is corrected by their median, and by the time the links needed between
  * them, from then on, in this daemon, until it ends. What a link lets through in bursts, or
  * processors that nodes share, no model knows. */
-struct attempt;
 void choose_learn(const struct attempt *x);
+
+/* The algorithm that is named; if that is the best of a family, the one that stands for all of it; NULL: "auto". */
+const struct algorithm *choose_named(const struct spec *spec);
+
+/* Sets the algorithm and mode of an attempt. Returns 1; 0 if schedules are being counted; or -1 with *e. */
+int choose_for(struct attempt *x, struct error *e);
 
 #endif

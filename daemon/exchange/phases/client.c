@@ -1,6 +1,9 @@
 /* What the client of an exchange is told, once. */
+#include "daemon/exchange/phases/client.h"
+
 #include "daemon/exchange/phases/choose_algorithm.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/report.h"
 
 void client_tell(struct job *j, const struct error *e)
 {

@@ -11,9 +11,17 @@
  * A group that shrinks is prepared by the first node that is left. If that goes down before all have entered, or a
  * node before it comes up, another node prepares it, as soon as it hears of that: its job turns from ENTERED to
  * WAITING, or back. What a root has prepared that is not the first node any more is over. */
+#include "daemon/exchange/phases/entry.h"
+
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
 
 static bool is_same(const struct spec *one, const struct spec *other)
 {

@@ -1,10 +1,23 @@
 /* What nodes hear of each other about attempts that fail: a node's objection on its way to the root, and what the root
  * makes of it; the root's verdict, and what a node makes of that. */
+#include "daemon/exchange/phases/failure_messages.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/group_restart.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/commit/in_doubt.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
 static void take_error(enum error_code code, const char *reason, struct error *e)

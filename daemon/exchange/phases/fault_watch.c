@@ -1,10 +1,30 @@
 /* What a link or node that goes down, or a deadline that passes, makes of an exchange. A node that
  * hears no verdict ends by itself after a while. */
+#include "daemon/exchange/phases/fault_watch.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/engine/piece_digest.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/commit/commit.h"
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/in_doubt.h"
+#include "daemon/exchange/commit/unconfirmed.h"
+#include "daemon/exchange/interface/exchange_types.h"
+#include "daemon/exchange/phases/client.h"
+#include "daemon/exchange/phases/piece_repair.h"
+#include "daemon/exchange/record/absent.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 
 /* What has been heard of the root is of another start than the one that the exchange began with. */
 static bool root_differs(const struct attempt *x)
@@ -268,7 +288,7 @@ static void describe_owed(const struct attempt *x, char *text, size_t size)
 static void time_is_over(struct attempt *x)
 {
     struct error e;
-    char where[160], owed[100];
+    char where[160], owed[120];
 
     if (state_of(x)->may_be_committed) {
         (void)error_set(&e, ERROR_IN_DOUBT,

@@ -1,9 +1,20 @@
 /* What links and nodes that go down, or a deadline that passes, make of a job that waits: for its turn, for its next
  * attempt, or where it was entered for the first one. */
+#include "daemon/exchange/phases/job_watch.h"
+
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
-#include "daemon/exchange/record/sentence.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/phases/fault_watch.h"
+#include "daemon/exchange/phases/waiting.h"
+#include "daemon/exchange/record/absent.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 
 /* A job that waits for its group to go on asks its root then what has become of it. */
 static uint64_t asks_at(const struct job *j)

@@ -8,12 +8,16 @@
  * Who cannot read them any more answers with nothing. Then, if no answer comes within REPAIR_TIME, or after
  * REPAIR_TRIES, the exchange is damaged, and begins anew (retry.c). What was not asked for is ignored: its sender
  * may have been told to ask. */
+#include "daemon/exchange/phases/piece_repair.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
 #include "daemon/engine/piece_digest.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/pending_repairs.h"
 #include "proto/text.h"
 
 #define REPAIR_PART (32u * 1024u)
@@ -133,7 +137,7 @@ static void end_piece(struct attempt *x)
     m->have = 0;
     if (m->mark.digest != engine->damaged[0].digest && m->mark.digest != engine->damaged[0].came)
         return; /* once more */
-    m->mended++;
+    m->repaired++;
     engine->delivered_digest += m->mark.digest;
     engine->damaged_count--;
     memmove(engine->damaged, engine->damaged + 1, engine->damaged_count * sizeof *engine->damaged);

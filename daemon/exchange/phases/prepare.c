@@ -1,13 +1,28 @@
 /* How an attempt begins on all nodes: every node opens its blocks, tells their sizes, takes memory, and is ready or
  * objects. What a node makes of its root's prepare is prepare_heard.c. */
+#include "daemon/exchange/phases/prepare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/phases/choose_algorithm.h"
+#include "daemon/exchange/phases/prepare_links.h"
+#include "daemon/exchange/phases/progress_messages.h"
+#include "daemon/exchange/phases/rounds.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/resumed_blocks.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tree_messages.h"
 #include "daemon/schedule/algorithms/families.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/detour/detour.h"
 #include "proto/text.h"
 
 uint64_t prepare_default_timeout(const struct attempt *x)

@@ -1,8 +1,21 @@
 /* Whether a root's prepare can be, and whether this node can take part in what it prepares. */
+#include "daemon/exchange/phases/prepare_check.h"
+
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/group_restart.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/commit/in_doubt.h"
+#include "daemon/exchange/phases/entry.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/job_kind.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/planning/planner.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/damage.h"
 #include "proto/text.h"
 
 /* Prepared here, without barriers: by one root, which has four under way itself (turn.c), and others that end;

@@ -1,9 +1,26 @@
 /* What a node makes of its root's prepare: an attempt of its own, which it passes on to its children, or an objection. */
+#include "daemon/exchange/phases/prepare_heard.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/group_restart.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/abort/verdict.h"
+#include "daemon/exchange/phases/entry.h"
+#include "daemon/exchange/phases/fault_watch.h"
+#include "daemon/exchange/phases/prepare.h"
+#include "daemon/exchange/phases/prepare_check.h"
+#include "daemon/exchange/phases/prepare_links.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/damage.h"
 
 /* Handles come round again, and a root that has been restarted does not know the old ones. Returns
  * 0, or -1 with *e if the exchange that had this one is not over. */

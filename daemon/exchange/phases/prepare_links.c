@@ -1,7 +1,10 @@
 /* Links and nodes that an attempt avoids, as its root's prepare lists them. */
+#include "daemon/exchange/phases/prepare_links.h"
+
 #include <stdlib.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/schedule/damage.h"
 
 void prepare_links_free(struct peer_prepare *prepare)
 {

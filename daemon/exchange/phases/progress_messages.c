@@ -1,9 +1,16 @@
 /* In an attempt that goes on where another one was, every node tells all others what has arrived there (`arrived`): up
  * the tree to the root, and from there down to all. */
+#include "daemon/exchange/phases/progress_messages.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/engine/arrived.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/resumed_blocks.h"
+#include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
 #define TOLD_SPANS_OF_ALL (256u * 1024u) /* spans of all exchanges' blocks, that are kept here */

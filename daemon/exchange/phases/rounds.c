@@ -1,11 +1,21 @@
 /* From `go` until this node and all below it are done: rounds, of which a few overlap, and
  * repetitions. A child may be `window` rounds ahead of its parent; its messages come in the order of
  * the rounds all the same. */
+#include "daemon/exchange/phases/rounds.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/abort/fail.h"
+#include "daemon/exchange/abort/retry.h"
+#include "daemon/exchange/commit/commit.h"
+#include "daemon/exchange/interface/exchange_types.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/report.h"
+#include "daemon/exchange/record/tree_messages.h"
 
 /* The next round may leave from here. */
 static void admit(struct attempt *x)

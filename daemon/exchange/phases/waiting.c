@@ -1,5 +1,9 @@
 /* What a job that waits (spec.wait) waits for, in words. */
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/phases/waiting.h"
+
+#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/record/absent.h"
+#include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/sentence.h"
 
 static bool is_unreachable(const void *context, uint32_t rank)

@@ -1,8 +1,16 @@
 /* Nodes that no link leads to, and for how long that has been so: who is taken for dead, and who is not
  * waited for any longer. */
+#include "daemon/exchange/record/absent.h"
+
 #include <stdlib.h>
 
 #include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/schedule/damage.h"
+
+/* Since none of its links is up, until a node is taken for dead: a connection that is lost is replaced within
+ * that time (BACKOFF_FIRST of the router, and the handshake), and a node may have none but one. */
+#define GONE_TIME (150 * MILLISECONDS)
 
 /* Since now, unless it was so before. */
 static void note(uint64_t *since, bool is_so, uint64_t now)

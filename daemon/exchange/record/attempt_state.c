@@ -1,8 +1,14 @@
+#include "daemon/exchange/record/attempt_state.h"
+
 #include <stdio.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/interface/exchange_types.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/predicates.h"
 
 static void tell_log(const struct attempt *x)
 {

@@ -1,8 +1,12 @@
 /* What an attempt avoids: the links that were out of order when its root began it, and nodes that take no part. All of
  * its nodes go by the same, which Prepare says. The attempt's tree leads over the other links. */
+#include "daemon/exchange/record/avoided.h"
+
 #include <stdlib.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/planning/planner.h"
+#include "daemon/schedule/damage.h"
+#include "daemon/schedule/tree.h"
 
 bool avoided_has_routes(const struct attempt *x)
 {

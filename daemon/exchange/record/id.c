@@ -1,9 +1,11 @@
 /* Ids of exchanges: root-boot-counter. */
+#include "daemon/exchange/record/id.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/interface/exchange_types.h"
 
 uint32_t exchange_root_of(const char *id)
 {

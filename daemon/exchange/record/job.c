@@ -1,10 +1,20 @@
 /* What a client of this node has asked for or entered, and what its attempts make of it: the states of a job, and
  * its end. */
+#include "daemon/exchange/record/job.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/base/shares.h"
+#include "daemon/exchange/record/attempt_state.h"
+#include "daemon/exchange/record/local_resources.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/times.h"
+#include "daemon/planning/schedule_store.h"
+#include "daemon/schedule/tree.h"
 
 void job_give_place(struct job *j)
 {

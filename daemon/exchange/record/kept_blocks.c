@@ -11,12 +11,18 @@
  * are; of a node that does not say so its block comes whole, as it may have another one now. Of pieces only
  * those count whose digests have been compared. The output stays for KEPT_TIME at the most, and goes
  * before that when the exchange is heard to have failed, or its root goes down. */
+#include "daemon/exchange/record/kept_blocks.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "daemon/base/log.h"
+#include "daemon/engine/arrived.h"
 #include "daemon/engine/missing_blocks.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/predicates.h"
 
 #define KEPT_MOST 64u
 #define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */

@@ -1,5 +1,7 @@
 /* The costs that predictions are made with: what was measured last, as this node has heard it, kept
  * over restarts and told to the neighbours. */
+#include "daemon/exchange/record/link_costs.h"
+
 #include "daemon/base/log.h"
 #include "daemon/exchange/record/exchange_record.h"
 #include "daemon/schedule/predict/relay.h"

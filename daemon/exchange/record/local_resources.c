@@ -1,13 +1,23 @@
 /* This node's own part of preparing: the plan, the blocks, the memory for those on their way, and
  * the engine that moves them. */
+#include "daemon/exchange/record/local_resources.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/shares.h"
 #include "daemon/engine/generated_blocks.h"
 #include "daemon/engine/stepped.h"
 #include "daemon/engine/streaming.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/id.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/link_costs.h"
+#include "daemon/exchange/record/pending_repairs.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/resumed_blocks.h"
+#include "daemon/planning/planner.h"
 #include "proto/text.h"
 
 #define MEMORY_SHARES 4u /* how many exchanges of any size fit in at once */

@@ -6,9 +6,14 @@
  * down together nobody is left to say that; nor could anybody if they had only been cut off. They are taken
  * for down, too, if each of them had a link to a node that is left, and those are more than half of all. So
  * where nodes die and no cable breaks, nobody who lives is left out: he would be heard of over such a link. */
+#include "daemon/exchange/record/membership.h"
+
 #include <stdlib.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/predicates.h"
+#include "daemon/schedule/damage.h"
+#include "daemon/schedule/tree.h"
 
 /* What cannot be reached from this node is gone. Returns 0, or -1 with *e. */
 static int leave_out(struct damage *d, uint32_t here, struct error *e)

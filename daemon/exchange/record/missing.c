@@ -1,7 +1,11 @@
 /* Which nodes a barrier or group waits for that not all have entered. */
+#include "daemon/exchange/record/missing.h"
+
 #include <stdio.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/membership.h"
 
 /* A child is heard when all below it have come, so these are whole branches. */
 static uint32_t list_owed(const struct attempt *x, char *list, size_t size)

@@ -1,7 +1,10 @@
 /* Pieces of blocks that have arrived damaged here, and those that others have asked for once more. */
+#include "daemon/exchange/record/pending_repairs.h"
+
 #include <stdlib.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/engine/piece_digest.h"
+#include "daemon/exchange/record/attempt.h"
 
 void pending_repairs_free(struct attempt *x)
 {
@@ -17,5 +20,5 @@ void pending_repairs_free(struct attempt *x)
 
 uint32_t pending_repairs_count(const struct attempt *x)
 {
-    return x->own.repairs != NULL ? x->own.repairs->mended : 0;
+    return x->own.repairs != NULL ? x->own.repairs->repaired : 0;
 }

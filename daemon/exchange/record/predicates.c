@@ -1,8 +1,8 @@
 /* What is asked about attempts and jobs in many places, and follows from what they hold. Nothing here changes anything.
  */
-#include <string.h>
+#include "daemon/exchange/record/predicates.h"
 
-#include "daemon/exchange/record/exchange_record.h"
+#include <string.h>
 
 bool attempt_is_open_group(const struct attempt *x)
 {

@@ -1,8 +1,15 @@
 /* What the nodes counted, gathered up the tree with the `done` wave. */
+#include "daemon/exchange/record/report.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/kept_blocks.h"
+#include "daemon/exchange/record/pending_repairs.h"
+#include "daemon/exchange/record/tree_messages.h"
+#include "daemon/schedule/damage.h"
 #include "proto/text.h"
 
 static struct exchange_node_report *add_node(struct report *r, uint32_t most)

@@ -1,9 +1,13 @@
 /* Blocks of an attempt that goes on where another one was: what has arrived does not come again. */
+#include "daemon/exchange/record/resumed_blocks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/engine/arrived.h"
 #include "daemon/engine/missing_blocks.h"
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/kept_blocks.h"
 
 #define PAIRS_OF_MOST 1024u /* nodes; 16 MiB */
 

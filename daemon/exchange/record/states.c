@@ -1,5 +1,7 @@
 /* The states of attempts and of jobs: what may follow what, what must hold, and what several places ask. */
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/states.h"
+
+#include "daemon/exchange/interface/exchange_types.h"
 
 #define S(state) (1u << EXCHANGE_##state)
 const struct attempt_state attempt_states[EXCHANGE_STATES] = {

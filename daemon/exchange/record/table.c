@@ -1,10 +1,17 @@
 /* All exchanges that this node knows: by handle, and in the order of their beginning or end. */
+#include "daemon/exchange/record/table.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
+#include <utlist.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/avoided.h"
+#include "daemon/exchange/record/job.h"
+#include "daemon/exchange/record/report.h"
+#include "daemon/planning/schedule_store.h"
 
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 

@@ -1,8 +1,12 @@
 /* What goes up and down the tree of an exchange: in each wave a node hears from its children, and
  * from itself, before it tells its parent; what the root then decides goes down to all. */
+#include "daemon/exchange/record/tree_messages.h"
+
 #include <stdlib.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/membership.h"
+#include "daemon/schedule/damage.h"
+#include "daemon/schedule/tree.h"
 
 static uint32_t children_mask(const struct attempt *x)
 {

@@ -6,6 +6,7 @@
 #include "daemon/schedule/algorithms/families.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/product.h"
+#include "proto/peer/group_messages.h"
 #include "proto/text.h"
 
 #define OCTAVE_MOST 47u

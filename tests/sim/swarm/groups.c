@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/table.h"
 #include "daemon/group/data/operation.h"
 #include "daemon/group/record/group_record.h"
 #include "daemon/group/record/limits.h"

@@ -1,0 +1,18 @@
+/* Whether a root's prepare can be, and whether this node can take part in what it prepares. */
+#ifndef TORUSD_EXCHANGE_PHASES_PREPARE_CHECK_H
+#define TORUSD_EXCHANGE_PHASES_PREPARE_CHECK_H
+
+#include "daemon/exchange/record/exchange_record.h"
+#include "daemon/schedule/damage.h"
+#include "proto/peer/peer_message.h"
+
+/* Whether it is a prepare that a root sends, to this node and over this link. Returns 0, or -1 with *e. */
+int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+                  const struct damage *damage, struct error *e);
+/* Whether this node can take part. Returns 0, or -1 with *e. */
+int prepare_check_here(struct exchanges *all, const struct peer_prepare *prepare,
+                       const struct spec *spec, const struct damage *damage, struct error *e);
+/* Whether it restarts a group that has been open. */
+bool prepare_is_restart(const struct peer_prepare *prepare);
+
+#endif
