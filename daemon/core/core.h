@@ -25,7 +25,7 @@ struct core_setup {
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1; 0 is 1 */
     uint64_t heartbeat, silence;  /* router_set_heartbeats(), in nanoseconds; 0: the defaults */
-    /* May be NULL: schedules have been counted (exchange/choose.h). */
+    /* May be NULL: schedules have been counted (exchange/phases/choose_algorithm.h). */
     void (*planned)(void *context);
     void *planned_context;
 };

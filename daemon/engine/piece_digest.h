@@ -7,7 +7,7 @@
  * the piece arrives the digest is taken once more, and compared. It covers the piece's name, so bytes
  * that are taken for those of another piece do not match either.
  *
- * What does not match is sent again while the exchange goes on (mend.c).
+ * What does not match is sent again while the exchange goes on (exchange/phases/piece_repair.c).
  *
  * Pieces of less than PIECE_DIGEST_LEAST bytes carry none. Their digests are in the sums over all pieces
  * that have left and that have been delivered, at all nodes, which the root compares at the end.

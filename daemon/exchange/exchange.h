@@ -69,7 +69,7 @@ void exchanges_topology(struct exchanges *all);
 uint64_t exchanges_deadline(const struct exchanges *all);
 void exchanges_tick(struct exchanges *all);
 
-/* Asks for an exchange on all nodes, with this one as its root; it waits for its turn. Returns it
+/* Asks for an exchange on all nodes, with this one as its root; it waits to be started. Returns it
  * (good until the client is told that it has ended) or NULL with *e if it is refused right here.
  * `spec` and `client` are copied. */
 struct job *exchange_start(struct exchanges *all, const struct spec *spec,
@@ -82,7 +82,7 @@ void exchange_cancel(struct job *j);
 /* The client has gone: the same, but it is not called again, and *j is no longer good. */
 void exchange_abandon(struct job *j);
 
-/* The client wants to hear nothing more of it: it goes on, and *j is no longer good. */
+/* The client wants to hear nothing more of it: the job stays, and *j is no longer good. */
 void exchange_release(struct job *j);
 
 /* The same, and it fails everywhere for this reason, unless it has been decided to commit it. */
@@ -95,7 +95,7 @@ bool exchange_may_have_gone(const struct job *j);
 /* Whether it is certain that it has not been decided to commit it, nor will be if this node, its root, stops now. */
 bool exchange_is_undecided(const struct job *j);
 
-/* Good until the client is told, but it changes when the exchange begins anew because a node was
+/* Good until the client is told, but it changes when the root retries because a node was
  * busy or a link went down. */
 const char *exchange_id(const struct job *j);
 void exchange_progress(const struct job *j, struct exchange_progress *progress);

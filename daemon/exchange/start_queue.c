@@ -1,6 +1,6 @@
 /* When an exchange that was asked for at this node begins: in the order of asking, a few at a time,
  * when there is memory for it. If another node finds that it has none, or if a link goes down, the
- * exchange is taken back everywhere and begins anew later, under a new id (retry.c). */
+ * attempt is withdrawn everywhere, and another one begins later, under a new id (abort/retry.c). */
 #include "daemon/exchange/start_queue.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ int start_queue_refuse_links(const struct exchanges *all, struct error *e)
         links ? "; only barriers, groups, and exchanges with algorithm auto, go around that" : "");
 }
 
-/* It goes around the links that are down now. Returns 0, or -1 with *e. */
+/* The attempt avoids the links that are down now. Returns 0, or -1 with *e. */
 static int find_way(struct attempt *x, struct error *e)
 {
     const struct left_out out = membership_left_out_next(x->job);
@@ -214,7 +214,7 @@ static int try_begin(struct job *j)
     return 1;
 }
 
-/* It waits for links that are down, or for the verdict on them (failure.c). */
+/* It waits for links that are down, or for the verdict on them (phases/job_watch.c). */
 static bool awaits_links(const struct job *j)
 {
     return j->fault.at != ROUTER_NEVER && job_survives_link_loss(j);

@@ -26,7 +26,7 @@ struct spec {
     enum mode mode;
     enum operation operation;
     uint32_t sender;       /* broadcast: whose block */
-    const char *barrier;   /* barrier, group: its name; see barrier.c */
+    const char *barrier;   /* barrier, group: its name; see exchange/phases/entry.c */
     uint64_t block_bytes;  /* of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;

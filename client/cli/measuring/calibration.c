@@ -184,7 +184,7 @@ static int measure_size(struct meter *m, const struct calibration_run *run, stru
     return 0;
 }
 
-/* Sizes between one byte and busy links. The daemon remembers them (daemon/exchange/choose.h); here
+/* Sizes between one byte and busy links. The daemon remembers them (daemon/exchange/phases/choose_algorithm.h); here
  * they only tell what is worth measuring. */
 static int measure_between(struct meter *m, const struct calibration_run *run,
                            struct torus_error *failed)

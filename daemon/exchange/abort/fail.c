@@ -41,7 +41,7 @@ static bool may_fail(const struct attempt *x)
     return !state_of(x)->over && !state_of(x)->decided;
 }
 
-/* The root has not given its verdict on a link, say, that the exchange may go around. What the program here has done
+/* The root has not given its verdict on a link, say, that the exchange may avoid. What the program here has done
  * meanwhile it does not: the root hears of that, too, and if it has taken this attempt back, in the next one. */
 static bool outweighs(const struct attempt *x, const struct error *e)
 {

@@ -1,9 +1,9 @@
-/* A group that is open goes on around links that go down: its root withdraws the attempt everywhere, as it does
+/* A group that is open is restarted when links go down: its root withdraws the attempt everywhere, as it does
  * with an exchange (retry.c), and prepares another one, under a new id that names the first one
  * (Prepare.resumes). Between the two attempts the job of a node is ENTERED; if the root gives up, it says so by the
  * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
  *
- * A group that has been shrunk goes on as the members that it has: without the nodes that it has left out,
+ * A group that has been shrunk keeps the members that it has: without the nodes that it has left out,
  * also when these are up again, and without their links (membership_left_out()). Its root stays the same, whichever
  * node would be the first to prepare another one.
  *

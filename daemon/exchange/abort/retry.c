@@ -1,8 +1,8 @@
 /* An attempt for which a node had no room is withdrawn everywhere, and its job begins another one later, under a
- * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile, and
- * one that waits for nodes that are down, as soon as these are back (waiting.c), and
+ * new id, as long as its timeout allows. So is one that can avoid a link that went down meanwhile, and
+ * one that waits for nodes that are down, as soon as these are back (attempt_waits_for_nodes()), and
  * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
- * be kept (resume.c). */
+ * be kept (record/kept_blocks.c). */
 #include "daemon/exchange/abort/retry.h"
 
 #include <string.h>
@@ -129,7 +129,7 @@ static void resume_next(struct attempt *x)
         memcpy(x->job->resumes, x->id, sizeof x->job->resumes);
 }
 
-static void begin_anew(struct attempt *x, const struct error *why)
+static void retry_now(struct attempt *x, const struct error *why)
 {
     struct error busy = *why;
 
@@ -147,7 +147,7 @@ void retry_without_links(struct attempt *x, const struct error *fault)
         router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
         x->job->reroutes = 0;
     x->job->reroutes++;
-    begin_anew(x, fault);
+    retry_now(x, fault);
 }
 
 void retry_links_restored(struct attempt *x)
@@ -163,7 +163,7 @@ void retry_damaged(struct attempt *x, const struct error *damage)
     log_warning("exchange %s begins anew: %s", x->id, damage->text);
     x->job->damages = damages(x) + 1;
     x->job->damaged_at = router_now(router_of(x));
-    begin_anew(x, damage);
+    retry_now(x, damage);
 }
 
 uint64_t retry_deadline(const struct job *j)

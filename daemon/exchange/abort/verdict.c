@@ -7,7 +7,7 @@
  * there are nodes, and remember its id, to pass it on once. More than can be remembered are not
  * passed on: who invents exchanges that fail must not make the others flood the torus. A prepare that comes
  * after its verdict is answered as busy: if the verdict was invented, for an id that was to come, the root
- * begins anew under another one. Nor is it remembered for long. If a prepare comes after all that, its
+ * retries under another one. Nor is it remembered for long. If a prepare comes after all that, its
  * exchange ends with the fault that this node knows, too.
  *
  * A node that was cut off ends its exchanges by itself, with what it knows. When a link to it comes
@@ -27,7 +27,7 @@
 #define REMEMBERED_TIME                                                                            \
     (2 * VERDICT_TIME) /* longer than the prepare of such an exchange is on its way */
 
-/* Of an attempt that begins anew there may be a last word, too. */
+/* Of a job that retries there may be a last word, too. */
 static uint64_t hash(const char *id, bool last)
 {
     return (exchange_hash(id) << 1 | last) << 1 | 1; /* 0: none */

@@ -28,7 +28,7 @@ static int outcome(struct exchanges *all, const char *id)
 
     if (x != NULL && !state_of(x)->unheard && !state_of(x)->ended &&
         x->state != EXCHANGE_COMMITTING)
-        return 0; /* of one that has been taken back, to begin anew, this attempt is not committed */
+        return 0; /* an attempt that was withdrawn is not committed */
     return commit_log_find(all, id) != NULL ? 1 : -1;
 }
 

@@ -39,7 +39,7 @@ struct exchange_node_report {
     uint64_t nanoseconds;
     uint64_t blocks_delivered, bytes_delivered;
     uint32_t most_starts, most_ends; /* legs at a time, see engine.h */
-    uint32_t mended;                 /* pieces that came again, because they had arrived damaged */
+    uint32_t repaired;               /* pieces that came again, because they had arrived damaged */
     struct unmoved unmoved;          /* files of its source folder */
     struct engine_port_counts port[TORUS_MAX_PORTS];
     struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
@@ -56,7 +56,7 @@ struct exchange_result {
     double bound;
     char without[200]; /* links that were out of order: "link 3:+0"; "": none */
     const bool *gone;  /* by rank: nodes that were down, and took no part; NULL: no node */
-    uint32_t reroutes; /* times that it began anew because a link or node went down, */
+    uint32_t reroutes; /* attempts that were withdrawn because a link or node went down, */
     uint32_t damages; /* and because something was damaged on its way, or pieces that came again; */
     uint64_t kept_bytes;   /* that had arrived before the last time, and did not come again */
     uint32_t startups;     /* counted, per round; streaming: most messages by any channel */

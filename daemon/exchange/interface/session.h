@@ -1,4 +1,4 @@
-/* What a group (OPERATION_GROUP) has instead of blocks: an engine that lives as long as the group is
+/* What a group has instead of blocks: an engine that lives as long as the group is
  * open and carries out what programs call (daemon/group). Its round 0 is admitted when all members
  * have opened the group, and finished when all have left it. */
 #ifndef TORUSD_EXCHANGE_INTERFACE_SESSION_H
@@ -12,8 +12,8 @@ struct session_setup {
     struct router *router;
     uint32_t handle;             /* Prepare.handle */
     struct tree_node tree;       /* from the group's root to all nodes */
-    const struct damage *damage; /* NULL, or the links that it goes around; good until it is open */
-    const char *id;              /* of its first attempt: of one that goes on, as it was */
+    const struct damage *damage; /* NULL, or the links that it avoids; good until it is open */
+    const char *id;              /* of its first attempt: the same after a restart */
     bool goes_on;                /* what has been open under this id; else it is new */
     const char *name;            /* of the group; texts are copied */
     bool unchecked;              /* blocks travel without digests */
@@ -24,7 +24,7 @@ struct session_setup {
 struct sessions {
     void *context;
     /* Returns NULL with *e if there is no memory, or if it cannot go on without these links or nodes. An
-     * engine that is freed while its group is running is kept: when it goes on it has the same calls, and
+     * engine that is freed while its group is running is kept: after a restart it has the same calls, and
      * makes those again that are not over everywhere. */
     struct engine *(*open)(void *context, const struct session_setup *setup, struct error *e);
     /* It is over: what is kept by this id is not needed any more. */

@@ -56,7 +56,7 @@ static void name_teller(const struct attempt *x, unsigned port, struct error *e)
         (void)error_wrap(e, "node %u says", torus_neighbour(torus_of(x), rank_of(x), port));
 }
 
-/* The root's. A link that it may go around is a matter for failure.c, like those that it has heard of by
+/* The root's. A link that it may avoid is a matter for fault_watch.c, like those that it has heard of by
  * itself. */
 static void hear_objection(struct attempt *x, const struct error *why, bool again)
 {
@@ -83,7 +83,7 @@ static bool has_passed(const struct attempt *x)
            router_now(router_of(x)) >= j->back_at + LINK_LOSS_GATHER_TIME;
 }
 
-/* Not the root: it has told this node that the attempt is over. Of a group that goes on only the root knows what
+/* Not the root: it has told this node that the attempt is over. Of an open group only the root knows what
  * has become of it. */
 static bool has_heard(const struct attempt *x)
 {

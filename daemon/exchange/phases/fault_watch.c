@@ -85,7 +85,7 @@ static bool fail_without_root(struct attempt *x)
 }
 
 /* From a fault until a node tells the root of it, which need not know: far away nobody hears of a link that
- * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
+ * is up again at once. Of its own links it does so soon, if the root can retry. */
 static uint64_t objection_time(const struct attempt *x)
 {
     if (x->fault.lost == 0 || !attempt_survives_link_loss(x) || state_of(x)->may_be_committed ||
@@ -94,8 +94,8 @@ static uint64_t objection_time(const struct attempt *x)
     return LINK_LOSS_GATHER_TIME;
 }
 
-/* The root's: whether it can do without what is down, or waits until it is up again; then it begins anew. */
-static bool begins_anew(const struct attempt *x, bool node_down, struct error *why)
+/* The root's: whether it can do without what is down, or waits until it is up again; then it retries. */
+static bool retries(const struct attempt *x, bool node_down, struct error *why)
 {
     if (!retry_after_link_loss(x) || router_now(router_of(x)) < x->fault.at + LINK_LOSS_GATHER_TIME)
         return false;
@@ -113,7 +113,7 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
     if (node_down && now < absent_dead_at(x->all, down))
         return;
     x->fault.judged_at = now;
-    if (begins_anew(x, node_down, &why))
+    if (retries(x, node_down, &why))
         retry_without_links(x, e);
     else if (node_down || now >= x->fault.at + absent_naming_time(x->all))
         attempt_fail(x, &why);
@@ -151,16 +151,16 @@ static void judge_fault(struct attempt *x, uint64_t now)
     }
 }
 
-/* For how long links have to be up before a group uses them again: to begin anew costs it a pause. */
+/* For how long links have to be up before a group uses them again: a restart costs it a pause. */
 #define RESTORED_TIME (10 * SECONDS)
 
-/* The root's, of a group that is open and goes around links. */
+/* The root's, of an open group that avoids links. */
 static void look_for_restored(struct attempt *x, uint64_t now)
 {
-    bool mended = state_of(x)->moves && kind_of(x)->has_session && attempt_is_root(x) &&
-                  x->fault.at == ROUTER_NEVER && avoided_are_restored(x);
+    bool restored = state_of(x)->moves && kind_of(x)->has_session && attempt_is_root(x) &&
+                    x->fault.at == ROUTER_NEVER && avoided_are_restored(x);
 
-    if (!mended)
+    if (!restored)
         x->fault.restart_at = 0;
     else if (x->fault.restart_at == 0)
         x->fault.restart_at = now + RESTORED_TIME;
@@ -239,7 +239,7 @@ static uint64_t next_judgement(const struct attempt *x)
 uint64_t fault_watch_deadline(const struct attempt *x)
 {
     uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
-    uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = piece_repair_deadline(x);
+    uint64_t verdict = ROUTER_NEVER, at = x->deadline, repair = piece_repair_deadline(x);
 
     if (state_of(x)->unheard)
         return ROUTER_NEVER;
@@ -258,7 +258,7 @@ uint64_t fault_watch_deadline(const struct attempt *x)
         verdict = x->fault.restart_at;
     else if (root_differs(x))
         verdict = x->named_at + VERDICT_TIME;
-    at = mend < at ? mend : at;
+    at = repair < at ? repair : at;
     return verdict < at ? verdict : at;
 }
 

@@ -1,4 +1,4 @@
-/* What links and nodes that go down, or a deadline that passes, make of a job that waits: for its turn, for its next
+/* What links and nodes that go down, or a deadline that passes, make of a job that waits: to be started, for its next
  * attempt, or where it was entered for the first one. */
 #include "daemon/exchange/phases/job_watch.h"
 

@@ -6,7 +6,7 @@
  * were damaged, but the digest. The sums over all nodes will tell if that is wrong.
  *
  * Who cannot read them any more answers with nothing. Then, if no answer comes within REPAIR_TIME, or after
- * REPAIR_TRIES, the exchange is damaged, and begins anew (retry.c). What was not asked for is ignored: its sender
+ * REPAIR_TRIES, the exchange is damaged, and its root retries (abort/retry.c). What was not asked for is ignored: its sender
  * may have been told to ask. */
 #include "daemon/exchange/phases/piece_repair.h"
 
@@ -25,7 +25,7 @@
 /* For one part: to be read from a slow disk, and to cross the torus on slow links. */
 #define REPAIR_TIME (15 * SECONDS)
 
-static struct pending_repairs *mending_of(struct attempt *x)
+static struct pending_repairs *repairs_of(struct attempt *x)
 {
     if (x->own.repairs == NULL)
         x->own.repairs = calloc(1, sizeof *x->own.repairs);
@@ -98,7 +98,7 @@ static void no_memory(struct attempt *x)
 static void ask(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
-    struct pending_repairs *m = mending_of(x);
+    struct pending_repairs *m = repairs_of(x);
     struct error e;
 
     if (m == NULL) {
@@ -203,7 +203,7 @@ static bool has_block(const struct attempt *x, const struct peer_again *message)
 
 static void note_query(struct attempt *x, const struct peer_again *message)
 {
-    struct pending_repairs *m = mending_of(x);
+    struct pending_repairs *m = repairs_of(x);
 
     if (m != NULL && m->query == NULL)
         m->query = calloc(torus_of(x)->nodes, sizeof *m->query);

@@ -62,7 +62,7 @@ static void send_prepare(struct attempt *x)
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
         spec.mode = (char *)(uintptr_t)mode_name(x->mode);
     }
-    if (attempt_is_root(x)) /* what its turn has left of it */
+    if (attempt_is_root(x)) /* what waiting to be started has left of it */
         spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
     prepare->exchange = x->handle;
     prepare->id = x->id;
@@ -203,7 +203,7 @@ static int advance_own(struct attempt *x)
         result = local_resources_make_engine(x, &e);
     if (result < 0) {
         if (e.code == ERROR_LINK && attempt_is_open_group(x))
-            e.code = ERROR_REFUSED; /* to begin anew would not help */
+            e.code = ERROR_REFUSED; /* another attempt would not help */
         prepare_object(x, &e);
         return -1;
     }
@@ -220,7 +220,7 @@ void prepare_advance(struct attempt *x)
         if (x->owed != 0)
             return;
         if (x->fault.at != ROUTER_NEVER && retry_after_link_loss(x)) {
-            x->owed |= OWN_PART; /* it begins anew */
+            x->owed |= OWN_PART; /* its root retries */
             return;
         }
         if (x->state == EXCHANGE_PREPARING)

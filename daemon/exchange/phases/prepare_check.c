@@ -18,7 +18,7 @@
 #include "daemon/schedule/damage.h"
 #include "proto/text.h"
 
-/* Prepared here, without barriers: by one root, which has four under way itself (turn.c), and others that end;
+/* Prepared here, without barriers: by one root, which has four under way itself (start_queue.c), and others that end;
  * and by all. A root that has none may always have one, so that none keeps the others out. */
 #define PREPARED_OF_A_ROOT 16u
 #define PREPARED_AT_ONCE 256u
@@ -166,7 +166,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
     return check_place(all, kind_of_spec(spec), prepare->root, e);
 }
 
-/* Its failure may have been faster; or somebody has invented that: then it begins anew. */
+/* Its failure may have been faster; or somebody has invented that: then the root retries. */
 static int check_news(const struct exchanges *all, const struct peer_prepare *prepare,
                       struct error *e)
 {

@@ -162,7 +162,7 @@ static void all_repeated(struct attempt *x)
             return;
         if (x->tree.children > 0)
             go_on(x);
-        else /* nobody is waited for: the rest of this process has its turn first */
+        else /* nobody is waited for: the rest of this process runs first */
             attempt_enter(x, EXCHANGE_PAUSED);
         return;
     }

@@ -213,7 +213,7 @@ static void withdrawn(struct attempt *x)
     if (open && j->resumes[0] == '\0')
         memcpy(j->resumes, attempt_first_id(x), sizeof j->resumes);
     if (root) {
-        /* What is down now the next attempt goes around, or waits for. */
+        /* What is down now the next attempt avoids, or waits for. */
         j->fault = job_survives_link_loss(j) ? NO_FAULT : x->fault;
         job_enter(j, JOB_WAITING);
         return;

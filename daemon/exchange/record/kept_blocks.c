@@ -1,4 +1,4 @@
-/* What has arrived of an exchange that is taken back because a link went down is kept, and the next
+/* What has arrived in an attempt that is withdrawn because a link went down is kept, and the next
  * attempt moves only the rest. When a node has opened its blocks it says what has arrived there; that
  * goes up the tree and down to all (`arrived`, before the root's `layout`), so both ends of every block
  * know what is missing. A node that has nothing any more, restarted perhaps, says nothing, and gets
@@ -157,7 +157,7 @@ uint64_t kept_blocks_deadline(const struct exchanges *all)
     return at;
 }
 
-/* Nobody begins anew what a node has asked for that is down. */
+/* A root that is down does not retry. */
 void kept_blocks_tick(struct exchanges *all, uint64_t now)
 {
     struct kept *k, *next;

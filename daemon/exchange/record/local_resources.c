@@ -233,7 +233,7 @@ static int reserve(struct attempt *x, struct error *e)
         x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
     uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
 
-    if (x->own.reserved > 0) /* it goes on */
+    if (x->own.reserved > 0) /* it is restarted */
         return 0;
     if (kind_of(x)->memory != NULL)
         need = kind_of(x)->memory(all);

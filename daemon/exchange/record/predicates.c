@@ -57,8 +57,8 @@ bool spec_avoids_links(const struct spec *spec)
            strcmp(spec->algorithm, SPEC_AUTO) == 0;
 }
 
-/* One that waits (spec.wait) does not fail when a node or link goes down that it needs: its root takes the attempt
- * back as it does to go around a link (retry.c), and begins the next one when what it needs is up again, as long as
+/* One that waits (spec.wait) does not fail when a node or link goes down that it needs: its root withdraws the attempt
+ * as it does to avoid a link (abort/retry.c), and begins the next one when what it needs is up again, as long as
  * its timeout allows. So a restart of a daemon, other than the root's, is no failure. After the decision to commit
  * its client waits for nodes that are down, too, to hear of success when these have confirmed. */
 

@@ -53,7 +53,7 @@ int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
         counts->bytes_delivered + (x->own.resumed != NULL ? x->own.resumed->bytes : 0);
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
-    mine->mended = pending_repairs_count(x);
+    mine->repaired = pending_repairs_count(x);
     mine->unmoved = x->own.source->unmoved;
     memcpy(mine->port, counts->port, sizeof mine->port);
     for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
@@ -114,7 +114,7 @@ int report_add_child(struct attempt *x, unsigned port, const struct peer_done *d
         out->bytes_delivered = in->bytes_delivered;
         out->most_starts = in->most_starts;
         out->most_ends = in->most_ends;
-        out->mended = in->mended;
+        out->repaired = in->mended;
         out->unmoved = (struct unmoved){.missing = in->missing_files, .unused = in->unused_files};
         for (size_t p = 0; p < in->n_port; p++) {
             out->port[p] = (struct engine_port_counts){
@@ -153,7 +153,7 @@ static struct peer_node_report pack_node(const struct exchange_node_report *from
                                      .port = port,
                                      .most_starts = from->most_starts,
                                      .most_ends = from->most_ends,
-                                     .mended = from->mended,
+                                     .mended = from->repaired,
                                      .missing_files = from->unmoved.missing,
                                      .unused_files = from->unmoved.unused};
 }
@@ -310,7 +310,7 @@ void report_result(const struct attempt *x, struct exchange_result *result)
             result->nanoseconds = r->node[i].nanoseconds;
         result->blocks_delivered += r->node[i].blocks_delivered;
         result->bytes_delivered += r->node[i].bytes_delivered;
-        result->damages += r->node[i].mended;
+        result->damages += r->node[i].repaired;
         result->unmoved.missing += r->node[i].unmoved.missing;
         result->unmoved.unused += r->node[i].unmoved.unused;
     }
