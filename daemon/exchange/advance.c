@@ -2,7 +2,6 @@
  * only that; this follows. */
 #include "daemon/exchange/advance.h"
 
-#include "daemon/engine/piece_digest.h"
 #include "daemon/exchange/commit/commit.h"
 #include "daemon/exchange/phases/piece_repair.h"
 #include "daemon/exchange/phases/prepare.h"

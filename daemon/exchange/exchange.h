@@ -1,7 +1,7 @@
 /* The exchanges of one node, from what a client asks for to what every node has delivered.
  *
- * What a client asks for, or enters (a barrier or group), is a job (record/job.h). It has one attempt after the other until
- * one of them is not withdrawn:
+ * What a client asks for, or enters (a barrier or group), is a job (record/job.h). It has one attempt after the other
+ * until one of them is not withdrawn:
  *
  *     WAITING <--> ENTERED      at its root; at any other node, or not the root yet
  *         ^           ^
@@ -38,8 +38,8 @@
  * From every state but DECIDING and COMMITTING an attempt can fail: a node tells the root (objection) and is
  * FAILING, the root decides for all (verdict): FAILED. A node that is DONE and hears nothing any more is IN_DOUBT and
  * asks. Until the decision (of a barrier: before `go`; of a group at any time) the root can also withdraw an attempt
- * (abort/retry.c), and its job waits for the next one. If there is none, what was WITHDRAWN has FAILED. The same as tables,
- * with what may follow what, is record/states.c; which message may come in which state is dispatch.c.
+ * (abort/retry.c), and its job waits for the next one. If there is none, what was WITHDRAWN has FAILED. The same as
+ * tables, with what may follow what, is record/states.c; which message may come in which state is dispatch.c.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node
  * hears from its children before it tells its parent. Of the rounds `window` may be under way at the

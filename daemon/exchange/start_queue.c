@@ -28,7 +28,7 @@
 #include "daemon/schedule/tree.h"
 
 /* Of this node's, without barriers: four of one user (base/shares.h), and at least four users have one. Other
- * nodes have places for twice as many of one root (prepare.c). */
+ * nodes have places for twice as many of one root (phases/prepare_check.c). */
 #define OWN_AT_ONCE 8u
 #define ALL_AT_ONCE 64u  /* of all nodes' */
 #define ASKED_MOST 1024u /* waiting or under way, asked for here */

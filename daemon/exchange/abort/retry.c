@@ -15,9 +15,8 @@
 
 #define PAUSE_FIRST (10 * MILLISECONDS)
 #define PAUSE_MOST (1 * SECONDS)
-#define REROUTES_MOST                                                                              \
-    1000u /* a node that always says that its links are down does not keep it for ever */
-
+/* A node that always says that its links are down does not keep a job for ever. */
+#define REROUTES_MOST 1000u
 #define DAMAGES_MOST 3u             /* then it is not chance */
 #define SPAN_BYTES 5u               /* of what has arrived, in a message, about */
 #define WORTH 8u                    /* times as many bytes to be moved as to be said */
@@ -69,9 +68,8 @@ static void keep_repetitions(const struct attempt *x)
     uint32_t done = r->count - r->kept;
 
     if (x->spec.wait && done > 0) {
-        if (done ==
-            x->spec
-                .repeat) /* the end was found to be damaged: at least the last one is made again */
+        /* The end was found to be damaged: at least the last one is made again. */
+        if (done == x->spec.repeat)
             done--;
         if (r->first_went == 0)
             r->first_went = x->rounds.first_went;

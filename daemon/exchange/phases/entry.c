@@ -5,8 +5,8 @@
  * it is entered here. So `go` means that all have entered. A client that is earlier than the root's `prepare` has a
  * job that is ENTERED, and becomes that of the root's attempt. Faults, deadlines and clients that leave end a barrier
  * as they end any exchange: everywhere, with the same error. A link that goes down before all have entered does not,
- * nor a node without memory for a group: the root withdraws its attempt (abort/retry.c), and jobs that have entered it wait
- * for the next one.
+ * nor a node without memory for a group: the root withdraws its attempt (abort/retry.c), and jobs that have
+ * entered it wait for the next one.
  *
  * A group that shrinks is prepared by the first node that is left. If that goes down before all have entered, or a
  * node before it comes up, another node prepares it, as soon as it hears of that: its job turns from ENTERED to

@@ -5,7 +5,8 @@
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/peer/peer_message.h"
 
-/* A node's objection, for this node or on its way to the root. Returns 0, or -1 with *e if the neighbour is to blame. */
+/* A node's objection, for this node or on its way to the root. Returns 0, or -1 with *e if the neighbour is to
+ * blame. */
 int objection_heard(struct exchanges *all, unsigned port, const struct peer_objection *message,
                     struct error *e);
 /* The root's verdict. Returns 0. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/engine/piece_digest.h"
 #include "daemon/exchange/abort/fail.h"
 #include "daemon/exchange/abort/retry.h"
 #include "daemon/exchange/abort/verdict.h"

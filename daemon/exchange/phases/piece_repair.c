@@ -1,13 +1,13 @@
-/* A piece of a file that has arrived damaged (piece.h) is asked for again, of its source, while the exchange
- * goes on; no round ends here before it has come. The question (`again`) and its answer (`mended`) go along
+/* A piece of a file that has arrived damaged (engine/piece_digest.h) is asked for again, of its source, while the
+ * exchange goes on; no round ends here before it has come. The question (`again`) and its answer (`mended`) go along
  * the tree, in parts of at most REPAIR_PART bytes, one at a time at each node: so the way is another one than
  * the block's, perhaps, and what is asked for costs little memory. All together must have the digest that
  * came with the piece; or that which the piece had when it came first: then it was not the bytes that
  * were damaged, but the digest. The sums over all nodes will tell if that is wrong.
  *
  * Who cannot read them any more answers with nothing. Then, if no answer comes within REPAIR_TIME, or after
- * REPAIR_TRIES, the exchange is damaged, and its root retries (abort/retry.c). What was not asked for is ignored: its sender
- * may have been told to ask. */
+ * REPAIR_TRIES, the exchange is damaged, and its root retries (abort/retry.c). What was not asked for is
+ * ignored: its sender may have been told to ask. */
 #include "daemon/exchange/phases/piece_repair.h"
 
 #include <stdlib.h>

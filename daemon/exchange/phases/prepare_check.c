@@ -25,7 +25,6 @@
 #define DOUBTS_ABOUT_A_ROOT 64u /* each keeps an output */
 #define BARRIERS_AT_ONCE 4096u  /* they hold next to nothing */
 
-/* Whether it is one that a root sends, to this node and over this link. */
 int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
                   const struct damage *damage, struct error *e)
 {

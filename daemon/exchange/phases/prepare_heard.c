@@ -1,4 +1,5 @@
-/* What a node makes of its root's prepare: an attempt of its own, which it passes on to its children, or an objection. */
+/* What a node makes of its root's prepare: an attempt of its own, which it passes on to its children, or an
+ * objection. */
 #include "daemon/exchange/phases/prepare_heard.h"
 
 #include <stdio.h>

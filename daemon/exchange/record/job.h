@@ -107,8 +107,8 @@ void job_enter(struct job *j, enum job_state state);
 void job_begin(struct job *j);
 /* The attempt is its own from now on, as its root has prepared it. */
 void job_take(struct job *j, struct attempt *x);
-/* An attempt ends, and so does its job; or, if it was withdrawn, the job waits for the next one, at its root or where it
- * was entered. */
+/* An attempt ends, and so does its job; or, if it was withdrawn, the job waits for the next one, at its root or where
+ * it was entered. */
 void attempt_end(struct attempt *x, enum exchange_state state);
 /* Gives up an attempt that no other node knows of. */
 void job_drop_attempt(struct job *j);

@@ -44,7 +44,6 @@ struct kept {
     struct parked *parked; /* NULL: it has failed, and nothing is here */
 };
 
-/* Of one block; more are not told, and come again. */
 uint32_t kept_blocks_spans_most(const struct attempt *x)
 {
     uint32_t most = TOLD_SPANS_MOST / torus_of(x)->nodes;
@@ -52,7 +51,6 @@ uint32_t kept_blocks_spans_most(const struct attempt *x)
     return most > TOLD_SPANS_LEAST ? most : TOLD_SPANS_LEAST;
 }
 
-/* Bytes of a block; of files what has arrived is told exactly. */
 uint64_t kept_blocks_bytes(const struct attempt *x)
 {
     return spec_has_folders(&x->spec) ? UINT64_MAX : x->spec.block_bytes;

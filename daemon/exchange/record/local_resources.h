@@ -1,5 +1,5 @@
-/* What an attempt takes at this node: the plan, the blocks, the memory for those on their way, and the engine that moves
- * them. */
+/* What an attempt takes at this node: the plan, the blocks, the memory for those on their way, and the engine that
+ * moves them. */
 #ifndef TORUSD_EXCHANGE_RECORD_LOCAL_RESOURCES_H
 #define TORUSD_EXCHANGE_RECORD_LOCAL_RESOURCES_H
 

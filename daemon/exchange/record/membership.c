@@ -1,5 +1,5 @@
-/* Which nodes and links an attempt can have, as this node sees the torus: who is left out, and whether the rest suffices.
- * A node that sees something else than the root said objects, and the root retries with what it knows by then.
+/* Which nodes and links an attempt can have, as this node sees the torus: who is left out, and whether the rest
+ * suffices. A node that sees something else than the root said objects, and the root retries with what it knows by then.
  *
  * One that shrinks (spec.shrink), an exchange or a group, also does without the nodes that cannot be
  * reached, as long as they can be taken for down: no link of theirs is up. Of nodes side by side that went

@@ -1,5 +1,4 @@
-/* What is asked about attempts and jobs in many places, and follows from what they hold. Nothing here changes anything.
- */
+/* What is asked about attempts and jobs in many places, and follows from what they hold. */
 #include "daemon/exchange/record/predicates.h"
 
 #include <string.h>
@@ -9,7 +8,6 @@ bool attempt_is_open_group(const struct attempt *x)
     return kind_of(x)->has_session && (x->resumes[0] != '\0' || x->rounds.first_went != 0);
 }
 
-/* Its group, if it is one, has been open: all have entered. */
 bool attempt_has_gone(const struct attempt *x)
 {
     return x->rounds.first_went != 0 || x->resumes[0] != '\0';
@@ -61,7 +59,6 @@ bool spec_avoids_links(const struct spec *spec)
  * as it does to avoid a link (abort/retry.c), and begins the next one when what it needs is up again, as long as
  * its timeout allows. So a restart of a daemon, other than the root's, is no failure. After the decision to commit
  * its client waits for nodes that are down, too, to hear of success when these have confirmed. */
-
 bool attempt_waits_for_nodes(const struct attempt *x)
 {
     return x->spec.wait && !attempt_is_open_group(x);

@@ -4,6 +4,7 @@
 #include "daemon/exchange/interface/exchange_types.h"
 
 #define S(state) (1u << EXCHANGE_##state)
+
 const struct attempt_state attempt_states[EXCHANGE_STATES] = {
     [EXCHANGE_WAITING] = {"waiting", .root = false}, /* jobs are, not attempts */
     [EXCHANGE_ENTERED] = {"entered", .root = false},
@@ -56,6 +57,7 @@ bool exchange_has_ended(enum exchange_state state)
 }
 
 #undef S
+
 #define S(state) (1u << JOB_##state)
 
 const struct job_state_row job_states[JOB_STATES] = {
