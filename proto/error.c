@@ -41,6 +41,7 @@ int error_set(struct error *e, enum error_code code, const char *format, ...)
         va_list ap;
         va_start(ap, format);
         e->code = code;
+        e->culprit = (struct culprit){.kind = CULPRIT_NONE};
         (void)vsnprintf(e->text, sizeof e->text, format, ap);
         va_end(ap);
     }
@@ -63,4 +64,37 @@ int error_wrap(struct error *e, const char *format, ...)
         (void)strncat(e->text, inner, sizeof e->text - 1 - n);
     }
     return -1;
+}
+
+static int blame(struct error *e, enum culprit_kind kind, uint32_t node, uint32_t port)
+{
+    if (e != NULL)
+        e->culprit = (struct culprit){kind, node, port};
+    return -1;
+}
+
+int error_blame_node(struct error *e, uint32_t node)
+{
+    return blame(e, CULPRIT_NODE, node, 0);
+}
+
+int error_blame_link(struct error *e, uint32_t node, uint32_t port)
+{
+    return blame(e, CULPRIT_LINK, node, port);
+}
+
+int error_blame_program(struct error *e, uint32_t node)
+{
+    return blame(e, CULPRIT_PROGRAM, node, 0);
+}
+
+int error_blame_node_by_default(struct error *e, uint32_t node)
+{
+    return e != NULL && e->culprit.kind == CULPRIT_NONE ? error_blame_node(e, node) : -1;
+}
+
+int error_wrap_node(struct error *e, uint32_t node)
+{
+    (void)error_blame_node_by_default(e, node);
+    return error_wrap(e, "node %u", node);
 }

@@ -15,7 +15,7 @@
 #include "proto/error.h"
 
 /* Neighbours must have the same, */
-#define PROTOCOL_VERSION 11u
+#define PROTOCOL_VERSION 12u
 /* and so must a client and its daemon: of control.proto as a whole. Fields and requests that an older side may
  * ignore, or refuse by themselves, do not change it. */
 #define CONTROL_VERSION 1u

@@ -57,7 +57,7 @@ static int run_command(struct cli *cli, const struct command *command,
 {
     void *arguments = calloc(1, command->arguments_size);
     const struct option_set sets[] = {{command->options, arguments}, {global_options, global}};
-    struct error e = {ERROR_MEMORY, "out of memory"};
+    struct error e = {.code = ERROR_MEMORY, .text = "out of memory"};
     int code, used = -1;
 
     if (arguments != NULL)

@@ -110,7 +110,7 @@ static bool answer_candidates(struct control_client *client,
 
 void control_candidates(struct control_client *client, const Control__Request *request)
 {
-    const struct error no_memory = {ERROR_MEMORY, "out of memory"};
+    const struct error no_memory = {.code = ERROR_MEMORY, .text = "out of memory"};
     const Control__CandidatesRequest *wanted = request->candidates;
     Control__CandidatesRequest *kept;
 

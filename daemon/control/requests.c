@@ -49,7 +49,7 @@ static void on_links(struct control_client *client, const Control__Request *requ
  * request have crossed. */
 static void on_cancel(struct control_client *client, const Control__Request *request)
 {
-    const struct error cancelled = {ERROR_CANCELLED, "cancelled"};
+    const struct error cancelled = {.code = ERROR_CANCELLED, .text = "cancelled"};
 
     (void)request;
     if (client->exchange != NULL) {
@@ -76,8 +76,9 @@ static const struct {
 
 void control_request(struct control_client *client, const Control__Request *request)
 {
-    const struct error busy = {ERROR_PROTOCOL, "one request at a time: the one before has not been "
-                                               "answered yet on this connection"};
+    const struct error busy = {.code = ERROR_PROTOCOL,
+                               .text = "one request at a time: the one before has not been "
+                                       "answered yet on this connection"};
 
     if (client->state_only && request->kind_case != CONTROL__REQUEST__KIND_STATUS &&
         request->kind_case != CONTROL__REQUEST__KIND_LINKS) {

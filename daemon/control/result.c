@@ -114,8 +114,8 @@ static void fill(Control__ExchangeResult *message, struct figures *f, const stru
 
 void control_reply_result(struct control_client *client, const struct exchange_result *result)
 {
-    const struct error no_memory = {ERROR_MEMORY,
-                                    "the exchange is done, but out of memory for its report"};
+    const struct error no_memory = {
+        .code = ERROR_MEMORY, .text = "the exchange is done, but out of memory for its report"};
     const struct control_setup *set = &client->server->set;
     const struct torus *t = router_torus(set->router);
     Control__ExchangeResult message = CONTROL__EXCHANGE_RESULT__INIT;

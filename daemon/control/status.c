@@ -143,8 +143,11 @@ static void set_faults(Control__Status *status, const struct control_setup *set,
 
     status->whole = topology_whole(topology);
     for (unsigned i = 0; i < FAULTS_SHOWN && !status->whole; i++) {
-        if (!topology_fault(topology, i, m->text[i], sizeof m->text[i]))
+        struct error fault;
+        if (!topology_fault(topology, i, &fault))
             break;
+        (void)snprintf(m->text[i], sizeof m->text[i], "%.*s", (int)sizeof m->text[i] - 1,
+                       fault.text);
         m->list[status->n_fault++] = m->text[i];
     }
     for (unsigned port = 0;

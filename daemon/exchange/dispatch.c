@@ -182,6 +182,7 @@ static int blame(struct attempt *x, unsigned port, const struct error *why, stru
                          rank_of(x),
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)x->tree.parent),
                          torus_neighbour(torus_of(x), rank_of(x), port));
+    (void)error_blame_node(&differs, rank_of(x));
     if (x->state != EXCHANGE_DONE) /* else this node needs nothing more */
         attempt_fail(x, &differs);
     return 0;

@@ -53,9 +53,10 @@ static void on_failed(void *context, const struct error *e)
     struct attempt *x = context;
 
     if (!state_of(x)->prepares)
-        (void)error_wrap(&here, "node %u", rank_of(x));
+        (void)error_wrap_node(&here, rank_of(x));
     else if (!attempt_is_root(x) && e->code != ERROR_BUSY)
         (void)error_wrap(&here, "node %u refuses", rank_of(x));
+    (void)error_blame_node_by_default(&here, rank_of(x));
     attempt_fail(x, &here);
 }
 
@@ -304,7 +305,7 @@ void exchanges_tick(struct exchanges *all)
 
 void exchange_cancel(struct job *j)
 {
-    const struct error e = {ERROR_CANCELLED, "cancelled by its client"};
+    const struct error e = {.code = ERROR_CANCELLED, .text = "cancelled by its client"};
 
     job_fail(j, &e);
 }

@@ -44,12 +44,14 @@ int start_queue_refuse_links(const struct exchanges *all, struct error *e)
 {
     const struct topology *topology = router_topology(all->set.router);
     bool links = topology_first_down(topology) == TORUS_NO_NODE;
-    char text[200] = "";
+    struct error fault = {.text = ""};
 
-    (void)topology_fault(topology, 0, text, sizeof text);
-    return error_set(
-        e, ERROR_LINK, "the torus is not whole: %s%s", text,
+    (void)topology_fault(topology, 0, &fault);
+    (void)error_set(
+        e, ERROR_LINK, "the torus is not whole: %s%s", fault.text,
         links ? "; only barriers, groups, and exchanges with algorithm auto, go around that" : "");
+    e->culprit = fault.culprit;
+    return -1;
 }
 
 /* The attempt avoids the links that are down now. Returns 0, or -1 with *e. */

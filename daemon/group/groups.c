@@ -43,10 +43,11 @@ static int check_name(const struct groups *all, const char *name, struct error *
 {
     if (name[0] == '\0' || strlen(name) >= GROUP_NAME_SIZE)
         return error_set(e, ERROR_USAGE, "a group's name has 1 to %u bytes", GROUP_NAME_SIZE - 1);
-    if (groups_has(all, name))
-        return error_set(e, ERROR_REFUSED, "a program at node %u has group \"%s\" open",
-                         groups_rank(all), name);
-    return 0;
+    if (!groups_has(all, name))
+        return 0;
+    (void)error_set(e, ERROR_REFUSED, "a program at node %u has group \"%s\" open",
+                    groups_rank(all), name);
+    return error_blame_program(e, groups_rank(all));
 }
 
 static int begin(struct group *g, struct error *e)
@@ -129,6 +130,7 @@ void group_close(struct group *g)
     else
         (void)error_set(&e, ERROR_CANCELLED,
                         "the program at node %u has closed it with calls under way", rank);
+    (void)error_blame_program(&e, rank);
     free_group(g);
     if (open && !calling) {
         exchange_release(x);
@@ -204,7 +206,8 @@ static bool is_to_be_retried(const struct group *g, const struct error *e)
 static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
 {
     struct group *g = context;
-    const struct error left = {ERROR_PROTOCOL, "it has ended although its program has not left"};
+    const struct error left = {.code = ERROR_PROTOCOL,
+                               .text = "it has ended although its program has not left"};
 
     (void)result;
     if (e != NULL && is_to_be_retried(g, e)) {

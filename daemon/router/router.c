@@ -86,7 +86,7 @@ static void tell_of_old_key(const struct router *r, unsigned i)
 
 void router_set_secrets(struct router *r, const struct secrets *secrets)
 {
-    const struct error why = {ERROR_LINK, "the cluster keys have been read again"};
+    const struct error why = {.code = ERROR_LINK, .text = "the cluster keys have been read again"};
 
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         while (r->port[i].candidates != NULL)
@@ -98,7 +98,7 @@ void router_set_secrets(struct router *r, const struct secrets *secrets)
 
 void router_free(struct router *r)
 {
-    const struct error why = {ERROR_LINK, "its daemon is stopping"};
+    const struct error why = {.code = ERROR_LINK, .text = "its daemon is stopping"};
 
     r->stopping = true;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {

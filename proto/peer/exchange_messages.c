@@ -3,8 +3,10 @@
 #define PREPARE(NUMBER, TEXT, BYTES, LIST)                                                         \
     NUMBER(exchange)                                                                               \
     TEXT(id)                                                                                       \
-    NUMBER(root) TEXT(dims) NUMBER(round_bytes) NUMBER(window) LIST(without) LIST(missing)         \
-        NUMBER(around) TEXT(resumes) NUMBER(user)
+    NUMBER(root)                                                                                   \
+    TEXT(dims)                                                                                     \
+    NUMBER(round_bytes) NUMBER(window) LIST(without) LIST(missing) NUMBER(around) TEXT(resumes)    \
+        NUMBER(user)
 
 PEER_WRITE(prepare, Prepare)
 {
@@ -80,8 +82,7 @@ PEER_CODEC(outcome, Outcome, OUTCOME)
 #define CALIBRATION(NUMBER, TEXT, BYTES, LIST)                                                     \
     NUMBER(version)                                                                                \
     NUMBER(measured_at)                                                                            \
-    NUMBER(step_seconds) NUMBER(message_seconds) NUMBER(bytes_per_second) NUMBER(id)               \
-        LIST(replaced)
+    NUMBER(step_seconds) NUMBER(message_seconds) NUMBER(bytes_per_second) NUMBER(id) LIST(replaced)
 PEER_CODEC(calibration, Calibration, CALIBRATION)
 
 /* --- failures --- */
@@ -89,6 +90,18 @@ PEER_CODEC(calibration, Calibration, CALIBRATION)
 static enum error_code read_code(uint32_t code)
 {
     return code > ERROR_NONE && code <= ERROR_BUSY ? (enum error_code)code : ERROR_IO;
+}
+
+static struct culprit read_culprit(const Peer__Objection *from)
+{
+    struct culprit culprit = {.kind = CULPRIT_NONE};
+
+    if (from->culprit > CULPRIT_NONE && from->culprit <= CULPRIT_PROGRAM) {
+        culprit.kind = (enum culprit_kind)from->culprit;
+        culprit.node = from->culprit_node;
+        culprit.port = culprit.kind == CULPRIT_LINK ? from->culprit_port : 0;
+    }
+    return culprit;
 }
 
 #define OBJECTION(NUMBER, TEXT, BYTES, LIST)                                                       \
@@ -99,6 +112,9 @@ PEER_WRITE(objection, Objection)
     peer__objection__init(to);
     PEER_WRITE_FIELDS(OBJECTION)
     to->code = (uint32_t)m->code;
+    to->culprit = (uint32_t)m->culprit.kind;
+    to->culprit_node = m->culprit.node;
+    to->culprit_port = m->culprit.port;
     return 0;
 }
 
@@ -106,6 +122,7 @@ PEER_READ(objection, Objection)
 {
     PEER_READ_FIELDS(OBJECTION)
     m->code = read_code(from->code);
+    m->culprit = read_culprit(from);
     return 0;
 }
 

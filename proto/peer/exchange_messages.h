@@ -153,6 +153,8 @@ struct peer_objection {
     enum error_code code; /* ERROR_IO for a code that does not exist; never ERROR_NONE when read */
     const char *reason;
     bool again;
+    struct culprit
+        culprit; /* CULPRIT_NONE for a kind that does not exist. Its node and port may not exist */
 };
 
 struct peer_verdict {

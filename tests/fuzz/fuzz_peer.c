@@ -295,7 +295,7 @@ static void run_works(struct node *n)
 
 static void tick(struct node *n)
 {
-    const struct error failed = {ERROR_IO, "disk error"};
+    const struct error failed = {.code = ERROR_IO, .text = "disk error"};
     struct error e;
 
     run_works(n);

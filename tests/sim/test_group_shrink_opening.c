@@ -157,7 +157,7 @@ static void it_fails_as_it_opens(void **state)
     const struct group_options options = {.name = "g", .shrink = true};
     struct sim *sim = sim_new(&setup);
     struct node *node = &sim->node[0];
-    struct error e, why = {ERROR_IO, "because"};
+    struct error e, why = {.code = ERROR_IO, .text = "because"};
 
     (void)state;
     sim_run_until_whole(sim);

@@ -140,7 +140,7 @@ static void a_slow_disk_keeps_the_roots_output(void **state)
 
 static void a_decision_that_is_not_recorded_is_none(void **state)
 {
-    const struct error full = {ERROR_IO, "disk full"};
+    const struct error full = {.code = ERROR_IO, .text = "disk full"};
     struct root r;
 
     (void)state;
@@ -229,7 +229,7 @@ static void a_node_in_doubt_commits_late(void **state)
 
 static void an_obstacle_is_told_and_tried_again(void **state)
 {
-    const struct error exists = {ERROR_REFUSED, "target exists"};
+    const struct error exists = {.code = ERROR_REFUSED, .text = "target exists"};
     struct exchange_fixture n;
 
     (void)state;

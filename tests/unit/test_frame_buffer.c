@@ -257,7 +257,7 @@ static void a_frame_leaves_loaded_or_not_at_all(void **state)
 {
     struct peer_stepped_data data = {0};
     struct dock d;
-    const struct error e = {ERROR_IO, "failed"};
+    const struct error e = {.code = ERROR_IO, .text = "failed"};
     (void)state;
     const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
     dock_open(&d, false);

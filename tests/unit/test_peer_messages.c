@@ -52,8 +52,10 @@ static void fill_one(const ProtobufCFieldDescriptor *field, void *at, struct fil
     switch (field->type) {
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        /* An error code has to exist. */
-        *(uint32_t *)at = strcmp(field->name, "code") == 0 ? ERROR_BUSY : (uint32_t)next_number(f);
+        /* An error code has to exist, and so has what an objection is about. */
+        *(uint32_t *)at = strcmp(field->name, "code") == 0      ? ERROR_BUSY
+                          : strcmp(field->name, "culprit") == 0 ? CULPRIT_LINK
+                                                                : (uint32_t)next_number(f);
         break;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
@@ -236,6 +238,33 @@ static void error_codes_that_do_not_exist_are_not_taken(void **state)
     }
 }
 
+static void culprits_that_do_not_exist_are_nobody(void **state)
+{
+    static const struct {
+        uint32_t said;
+        struct culprit taken;
+    } rows[] = {
+        {CULPRIT_NONE, {CULPRIT_NONE, 0, 0}},        {CULPRIT_NODE, {CULPRIT_NODE, 7, 0}},
+        {CULPRIT_LINK, {CULPRIT_LINK, 7, 3}},        {CULPRIT_PROGRAM, {CULPRIT_PROGRAM, 7, 0}},
+        {CULPRIT_PROGRAM + 1, {CULPRIT_NONE, 0, 0}}, {UINT32_MAX, {CULPRIT_NONE, 0, 0}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Peer__Objection objection = PEER__OBJECTION__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        struct peer_message message;
+        objection.code = ERROR_IO;
+        objection.culprit = rows[i].said;
+        objection.culprit_node = 7;
+        objection.culprit_port = 3;
+        head.kind_case = PEER__HEAD__KIND_OBJECTION;
+        head.objection = &objection;
+        assert_int_equal(peer_message_read(&head, &message, NULL), 0);
+        assert_int_equal(message.objection.culprit.kind, rows[i].taken.kind);
+        assert_int_equal(message.objection.culprit.node, rows[i].taken.node);
+        assert_int_equal(message.objection.culprit.port, rows[i].taken.port);
+    }
+}
+
 static void messages_without_what_they_need_are_refused(void **state)
 {
     Peer__Prepare prepare = PEER__PREPARE__INIT;
@@ -389,6 +418,7 @@ int main(void)
         cmocka_unit_test(what_is_read_can_be_written_again),
         cmocka_unit_test(texts_become_printable),
         cmocka_unit_test(error_codes_that_do_not_exist_are_not_taken),
+        cmocka_unit_test(culprits_that_do_not_exist_are_nobody),
         cmocka_unit_test(messages_without_what_they_need_are_refused),
         cmocka_unit_test(unknown_fields_are_dropped),
         cmocka_unit_test(short_data_needs_no_memory),

@@ -102,6 +102,31 @@ static void errors_carry_a_code_and_a_sentence(void **state)
     assert_int_equal(error_wrap(NULL, "nobody listens"), -1);
 }
 
+static void errors_say_whom_they_are_about(void **state)
+{
+    struct error e;
+    (void)state;
+    (void)error_set(&e, ERROR_LINK, "link 3:+0 is down");
+    assert_int_equal(e.culprit.kind, CULPRIT_NONE);
+    assert_int_equal(error_blame_link(&e, 3, 1), -1);
+    assert_int_equal(error_wrap_node(&e, 5), -1);
+    assert_string_equal(e.text, "node 5: link 3:+0 is down");
+    assert_int_equal(e.culprit.kind, CULPRIT_LINK); /* the first one named */
+    assert_int_equal(e.culprit.node, 3);
+    assert_int_equal(e.culprit.port, 1);
+    (void)error_set(&e, ERROR_IO, "disk full"); /* what it was before does not stay */
+    assert_int_equal(e.culprit.kind, CULPRIT_NONE);
+    (void)error_wrap_node(&e, 5);
+    assert_string_equal(e.text, "node 5: disk full");
+    assert_int_equal(e.culprit.kind, CULPRIT_NODE);
+    assert_int_equal(e.culprit.node, 5);
+    assert_int_equal(error_blame_program(&e, 6), -1);
+    assert_int_equal(e.culprit.kind, CULPRIT_PROGRAM);
+    assert_int_equal(e.culprit.node, 6);
+    assert_int_equal(error_blame_node(NULL, 1), -1);
+    assert_int_equal(error_wrap_node(NULL, 1), -1);
+}
+
 static void long_sentences_are_cut(void **state)
 {
     struct error e;
@@ -193,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_copy_is_cut_where_it_does_not_fit),
         cmocka_unit_test(sizes_are_parsed),
         cmocka_unit_test(errors_carry_a_code_and_a_sentence),
+        cmocka_unit_test(errors_say_whom_they_are_about),
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(every_code_has_a_name_of_its_own),
         cmocka_unit_test(log_levels_have_names),

@@ -258,13 +258,13 @@ static void lies_do_not_last(void **state)
 static void a_link_needs_both_ends(void **state)
 {
     struct topology p;
-    char text[100];
+    struct error e;
     (void)state;
     open_topology(&p, "4x4", 0);
     assert_false(topology_whole(&p));
     all_up(&p);
     assert_true(topology_whole(&p));
-    assert_false(topology_fault(&p, 0, text, sizeof text));
+    assert_false(topology_fault(&p, 0, &e));
     assert_true(topology_link_up(&p, 1, torus_port(1, 1)));
     /* Node 2's port -1 is down: the link from node 1. */
     assert_int_equal(hear(&p, 2, all_ports(2) & ~(1u << torus_port(1, -1))), TOPOLOGY_NEW);
@@ -272,9 +272,12 @@ static void a_link_needs_both_ends(void **state)
     assert_false(topology_link_up(&p, 1, torus_port(1, 1)));
     assert_false(topology_link_up(&p, 2, torus_port(1, -1)));
     assert_true(topology_link_up(&p, 2, torus_port(1, 1)));
-    assert_true(topology_fault(&p, 0, text, sizeof text));
-    assert_string_equal(text, "link 1:+1 to node 2 is down");
-    assert_false(topology_fault(&p, 1, text, sizeof text));
+    assert_true(topology_fault(&p, 0, &e));
+    assert_string_equal(e.text, "link 1:+1 to node 2 is down");
+    assert_int_equal(e.culprit.kind, CULPRIT_LINK);
+    assert_int_equal(e.culprit.node, 1);
+    assert_int_equal(e.culprit.port, torus_port(1, 1));
+    assert_false(topology_fault(&p, 1, &e));
     assert_int_equal(topology_first_down(&p), TORUS_NO_NODE);
     topology_free(&p);
 }
@@ -297,20 +300,24 @@ static void lose(struct topology *p, uint32_t rank)
 static void a_node_is_down_when_all_its_neighbours_say_so(void **state)
 {
     struct topology p;
-    char text[100];
+    struct error e;
     (void)state;
     open_topology(&p, "4x4", 0);
     all_up(&p);
     lose(&p, 5);
     assert_true(topology_node_down(&p, 5));
     assert_int_equal(topology_first_down(&p), 5);
-    assert_true(topology_fault(&p, 0, text, sizeof text));
-    assert_string_equal(text, "node 5 is down: none of its links is up");
-    assert_false(topology_fault(&p, 1, text, sizeof text)); /* its links are not named as well */
+    assert_true(topology_fault(&p, 0, &e));
+    assert_string_equal(e.text, "node 5 is down: none of its links is up");
+    assert_int_equal(e.culprit.kind, CULPRIT_NODE);
+    assert_int_equal(e.culprit.node, 5);
+    assert_false(topology_fault(&p, 1, &e)); /* its links are not named as well */
     lose(&p, 1);
     assert_int_equal(topology_first_down(&p), 1);
-    assert_true(topology_fault(&p, 1, text, sizeof text));
-    assert_string_equal(text, "node 5 is down: none of its links is up");
+    assert_true(topology_fault(&p, 1, &e));
+    assert_string_equal(e.text, "node 5 is down: none of its links is up");
+    assert_int_equal(e.culprit.kind, CULPRIT_NODE);
+    assert_int_equal(e.culprit.node, 5);
     topology_free(&p);
 }
 

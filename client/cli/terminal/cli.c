@@ -106,7 +106,7 @@ int cli_print(const struct cli *cli, json_t *value, const struct view *view)
 {
     long_work_end();
     if (value == NULL)
-        return cli_fail(cli, &(struct error){ERROR_MEMORY, "out of memory"});
+        return cli_fail(cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory"});
     if (cli->json)
         writer_json(stdout, value);
     else

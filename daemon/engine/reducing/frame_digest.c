@@ -28,6 +28,7 @@ static int fail_damaged_frame(struct reducing *s, unsigned port)
         "not that of what was sent",
         router_rank(router), torus_neighbour(router_torus(router), router_rank(router), here),
         torus_port_name(here, name));
+    (void)error_blame_link(&e, router_rank(router), here);
     return engine_fail(&s->base, &e);
 }
 

@@ -81,12 +81,14 @@ static void fail(struct attempt *x, const struct error *e, bool again)
         return;
     }
     x->failure = *e;
+    if (e->culprit.kind == CULPRIT_NONE) /* then its text does not say where it happened, either */
+        (void)error_wrap_node(&x->failure, rank_of(x));
     if (e->code == ERROR_BUSY)
-        log_debug("exchange %s: %s", x->id, e->text);
+        log_debug("exchange %s: %s", x->id, x->failure.text);
     else
-        log_warning("exchange %s: %s", x->id, e->text);
+        log_warning("exchange %s: %s", x->id, x->failure.text);
     x->damaged = again;
-    objection_send(x->all, objection_port(x), x->handle, x->id, x->root, e, again);
+    objection_send(x->all, objection_port(x), x->handle, x->id, x->root, &x->failure, again);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     if (!state_of(x)->awaits_verdict)
         attempt_enter(x, EXCHANGE_FAILING);

@@ -158,7 +158,8 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const char
                                                        .root = root,
                                                        .code = e->code,
                                                        .reason = e->text,
-                                                       .again = again}};
+                                                       .again = again,
+                                                       .culprit = e->culprit}};
 
     if (port >= 0)
         router_send(all->set.router, (unsigned)port, &message);

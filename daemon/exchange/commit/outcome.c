@@ -229,7 +229,7 @@ int outcome_query_heard(struct exchanges *all, unsigned port,
 static void hear_outcome(struct exchanges *all, const char *id, bool committed)
 {
     struct attempt *x = attempt_find_id(all, id);
-    const struct error lost = {ERROR_CANCELLED, "its root did not commit it"};
+    const struct error lost = {.code = ERROR_CANCELLED, .text = "its root did not commit it"};
 
     if (in_doubt_resolve(all, id, committed))
         return;

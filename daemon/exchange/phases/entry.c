@@ -192,6 +192,7 @@ bool entry_differs(struct attempt *x, const struct spec *entered, const struct s
         (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s",
                         rank_of(x), entered->unchecked ? "out" : "", x->root,
                         prepared->unchecked ? "out" : "");
+    (void)error_blame_node(&e, rank_of(x));
     attempt_fail(x, &e);
     return true;
 }

@@ -23,6 +23,7 @@
 static void take_error(enum error_code code, const char *reason, struct error *e)
 {
     e->code = code;
+    e->culprit = (struct culprit){.kind = CULPRIT_NONE};
     text_printable(e->text, sizeof e->text, reason);
 }
 
@@ -34,25 +35,18 @@ void objections_repeat(struct exchanges *all, unsigned port)
             objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure, x->damaged);
 }
 
-/* Whether a text names a node that is behind this port of the exchange's tree: "node 3", "link 3:+0". */
-static bool names_branch(const struct attempt *x, unsigned port, const char *text)
+/* Whether whom an objection is about is behind the port that it has come by. */
+static bool is_behind(const struct attempt *x, unsigned port, const struct culprit *culprit)
 {
-    static const char *const words[] = {"node ", "nodes ", "link "};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        for (const char *at = strstr(text, words[i]); at != NULL; at = strstr(at + 1, words[i])) {
-            unsigned node;
-            if (sscanf(at + strlen(words[i]), "%u", &node) == 1 && node < torus_of(x)->nodes &&
-                avoided_branch(x, node) == (int)port)
-                return true;
-        }
-    return false;
+    return culprit->kind != CULPRIT_NONE && culprit->node < torus_of(x)->nodes &&
+           avoided_branch(x, culprit->node) == (int)port;
 }
 
-/* An objection comes from a node behind the port; what it says of others only, the neighbour there says. */
+/* A node is believed about what is behind its own link. What an objection says of others only, the neighbour there
+ * says: it may be to blame itself. */
 static void name_teller(const struct attempt *x, unsigned port, struct error *e)
 {
-    if (!names_branch(x, port, e->text))
+    if (!is_behind(x, port, &e->culprit))
         (void)error_wrap(e, "node %u says", torus_neighbour(torus_of(x), rank_of(x), port));
 }
 
@@ -142,6 +136,7 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     if (answer(all, port, x, message))
         return 0;
     take_error(message->code, message->reason, &why);
+    why.culprit = message->culprit;
     if (message->root != rank) {
         char id[EXCHANGE_ID_SIZE];
         if (x != NULL && !tree_messages_is_child(

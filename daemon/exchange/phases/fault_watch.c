@@ -56,6 +56,13 @@ void fault_watch_name_root(const struct attempt *x, struct error *e)
 {
     (void)error_set(e, ERROR_LINK, "node %u, where the %s began, went down", x->root,
                     operation_name(x->spec.operation));
+    (void)error_blame_node(e, x->root);
+}
+
+void fault_watch_name_down(uint32_t node, struct error *e)
+{
+    (void)error_set(e, ERROR_LINK, "node %u is down: none of its links is up", node);
+    (void)error_blame_node(e, node);
 }
 
 static void enter_doubt(struct attempt *x, const struct error *e)
@@ -131,7 +138,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
     if (root_down)
         fault_watch_name_root(x, &e);
     else if (down != TORUS_NO_NODE && down != x->root)
-        (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
+        fault_watch_name_down(down, &e);
     /* Not all have entered it yet, so it is over nowhere. */
     if (root_down && x->state == EXCHANGE_PREPARING && attempt_waits_for_nodes(x) &&
         attempt_is_awaited(x) && kind_of(x)->is_entered) {
@@ -188,6 +195,7 @@ bool fault_watch_own_link_down(const struct attempt *x, struct error *e)
     (void)error_set(e, ERROR_LINK, "its link %s to node %u is down",
                     torus_port_name((unsigned)port, name),
                     torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
+    (void)error_blame_link(e, rank_of(x), (uint32_t)port);
     return true;
 }
 
@@ -305,6 +313,7 @@ static void time_is_over(struct attempt *x)
                     (double)x->timeout_ns / 1e9, rank_of(x),
                     (unsigned long long)(x->rounds.round - exchange_first_round(x)) + 1,
                     (unsigned long long)x->rounds.count, where, owed);
+    (void)error_blame_node(&e, rank_of(x));
     attempt_fail(x, &e);
 }
 

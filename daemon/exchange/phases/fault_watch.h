@@ -14,6 +14,8 @@ bool fault_watch_own_link_down(const struct attempt *x, struct error *e);
 /* Its root is down, or up again without any memory of it; and that in words. */
 bool fault_watch_root_gone(const struct attempt *x);
 void fault_watch_name_root(const struct attempt *x, struct error *e);
+/* The same of any other node that is needed. */
+void fault_watch_name_down(uint32_t node, struct error *e);
 /* Until when two starts of its root cannot be told from each other; ROUTER_NEVER: there is but one. */
 uint64_t fault_watch_root_differs_until(const struct attempt *x);
 

@@ -28,6 +28,7 @@ static void ask_root(struct job *j)
     struct error e;
 
     (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
+    (void)error_blame_node(&e, rank_of(last));
     objection_send(j->all, tree_messages_port(j->all, last->root), last->handle, j->resumes,
                    last->root, &e, false);
     j->asks_at = router_now(j->all->set.router) + ASK_TIME;
@@ -64,7 +65,7 @@ static void judge(struct job *j, uint64_t now)
     if (leader_is_gone(j))
         fault_watch_name_root(j->last, &e);
     else if (down != TORUS_NO_NODE && down != root)
-        (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
+        fault_watch_name_down(down, &e);
     if (follows) {
         judge_entered_group(j, now, &e);
         return;

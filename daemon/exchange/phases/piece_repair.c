@@ -57,7 +57,7 @@ static void give_up(struct attempt *x)
     struct error e;
 
     piece_is_damaged(&x->own.engine->damaged[0].piece, x->own.sink, rank_of(x), &e);
-    (void)error_wrap(&e, "node %u", rank_of(x));
+    (void)error_wrap_node(&e, rank_of(x));
     attempt_damaged(x, &e);
 }
 
@@ -82,7 +82,7 @@ void piece_repair_late(struct attempt *x)
         (void)error_wrap(&e, "no answer comes by node %u within %d s",
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)port),
                          (int)(REPAIR_TIME / SECONDS));
-    (void)error_wrap(&e, "node %u", rank_of(x));
+    (void)error_wrap_node(&e, rank_of(x));
     attempt_damaged(x, &e);
 }
 
@@ -91,6 +91,7 @@ static void no_memory(struct attempt *x)
     struct error e;
 
     (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a piece", rank_of(x));
+    (void)error_blame_node(&e, rank_of(x));
     attempt_fail(x, &e);
 }
 
@@ -162,7 +163,7 @@ static void take_part(struct attempt *x, const struct peer_bytes *part)
         no_memory(x);
     } else if (x->own.sink->ops->write(x->own.sink, piece.source, piece.begin + m->have, &bytes,
                                        &e) != 0) {
-        (void)error_wrap(&e, "node %u", rank_of(x));
+        (void)error_wrap_node(&e, rank_of(x));
         attempt_fail(x, &e);
     } else {
         m->have += bytes.length;

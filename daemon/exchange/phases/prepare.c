@@ -134,6 +134,7 @@ void prepare_object(struct attempt *x, struct error *e)
 {
     if (!attempt_is_root(x) && e->code != ERROR_BUSY)
         prepare_refuse(x->all, (unsigned)x->tree.parent, e);
+    (void)error_blame_node_by_default(e, rank_of(x));
     attempt_fail(x, e);
 }
 

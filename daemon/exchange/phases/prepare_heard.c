@@ -192,6 +192,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
     damage_free(&damage);
     if (why.code != ERROR_BUSY && !(prepare_is_restart(prepare) && why.code == ERROR_REFUSED))
         prepare_refuse(all, port, &why);
+    (void)error_blame_node_by_default(&why, router_rank(all->set.router));
     objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);
     return 0;
 }

@@ -200,6 +200,7 @@ static void all_done(struct attempt *x)
         all_done_at_root(x);
     } else if (report_send(x) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a report", rank_of(x));
+        (void)error_blame_node(&e, rank_of(x));
         attempt_fail(x, &e);
     } else if (exchange_is_durable(x)) {
         attempt_enter(x, EXCHANGE_DONE);
@@ -254,7 +255,7 @@ void rounds_advance(struct attempt *x)
         else if ((x->owed & OWN_PART) != 0)
             (void)own_part(x, &e);
         if (e.code != ERROR_NONE) {
-            (void)error_wrap(&e, "node %u", rank_of(x));
+            (void)error_wrap_node(&e, rank_of(x));
             if (e.code == ERROR_DAMAGED)
                 attempt_damaged(x, &e);
             else

@@ -174,13 +174,8 @@ uint32_t avoided_ports(const struct attempt *x, uint32_t rank)
 bool avoided_fault(const struct attempt *x, struct error *e)
 {
     const struct topology *topology = router_topology(router_of(x));
-    char text[sizeof e->text];
 
     if (topology_whole(topology))
         return false;
-    if (!topology_new_fault(topology, x->avoided != NULL ? x->avoided->damage.dead : NULL, text,
-                            sizeof text))
-        return false;
-    (void)error_set(e, ERROR_LINK, "%s", text);
-    return true;
+    return topology_new_fault(topology, x->avoided != NULL ? x->avoided->damage.dead : NULL, e);
 }

@@ -138,11 +138,11 @@ int membership_check(const struct exchanges *all, struct left_out out, const str
         return check_shrunk(all, d, e);
     uint32_t down = membership_first_down(all, out.nodes);
 
-    if (down != TORUS_NO_NODE)
-        return error_set(e, ERROR_LINK,
-                         "the torus is not whole: node %u is down: none of its "
-                         "links is up",
-                         down);
+    if (down != TORUS_NO_NODE) {
+        (void)error_set(e, ERROR_LINK,
+                        "the torus is not whole: node %u is down: none of its links is up", down);
+        return error_blame_node(e, down);
+    }
     return damage_is_connected(d, e);
 }
 
@@ -172,23 +172,20 @@ int membership_agrees(const struct exchanges *all, struct left_out out, const st
     damage_free(&mine);
     if (same)
         return 0;
-    return error_set(e, ERROR_BUSY, "%s down: %s, says node %u; %s, says the root",
-                     out.down ? "links and nodes that are" : "links that are",
-                     known[0] != '\0' ? known : "none", router_rank(all->set.router),
-                     said[0] != '\0' ? said : "none");
+    (void)error_set(e, ERROR_BUSY, "%s down: %s, says node %u; %s, says the root",
+                    out.down ? "links and nodes that are" : "links that are",
+                    known[0] != '\0' ? known : "none", router_rank(all->set.router),
+                    said[0] != '\0' ? said : "none");
+    return error_blame_node(e, router_rank(all->set.router));
 }
 
 bool membership_prevents(const struct job *j, struct error *e)
 {
     const struct topology *topology = router_topology(j->all->set.router);
-    char text[sizeof e->text];
 
     if (topology_whole(topology))
         return false;
     if (spec_avoids_links(&j->spec))
         return membership_check_now(j->all, membership_left_out_next(j), e) != 0;
-    if (!topology_new_fault(topology, NULL, text, sizeof text))
-        return false;
-    (void)error_set(e, ERROR_LINK, "%s", text);
-    return true;
+    return topology_new_fault(topology, NULL, e);
 }

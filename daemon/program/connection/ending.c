@@ -61,6 +61,7 @@ void program_die(struct program *p)
     (void)error_set(&e, ERROR_CANCELLED,
                     "the program of node %u has died, or has ended without closing the group",
                     groups_rank(p->all->set.groups));
+    (void)error_blame_program(&e, groups_rank(p->all->set.groups));
     abandon(p, &e);
     program_close(p);
 }
@@ -85,6 +86,7 @@ int program_break_rules(struct program *p, const char *what)
 
     (void)error_set(&e, ERROR_PROTOCOL, "the program of node %u %s",
                     groups_rank(p->all->set.groups), what);
+    (void)error_blame_program(&e, groups_rank(p->all->set.groups));
     program_refuse(p, &e);
     return -1;
 }

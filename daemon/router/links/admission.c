@@ -109,7 +109,8 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
 /* The neighbour has given up all its connections but the last. */
 static void replace_others(struct link *link)
 {
-    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
+    const struct error replaced = {.code = ERROR_LINK,
+                                   .text = "replaced by a new connection of its node"};
     struct port *port = &link->router->port[link->port];
     struct link *following;
 

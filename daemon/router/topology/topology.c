@@ -163,15 +163,16 @@ static bool knows_all(const struct topology *p, const uint32_t *known, uint32_t 
     return true;
 }
 
-static bool find_fault(const struct topology *p, const uint32_t *known, unsigned index, char *text,
-                       size_t size)
+static bool find_fault(const struct topology *p, const uint32_t *known, unsigned index,
+                       struct error *e)
 {
     unsigned found = 0;
 
     for (uint32_t rank = 0; rank < p->torus->nodes; rank++) {
         if (topology_node_down(p, rank)) {
             if (!knows_all(p, known, rank) && found++ == index) {
-                (void)snprintf(text, size, "node %u is down: none of its links is up", rank);
+                (void)error_set(e, ERROR_LINK, "node %u is down: none of its links is up", rank);
+                (void)error_blame_node(e, rank);
                 return true;
             }
             continue;
@@ -184,8 +185,9 @@ static bool find_fault(const struct topology *p, const uint32_t *known, unsigned
                 continue;
             if (found++ == index) {
                 char name[TORUS_PORT_NAME_SIZE];
-                (void)snprintf(text, size, "link %u:%s to node %u is down", rank,
-                               torus_port_name(port, name), peer);
+                (void)error_set(e, ERROR_LINK, "link %u:%s to node %u is down", rank,
+                                torus_port_name(port, name), peer);
+                (void)error_blame_link(e, rank, port);
                 return true;
             }
         }
@@ -193,12 +195,12 @@ static bool find_fault(const struct topology *p, const uint32_t *known, unsigned
     return false;
 }
 
-bool topology_fault(const struct topology *p, unsigned index, char *text, size_t size)
+bool topology_fault(const struct topology *p, unsigned index, struct error *e)
 {
-    return find_fault(p, NULL, index, text, size);
+    return find_fault(p, NULL, index, e);
 }
 
-bool topology_new_fault(const struct topology *p, const uint32_t *known, char *text, size_t size)
+bool topology_new_fault(const struct topology *p, const uint32_t *known, struct error *e)
 {
-    return find_fault(p, known, 0, text, size);
+    return find_fault(p, known, 0, e);
 }

@@ -37,6 +37,7 @@
 #define TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
 
 #include "daemon/schedule/torus.h"
+#include "proto/error.h"
 
 struct topology_entry {
     uint32_t hops;    /* torus->nodes or more: it cannot be reached */
@@ -83,14 +84,15 @@ bool topology_node_down(const struct topology *p, uint32_t rank);
 /* True if every link of every node is up. */
 bool topology_whole(const struct topology *p);
 
-/* The `index`-th fault in words ("node 5 is down: none of its links is up"), each link once and
- * links of nodes that are down left out. Returns false when there are no more. */
-bool topology_fault(const struct topology *p, unsigned index, char *text, size_t size);
+/* The `index`-th fault as an ERROR_LINK ("node 5 is down: none of its links is up") whose culprit is that node or
+ * link: each link once, and links of nodes that are down left out. Returns false, *e as it was, when there are no
+ * more. */
+bool topology_fault(const struct topology *p, unsigned index, struct error *e);
 
 /* The first fault as topology_fault() has it, links that are known to be down left out: `known` is NULL
  * or has for each node the ports (bits) where they are. A node that is down is one if any of its links
  * is not among them. */
-bool topology_new_fault(const struct topology *p, const uint32_t *known, char *text, size_t size);
+bool topology_new_fault(const struct topology *p, const uint32_t *known, struct error *e);
 
 /* The first node that is down, or TORUS_NO_NODE. */
 uint32_t topology_first_down(const struct topology *p);
