@@ -129,8 +129,12 @@ bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uin
 /* All that come in at all ports in a round. */
 void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round, bool sizes);
 
+/* About nobody; */
 bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
                       uint32_t root, uint32_t code, const char *reason);
+/* and about this culprit. */
+bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
+                            const char *id, uint32_t root, const struct error *why);
 bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
                     uint32_t code, const char *reason, uint32_t left);
 bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, uint32_t rank,

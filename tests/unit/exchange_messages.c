@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -187,12 +188,22 @@ void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round
 bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
                       uint32_t root, uint32_t code, const char *reason)
 {
+    struct error why = {.code = (enum error_code)code};
+
+    (void)snprintf(why.text, sizeof why.text, "%s", reason);
+    return xf_say_objection_about(n, port, handle, id, root, &why);
+}
+
+bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
+                            const char *id, uint32_t root, const struct error *why)
+{
     const struct peer_message message = {.kind = PEER_OBJECTION,
                                          .objection = {.exchange = handle,
                                                        .id = id,
                                                        .root = root,
-                                                       .code = (enum error_code)code,
-                                                       .reason = reason}};
+                                                       .code = why->code,
+                                                       .reason = why->text,
+                                                       .culprit = why->culprit}};
 
     return xf_say(n, port, &message);
 }

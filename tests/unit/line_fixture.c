@@ -90,5 +90,8 @@ bool line_root_learn(struct line_root *r)
 
 bool line_root_object(struct line_root *r, uint32_t code, const char *reason)
 {
-    return xf_say_objection(&r->f, CHILD, r->handle, r->id, 0, code, reason);
+    struct error why = {.code = (enum error_code)code, .culprit = {CULPRIT_NODE, 1, 0}};
+
+    (void)snprintf(why.text, sizeof why.text, "%s", reason);
+    return xf_say_objection_about(&r->f, CHILD, r->handle, r->id, 0, &why);
 }

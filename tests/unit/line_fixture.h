@@ -35,7 +35,7 @@ extern const struct spec line_generated;
 void line_root_open(struct line_root *r);
 /* The prepare that the root sends names the exchange. Returns false if it is not the next message. */
 bool line_root_learn(struct line_root *r);
-/* The child objects. */
+/* The child objects, about itself: node 1. */
 bool line_root_object(struct line_root *r, uint32_t code, const char *reason);
 
 #endif

@@ -36,10 +36,6 @@ static void an_objection_ends_it_everywhere(void **state)
         assert_int_equal(xf_drain(&r.f), 0);
         xf_close(&r.f);
     }
-    line_root_open(&r); /* who names nobody that it comes from is named */
-    assert_true(line_root_object(&r, ERROR_IO, "node 0 is down, not node 12"));
-    assert_string_equal(r.client.e.text, "node 1 says: node 0 is down, not node 12");
-    xf_close(&r.f);
     line_root_open(&r); /* for nodes that there are not */
     assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
     xf_close(&r.f);
@@ -49,6 +45,32 @@ static void an_objection_ends_it_everywhere(void **state)
     assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
     assert_int_equal(xf_drain(&r.f), 0);
     xf_close(&r.f);
+}
+
+/* A node is believed about nodes behind its own link; else the root names who says it. Nothing is read from the text. */
+static void an_objection_is_about_whom_it_says(void **state)
+{
+    static const struct {
+        struct culprit culprit;
+        bool believed;
+    } rows[] = {{{CULPRIT_NONE, 0, 0}, false},         {{CULPRIT_NODE, 0, 0}, false},
+                {{CULPRIT_NODE, 1, 0}, true},          {{CULPRIT_NODE, 2, 0}, true},
+                {{CULPRIT_PROGRAM, 2, 0}, true},       {{CULPRIT_PROGRAM, 0, 0}, false},
+                {{CULPRIT_LINK, 2, 1}, true},          {{CULPRIT_LINK, 0, 0}, false},
+                {{CULPRIT_LINK, 2, 99}, true},         {{CULPRIT_NODE, 3, 0}, false},
+                {{CULPRIT_NODE, UINT32_MAX, 0}, false}};
+    struct line_root r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct error why = {
+            .code = ERROR_IO, .text = "node 2 or 0 burns", .culprit = rows[i].culprit};
+        line_root_open(&r);
+        assert_true(xf_say_objection_about(&r.f, CHILD, r.handle, r.id, 0, &why));
+        assert_string_equal(r.client.e.text, rows[i].believed ? "node 2 or 0 burns"
+                                                              : "node 1 says: node 2 or 0 burns");
+        xf_close(&r.f);
+    }
 }
 
 static void objections_pass_through(void **state)
@@ -132,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_objection_ends_it_everywhere),
+        cmocka_unit_test(an_objection_is_about_whom_it_says),
         cmocka_unit_test(objections_pass_through),
         cmocka_unit_test(verdicts_end_it_and_go_on),
         cmocka_unit_test(a_verdict_before_the_prepare),
