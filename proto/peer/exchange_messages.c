@@ -5,8 +5,8 @@
     TEXT(id)                                                                                       \
     NUMBER(root)                                                                                   \
     TEXT(dims)                                                                                     \
-    NUMBER(round_bytes) NUMBER(window) LIST(without) LIST(missing) NUMBER(around) TEXT(resumes)    \
-        NUMBER(user)
+    NUMBER(round_bytes)                                                                            \
+    NUMBER(window) LIST(without) LIST(missing) NUMBER(around) TEXT(resumes) NUMBER(user)
 
 PEER_WRITE(prepare, Prepare)
 {

@@ -18,8 +18,9 @@ PEER_CODEC(heartbeat, Heartbeat, HEARTBEAT)
 #define LINK_FAULT(NUMBER, TEXT, BYTES, LIST)                                                      \
     NUMBER(rank)                                                                                   \
     NUMBER(port)                                                                                   \
-    NUMBER(boot) NUMBER(number) NUMBER(code) NUMBER(found_rank) NUMBER(found_port) NUMBER(left)    \
-        NUMBER(sent) NUMBER(mtu)
+    NUMBER(boot)                                                                                   \
+    NUMBER(number)                                                                                 \
+    NUMBER(code) NUMBER(found_rank) NUMBER(found_port) NUMBER(left) NUMBER(sent) NUMBER(mtu)
 PEER_CODEC(link_fault, LinkFault, LINK_FAULT)
 
 /* --- link states --- */

@@ -8,8 +8,9 @@
 #define NODE(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(rank)                                                                                   \
     NUMBER(nanoseconds)                                                                            \
-    NUMBER(blocks_delivered) NUMBER(bytes_delivered) NUMBER(most_starts) NUMBER(most_ends)         \
-        NUMBER(mended) NUMBER(missing_files) NUMBER(unused_files)
+    NUMBER(blocks_delivered)                                                                       \
+    NUMBER(bytes_delivered)                                                                        \
+    NUMBER(most_starts) NUMBER(most_ends) NUMBER(mended) NUMBER(missing_files) NUMBER(unused_files)
 
 #define DONE(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(exchange)                                                                               \
