@@ -34,7 +34,8 @@ static int check_job(const struct job *j, struct error *e)
 
 static int violated(const struct attempt *x, struct error *e, const char *what)
 {
-    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: %s", x->id, state_of(x)->name, what);
+    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: %s", x->id.text, state_of(x)->name,
+                     what);
 }
 
 static bool agrees(enum presence wanted, bool there)

@@ -29,7 +29,7 @@ static int session_message(struct attempt *x, unsigned port, const struct peer_m
     const struct engine *engine = x->own.engine;
 
     if (engine->ops->message == NULL)
-        return error_set(e, ERROR_PROTOCOL, "exchange %s is not a group", x->id);
+        return error_set(e, ERROR_PROTOCOL, "exchange %s is not a group", x->id.text);
     return engine->ops->message(x->own.engine, port, message, e);
 }
 
@@ -151,14 +151,14 @@ static int give_to_engine(struct attempt *x, unsigned port, const struct peer_me
 {
     if (!expects_data(x, message))
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected data in this state",
-                         x->id, exchange_state_name(x->state));
+                         x->id.text, exchange_state_name(x->state));
     if (message->kind == PEER_CLEAR) {
         if (engine_clear(x->own.engine, port, &message->clear, e) != 0)
-            return error_wrap(e, "exchange %s", x->id);
+            return error_wrap(e, "exchange %s", x->id.text);
         return 0;
     }
     if (engine_frame(x->own.engine, port, message, body, body_length, e) != 0)
-        return error_wrap(e, "exchange %s", x->id);
+        return error_wrap(e, "exchange %s", x->id.text);
     attempt_advance(x);
     return 0;
 }
@@ -219,7 +219,7 @@ static int take_message(struct attempt *x, unsigned port, const struct peer_mess
         if (state_of(x)->over)
             return 0; /* it was on its way */
         (void)error_set(&why, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s",
-                        x->id, exchange_state_name(x->state), messages[i].name,
+                        x->id.text, exchange_state_name(x->state), messages[i].name,
                         right_side ? " in this state" : " from this side");
         if (messages[i].side == NEIGHBOUR)
             return blame(x, port, &why, e);

@@ -108,7 +108,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     x->spec.repeat -= j->repetitions.kept;
     x->user = j->user;
     x->avoids_links = spec_avoids_links(&j->spec);
-    memcpy(x->resumes, j->resumes, sizeof x->resumes);
+    x->resumes = j->resumes;
     tree_node(router_torus(all->set.router), rank, rank, &x->tree);
     if (j->schedule != NULL) {
         x->schedule = schedules_join(all->schedules, j->spec.schedule, j->user, e);

@@ -15,8 +15,8 @@
 
 bool exchange_may_have_gone(const struct job *j)
 {
-    return (j->attempt != NULL && attempt_has_gone(j->attempt)) || j->resumes[0] != '\0' ||
-           j->ready;
+    return (j->attempt != NULL && attempt_has_gone(j->attempt)) ||
+           !exchange_id_is_none(&j->resumes) || j->ready;
 }
 
 bool exchange_is_undecided(const struct job *j)
@@ -27,7 +27,7 @@ bool exchange_is_undecided(const struct job *j)
 
 const char *exchange_id(const struct job *j)
 {
-    return j->name.id;
+    return j->name.id.text;
 }
 
 /* `bytes` arrive here in each repetition, of which so many are finished. */
@@ -103,7 +103,7 @@ static void info(const struct attempt *x, struct exchange_info *out)
         .root = x->root,
         .age_ns = router_now(x->all->set.router) - (x->job != NULL ? x->job->began : x->began),
     };
-    (void)snprintf(out->id, sizeof out->id, "%s", x->id);
+    (void)snprintf(out->id, sizeof out->id, "%s", x->id.text);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
                    x->algorithm != NULL    ? x->algorithm->name
                    : avoided_has_routes(x) ? DETOUR_NAME
@@ -181,7 +181,7 @@ static void list_one(const struct decision *d, const struct exchanges *all,
     struct error e;
 
     unconfirmed_describe(d, all, &e);
-    memcpy(out->id, d->id, sizeof out->id);
+    (void)strcpy(out->id, d->id.text);
     memcpy(out->reason, e.text, sizeof out->reason);
     out->count = 0;
     for (uint32_t rank = 0; rank < nodes; rank++)

@@ -163,7 +163,9 @@ static uint64_t size_of(const struct spec *spec, uint32_t source, uint32_t desti
 static bool find_place(const struct relay *f, const struct torus *t, const uint8_t *bytes)
 {
     struct relay *found = (struct relay *)(uintptr_t)f;
-    uint64_t seed = f->spec->from[0] == '\0' ? exchange_hash(f->first) : SIM_CONTENTS_SEED;
+    struct exchange_id first;
+    (void)exchange_id_parse(&first, f->first);
+    uint64_t seed = f->spec->from[0] == '\0' ? exchange_id_hash(&first) : SIM_CONTENTS_SEED;
     bool gather = f->spec->operation != OPERATION_EXCHANGE;
     static uint8_t block[20000];
 
@@ -259,7 +261,7 @@ static bool note_damage(struct sim *sim, void *context)
         return true;
     }
     for (f->at = 0; f->at < sim_torus(sim)->nodes; f->at++) {
-        const struct attempt *x = attempt_find_id(sim_exchanges(sim, f->at), f->first);
+        const struct attempt *x = attempt_find_text(sim_exchanges(sim, f->at), f->first);
         if (x == NULL || x->own.engine == NULL || x->own.engine->damaged_count == 0)
             continue;
         f->found = x->own.engine->damaged[0];

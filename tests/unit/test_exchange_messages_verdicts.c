@@ -79,10 +79,11 @@ static void objections_pass_through(void **state)
 
     (void)state;
     line_open(&n, 1); /* an exchange that is not known here */
-    assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no\x7f"));
+    assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-99", 0, ERROR_REFUSED, "no\x7f"));
     line_hears_objection(&n, ERROR_REFUSED, "no?");
     assert_true(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
     assert_int_equal(xf_drain(&n), 0);
+    assert_false(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no"));
     xf_close(&n);
 }
 

@@ -84,11 +84,11 @@ static void fail(struct attempt *x, const struct error *e, bool again)
     if (e->culprit.kind == CULPRIT_NONE) /* then its text does not say where it happened, either */
         (void)error_wrap_node(&x->failure, rank_of(x));
     if (e->code == ERROR_BUSY)
-        log_debug("exchange %s: %s", x->id, x->failure.text);
+        log_debug("exchange %s: %s", x->id.text, x->failure.text);
     else
-        log_warning("exchange %s: %s", x->id, x->failure.text);
+        log_warning("exchange %s: %s", x->id.text, x->failure.text);
     x->damaged = again;
-    objection_send(x->all, objection_port(x), x->handle, x->id, x->root, &x->failure, again);
+    objection_send(x->all, objection_port(x), x->handle, &x->id, x->root, &x->failure, again);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     if (!state_of(x)->awaits_verdict)
         attempt_enter(x, EXCHANGE_FAILING);

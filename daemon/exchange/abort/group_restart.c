@@ -18,41 +18,44 @@
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/predicates.h"
 
-const struct attempt *group_restart_find_failed(const struct exchanges *all, const char *first)
+const struct attempt *group_restart_find_failed(const struct exchanges *all,
+                                                const struct exchange_id *first)
 {
     const struct attempt *x = all->ended;
 
-    while (x != NULL && (!attempt_is_open_group(x) || !attempt_is_root(x) ||
-                         x->state != EXCHANGE_FAILED || strcmp(attempt_first_id(x), first) != 0))
+    while (x != NULL &&
+           (!attempt_is_open_group(x) || !attempt_is_root(x) || x->state != EXCHANGE_FAILED ||
+            !exchange_id_equal(attempt_first_id(x), first)))
         x = x->next;
     return x;
 }
 
 /* The id of its first attempt, if it has been open. */
-static const char *first_id(const struct job *j)
+static const struct exchange_id *first_id(const struct job *j)
 {
-    return j->resumes[0] != '\0' ? j->resumes : attempt_first_id(j->attempt);
+    return !exchange_id_is_none(&j->resumes) ? &j->resumes : attempt_first_id(j->attempt);
 }
 
 /* The one of this first id that is not over here, whatever attempt it has. */
-static struct job *find(struct exchanges *all, const char *first)
+static struct job *find(struct exchanges *all, const struct exchange_id *first)
 {
     struct job *j = all->jobs;
 
-    while (j != NULL &&
-           (job_has_ended(j) || j->state == JOB_WAITING || !job_has_been_open(j) ||
-            (j->attempt != NULL && attempt_is_root(j->attempt)) || strcmp(first_id(j), first) != 0))
+    while (j != NULL && (job_has_ended(j) || j->state == JOB_WAITING || !job_has_been_open(j) ||
+                         (j->attempt != NULL && attempt_is_root(j->attempt)) ||
+                         !exchange_id_equal(first_id(j), first)))
         j = j->next;
     return j;
 }
 
 /* An attempt of the group that has ended here: the one that tells why there is none after it, if any does. */
-static const struct attempt *find_ended(const struct exchanges *all, const char *first)
+static const struct attempt *find_ended(const struct exchanges *all,
+                                        const struct exchange_id *first)
 {
     const struct attempt *withdrawn = NULL;
 
     for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
-        if (!kind_of(x)->has_session || strcmp(attempt_first_id(x), first) != 0)
+        if (!kind_of(x)->has_session || !exchange_id_equal(attempt_first_id(x), first))
             continue;
         if (x->state != EXCHANGE_WITHDRAWN)
             return x;
@@ -62,7 +65,7 @@ static const struct attempt *find_ended(const struct exchanges *all, const char 
 }
 
 /* Why this node does not have it. */
-static void say_why(const struct exchanges *all, const char *first, struct error *e)
+static void say_why(const struct exchanges *all, const struct exchange_id *first, struct error *e)
 {
     uint32_t rank = router_rank(all->set.router);
     const struct attempt *x = find_ended(all, first);
@@ -82,14 +85,14 @@ static void say_why(const struct exchanges *all, const char *first, struct error
 
 /* All had entered it, as far as the root knew, but a link went down before `go` came here: it waits to be
  * prepared again, or will when the root's word about that has come. */
-static struct job *find_early(struct exchanges *all, const char *first)
+static struct job *find_early(struct exchanges *all, const struct exchange_id *first)
 {
     struct job *j = all->jobs;
 
     for (; j != NULL; j = j->next) {
         const struct attempt *x = job_last_attempt(j);
         if (!kind_of_spec(&j->spec)->has_session || job_has_been_open(j) || x == NULL ||
-            j->client_state != CLIENT_WAITING || strcmp(x->id, first) != 0)
+            j->client_state != CLIENT_WAITING || !exchange_id_equal(&x->id, first))
             continue;
         if (j->state == JOB_ENTERED ||
             (job_is_under_way(j) && !attempt_is_root(x) && state_of(x)->before_go))
@@ -98,7 +101,8 @@ static struct job *find_early(struct exchanges *all, const char *first)
     return NULL;
 }
 
-void group_restart_failed(struct exchanges *all, const char *first, const struct error *why)
+void group_restart_failed(struct exchanges *all, const struct exchange_id *first,
+                          const struct error *why)
 {
     struct job *j = find(all, first);
 
@@ -116,8 +120,8 @@ void group_restart_failed(struct exchanges *all, const char *first, const struct
     }
 }
 
-struct job *group_restart_find(struct exchanges *all, const char *first, const char *id,
-                               struct error *e)
+struct job *group_restart_find(struct exchanges *all, const struct exchange_id *first,
+                               const struct exchange_id *id, struct error *e)
 {
     struct job *j = find(all, first);
 
@@ -128,8 +132,8 @@ struct job *group_restart_find(struct exchanges *all, const char *first, const c
         return NULL;
     }
     const struct attempt *x = job_last_attempt(j);
-    if (!exchange_is_before(id, x->id))
+    if (!exchange_id_is_before(id, &x->id))
         return j;
-    (void)error_set(e, ERROR_BUSY, "the group has begun anew as %s", x->id);
+    (void)error_set(e, ERROR_BUSY, "the group has begun anew as %s", x->id.text);
     return NULL;
 }

@@ -83,8 +83,7 @@ static void withdraw(struct attempt *x, const struct error *busy)
     struct job *j = x->job;
 
     if (state_of(x)->runs) {
-        j->former = (struct name){.handle = x->handle};
-        memcpy(j->former.id, x->id, sizeof j->former.id);
+        j->former = (struct name){.id = x->id, .handle = x->handle};
     }
     verdict_send(x, busy);
     x->failure = j->failure = *busy;
@@ -108,7 +107,7 @@ void retry_withdrawn(struct attempt *x, const struct error *why)
 
 void retry_later(struct attempt *x, const struct error *busy)
 {
-    log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
+    log_debug("exchange %s waits and will be started again: %s", x->id.text, busy->text);
     withdraw(x, busy);
 }
 
@@ -119,12 +118,12 @@ static void resume_next(struct attempt *x)
     double said, moved;
 
     if (!state_of(x)->moves || x->mode != MODE_STREAMING || !attempt_may_resume(x) ||
-        x->job->resumes[0] != '\0')
+        !exchange_id_is_none(&x->job->resumes))
         return;
     said = (double)t->nodes * t->nodes * x->algorithm->segments * SPAN_BYTES;
     moved = torus_bound_all_port(t) * (double)x->spec.block_bytes;
     if (spec_has_folders(&x->spec) || said * WORTH <= moved)
-        memcpy(x->job->resumes, x->id, sizeof x->job->resumes);
+        x->job->resumes = x->id;
 }
 
 static void retry_now(struct attempt *x, const struct error *why)
@@ -140,7 +139,7 @@ static void retry_now(struct attempt *x, const struct error *why)
 
 void retry_without_links(struct attempt *x, const struct error *fault)
 {
-    log_info("exchange %s begins anew: %s", x->id, fault->text);
+    log_info("exchange %s begins anew: %s", x->id.text, fault->text);
     if (kind_of(x)->has_session && state_of(x)->runs &&
         router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
         x->job->reroutes = 0;
@@ -158,7 +157,7 @@ void retry_links_restored(struct attempt *x)
 
 void retry_damaged(struct attempt *x, const struct error *damage)
 {
-    log_warning("exchange %s begins anew: %s", x->id, damage->text);
+    log_warning("exchange %s begins anew: %s", x->id.text, damage->text);
     x->job->damages = damages(x) + 1;
     x->job->damaged_at = router_now(router_of(x));
     retry_now(x, damage);

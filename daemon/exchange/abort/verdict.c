@@ -28,9 +28,9 @@
     (2 * VERDICT_TIME) /* longer than the prepare of such an exchange is on its way */
 
 /* Of a job that retries there may be a last word, too. */
-static uint64_t hash(const char *id, bool last)
+static uint64_t hash(const struct exchange_id *id, bool last)
 {
-    return (exchange_hash(id) << 1 | last) << 1 | 1; /* 0: none */
+    return (exchange_id_hash(id) << 1 | last) << 1 | 1; /* 0: none */
 }
 
 static bool knows(const struct exchanges *all, uint64_t wanted)
@@ -43,7 +43,7 @@ static bool knows(const struct exchanges *all, uint64_t wanted)
     return false;
 }
 
-bool verdict_is_remembered(const struct exchanges *all, const char *id)
+bool verdict_is_remembered(const struct exchanges *all, const struct exchange_id *id)
 {
     return knows(all, hash(id, false)) || knows(all, hash(id, true));
 }
@@ -68,12 +68,12 @@ bool verdict_is_cut(const struct attempt *x)
 }
 
 /* About an exchange by this handle and id; it refers to the texts. `before_go`: as the root has said. */
-static struct peer_message about(uint32_t handle, const char *id, const struct error *e,
-                                 uint32_t left, bool before_go)
+static struct peer_message about(uint32_t handle, const struct exchange_id *id,
+                                 const struct error *e, uint32_t left, bool before_go)
 {
     return (struct peer_message){.kind = PEER_VERDICT,
                                  .verdict = {.exchange = handle,
-                                             .id = id,
+                                             .id = id->text,
                                              .code = e->code,
                                              .reason = e->text,
                                              .left = left,
@@ -83,7 +83,7 @@ static struct peer_message about(uint32_t handle, const char *id, const struct e
 /* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
 void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
 {
-    const struct peer_message message = about(x->handle, x->id, e, left, x->before_go);
+    const struct peer_message message = about(x->handle, &x->id, e, left, x->before_go);
 
     if (left > 0)
         router_flood(router_of(x), except, &message);
@@ -94,7 +94,7 @@ void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, in
 void verdict_send(struct attempt *x, const struct error *e)
 {
     x->verdict_heard = true;
-    x->before_go = x->rounds.first_went == 0 && x->resumes[0] == '\0';
+    x->before_go = x->rounds.first_went == 0 && exchange_id_is_none(&x->resumes);
     verdict_pass_on(x, e, verdict_is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
@@ -108,21 +108,20 @@ void verdict_send_former(const struct job *j, const struct error *e)
 {
     struct router *router = j->all->set.router;
     bool open = job_has_been_open(j);
-    const char *former = open ? j->resumes : j->former.id;
-    if (former[0] == '\0' || (strcmp(former, j->name.id) == 0 && job_is_under_way(j)))
+    const struct exchange_id *former = open ? &j->resumes : &j->former.id;
+    if (exchange_id_is_none(former) ||
+        (exchange_id_equal(former, &j->name.id) && job_is_under_way(j)))
         return;
     const struct peer_message message =
         about(j->former.handle, former, e, router_torus(router)->nodes, false);
     router_flood(router, -1, &message);
 }
 
-void verdict_answer(struct exchanges *all, unsigned port, const struct peer_objection *objection,
-                    const struct error *e)
+void verdict_answer(struct exchanges *all, unsigned port, uint32_t handle,
+                    const struct exchange_id *id, const struct error *e)
 {
-    char id[EXCHANGE_ID_SIZE];
     const struct peer_message message =
-        about(objection->exchange, text_printable(id, sizeof id, objection->id), e,
-              router_torus(all->set.router)->nodes, false);
+        about(handle, id, e, router_torus(all->set.router)->nodes, false);
 
     router_send(all->set.router, port, &message);
 }
@@ -135,7 +134,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
             continue;
         /* All hops, as the other end may have been restarted meanwhile. */
         const struct peer_message message =
-            about(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : x->id, &x->failure,
+            about(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : &x->id, &x->failure,
                   torus_of(x)->nodes, x->before_go);
         router_send(all->set.router, port, &message);
     }
@@ -149,12 +148,12 @@ int objection_port(const struct attempt *x)
     return cut ? tree_messages_port(x->all, x->root) : x->tree.parent;
 }
 
-void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
-                    const struct error *e, bool again)
+void objection_send(struct exchanges *all, int port, uint32_t handle, const struct exchange_id *id,
+                    uint32_t root, const struct error *e, bool again)
 {
     const struct peer_message message = {.kind = PEER_OBJECTION,
                                          .objection = {.exchange = handle,
-                                                       .id = id,
+                                                       .id = id->text,
                                                        .root = root,
                                                        .code = e->code,
                                                        .reason = e->text,
@@ -166,17 +165,16 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const char
 }
 
 /* Of an exchange that is not known here. */
-void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct peer_verdict *message)
+void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct exchange_id *id,
+                          const struct peer_verdict *message)
 {
     uint32_t most = router_torus(all->set.router)->nodes;
     struct peer_message onward = {.kind = PEER_VERDICT, .verdict = *message};
-    char id[EXCHANGE_ID_SIZE], reason[sizeof((struct error *)0)->text];
-    uint64_t verdict = hash(message->id, message->code != ERROR_BUSY);
+    char reason[sizeof((struct error *)0)->text];
+    uint64_t verdict = hash(id, message->code != ERROR_BUSY);
 
-    if (message->left == 0 || strlen(message->id) >= sizeof id || knows(all, verdict) ||
-        !remember(all, verdict))
+    if (message->left == 0 || knows(all, verdict) || !remember(all, verdict))
         return;
-    onward.verdict.id = text_printable(id, sizeof id, message->id);
     onward.verdict.reason = text_printable(reason, sizeof reason, message->reason);
     onward.verdict.left = message->left - 1 < most ? message->left - 1 : most;
     router_flood(all->set.router, (int)port, &onward);

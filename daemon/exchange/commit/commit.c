@@ -47,16 +47,16 @@ void commit_begin(struct attempt *x)
     begin(x, false);
 }
 
-static void on_recorded(void *context, const char *id, const struct error *e)
+static void on_recorded(void *context, const char *text, const struct error *e)
 {
     struct exchanges *all = context;
-    struct attempt *x = attempt_find_id(all, id);
+    struct attempt *x = attempt_find_text(all, text);
 
     if (x == NULL || x->state != EXCHANGE_DECIDING)
         return;
     if (e != NULL) {
         struct error why = *e;
-        commit_log_drop(all, commit_log_find(all, id));
+        commit_log_drop(all, commit_log_find(all, &x->id));
         (void)error_wrap(&why, "the decision to commit could not be recorded");
         verdict_send(x, &why);
         x->failure = why;
@@ -65,7 +65,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
     }
     send_commit(x);
     if (verdict_is_cut(x)) /* not all hear it from there */
-        commit_log_remind_soon(all, commit_log_find(all, id));
+        commit_log_remind_soon(all, commit_log_find(all, &x->id));
     begin(x, true);
 }
 
@@ -73,7 +73,7 @@ void commit_decide(struct attempt *x)
 {
     const struct storage *storage = x->all->set.storage;
     uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* usually the wave is faster */
-    struct decision *decision = commit_log_add(x->all, x->id, remind_at);
+    struct decision *decision = commit_log_add(x->all, &x->id, remind_at);
     struct error e;
 
     if (decision == NULL) {
@@ -85,13 +85,13 @@ void commit_decide(struct attempt *x)
         if (avoided_is_gone(x, rank))
             commit_log_excuse(decision, rank);
     attempt_enter(x, EXCHANGE_DECIDING);
-    storage->record_commit(storage->context, x->id, on_recorded, x->all);
+    storage->record_commit(storage->context, x->id.text, on_recorded, x->all);
 }
 
 static void flush(struct attempt *x)
 {
     if (x->confirmed_count > 0)
-        commit_log_confirm(x->all, x->id, x->confirmed, x->confirmed_count, "");
+        commit_log_confirm(x->all, &x->id, x->confirmed, x->confirmed_count, "");
     x->confirmed_count = 0;
 }
 
@@ -103,7 +103,7 @@ static void collect(struct attempt *x, const uint32_t *rank, size_t count)
     if (x->confirmed == NULL)
         x->confirmed = calloc(nodes, sizeof *x->confirmed);
     if (x->confirmed == NULL || x->confirmed_count + count > nodes) {
-        commit_log_confirm(x->all, x->id, rank, count, "");
+        commit_log_confirm(x->all, &x->id, rank, count, "");
         return;
     }
     memcpy(x->confirmed + x->confirmed_count, rank, count * sizeof *rank);
@@ -139,7 +139,7 @@ void commit_topology(struct attempt *x)
 uint64_t commit_deadline(const struct attempt *x)
 {
     uint64_t until =
-        unconfirmed_until(commit_log_find(x->all, x->id), x->all, attempt_waits_for_nodes(x));
+        unconfirmed_until(commit_log_find(x->all, &x->id), x->all, attempt_waits_for_nodes(x));
 
     return until < x->deadline ? until : x->deadline;
 }
@@ -159,7 +159,7 @@ static void placed(struct attempt *x)
 
     local_resources_close(x, false);
     if (attempt_is_root(x)) {
-        commit_log_confirm_own(x->all, x->id, "");
+        commit_log_confirm_own(x->all, &x->id, "");
         return;
     }
     x->owed &= ~OWN_PART;
@@ -169,10 +169,10 @@ static void placed(struct attempt *x)
 
 static void obstructed(struct attempt *x, const struct error *e)
 {
-    log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
+    log_error("exchange %s: the output could not be put in place: %s", x->id.text, e->text);
     local_resources_close(x, true);
     in_doubt_add(x, true);
-    commit_log_confirm_own(x->all, x->id, e->text);
+    commit_log_confirm_own(x->all, &x->id, e->text);
     if (attempt_is_root(x))
         return;
     flush(x);
@@ -202,7 +202,7 @@ int commit_heard(struct attempt *x, unsigned port, const struct peer_commit *mes
     if (x->state == EXCHANGE_DONE)
         begin(x, true);
     else if (x->state == EXCHANGE_IN_DOUBT)
-        (void)in_doubt_resolve(x->all, x->id, true);
+        (void)in_doubt_resolve(x->all, &x->id, true);
     /* else the root's reminder was faster: only those below may still wait for it */
     return 0;
 }

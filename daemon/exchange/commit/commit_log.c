@@ -14,23 +14,24 @@
 #include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
-struct decision *commit_log_find(struct exchanges *all, const char *id)
+struct decision *commit_log_find(struct exchanges *all, const struct exchange_id *id)
 {
     struct decision *d = all->decisions;
 
-    while (d != NULL && strcmp(d->id, id) != 0)
+    while (d != NULL && !exchange_id_equal(&d->id, id))
         d = d->next;
     return d;
 }
 
-struct decision *commit_log_add(struct exchanges *all, const char *id, uint64_t remind_at)
+struct decision *commit_log_add(struct exchanges *all, const struct exchange_id *id,
+                                uint64_t remind_at)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
     struct decision *d = calloc(1, sizeof *d + (nodes + 7) / 8);
 
     if (d == NULL)
         return NULL;
-    (void)snprintf(d->id, sizeof d->id, "%s", id);
+    d->id = *id;
     d->obstacle_at = TORUS_NO_NODE;
     d->remind_at = remind_at;
     d->next = all->decisions;
@@ -60,7 +61,7 @@ unsigned commit_log_count(const struct exchanges *all)
 
 bool commit_log_is_on_record(const struct exchanges *all, const struct decision *d)
 {
-    const struct attempt *x = attempt_find_id(all, d->id);
+    const struct attempt *x = attempt_find_id(all, &d->id);
 
     return x == NULL || x->state != EXCHANGE_DECIDING;
 }
@@ -81,14 +82,18 @@ struct loading {
     bool failed;
 };
 
-static void load_one(void *context, const char *id)
+static void load_one(void *context, const char *text)
 {
     struct loading *loading = context;
+    struct exchange_id id;
 
     /* Before a restart: no wave of it is on its way any more. */
     uint64_t now = router_now(loading->all->set.router);
 
-    if (commit_log_find(loading->all, id) == NULL && commit_log_add(loading->all, id, now) == NULL)
+    if (exchange_id_parse(&id, text) != 0)
+        log_warning("\"%s\" is on record as committed, which is not an exchange id", text);
+    else if (commit_log_find(loading->all, &id) == NULL &&
+             commit_log_add(loading->all, &id, now) == NULL)
         loading->failed = true;
 }
 
@@ -109,10 +114,10 @@ void commit_log_free(struct exchanges *all)
 
 static void complete(struct exchanges *all, struct decision *d)
 {
-    struct attempt *x = attempt_find_id(all, d->id);
+    struct attempt *x = attempt_find_id(all, &d->id);
 
-    log_debug("exchange %s: every node has confirmed", d->id);
-    all->set.storage->forget_commit(all->set.storage->context, d->id);
+    log_debug("exchange %s: every node has confirmed", d->id.text);
+    all->set.storage->forget_commit(all->set.storage->context, d->id.text);
     commit_log_drop(all, d);
     if (x == NULL)
         return;
@@ -122,7 +127,8 @@ static void complete(struct exchanges *all, struct decision *d)
         attempt_end(x, EXCHANGE_COMMITTED);
 }
 
-static void confirmed(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)
+static void confirmed(struct exchanges *all, const struct exchange_id *id, uint32_t rank,
+                      const char *obstacle)
 {
     struct decision *d = commit_log_find(all, id);
 
@@ -142,13 +148,13 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
         complete(all, d);
 }
 
-void commit_log_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
-                        const char *obstacle)
+void commit_log_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
+                        size_t count, const char *obstacle)
 {
     const struct peer_message message = {
         .kind = PEER_CONFIRM,
-        .confirm = {.id = id, .n_rank = count, .rank = rank, .obstacle = obstacle}};
-    uint32_t root = exchange_root_of(id);
+        .confirm = {.id = id->text, .n_rank = count, .rank = rank, .obstacle = obstacle}};
+    uint32_t root = id->root;
 
     if (root == router_rank(all->set.router)) {
         for (size_t i = 0; i < count; i++)
@@ -158,7 +164,8 @@ void commit_log_confirm(struct exchanges *all, const char *id, const uint32_t *r
     tree_messages_towards(all, root, &message);
 }
 
-void commit_log_confirm_own(struct exchanges *all, const char *id, const char *obstacle)
+void commit_log_confirm_own(struct exchanges *all, const struct exchange_id *id,
+                            const char *obstacle)
 {
     uint32_t rank = router_rank(all->set.router);
 

@@ -3,11 +3,12 @@
 #define TORUSD_EXCHANGE_COMMIT_COMMIT_LOG_H
 
 #include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/id.h"
 
 /* What this node, as a root, has decided to commit. */
 struct decision {
     struct decision *next;
-    char id[EXCHANGE_ID_SIZE];
+    struct exchange_id id;
     uint64_t remind_at;
     uint64_t reminded_at;    /* when the last round of reminders began; 0: there was none */
     uint32_t remind_next;    /* the node that it goes on with; 0: it is over */
@@ -27,9 +28,10 @@ static inline bool commit_log_has(const struct decision *d, uint32_t rank)
 int commit_log_load(struct exchanges *all, struct error *e);
 void commit_log_free(struct exchanges *all);
 /* NULL: there is none about this id. */
-struct decision *commit_log_find(struct exchanges *all, const char *id);
+struct decision *commit_log_find(struct exchanges *all, const struct exchange_id *id);
 /* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
-struct decision *commit_log_add(struct exchanges *all, const char *id, uint64_t remind_at);
+struct decision *commit_log_add(struct exchanges *all, const struct exchange_id *id,
+                                uint64_t remind_at);
 void commit_log_drop(struct exchanges *all, struct decision *d);
 unsigned commit_log_count(const struct exchanges *all);
 /* The disk has recorded it. */
@@ -38,10 +40,11 @@ bool commit_log_is_on_record(const struct exchanges *all, const struct decision 
  * confirms then, when it is asked. */
 void commit_log_excuse(struct decision *d, uint32_t rank);
 /* These nodes confirm, or one says what is in the way ("": nothing): at the root into its record, else towards it. */
-void commit_log_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
-                        const char *obstacle);
+void commit_log_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
+                        size_t count, const char *obstacle);
 /* The same of this node. */
-void commit_log_confirm_own(struct exchanges *all, const char *id, const char *obstacle);
+void commit_log_confirm_own(struct exchanges *all, const struct exchange_id *id,
+                            const char *obstacle);
 /* Links have gone down or come up: nodes may have missed the decision, or their confirmation got lost. */
 void commit_log_remind_soon(struct exchanges *all, struct decision *d);
 void commit_log_remind_all_soon(struct exchanges *all); /* the same of all decisions */

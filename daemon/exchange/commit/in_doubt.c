@@ -19,18 +19,18 @@
 #include "daemon/exchange/record/times.h"
 #include "proto/text.h"
 
-static struct doubt *find(struct exchanges *all, const char *id)
+static struct doubt *find(struct exchanges *all, const struct exchange_id *id)
 {
     struct doubt *d = all->doubts;
 
-    while (d != NULL && strcmp(d->id, id) != 0)
+    while (d != NULL && !exchange_id_equal(&d->id, id))
         d = d->next;
     return d;
 }
 
-static void add(struct exchanges *all, struct doubt *d, const char *id, bool decided)
+static void add(struct exchanges *all, struct doubt *d, const struct exchange_id *id, bool decided)
 {
-    (void)snprintf(d->id, sizeof d->id, "%s", id);
+    d->id = *id;
     d->committed = decided;
     d->next = all->doubts;
     all->doubts = d;
@@ -39,7 +39,7 @@ static void add(struct exchanges *all, struct doubt *d, const char *id, bool dec
 
 void in_doubt_add(struct attempt *x, bool decided)
 {
-    add(x->all, x->doubt, x->id, decided);
+    add(x->all, x->doubt, &x->id, decided);
     x->doubt = NULL;
 }
 
@@ -48,7 +48,7 @@ unsigned in_doubt_about(const struct exchanges *all, uint32_t root)
     unsigned n = 0;
 
     for (const struct doubt *d = all->doubts; d != NULL; d = d->next)
-        n += exchange_root_of(d->id) == root;
+        n += d->id.root == root;
     return n;
 }
 
@@ -57,14 +57,20 @@ struct loading {
     bool failed;
 };
 
-static void load_one(void *argument, const char *id)
+static void load_one(void *argument, const char *text)
 {
     struct loading *loading = argument;
-    struct doubt *d = calloc(1, sizeof *d);
+    struct exchange_id id;
+    struct doubt *d;
 
+    if (exchange_id_parse(&id, text) != 0) {
+        log_warning("\"%s\" is on record as in doubt, which is not an exchange id", text);
+        return;
+    }
+    d = calloc(1, sizeof *d);
     loading->failed = loading->failed || d == NULL;
     if (d != NULL)
-        add(loading->all, d, id, false);
+        add(loading->all, d, &id, false);
 }
 
 int in_doubt_load(struct exchanges *all, struct error *e)
@@ -92,23 +98,26 @@ void in_doubt_free(struct exchanges *all)
         drop(all, all->doubts);
 }
 
-static void on_resolved(void *context, const char *id, const struct error *e)
+static void on_resolved(void *context, const char *text, const struct error *e)
 {
     struct exchanges *all = context;
-    struct doubt *d = find(all, id);
-    struct attempt *x = attempt_find_id(all, id);
-    bool committed = d != NULL && d->committed;
+    struct exchange_id id;
 
+    if (exchange_id_parse(&id, text) != 0)
+        return;
+    struct doubt *d = find(all, &id);
+    struct attempt *x = attempt_find_id(all, &id);
     if (d == NULL)
         return;
+    bool committed = d->committed;
     d->resolving = false;
     if (e != NULL) { /* tried again */
-        log_warning("exchange %s: %s", id, e->text);
+        log_warning("exchange %s: %s", text, e->text);
         if (committed)
-            commit_log_confirm_own(all, id, e->text);
+            commit_log_confirm_own(all, &id, e->text);
         return;
     }
-    log_info("exchange %s was %s", id, committed ? "committed" : "not committed");
+    log_info("exchange %s was %s", text, committed ? "committed" : "not committed");
     if (x != NULL && x->state == EXCHANGE_IN_DOUBT) {
         if (committed)
             x->failure.code = ERROR_NONE;
@@ -116,10 +125,10 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     }
     drop(all, d);
     if (committed)
-        commit_log_confirm_own(all, id, "");
+        commit_log_confirm_own(all, &id, "");
 }
 
-bool in_doubt_resolve(struct exchanges *all, const char *id, bool committed)
+bool in_doubt_resolve(struct exchanges *all, const struct exchange_id *id, bool committed)
 {
     const struct storage *storage = all->set.storage;
     const struct attempt *x = attempt_find_id(all, id);
@@ -131,6 +140,6 @@ bool in_doubt_resolve(struct exchanges *all, const char *id, bool committed)
         return true; /* asked about again */
     d->committed = committed;
     d->resolving = true;
-    storage->resolve(storage->context, id, committed, on_resolved, all);
+    storage->resolve(storage->context, id->text, committed, on_resolved, all);
     return true;
 }

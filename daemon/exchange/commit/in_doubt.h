@@ -8,7 +8,7 @@
  * and only the output cannot be put in place yet. */
 void in_doubt_add(struct attempt *x, bool decided);
 /* The outcome is known: it is carried out. Returns false if there is no such doubt. */
-bool in_doubt_resolve(struct exchanges *all, const char *id, bool committed);
+bool in_doubt_resolve(struct exchanges *all, const struct exchange_id *id, bool committed);
 /* How many there are about exchanges of this root. */
 unsigned in_doubt_about(const struct exchanges *all, uint32_t root);
 /* What was in doubt when this node stopped. Returns 0, or -1 with *e. */

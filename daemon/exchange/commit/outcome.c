@@ -22,7 +22,7 @@
 #define REMINDED_AT_ONCE 32u /* the next of them follow after LINK_LOSS_GATHER_TIME */
 
 /* The root's answer about an exchange; 0: not yet decided. */
-static int outcome(struct exchanges *all, const char *id)
+static int outcome(struct exchanges *all, const struct exchange_id *id)
 {
     const struct attempt *x = attempt_find_id(all, id);
 
@@ -35,15 +35,15 @@ static int outcome(struct exchanges *all, const char *id)
 static void ask(struct exchanges *all, struct doubt *d)
 {
     const struct peer_message query = {.kind = PEER_OUTCOME_QUERY,
-                                       .outcome_query = {d->id, router_rank(all->set.router)}};
-    uint32_t root = exchange_root_of(d->id);
+                                       .outcome_query = {d->id.text, router_rank(all->set.router)}};
+    uint32_t root = d->id.root;
 
     if (d->committed) {
-        (void)in_doubt_resolve(all, d->id, true);
+        (void)in_doubt_resolve(all, &d->id, true);
     } else if (root == router_rank(all->set.router)) {
-        int known = outcome(all, d->id);
+        int known = outcome(all, &d->id);
         if (known != 0)
-            (void)in_doubt_resolve(all, d->id, known > 0);
+            (void)in_doubt_resolve(all, &d->id, known > 0);
     } else if (root < router_torus(all->set.router)->nodes && tree_messages_port(all, root) >= 0) {
         tree_messages_towards(all, root, &query);
     }
@@ -62,7 +62,7 @@ void outcome_ask(struct exchanges *all)
 static void remind(struct exchanges *all, const struct decision *d, uint32_t rank)
 {
     const struct peer_message message = {
-        .kind = PEER_OUTCOME, .outcome = {.id = d->id, .committed = true, .asker = rank}};
+        .kind = PEER_OUTCOME, .outcome = {.id = d->id.text, .committed = true, .asker = rank}};
 
     tree_messages_towards(all, rank, &message);
 }
@@ -70,12 +70,12 @@ static void remind(struct exchanges *all, const struct decision *d, uint32_t ran
 /* Of this node's own output, after a restart or an obstacle. */
 static void resolve_own(struct exchanges *all, struct decision *d)
 {
-    const struct attempt *x = attempt_find_id(all, d->id);
+    const struct attempt *x = attempt_find_id(all, &d->id);
 
     if (commit_log_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
-        in_doubt_resolve(all, d->id, true))
+        in_doubt_resolve(all, &d->id, true))
         return;
-    commit_log_confirm_own(all, d->id, "");
+    commit_log_confirm_own(all, &d->id, "");
 }
 
 uint64_t outcome_pause(const struct exchanges *all)
@@ -159,27 +159,28 @@ int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct pee
                           struct error *e)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
-    char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
+    char obstacle[sizeof((struct error *)0)->text];
+    struct exchange_id id;
     struct attempt *x;
     uint32_t root;
 
-    text_printable(id, sizeof id, message->id);
-    root = exchange_root_of(id);
-    if (root >= nodes || message->n_rank == 0 || message->n_rank > nodes)
-        return error_set(e, ERROR_PROTOCOL,
-                         "invalid confirmation of %zu %s for an exchange of node %u",
-                         message->n_rank, text_plural(message->n_rank, "node", "nodes"), root);
+    if (exchange_id_read(&id, message->id, nodes, "confirmation", e) != 0)
+        return -1;
+    root = id.root;
+    if (message->n_rank == 0 || message->n_rank > nodes)
+        return error_set(e, ERROR_PROTOCOL, "invalid confirmation of %zu %s for exchange %s",
+                         message->n_rank, text_plural(message->n_rank, "node", "nodes"), id.text);
     for (size_t i = 0; i < message->n_rank; i++)
         if (message->rank[i] >= nodes || message->rank[i] == root)
             return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",
-                             message->rank[i], id);
-    x = attempt_find_id(all, id);
+                             message->rank[i], id.text);
+    x = attempt_find_id(all, &id);
     if (!all_below(all, message, root, x, port))
         return 0; /* its sender knows of other links that are down: it is reminded */
     text_printable(obstacle, sizeof obstacle, message->obstacle);
     if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
         !commit_collects(x, port, message->rank, message->n_rank))
-        commit_log_confirm(all, id, message->rank, message->n_rank, obstacle);
+        commit_log_confirm(all, &id, message->rank, message->n_rank, obstacle);
     return 0;
 }
 
@@ -198,35 +199,33 @@ int outcome_query_heard(struct exchanges *all, unsigned port,
                         const struct peer_outcome_query *query, struct error *e)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
-    char id[EXCHANGE_ID_SIZE];
-    uint32_t root;
+    struct exchange_id id;
 
-    text_printable(id, sizeof id, query->id);
-    root = exchange_root_of(id);
-    if (query->asker >= nodes || root >= nodes)
-        return error_set(e, ERROR_PROTOCOL,
-                         "invalid outcome query of node %u about an exchange of node %u",
-                         query->asker, root);
-    if (!comes_from(all, query->asker, root, port))
+    if (exchange_id_read(&id, query->id, nodes, "outcome query", e) != 0)
+        return -1;
+    if (query->asker >= nodes)
+        return error_set(e, ERROR_PROTOCOL, "outcome query of node %u about exchange %s",
+                         query->asker, id.text);
+    if (!comes_from(all, query->asker, id.root, port))
         return 0;
-    if (root != me) {
+    if (id.root != me) {
         const struct peer_message onward = {.kind = PEER_OUTCOME_QUERY,
-                                            .outcome_query = {id, query->asker}};
-        tree_messages_towards(all, root, &onward);
+                                            .outcome_query = {id.text, query->asker}};
+        tree_messages_towards(all, id.root, &onward);
         return 0;
     }
-    int known = outcome(all, id);
+    int known = outcome(all, &id);
     if (known != 0) {
         const struct peer_message answer = {
             .kind = PEER_OUTCOME,
-            .outcome = {.id = id, .committed = known > 0, .asker = query->asker}};
+            .outcome = {.id = id.text, .committed = known > 0, .asker = query->asker}};
         tree_messages_towards(all, query->asker, &answer);
     }
     return 0;
 }
 
 /* The outcome of an exchange of another node, for this node. */
-static void hear_outcome(struct exchanges *all, const char *id, bool committed)
+static void hear_outcome(struct exchanges *all, const struct exchange_id *id, bool committed)
 {
     struct attempt *x = attempt_find_id(all, id);
     const struct error lost = {.code = ERROR_CANCELLED, .text = "its root did not commit it"};
@@ -249,23 +248,20 @@ int outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcom
                   struct error *e)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
-    char id[EXCHANGE_ID_SIZE];
-    struct peer_message onward = {.kind = PEER_OUTCOME, .outcome = *answer};
-    uint32_t root;
+    const struct peer_message onward = {.kind = PEER_OUTCOME, .outcome = *answer};
+    struct exchange_id id;
 
-    text_printable(id, sizeof id, answer->id);
-    root = exchange_root_of(id);
-    if (answer->asker >= nodes || root >= nodes)
-        return error_set(e, ERROR_PROTOCOL,
-                         "invalid outcome for node %u about an exchange of node %u", answer->asker,
-                         root);
-    if (!comes_from(all, root, answer->asker, port))
+    if (exchange_id_read(&id, answer->id, nodes, "outcome", e) != 0)
+        return -1;
+    if (answer->asker >= nodes)
+        return error_set(e, ERROR_PROTOCOL, "outcome of exchange %s for node %u", id.text,
+                         answer->asker);
+    if (!comes_from(all, id.root, answer->asker, port))
         return 0; /* only the root knows; who is in doubt asks again, and is reminded */
     if (answer->asker == me) {
-        hear_outcome(all, id, answer->committed);
+        hear_outcome(all, &id, answer->committed);
         return 0;
     }
-    onward.outcome.id = id;
     tree_messages_towards(all, answer->asker, &onward);
     return 0;
 }

@@ -37,7 +37,7 @@ static bool is_of(const struct attempt *x, const struct spec *spec)
 /* A job that waits for its first `go`. */
 static bool is_waiting(const struct job *j, const struct spec *spec)
 {
-    return !job_has_ended(j) && is_same(&j->spec, spec) && j->resumes[0] == '\0';
+    return !job_has_ended(j) && is_same(&j->spec, spec) && exchange_id_is_none(&j->resumes);
 }
 
 struct job *entry_waiting(struct exchanges *all, const struct spec *spec)
@@ -144,14 +144,15 @@ static struct attempt *attempt(struct exchanges *all, const struct spec *spec, u
     return x;
 }
 
-int entry_check_id(struct exchanges *all, const struct spec *spec, const char *id, struct error *e)
+int entry_check_id(struct exchanges *all, const struct spec *spec, const struct exchange_id *id,
+                   struct error *e)
 {
-    const struct attempt *x = attempt(all, spec, exchange_root_of(id));
+    const struct attempt *x = attempt(all, spec, id->root);
 
-    if (x == NULL || !exchange_is_before(id, x->id))
+    if (x == NULL || !exchange_id_is_before(id, &x->id))
         return 0;
     return error_set(e, ERROR_BUSY, "%s \"%s\" has begun anew as %s",
-                     operation_name(spec->operation), spec->barrier, x->id);
+                     operation_name(spec->operation), spec->barrier, x->id.text);
 }
 
 /* The attempts before this one the root has withdrawn, by a verdict that may be slower, over other links. Those of

@@ -14,7 +14,8 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
 /* The root has prepared it: attempts before this one are over. Returns the job that it is for, or NULL. */
 struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
 /* Whether the root has withdrawn `id` since: then -1 with *e (ERROR_BUSY). */
-int entry_check_id(struct exchanges *all, const struct spec *spec, const char *id, struct error *e);
+int entry_check_id(struct exchanges *all, const struct spec *spec, const struct exchange_id *id,
+                   struct error *e);
 /* If another node leads it from now on, or this one: prepares it here, or no longer. */
 void entry_lead(struct job *j);
 /* Whether the client's word of it differs from the root's: then it fails for all. */

@@ -32,7 +32,7 @@ void objections_repeat(struct exchanges *all, unsigned port)
 {
     for (struct attempt *x = all->active; x != NULL; x = x->next)
         if (state_of(x)->awaits_verdict && x->tree.parent == (int)port)
-            objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure, x->damaged);
+            objection_send(all, (int)port, x->handle, &x->id, x->root, &x->failure, x->damaged);
 }
 
 /* Whether whom an objection is about is behind the port that it has come by. */
@@ -89,27 +89,25 @@ static bool has_heard(const struct attempt *x)
  * verdict passes it on; the root may have given its exchange another name by now (then `x` is NULL). Returns
  * whether it is over. */
 static bool answer(struct exchanges *all, unsigned port, const struct attempt *x,
-                   const struct peer_objection *message)
+                   const struct exchange_id *id, const struct peer_objection *message)
 {
     struct router *router = all->set.router;
     bool root = message->root == router_rank(router);
     struct error over;
-    unsigned boot;
 
-    bool renamed = root && x == NULL && attempt_find_id(all, message->id) == NULL;
+    bool renamed = root && x == NULL && attempt_find_id(all, id) == NULL;
     bool waits = root && x != NULL && x->state == EXCHANGE_WITHDRAWN && has_passed(x);
 
-    const struct attempt *group = root ? group_restart_find_failed(all, message->id) : NULL;
+    const struct attempt *group = root ? group_restart_find_failed(all, id) : NULL;
     if (group != NULL)
         over = group->failure;
     else if (x != NULL && (root ? x->state == EXCHANGE_FAILED : has_heard(x)))
         over = x->failure;
-    else if ((renamed || waits) && sscanf(message->id, "%*u-%x-", &boot) == 1 &&
-             boot == (uint32_t)router_boot(router))
+    else if ((renamed || waits) && id->boot == (uint32_t)router_boot(router))
         (void)error_set(&over, ERROR_BUSY, "this attempt has been taken back");
     else
         return false;
-    verdict_answer(all, port, message, &over);
+    verdict_answer(all, port, message->exchange, id, &over);
     return true;
 }
 
@@ -119,12 +117,15 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     const struct torus *t = router_torus(all->set.router);
     uint32_t rank = router_rank(all->set.router);
     struct attempt *x = attempt_find(all, message->exchange);
+    struct exchange_id id;
     struct error why;
     int here;
 
+    if (exchange_id_read(&id, message->id, t->nodes, "objection", e) != 0)
+        return -1;
     if (message->root >= t->nodes)
         return error_set(e, ERROR_PROTOCOL, "objection for node %u of %u", message->root, t->nodes);
-    if (x != NULL && (strcmp(x->id, message->id) != 0 || x->root != message->root))
+    if (x != NULL && (!exchange_id_equal(&x->id, &id) || x->root != message->root))
         x = NULL;
     here = message->root == rank ? -1
            : x != NULL           ? objection_port(x)
@@ -133,17 +134,15 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
         here = tree_messages_port(all, message->root);
     if (here == (int)port)
         return 0; /* its sender knows of other links that are down than this node */
-    if (answer(all, port, x, message))
+    if (answer(all, port, x, &id, message))
         return 0;
     take_error(message->code, message->reason, &why);
     why.culprit = message->culprit;
     if (message->root != rank) {
-        char id[EXCHANGE_ID_SIZE];
         if (x != NULL && !tree_messages_is_child(
                              x, port)) /* the root takes it for that of a node behind this one */
             (void)error_wrap(&why, "node %u says", torus_neighbour(t, rank, port));
-        objection_send(all, here, message->exchange, text_printable(id, sizeof id, message->id),
-                       message->root, &why, message->again);
+        objection_send(all, here, message->exchange, &id, message->root, &why, message->again);
         return 0;
     }
     if (x != NULL && attempt_is_root(x) && !state_of(x)->unheard && !state_of(x)->ended) {
@@ -181,7 +180,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
     switch (x->state) {
     case EXCHANGE_IN_DOUBT:
         x->failure = *why;
-        (void)in_doubt_resolve(x->all, x->id, false);
+        (void)in_doubt_resolve(x->all, &x->id, false);
         break;
     case EXCHANGE_WITHDRAWN:
         if (j != NULL && j->last == x && j->state == JOB_ENTERED) {
@@ -194,7 +193,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
     case EXCHANGE_FAILED: /* this node has ended it alone, and says from now on what all say */
         if (why->code != ERROR_BUSY) {
             x->failure = *why;
-            log_warning("exchange %s failed: %s", x->id, x->failure.text);
+            log_warning("exchange %s failed: %s", x->id.text, x->failure.text);
             kept_blocks_drop(x);
         }
         break;
@@ -214,14 +213,16 @@ int verdict_heard(struct exchanges *all, unsigned port, const struct peer_verdic
 {
     struct attempt *x = attempt_find(all, message->exchange);
     uint32_t most = router_torus(all->set.router)->nodes;
+    struct exchange_id id;
     struct error why;
 
-    (void)e;
+    if (exchange_id_read(&id, message->id, most, "verdict", e) != 0)
+        return -1;
     take_error(message->code, message->reason, &why);
-    if (x == NULL || strcmp(x->id, message->id) != 0) {
-        verdict_pass_unknown(all, port, message);
+    if (x == NULL || !exchange_id_equal(&x->id, &id)) {
+        verdict_pass_unknown(all, port, &id, message);
         if (why.code != ERROR_BUSY)
-            group_restart_failed(all, message->id, &why);
+            group_restart_failed(all, &id, &why);
         return 0;
     }
     if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))

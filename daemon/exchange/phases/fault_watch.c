@@ -30,7 +30,7 @@ static bool root_differs(const struct attempt *x)
 {
     uint64_t boot = router_topology(router_of(x))->entry[x->root].boot;
 
-    return !attempt_is_root(x) && (uint32_t)boot != x->id_boot;
+    return !attempt_is_root(x) && (uint32_t)boot != x->id.boot;
 }
 
 /* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
@@ -209,7 +209,7 @@ void fault_watch_topology(struct attempt *x)
         bool silent = state_of(x)->awaits_verdict && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
         if (silent) /* what was said may not have arrived, nor what was answered */
-            objection_send(x->all, tree_messages_port(x->all, x->root), x->handle, x->id, x->root,
+            objection_send(x->all, tree_messages_port(x->all, x->root), x->handle, &x->id, x->root,
                            &x->failure, x->damaged);
         x->fault.lost |= 1u << port;
         if (x->own.engine != NULL)
@@ -325,7 +325,7 @@ static void tell_in_doubt(struct attempt *x)
     if (x->state == EXCHANGE_DECIDING && !attempt_is_awaited(x))
         return;
     if (x->state == EXCHANGE_COMMITTING) {
-        unconfirmed_describe(commit_log_find(x->all, x->id), x->all, &e);
+        unconfirmed_describe(commit_log_find(x->all, &x->id), x->all, &e);
         x->failure = e;
         if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
             in_doubt_add(x, true);

@@ -29,7 +29,7 @@ static void ask_root(struct job *j)
 
     (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
     (void)error_blame_node(&e, rank_of(last));
-    objection_send(j->all, tree_messages_port(j->all, last->root), last->handle, j->resumes,
+    objection_send(j->all, tree_messages_port(j->all, last->root), last->handle, &j->resumes,
                    last->root, &e, false);
     j->asks_at = router_now(j->all->set.router) + ASK_TIME;
 }

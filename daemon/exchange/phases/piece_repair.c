@@ -114,7 +114,7 @@ static void ask(struct attempt *x)
             return;
         }
         piece_is_damaged(piece, x->own.sink, rank_of(x), &e);
-        log_warning("exchange %s: %s: it is sent again", x->id, e.text);
+        log_warning("exchange %s: %s: it is sent again", x->id.text, e.text);
     }
     m->asked = true;
     m->asked_at = router_now(router_of(x));
@@ -234,7 +234,7 @@ static void answer(struct attempt *x)
         if (result == 0)
             return;
         if (result < 0)
-            log_warning("exchange %s: a piece cannot be sent again: %s", x->id, e.text);
+            log_warning("exchange %s: a piece cannot be sent again: %s", x->id.text, e.text);
         m->queries--;
         memmove(m->query, m->query + 1, m->queries * sizeof *m->query);
         struct peer_message message = {.kind = PEER_MENDED,
@@ -267,8 +267,8 @@ static int check(const struct attempt *x, const char *what, uint32_t source, uin
     if (source < nodes && destination < nodes && source != destination && length <= REPAIR_PART)
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s: \"%s\" with %llu %s from node %u to node %u",
-                     x->id, what, (unsigned long long)length, text_plural(length, "byte", "bytes"),
-                     source, destination);
+                     x->id.text, what, (unsigned long long)length,
+                     text_plural(length, "byte", "bytes"), source, destination);
 }
 
 int again_heard(struct attempt *x, unsigned port, const struct peer_again *message, struct error *e)

@@ -65,14 +65,14 @@ static void send_prepare(struct attempt *x)
     if (attempt_is_root(x)) /* what waiting to be started has left of it */
         spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
     prepare->exchange = x->handle;
-    prepare->id = x->id;
+    prepare->id = x->id.text;
     prepare->root = x->root;
     prepare->dims = torus_format(torus_of(x), dims);
     prepare->spec = &spec;
     prepare->round_bytes = x->own.round_bytes;
     prepare->window = x->own.window;
     prepare->around = x->avoids_links;
-    prepare->resumes = x->resumes;
+    prepare->resumes = x->resumes.text;
     prepare->user = x->user;
     tree_messages_to_children(x, &message);
     prepare_links_free(prepare);
@@ -256,7 +256,8 @@ static int take_choice(struct attempt *x, const struct peer_layout *layout, stru
     if (a == NULL || mode_parse(layout->mode, &mode) != 0 || mode == MODE_OF_ALGORITHM ||
         spec_check_algorithm(&x->spec, torus_of(x), a, &mode, &why) != 0)
         return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: layout with an algorithm or mode that cannot be", x->id);
+                         "exchange %s: layout with an algorithm or mode that cannot be",
+                         x->id.text);
     x->algorithm = a;
     x->mode = mode;
     return 0;

@@ -26,21 +26,22 @@
 #define BARRIERS_AT_ONCE 4096u  /* they hold next to nothing */
 
 int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
-                  const struct damage *damage, struct error *e)
+                  const struct damage *damage, struct prepare_ids *ids, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
-    char dims[TORUS_TEXT_SIZE], id[EXCHANGE_ID_SIZE];
+    char dims[TORUS_TEXT_SIZE];
+    const char *id = prepare->id;
     struct attempt *x = attempt_find(all, prepare->exchange);
     int parent;
 
-    text_printable(id, sizeof id, prepare->id);
     if (prepare->root >= t->nodes || strcmp(prepare->dims, torus_format(t, dims)) != 0)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s for root %u of another torus",
                          id, prepare->root);
-    if (!exchange_is_id_of(prepare->id, prepare->root))
+    if (exchange_id_parse(&ids->id, id) != 0 || ids->id.root != prepare->root)
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange \"%s\", which is not an exchange id of node %u", id,
                          prepare->root);
+    (void)exchange_id_parse(&ids->resumes, prepare->resumes);
     if (avoided_parent(damage, prepare->root, router_rank(all->set.router), &parent, e) != 0)
         return -1;
     if (parent != (int)port)
@@ -60,7 +61,7 @@ int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepar
                                  "prepare of exchange %s, a group that node %u and not node %u "
                                  "begins",
                                  id, rank, prepare->root);
-    if (x == NULL || state_of(x)->ended || strcmp(x->id, id) != 0)
+    if (x == NULL || state_of(x)->ended || !exchange_id_equal(&x->id, &ids->id))
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
 }
@@ -166,23 +167,24 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
 }
 
 /* Its failure may have been faster; or somebody has invented that: then the root retries. */
-static int check_news(const struct exchanges *all, const struct peer_prepare *prepare,
-                      struct error *e)
+static int check_news(const struct exchanges *all, const struct exchange_id *id, struct error *e)
 {
-    if (!verdict_is_remembered(all, prepare->id))
+    if (!verdict_is_remembered(all, id))
         return 0;
     return error_set(e, ERROR_BUSY, "node %u has heard that this attempt is over",
                      router_rank(all->set.router));
 }
 
 /* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
-static int check_round(const struct spec *spec, const struct peer_prepare *prepare, struct error *e)
+static int check_round(const struct spec *spec, const struct peer_prepare *prepare,
+                       const struct prepare_ids *ids, struct error *e)
 {
     bool group = kind_of_spec(spec)->has_session;
     bool resumes = prepare->resumes[0] != '\0' && !group;
 
     if (prepare->resumes[0] != '\0' &&
-        (!prepare->around || !exchange_is_id_of(prepare->resumes, prepare->root) ||
+        (!prepare->around || exchange_id_is_none(&ids->resumes) ||
+         ids->resumes.root != prepare->root ||
          (!group && (spec->operation != OPERATION_EXCHANGE || spec->repeat != 1))))
         return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
     if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
@@ -194,11 +196,12 @@ static int check_round(const struct spec *spec, const struct peer_prepare *prepa
 
 /* Its group or barrier may be prepared as this here. Returns 0, or -1 with *e. */
 static int check_entered(struct exchanges *all, const struct spec *spec,
-                         const struct peer_prepare *prepare, struct error *e)
+                         const struct peer_prepare *prepare, const struct prepare_ids *ids,
+                         struct error *e)
 {
     if (!prepare_is_restart(prepare))
-        return entry_check_id(all, spec, prepare->id, e);
-    const struct job *j = group_restart_find(all, prepare->resumes, prepare->id, e);
+        return entry_check_id(all, spec, &ids->id, e);
+    const struct job *j = group_restart_find(all, &ids->resumes, &ids->id, e);
     if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
         return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", j->spec.barrier,
                          spec->barrier);
@@ -206,10 +209,11 @@ static int check_entered(struct exchanges *all, const struct spec *spec,
 }
 
 int prepare_check_here(struct exchanges *all, const struct peer_prepare *prepare,
-                       const struct spec *spec, const struct damage *damage, struct error *e)
+                       const struct prepare_ids *ids, const struct spec *spec,
+                       const struct damage *damage, struct error *e)
 {
-    if (check_news(all, prepare, e) != 0 || check_spec_here(all, spec, prepare, damage, e) != 0 ||
-        check_round(spec, prepare, e) != 0)
+    if (check_news(all, &ids->id, e) != 0 || check_spec_here(all, spec, prepare, damage, e) != 0 ||
+        check_round(spec, prepare, ids, e) != 0)
         return -1;
-    return check_entered(all, spec, prepare, e);
+    return check_entered(all, spec, prepare, ids, e);
 }

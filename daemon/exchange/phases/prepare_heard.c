@@ -33,14 +33,14 @@ static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
         return 0;
     if (!state_of(x)->ended || x->own.closing > 0 || x->job != NULL)
         return error_set(e, ERROR_BUSY, "node %u is busy: exchange %s has the same handle",
-                         router_rank(all->set.router), x->id);
+                         router_rank(all->set.router), x->id.text);
     attempt_forget(x);
     return 0;
 }
 
 /* The job of this node that it is for; NULL: nobody has entered it here, or it is not entered. */
 static struct job *job_of(struct exchanges *all, const struct peer_prepare *prepare,
-                          const struct spec *spec)
+                          const struct prepare_ids *ids, const struct spec *spec)
 {
     struct job *j;
     struct error e;
@@ -49,7 +49,7 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
         return NULL;
     if (!prepare_is_restart(prepare))
         return entry_prepared(all, spec, prepare->root);
-    j = group_restart_find(all, prepare->resumes, prepare->id, &e);
+    j = group_restart_find(all, &ids->resumes, &ids->id, &e);
     (void)error_set(&e, ERROR_BUSY, "it has begun anew");
     if (j != NULL && job_is_under_way(j))
         retry_withdrawn(j->attempt, &e);
@@ -58,13 +58,13 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
 
 /* Takes *spec and the use of the schedule over, also on failure. NULL with *e. */
 static struct attempt *take_on(struct exchanges *all, const struct peer_prepare *prepare,
-                               struct spec *spec, struct schedule *schedule, struct error *e)
+                               const struct prepare_ids *ids, struct spec *spec,
+                               struct schedule *schedule, struct error *e)
 {
-    struct name name = {.handle = prepare->exchange};
-    struct job *j = job_of(all, prepare, spec);
+    const struct name name = {.id = ids->id, .handle = prepare->exchange};
+    struct job *j = job_of(all, prepare, ids, spec);
     struct attempt *x;
 
-    (void)snprintf(name.id, sizeof name.id, "%s", prepare->id);
     x = attempt_new(all, &name, prepare->root);
     if (x == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
@@ -83,7 +83,7 @@ static struct attempt *take_on(struct exchanges *all, const struct peer_prepare 
     x->own.round_bytes = prepare->round_bytes;
     x->own.window = prepare->window;
     x->avoids_links = prepare->around;
-    (void)snprintf(x->resumes, sizeof x->resumes, "%s", prepare->resumes);
+    x->resumes = ids->resumes;
     x->tree.parent = 0; /* until its tree is known: it is not its root */
     x->job = j;
     return x;
@@ -102,13 +102,13 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_
 /* Whether this node takes part. Returns 0 with *spec and a use of *schedule (NULL: it names none), or -1 with *e and
  * nothing to give back. */
 static int accept(struct exchanges *all, const struct peer_prepare *prepare,
-                  const struct damage *damage, struct spec *spec, struct schedule **schedule,
-                  struct error *e)
+                  const struct prepare_ids *ids, const struct damage *damage, struct spec *spec,
+                  struct schedule **schedule, struct error *e)
 {
     *schedule = NULL;
     if (spec_unpack(spec, prepare->spec, e) != 0)
         return -1;
-    if (prepare_check_here(all, prepare, spec, damage, e) == 0 &&
+    if (prepare_check_here(all, prepare, ids, spec, damage, e) == 0 &&
         free_handle(all, prepare->exchange, e) == 0 &&
         join_schedule(all, spec, prepare->user, schedule, e) == 0)
         return 0;
@@ -167,6 +167,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
                   struct error *e)
 {
     struct attempt *x = attempt_find(all, prepare->exchange);
+    struct prepare_ids ids;
     struct schedule *schedule;
     struct damage damage;
     struct error why;
@@ -174,16 +175,16 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
 
     if (prepare_links_unpack(router_torus(all->set.router), prepare, &damage, e) != 0)
         return -1;
-    if (prepare_check(all, port, prepare, &damage, e) != 0) {
+    if (prepare_check(all, port, prepare, &damage, &ids, e) != 0) {
         damage_free(&damage);
         return -1;
     }
-    if (x != NULL && strcmp(x->id, prepare->id) == 0) { /* its failure was faster */
+    if (x != NULL && exchange_id_equal(&x->id, &ids.id)) { /* its failure was faster */
         damage_free(&damage);
         return 0;
     }
-    x = accept(all, prepare, &damage, &spec, &schedule, &why) == 0
-            ? take_on(all, prepare, &spec, schedule, &why)
+    x = accept(all, prepare, &ids, &damage, &spec, &schedule, &why) == 0
+            ? take_on(all, prepare, &ids, &spec, schedule, &why)
             : NULL;
     if (x != NULL) {
         begin(x, port, &damage);
@@ -193,6 +194,6 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
     if (why.code != ERROR_BUSY && !(prepare_is_restart(prepare) && why.code == ERROR_REFUSED))
         prepare_refuse(all, port, &why);
     (void)error_blame_node_by_default(&why, router_rank(all->set.router));
-    objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);
+    objection_send(all, (int)port, prepare->exchange, &ids.id, prepare->root, &why, false);
     return 0;
 }

@@ -108,14 +108,15 @@ static int check(const struct attempt *x, const struct peer_arrived *message, st
 
     if (message->node >= nodes || message->n_spans % 3 != 0 ||
         message->n_sizes != (files ? nodes : 0) || (message->n_spans == 0 && !files))
-        return error_set(
-            e, ERROR_PROTOCOL, "exchange %s: arrived at node %u, in %zu %s, with %zu %s", x->id,
-            message->node, message->n_spans, text_plural(message->n_spans, "number", "numbers"),
-            message->n_sizes, text_plural(message->n_sizes, "size", "sizes"));
+        return error_set(e, ERROR_PROTOCOL,
+                         "exchange %s: arrived at node %u, in %zu %s, with %zu %s", x->id.text,
+                         message->node, message->n_spans,
+                         text_plural(message->n_spans, "number", "numbers"), message->n_sizes,
+                         text_plural(message->n_sizes, "size", "sizes"));
     for (size_t i = 0; i < message->n_sizes; i++)
         if (message->sizes[i] == ENGINE_NOT_TOLD)
             return error_set(e, ERROR_PROTOCOL, "exchange %s: a block without end of node %u",
-                             x->id, message->node);
+                             x->id.text, message->node);
     for (size_t i = 0; i < message->n_spans; i += 3) {
         const uint64_t *s = &message->spans[i];
         if (i > 0 && s[0] > node)
@@ -123,14 +124,14 @@ static int check(const struct attempt *x, const struct peer_arrived *message, st
         if (++of_node > spans)
             return error_set(e, ERROR_PROTOCOL,
                              "exchange %s: arrived at node %u: more than %u spans of a block",
-                             x->id, message->node, spans);
+                             x->id.text, message->node, spans);
         if (s[0] >= nodes || (i > 0 && s[0] < node) || s[1] < place || s[1] >= most || s[2] == 0 ||
             s[2] > most - s[1])
             return error_set(e, ERROR_PROTOCOL,
                              "exchange %s: arrived at node %u: %llu %s at %llu of the block from "
                              "node %llu, which "
                              "cannot be",
-                             x->id, message->node, (unsigned long long)s[2],
+                             x->id.text, message->node, (unsigned long long)s[2],
                              text_plural(s[2], "byte", "bytes"), (unsigned long long)s[1],
                              (unsigned long long)s[0]);
         node = s[0];
@@ -159,8 +160,10 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
     bool up = tree_messages_is_child(x, port), root = attempt_is_root(x);
     struct error why;
 
-    if (x->resumes[0] == '\0' || !kind_of(x)->has_blocks || (up && x->state != EXCHANGE_OPENING))
-        return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"", x->id);
+    if (exchange_id_is_none(&x->resumes) || !kind_of(x)->has_blocks ||
+        (up && x->state != EXCHANGE_OPENING))
+        return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"",
+                         x->id.text);
     if (check(x, message, e) != 0)
         return -1;
     if (resumed_blocks_begin(x, &why) != 0) {
@@ -169,8 +172,8 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
     }
     if (!is_first(x, port, message->node))
         return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: \"arrived\" of node %u, which is not due from here", x->id,
-                         message->node);
+                         "exchange %s: \"arrived\" of node %u, which is not due from here",
+                         x->id.text, message->node);
     if (up && !root) {
         tree_messages_to_parent(x, &onward);
     } else if (take(x, message, &why) != 0) {

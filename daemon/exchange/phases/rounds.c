@@ -280,7 +280,7 @@ void rounds_advance(struct attempt *x)
 
 static int unexpected(const struct attempt *x, const char *what, struct error *e)
 {
-    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"", x->id,
+    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"", x->id.text,
                      exchange_state_name(x->state), what);
 }
 

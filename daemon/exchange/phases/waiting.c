@@ -16,7 +16,7 @@ static bool is_unreachable(const void *context, uint32_t rank)
 static bool is_unconfirmed(const void *context, uint32_t rank)
 {
     const struct job *j = context;
-    const struct decision *d = commit_log_find(j->all, j->attempt->id);
+    const struct decision *d = commit_log_find(j->all, &j->attempt->id);
 
     return d != NULL && !commit_log_has(d, rank) && absent_is_unreachable(j->all, rank);
 }

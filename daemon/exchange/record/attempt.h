@@ -7,6 +7,7 @@
 #include <uthash.h>
 
 #include "daemon/exchange/record/exchange_record.h"
+#include "daemon/exchange/record/id.h"
 #include "daemon/exchange/record/job_kind.h"
 #include "daemon/exchange/record/report.h"
 #include "daemon/schedule/tree.h"
@@ -63,7 +64,7 @@ struct fault {
 /* A finished output of this node whose outcome is not known, or cannot be carried out yet (commit/in_doubt.h). */
 struct doubt {
     struct doubt *next;
-    char id[EXCHANGE_ID_SIZE];
+    struct exchange_id id;
     bool committed; /* the outcome is known */
     bool resolving; /* and being carried out */
 };
@@ -75,10 +76,9 @@ struct attempt {
     struct exchanges *all;
     struct job *job; /* NULL: nobody has asked for it here, or that job is over */
     uint32_t handle;
-    char id[EXCHANGE_ID_SIZE];
-    char resumes[EXCHANGE_ID_SIZE]; /* "", or the id of the first attempt (struct job) */
+    struct exchange_id id;
+    struct exchange_id resumes; /* NO_ID, or the id of the first attempt (struct job) */
     uint32_t root;
-    uint32_t id_boot;   /* of the root, as its id says; */
     uint64_t root_boot; /* and as known when this attempt was made, */
     uint64_t named_at;  /* which was then */
     uint32_t user;      /* the job's, else who has asked for it at its root, as that says */

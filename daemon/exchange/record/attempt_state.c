@@ -14,23 +14,23 @@ static void tell_log(const struct attempt *x)
 {
     switch (x->state) {
     case EXCHANGE_FINISHED:
-        log_debug("exchange %s: this node has done its part", x->id);
+        log_debug("exchange %s: this node has done its part", x->id.text);
         break;
     case EXCHANGE_COMMITTED:
         if (x->failure.code == ERROR_NONE)
-            log_info("exchange %s: done", x->id);
+            log_info("exchange %s: done", x->id.text);
         else
-            log_warning("exchange %s: %s", x->id, x->failure.text);
+            log_warning("exchange %s: %s", x->id.text, x->failure.text);
         break;
     case EXCHANGE_WITHDRAWN:
-        log_debug("exchange %s will be started again: %s", x->id, x->failure.text);
+        log_debug("exchange %s will be started again: %s", x->id.text, x->failure.text);
         break;
     case EXCHANGE_FAILED:
-        log_warning("exchange %s failed: %s", x->id, x->failure.text);
+        log_warning("exchange %s failed: %s", x->id.text, x->failure.text);
         break;
     case EXCHANGE_IN_DOUBT:
         log_warning("exchange %s is in doubt (%s): its output is kept under its temporary name",
-                    x->id, x->failure.text);
+                    x->id.text, x->failure.text);
         break;
     default:
         break;
@@ -51,7 +51,7 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
     bool had_ended = state_of(x)->ended, ends = exchange_has_ended(state);
 
     if ((state_of(x)->next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
-        (void)error_set(&all->broken, ERROR_PROTOCOL, "exchange %s goes from %s to %s", x->id,
+        (void)error_set(&all->broken, ERROR_PROTOCOL, "exchange %s goes from %s to %s", x->id.text,
                         state_of(x)->name, attempt_states[state].name);
         log_error("%s: this is a bug", all->broken.text);
     }

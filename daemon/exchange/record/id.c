@@ -1,44 +1,65 @@
-/* Ids of exchanges: root-boot-counter. */
 #include "daemon/exchange/record/id.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/interface/exchange_types.h"
-
-uint32_t exchange_root_of(const char *id)
+struct exchange_id exchange_id_make(uint32_t root, uint32_t boot, uint32_t counter)
 {
-    return (uint32_t)strtoul(id, NULL, 10);
+    struct exchange_id id = {.root = root, .boot = boot, .counter = counter};
+
+    (void)snprintf(id.text, sizeof id.text, "%" PRIu32 "-%08" PRIx32 "-%" PRIu32, root, boot,
+                   counter);
+    return id;
 }
 
-uint64_t exchange_hash(const char *id)
+int exchange_id_parse(struct exchange_id *id, const char *text)
 {
-    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a */
+    uint32_t root, boot, counter;
 
-    for (const char *c = id; *c != '\0'; c++)
+    *id = NO_ID;
+    if (sscanf(text, "%" SCNu32 "-%8" SCNx32 "-%" SCNu32, &root, &boot, &counter) != 3 ||
+        counter == 0)
+        return -1;
+    *id = exchange_id_make(root, boot, counter);
+    if (strcmp(id->text, text) == 0)
+        return 0;
+    *id = NO_ID; /* "+1-4d-1", or numbers that do not fit */
+    return -1;
+}
+
+int exchange_id_read(struct exchange_id *id, const char *text, uint32_t nodes, const char *message,
+                     struct error *e)
+{
+    if (exchange_id_parse(id, text) != 0)
+        return error_set(e, ERROR_PROTOCOL, "%s about \"%.60s\", which is not an exchange id",
+                         message, text);
+    if (id->root >= nodes)
+        return error_set(e, ERROR_PROTOCOL, "%s about exchange %s of a node that does not exist",
+                         message, id->text);
+    return 0;
+}
+
+bool exchange_id_is_none(const struct exchange_id *id)
+{
+    return id->counter == 0;
+}
+
+bool exchange_id_equal(const struct exchange_id *id, const struct exchange_id *other)
+{
+    return id->root == other->root && id->boot == other->boot && id->counter == other->counter;
+}
+
+bool exchange_id_is_before(const struct exchange_id *id, const struct exchange_id *other)
+{
+    return id->boot == other->boot && id->counter < other->counter;
+}
+
+uint64_t exchange_id_hash(const struct exchange_id *id)
+{
+    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a, of the text */
+
+    for (const char *c = id->text; *c != '\0'; c++)
         value = (value ^ (uint8_t)*c) * UINT64_C(1099511628211);
     return value;
-}
-
-/* An id is root-boot-counter, by which answers find the root. */
-bool exchange_is_id_of(const char *id, uint32_t root)
-{
-    char again[EXCHANGE_ID_SIZE];
-    unsigned rank, boot, counter;
-
-    if (sscanf(id, "%u-%8x-%u", &rank, &boot, &counter) != 3)
-        return false;
-    (void)snprintf(again, sizeof again, "%u-%08x-%u", rank, boot, counter);
-    return rank == root && strcmp(id, again) == 0;
-}
-
-bool exchange_is_before(const char *id, const char *other)
-{
-    unsigned boot[2], counter[2];
-
-    if (sscanf(id, "%*u-%8x-%u", &boot[0], &counter[0]) != 2 ||
-        sscanf(other, "%*u-%8x-%u", &boot[1], &counter[1]) != 2)
-        return false;
-    return boot[0] == boot[1] && counter[0] < counter[1];
 }

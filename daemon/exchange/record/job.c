@@ -38,7 +38,7 @@ void job_enter(struct job *j, enum job_state state)
 
     if ((job_states[j->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
         (void)error_set(&all->broken, ERROR_PROTOCOL, "the job of exchange %s goes from %s to %s",
-                        j->name.id, job_states[j->state].name, job_states[state].name);
+                        j->name.id.text, job_states[j->state].name, job_states[state].name);
         log_error("%s: this is a bug", all->broken.text);
     }
     j->state = state;
@@ -115,17 +115,16 @@ void job_take(struct job *j, struct attempt *x)
     j->attempt = x;
     x->own.reserved = j->reserved;
     j->reserved = 0;
-    j->name = (struct name){.handle = x->handle};
-    memcpy(j->name.id, x->id, sizeof j->name.id);
+    j->name = (struct name){.id = x->id, .handle = x->handle};
     job_begin(j);
 }
 
 /* The id of its first attempt, as far as it is known. */
-static const char *first_id(const struct job *j)
+static const struct exchange_id *first_id(const struct job *j)
 {
-    if (j->resumes[0] != '\0')
-        return j->resumes;
-    return j->attempt != NULL ? attempt_first_id(j->attempt) : j->name.id;
+    if (!exchange_id_is_none(&j->resumes))
+        return &j->resumes;
+    return j->attempt != NULL ? attempt_first_id(j->attempt) : &j->name.id;
 }
 
 static void end_job(struct job *j)
@@ -199,8 +198,7 @@ static void withdrawn(struct attempt *x)
         root || open ||
         (kind_of(x)->is_entered && x->rounds.first_went == 0 && j->client_state == CLIENT_WAITING);
 
-    j->name = (struct name){.handle = x->handle};
-    memcpy(j->name.id, x->id, sizeof j->name.id);
+    j->name = (struct name){.id = x->id, .handle = x->handle};
     j->name_known = true;
     if (!waits) {
         end_job(j);
@@ -210,8 +208,8 @@ static void withdrawn(struct attempt *x)
     j->last = x;
     j->reserved = x->own.reserved;
     x->own.reserved = 0;
-    if (open && j->resumes[0] == '\0')
-        memcpy(j->resumes, attempt_first_id(x), sizeof j->resumes);
+    if (open && exchange_id_is_none(&j->resumes))
+        j->resumes = *attempt_first_id(x);
     if (root) {
         /* What is down now the next attempt avoids, or waits for. */
         j->fault = job_survives_link_loss(j) ? NO_FAULT : x->fault;

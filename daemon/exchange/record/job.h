@@ -4,13 +4,14 @@
 #ifndef TORUSD_EXCHANGE_RECORD_JOB_H
 #define TORUSD_EXCHANGE_RECORD_JOB_H
 
+#include "daemon/exchange/record/id.h"
 #include "daemon/exchange/record/states.h"
 
 enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
 
 /* A name that other nodes know an attempt by. */
 struct name {
-    char id[EXCHANGE_ID_SIZE]; /* "": none */
+    struct exchange_id id;
     uint32_t handle;
 };
 
@@ -39,8 +40,8 @@ struct job {
     struct name name;     /* of its first attempt until that begins; then of the last one */
     bool name_known;      /* other nodes have heard it: the next attempt needs another */
     /* The id of the first attempt, if the next one goes on where that was: what has arrived does not come again. Of a
-     * group: it has been open. Else "". */
-    char resumes[EXCHANGE_ID_SIZE];
+     * group: it has been open. Else NO_ID. */
+    struct exchange_id resumes;
     struct name former; /* root: of the last attempt that ran, so that all nodes know of it */
 
     uint64_t began, deadline, timeout_ns;

@@ -13,10 +13,10 @@ static uint64_t session_memory(const struct exchanges *all)
     return all->set.sessions.memory;
 }
 
-static void forget_session(struct exchanges *all, const char *first)
+static void forget_session(struct exchanges *all, const struct exchange_id *first)
 {
     if (all->set.sessions.forget != NULL)
-        all->set.sessions.forget(all->set.sessions.context, first);
+        all->set.sessions.forget(all->set.sessions.context, first->text);
 }
 
 static const struct job_kind exchange = {

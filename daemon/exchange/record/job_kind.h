@@ -4,6 +4,7 @@
 #define TORUSD_EXCHANGE_RECORD_JOB_KIND_H
 
 #include "daemon/base/shares.h"
+#include "daemon/exchange/record/id.h"
 #include "daemon/planning/spec.h"
 
 struct exchanges;
@@ -27,7 +28,7 @@ struct job_kind {
     /* Bytes of that. NULL: it depends on its blocks. */
     uint64_t (*memory)(const struct exchanges *all);
     /* The job is over here, whose first attempt had this id. NULL: nothing is left of it. */
-    void (*forget)(struct exchanges *all, const char *first);
+    void (*forget)(struct exchanges *all, const struct exchange_id *first);
 };
 
 const struct job_kind *kind_of_operation(enum operation operation);

@@ -35,7 +35,7 @@
 
 struct kept {
     struct kept *next;
-    char id[EXCHANGE_ID_SIZE]; /* of the first attempt */
+    struct exchange_id id; /* of the first attempt */
     uint64_t went;
     struct arrived here;
     /* Files: */
@@ -163,17 +163,17 @@ void kept_blocks_tick(struct exchanges *all, uint64_t now)
     LL_FOREACH_SAFE(all->kept, k, next)
     {
         bool files = k->until != ROUTER_NEVER;
-        if (files && (now >= k->until || topology_node_down(router_topology(all->set.router),
-                                                            exchange_root_of(k->id))))
+        if (files &&
+            (now >= k->until || topology_node_down(router_topology(all->set.router), k->id.root)))
             drop(all, k);
     }
 }
 
-static struct kept *find_kept(const struct exchanges *all, const char *id)
+static struct kept *find_kept(const struct exchanges *all, const struct exchange_id *id)
 {
     struct kept *k = all->kept;
 
-    while (k != NULL && strcmp(k->id, id) != 0)
+    while (k != NULL && !exchange_id_equal(&k->id, id))
         k = k->next;
     return k;
 }
@@ -231,7 +231,7 @@ void kept_blocks_keep(struct attempt *x)
               : r->here.count > 0 && x->state != EXCHANGE_COMMITTED)
         k = calloc(1, sizeof *k); /* without memory all comes once more */
     if (k != NULL) {
-        memcpy(k->id, attempt_first_id(x), sizeof k->id);
+        k->id = *attempt_first_id(x);
         k->went = r->went;
         k->until = ROUTER_NEVER;
         k->here = r->here;
@@ -319,7 +319,7 @@ void kept_blocks_note(struct attempt *x)
     note_marks(x);
 }
 
-void kept_blocks_take(struct exchanges *all, const char *first, struct resumed *r)
+void kept_blocks_take(struct exchanges *all, const struct exchange_id *first, struct resumed *r)
 {
     struct kept *k = find_kept(all, first);
 

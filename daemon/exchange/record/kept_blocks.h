@@ -49,7 +49,7 @@ void kept_blocks_keep(struct attempt *x);
 /* There is no next attempt. */
 void kept_blocks_drop(struct attempt *x);
 /* Moves what is kept of the exchange whose first attempt had this id to *r. */
-void kept_blocks_take(struct exchanges *all, const char *first, struct resumed *r);
+void kept_blocks_take(struct exchanges *all, const struct exchange_id *first, struct resumed *r);
 void kept_blocks_free(struct exchanges *all);
 /* Drops what waits too long for a next attempt, or for a node that is down. */
 void kept_blocks_tick(struct exchanges *all, uint64_t now);

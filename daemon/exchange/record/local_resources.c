@@ -33,7 +33,7 @@ static int open_folders(struct attempt *x, struct error *e)
     const struct storage *storage = x->all->set.storage;
     struct block_events events = x->all->block_events;
     struct folder_request request = {
-        .id = x->id,
+        .id = x->id.text,
         .operation = x->spec.operation,
         .sender = x->spec.sender,
         .from = x->spec.from,
@@ -57,7 +57,7 @@ static int open_folders(struct attempt *x, struct error *e)
 
 static int open_pattern(struct attempt *x, struct error *e)
 {
-    uint64_t seed = exchange_hash(attempt_first_id(x));
+    uint64_t seed = exchange_id_hash(attempt_first_id(x));
     uint32_t rank = rank_of(x);
 
     if (resumed_blocks_begin(x, e) != 0)
@@ -260,7 +260,7 @@ static int new_session(struct attempt *x, struct error *e)
         .handle = x->handle,
         .tree = x->tree,
         .damage = x->avoided != NULL ? &x->avoided->damage : NULL,
-        .id = attempt_first_id(x),
+        .id = attempt_first_id(x)->text,
         .goes_on = attempt_is_open_group(x),
         .name = x->spec.barrier,
         .unchecked = x->spec.unchecked,

@@ -5,18 +5,20 @@
 
 bool attempt_is_open_group(const struct attempt *x)
 {
-    return kind_of(x)->has_session && (x->resumes[0] != '\0' || x->rounds.first_went != 0);
+    return kind_of(x)->has_session &&
+           (!exchange_id_is_none(&x->resumes) || x->rounds.first_went != 0);
 }
 
 bool attempt_has_gone(const struct attempt *x)
 {
-    return x->rounds.first_went != 0 || x->resumes[0] != '\0';
+    return x->rounds.first_went != 0 || !exchange_id_is_none(&x->resumes);
 }
 
 bool job_has_been_open(const struct job *j)
 {
     return kind_of_spec(&j->spec)->has_session &&
-           (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
+           (!exchange_id_is_none(&j->resumes) ||
+            (j->attempt != NULL && j->attempt->rounds.first_went != 0));
 }
 
 bool job_awaits_restart(const struct job *j)
@@ -24,9 +26,9 @@ bool job_awaits_restart(const struct job *j)
     return j->state == JOB_ENTERED && job_has_been_open(j);
 }
 
-const char *attempt_first_id(const struct attempt *x)
+const struct exchange_id *attempt_first_id(const struct attempt *x)
 {
-    return x->resumes[0] != '\0' ? x->resumes : x->id;
+    return !exchange_id_is_none(&x->resumes) ? &x->resumes : &x->id;
 }
 
 bool attempt_may_be_followed(const struct attempt *x)

@@ -15,7 +15,7 @@ bool job_has_been_open(const struct job *j);
 bool job_awaits_restart(const struct job *j);
 
 /* The id of its first attempt, which generated blocks are made of. */
-const char *attempt_first_id(const struct attempt *x);
+const struct exchange_id *attempt_first_id(const struct attempt *x);
 /* Whether what arrives in it need not come again in the next attempt. */
 bool attempt_may_resume(const struct attempt *x);
 /* Whether the root may begin another attempt after this one. */

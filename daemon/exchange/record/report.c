@@ -282,13 +282,13 @@ void report_result(const struct attempt *x, struct exchange_result *result)
     const struct torus *t = torus_of(x);
 
     *result = (struct exchange_result){
-        .id = x->id,
+        .id = x->id.text,
         .algorithm = x->algorithm->name,
         .operation = x->spec.operation,
         .mode = x->mode,
-        .block_bytes = x->resumes[0] == '\0'        ? x->own.largest_block
-                       : spec_has_folders(&x->spec) ? x->own.whole_block
-                                                    : x->spec.block_bytes,
+        .block_bytes = exchange_id_is_none(&x->resumes) ? x->own.largest_block
+                       : spec_has_folders(&x->spec)     ? x->own.whole_block
+                                                        : x->spec.block_bytes,
         .rounds = x->rounds.count,
         .node = attempt_is_root(x) ? r->node : NULL,
         .nodes = attempt_is_root(x) ? r->nodes : 0,

@@ -1,5 +1,6 @@
 /* Blocks of an attempt that goes on where another one was: what has arrived does not come again. */
 #include "daemon/exchange/record/resumed_blocks.h"
+#include "daemon/exchange/record/id.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ int resumed_blocks_begin(struct attempt *x, struct error *e)
     uint32_t nodes = torus_of(x)->nodes;
     struct resumed *r;
 
-    if (x->resumes[0] == '\0' || x->own.resumed != NULL || !kind_of(x)->has_blocks)
+    if (exchange_id_is_none(&x->resumes) || x->own.resumed != NULL || !kind_of(x)->has_blocks)
         return 0;
     r = calloc(1, sizeof *r);
     if (r != NULL)
@@ -26,7 +27,7 @@ int resumed_blocks_begin(struct attempt *x, struct error *e)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     }
     x->own.resumed = r;
-    kept_blocks_take(x->all, x->resumes, r);
+    kept_blocks_take(x->all, &x->resumes, r);
     r->elsewhere = calloc(nodes, sizeof *r->elsewhere);
     r->incoming = calloc(nodes, sizeof *r->incoming);
     r->size = malloc(nodes * sizeof *r->size);

@@ -83,8 +83,7 @@ void attempt_new_name(struct exchanges *all, struct name *name)
         handle = (uint32_t)((uint64_t)counter * nodes + rank) & HANDLE_MASK;
     } while (is_taken(all, handle));
     name->handle = handle;
-    (void)snprintf(name->id, sizeof name->id, "%u-%08" PRIx32 "-%u", rank,
-                   (uint32_t)router_boot(all->set.router), counter);
+    name->id = exchange_id_make(rank, (uint32_t)router_boot(all->set.router), counter);
 }
 
 struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint32_t root)
@@ -97,8 +96,7 @@ struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint
     x->state = EXCHANGE_STARTING;
     x->handle = name->handle;
     x->root = root;
-    memcpy(x->id, name->id, sizeof x->id);
-    (void)sscanf(x->id, "%*u-%x-", &x->id_boot);
+    x->id = name->id;
     x->root_boot = router_topology(all->set.router)->entry[root].boot;
     x->named_at = x->began = router_now(all->set.router);
     HASH_ADD(hh, all->table, handle, sizeof x->handle, x);
@@ -122,16 +120,23 @@ struct attempt *attempt_find(struct exchanges *all, uint32_t handle)
     return x;
 }
 
-struct attempt *attempt_find_id(const struct exchanges *all, const char *id)
+struct attempt *attempt_find_id(const struct exchanges *all, const struct exchange_id *id)
 {
     struct attempt *x = all->active;
 
-    while (x != NULL && strcmp(x->id, id) != 0)
+    while (x != NULL && !exchange_id_equal(&x->id, id))
         x = x->next;
     if (x != NULL)
         return x;
     x = all->ended;
-    while (x != NULL && strcmp(x->id, id) != 0)
+    while (x != NULL && !exchange_id_equal(&x->id, id))
         x = x->next;
     return x;
+}
+
+struct attempt *attempt_find_text(const struct exchanges *all, const char *text)
+{
+    struct exchange_id id;
+
+    return exchange_id_parse(&id, text) == 0 ? attempt_find_id(all, &id) : NULL;
 }

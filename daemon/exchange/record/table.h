@@ -9,7 +9,9 @@ struct name;
 /* NULL: none has this handle. */
 struct attempt *attempt_find(struct exchanges *all, uint32_t handle);
 /* The one under way here, else the youngest that has ended; NULL: none. */
-struct attempt *attempt_find_id(const struct exchanges *all, const char *id);
+struct attempt *attempt_find_id(const struct exchanges *all, const struct exchange_id *id);
+/* The same by the text of its id; NULL also if that is no id. */
+struct attempt *attempt_find_text(const struct exchanges *all, const char *text);
 /* STARTING, and of nobody's job yet. NULL: no memory. */
 struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint32_t root);
 /* A name of this node's own that no attempt or job has. */

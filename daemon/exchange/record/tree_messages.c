@@ -32,7 +32,7 @@ int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e)
 {
     if ((x->owed & 1u << port) == 0)
         return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: a message that is not expected from this node", x->id);
+                         "exchange %s: a message that is not expected from this node", x->id.text);
     x->owed &= ~(1u << port);
     return 0;
 }

@@ -216,7 +216,7 @@ void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g)
         return;
     for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
         const struct attempt *x = sim_alive(play->sim, rank)
-                                      ? attempt_find_id(sim_exchanges(play->sim, rank), g->id)
+                                      ? attempt_find_text(sim_exchanges(play->sim, rank), g->id)
                                       : NULL;
         if (x == NULL || x->state == EXCHANGE_FAILED)
             return; /* it may have been forgotten */
