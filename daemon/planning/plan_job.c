@@ -49,8 +49,8 @@ static int count_algorithms(struct plan_job *j)
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         struct counted *c = &j->counted[i];
-        c->candidate = a->port_model == PORT_MODEL_ALL && a->accepts(&j->torus, NULL) == 0 &&
-                       predict_is_quick(&j->torus, a);
+        c->candidate = a->port_model == PORT_MODEL_ALL &&
+                       algorithm_accepts(a, &j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
         if (c->candidate && count_algorithm(j, a, c) != 0)
             return -1;
     }

@@ -125,7 +125,7 @@ static void install_result(struct planner *p, struct plan_job *j)
 static bool is_always_kept(const struct planned *planned)
 {
     return planned->sender == TORUS_NO_NODE &&
-           (planned->algorithm == NULL || !family_made(planned->algorithm));
+           (planned->algorithm == NULL || algorithm_is_listed(planned->algorithm));
 }
 
 static bool has_job_under_way(const struct planner *p, const struct planned *planned)

@@ -60,7 +60,7 @@ static void walk(struct count *c, uint32_t source, uint32_t destination, const s
     const struct torus *t = c->torus;
     uint32_t here = source, hops = 0;
 
-    assert_in_range(count, 1, c->algorithm->max_legs(t));
+    assert_in_range(count, 1, algorithm_max_legs(c->algorithm, t));
     for (uint32_t i = 0; i < count; i++) {
         const struct leg *leg = &legs[i];
         assert_true(leg->dim < t->dims);
@@ -121,7 +121,7 @@ static void check_report(const struct count *c)
 /* The highest step of any route, + 1. */
 static uint32_t count_steps(const struct torus *t, const struct algorithm *a)
 {
-    struct leg *legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs);
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
     uint32_t steps = 0;
 
     assert_non_null(legs);
@@ -141,7 +141,7 @@ static uint32_t count_steps(const struct torus *t, const struct algorithm *a)
 static void check_delivery(const struct torus *t, const struct algorithm *a)
 {
     struct count c = {.torus = t, .algorithm = a, .steps = count_steps(t, a), .minimal = true};
-    struct leg *legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs);
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
 
     for (unsigned i = 0; i < t->dims; i++)
         c.longest = t->size[i] > c.longest ? t->size[i] : c.longest;
@@ -196,11 +196,11 @@ static void check_same_route(const struct torus *t, const struct algorithm *a, u
 void contract_check_period(const struct torus *t, const struct algorithm *a, uint32_t every)
 {
     uint32_t period[TORUS_MAX_DIMS];
-    size_t room = a->max_legs(t) + 1;
+    size_t room = algorithm_max_legs(a, t) + 1;
     struct leg *legs = calloc(2 * room, sizeof *legs), *other = legs + room;
 
     assert_non_null(legs);
-    a->period(t, period);
+    algorithm_period(a, t, period);
     for (unsigned dim = 0; dim < t->dims; dim++) {
         assert_in_range(period[dim], 1, t->size[dim]);
         assert_int_equal(t->size[dim] % period[dim], 0);
@@ -244,7 +244,7 @@ static void check_flipped(const struct torus *t, const struct leg *legs, uint32_
 static void check_xor_period(const struct torus *t, const struct algorithm *a)
 {
     uint32_t period[TORUS_MAX_DIMS], stride = t->nodes;
-    size_t room = a->max_legs(t) + 1;
+    size_t room = algorithm_max_legs(a, t) + 1;
     struct leg *legs = calloc(2 * room, sizeof *legs), *other = legs + room;
 
     assert_non_null(legs);
@@ -272,7 +272,7 @@ static void check_xor_period(const struct torus *t, const struct algorithm *a)
 /* Dimension after dimension, up to the step that is declared. */
 static void check_order(const struct torus *t, const struct algorithm *a)
 {
-    struct leg *legs = calloc(a->max_legs(t) + 1, sizeof *legs);
+    struct leg *legs = calloc(algorithm_max_legs(a, t) + 1, sizeof *legs);
 
     assert_non_null(legs);
     assert_int_equal(a->ordered_steps(t), count_steps(t, a));
@@ -307,7 +307,7 @@ void contract_every_rectangle(const char *name, unsigned expected)
     for (uint32_t rows = 1; rows <= LARGEST; rows++) {
         for (uint32_t columns = 1; columns <= LARGEST; columns++) {
             struct torus t = contract_rectangle(rows, columns);
-            if (a->accepts(&t, NULL) == 0) {
+            if (algorithm_accepts(a, &t, NULL) == 0) {
                 contract_check(&t, a);
                 taken++;
             }
@@ -330,11 +330,12 @@ void contract_refused(const char *name, const char *torus)
     struct schedule_report r;
 
     assert_non_null(a);
-    assert_int_equal(a->accepts(&t, &e), -1);
+    assert_int_equal(algorithm_accepts(a, &t, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, a->name));
-    assert_non_null(strstr(e.text, a->accepts_text));
+    /* A member of a family may be refused for its degree. */
+    assert_true(a->degree > 1 || strstr(e.text, a->accepts_text) != NULL);
     assert_non_null(strstr(e.text, torus));
-    assert_int_equal(a->accepts(&t, NULL), -1);
+    assert_int_equal(algorithm_accepts(a, &t, NULL), -1);
     assert_int_equal(schedule_verify(&t, a, &r, &e), -1);
 }

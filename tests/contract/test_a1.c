@@ -154,8 +154,8 @@ static void a1_refusals(void **state)
 {
     struct torus longest = contract_torus("2x406"), ring = contract_torus("1048576");
     (void)state;
-    assert_int_equal(algorithm_find("a1")->accepts(&longest, NULL), 0);
-    assert_int_equal(algorithm_find("a1")->accepts(&ring, NULL), 0);
+    assert_int_equal(algorithm_accepts(algorithm_find("a1"), &longest, NULL), 0);
+    assert_int_equal(algorithm_accepts(algorithm_find("a1"), &ring, NULL), 0);
     contract_refused("a1", "2x407");
     contract_refused("a1", "1024x1024");
 }

@@ -149,7 +149,7 @@ static void check_rounds(const struct torus *t)
     for (uint32_t s = 0; s < t->nodes; s++) {
         for (uint32_t d = 0; d < t->nodes; d++) {
             struct leg legs[64];
-            uint32_t count = s == d ? 0 : a3->route(t, s, d, 0, legs);
+            uint32_t count = s == d ? 0 : algorithm_route(a3, t, s, d, 0, legs);
             const struct rounds *r = &of[s * t->nodes + d];
             bool moved[2] = {false, false};
             for (uint32_t i = 0; i < count; i++) {
@@ -188,7 +188,7 @@ static void check_units(const struct torus *t)
     for (uint32_t s = 0; s < t->nodes; s++) {
         for (uint32_t d = 0; d < t->nodes; d++) {
             struct leg legs[64];
-            uint32_t count = s == d ? 0 : a3->route(t, s, d, 0, legs), here = s;
+            uint32_t count = s == d ? 0 : algorithm_route(a3, t, s, d, 0, legs), here = s;
             for (uint32_t i = 0; i < count; i++) {
                 unsigned port = torus_port(legs[i].dim, legs[i].direction);
                 assert_int_equal(legs[i].hops, 1);

@@ -52,7 +52,7 @@ static void walk(struct forest *f, uint32_t source, uint32_t destination, const 
     const struct torus *t = f->torus;
     uint32_t here = source, hops = 0;
 
-    assert_in_range(count, 1, f->algorithm->max_legs(t));
+    assert_in_range(count, 1, algorithm_max_legs(f->algorithm, t));
     for (uint32_t i = 0; i < count; i++) {
         const struct leg *leg = &legs[i];
         unsigned port = torus_port(leg->dim, leg->direction);
@@ -81,7 +81,7 @@ static void walk(struct forest *f, uint32_t source, uint32_t destination, const 
 
 static void grow(struct forest *f, const struct torus *t, const struct algorithm *a)
 {
-    struct leg *legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs);
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
 
     *f = (struct forest){
         .torus = t, .algorithm = a, .steps = torus_diameter(t) + 1, .minimal = true};
@@ -91,7 +91,7 @@ static void grow(struct forest *f, const struct torus *t, const struct algorithm
     for (uint32_t s = 0; s < t->nodes; s++)
         for (uint32_t d = 0; d < t->nodes; d++)
             if (s != d)
-                walk(f, s, d, legs, a->route(t, s, d, 0, legs));
+                walk(f, s, d, legs, algorithm_route(a, t, s, d, 0, legs));
     free(legs);
 }
 
@@ -316,7 +316,7 @@ static void balanced_other_shapes(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct torus t = contract_torus(refused[i]);
         struct error e;
-        assert_int_equal(algorithm_find("balanced")->accepts(&t, &e), -1);
+        assert_int_equal(algorithm_accepts(algorithm_find("balanced"), &t, &e), -1);
         assert_int_equal(e.code, ERROR_REFUSED);
     }
 }
@@ -346,7 +346,7 @@ static void yangwang_where_it_is_right(void **state)
         for (uint32_t columns = 1; columns <= 9; columns++) {
             for (unsigned wraps = 0; wraps < 4; wraps++) {
                 struct torus t = shape(rows, columns, wraps & 1, wraps & 2);
-                if (algorithm_find("yangwang")->accepts(&t, NULL) == 0) {
+                if (algorithm_accepts(algorithm_find("yangwang"), &t, NULL) == 0) {
                     struct schedule_report r = check(&t, "yangwang");
                     assert_true(r.minimal);
                     assert_int_equal(r.startups, torus_diameter(&t));

@@ -216,7 +216,7 @@ static void ordered_by_the_square(void **state)
             for (uint32_t j = 0; j < t.nodes; j++) {
                 struct leg legs[TORUS_MAX_DIMS];
                 uint32_t to = square[row * t.nodes + j];
-                uint32_t count = j == to ? 0 : a->route(&t, j, to, 0, legs);
+                uint32_t count = j == to ? 0 : algorithm_route(a, &t, j, to, 0, legs);
                 if (count > 0) {
                     assert_int_equal(legs[0].step, row);
                     assert_int_equal(legs[count - 1].step, row + count - 1);

@@ -37,7 +37,7 @@ static void everywhere(const char *name, void (*check)(const struct torus *, con
                 t.wrap[0] = (wrap & 1) == 0;
                 t.wrap[1] = (wrap & 2) == 0;
                 if ((wrap > 0 && (rows > LARGEST_MESH || columns > LARGEST_MESH)) ||
-                    a->accepts(&t, NULL) != 0)
+                    algorithm_accepts(a, &t, NULL) != 0)
                     continue;
                 contract_check(&t, a);
                 contract_check_no_gaps(&t, name);
@@ -48,7 +48,7 @@ static void everywhere(const char *name, void (*check)(const struct torus *, con
     }
     for (size_t i = 0; i < sizeof other_shapes / sizeof other_shapes[0]; i++) {
         struct torus t = contract_torus(other_shapes[i]);
-        if (a->accepts(&t, NULL) != 0)
+        if (algorithm_accepts(a, &t, NULL) != 0)
             continue;
         contract_check(&t, a);
         contract_check_no_gaps(&t, name);
@@ -327,8 +327,8 @@ static void pair_uses_both_links(void **state)
     struct torus t = contract_torus("2");
     struct leg one, other;
     (void)state;
-    assert_int_equal(a->route(&t, 0, 1, 0, &one), 1);
-    assert_int_equal(a->route(&t, 0, 1, 1, &other), 1);
+    assert_int_equal(algorithm_route(a, &t, 0, 1, 0, &one), 1);
+    assert_int_equal(algorithm_route(a, &t, 0, 1, 1, &other), 1);
     assert_int_not_equal(one.direction, other.direction);
     assert_int_equal(one.step, other.step);
 }

@@ -82,15 +82,15 @@ static void check_source(const struct torus *t, uint32_t source, uint32_t trees,
     unsigned ports = torus_ports(t);
     uint32_t *parent = calloc((size_t)t->nodes * a->segments, sizeof *parent);
     uint32_t *used = calloc((size_t)t->nodes * ports, sizeof *used);
-    struct leg *legs = calloc(a->max_legs(t), sizeof *legs);
+    struct leg *legs = calloc(algorithm_max_legs(a, t), sizeof *legs);
 
     assert_true(parent && used && legs);
     for (uint32_t segment = 0; segment < a->segments; segment++) {
         for (uint32_t node = 0; node < t->nodes; node++) {
             if (node == source)
                 continue;
-            uint32_t here = source, count = a->route(t, source, node, segment, legs);
-            assert_in_range(count, 1, a->max_legs(t));
+            uint32_t here = source, count = algorithm_route(a, t, source, node, segment, legs);
+            assert_in_range(count, 1, algorithm_max_legs(a, t));
             for (uint32_t i = 0; i < count; i++) {
                 unsigned port = torus_port(legs[i].dim, legs[i].direction);
                 uint32_t channel = here * ports + port, *tree = &used[channel];

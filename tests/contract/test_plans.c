@@ -56,9 +56,9 @@ static void launch(struct fleet *f, const struct torus *t, const struct algorith
                 *p = (struct parcel){.here = s, .slot = PLAN_NO_SLOT};
                 if (s == d)
                     continue;
-                p->leg = calloc(a->max_legs(t), sizeof *p->leg);
+                p->leg = calloc(algorithm_max_legs(a, t), sizeof *p->leg);
                 assert_non_null(p->leg);
-                p->legs = a->route(t, s, d, segment, p->leg);
+                p->legs = algorithm_route(a, t, s, d, segment, p->leg);
             }
         }
     }
@@ -349,7 +349,7 @@ static void plans_of_any_dimensions(void **state)
         for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++) {
             struct torus t;
             assert_int_equal(torus_parse(&t, tori[j], NULL), 0);
-            if (algorithm_find(algorithms[i])->accepts(&t, NULL) == 0)
+            if (algorithm_accepts(algorithm_find(algorithms[i]), &t, NULL) == 0)
                 check_plans(tori[j], algorithm_find(algorithms[i]));
         }
     }

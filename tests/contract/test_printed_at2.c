@@ -173,7 +173,8 @@ static void ar_is_figure_2(void **state)
                 if (s == d)
                     continue;
                 run_ar(&b, 1, 1, 0);
-                assert_true(is_same(&b, legs, algorithm_find("ar")->route(&t, s, d, 0, legs)));
+                assert_true(
+                    is_same(&b, legs, algorithm_route(algorithm_find("ar"), &t, s, d, 0, legs)));
             }
         }
     }
@@ -190,7 +191,7 @@ static void at2_printed_is_figure_5(void **state)
                 struct leg legs[MOST_LEGS];
                 struct block b = printed(&t, s, d);
                 if (s != d)
-                    assert_true(is_same(&b, legs, a->route(&t, s, d, 0, legs)));
+                    assert_true(is_same(&b, legs, algorithm_route(a, &t, s, d, 0, legs)));
             }
         }
     }
@@ -241,7 +242,7 @@ static void at2_splits_odd_opposites_only(void **state)
                 if (s == d)
                     continue;
                 struct block b = printed(&t, s, d);
-                uint32_t count = a->route(&t, s, d, 0, legs);
+                uint32_t count = algorithm_route(a, &t, s, d, 0, legs);
                 unsigned opposites = odd_opposites(&t, s, d);
                 if (opposites == 0)
                     assert_true(is_same(&b, legs, count));

@@ -117,7 +117,7 @@ static void mt_is_section_5_2(void **state)
                 struct leg legs[MOST_LEGS];
                 struct block b = printed(&t, s, d);
                 if (s != d)
-                    check_same(&b, legs, a->route(&t, s, d, 0, legs));
+                    check_same(&b, legs, algorithm_route(a, &t, s, d, 0, legs));
             }
         }
     }
@@ -136,7 +136,7 @@ static void ar1_is_figure_2(void **state)
                 if (s == d)
                     continue;
                 run_ar1(&b, 1, 1, 0, (p + 3) / 4);
-                check_same(&b, legs, a->route(&t, (uint32_t)s, (uint32_t)d, 0, legs));
+                check_same(&b, legs, algorithm_route(a, &t, (uint32_t)s, (uint32_t)d, 0, legs));
             }
         }
     }

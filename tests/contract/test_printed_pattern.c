@@ -175,7 +175,7 @@ static void check_tree(const struct pattern *p, struct leg *legs)
     for (uint32_t node = 0; node < t->nodes; node++) {
         if (node == p->source)
             continue;
-        uint32_t count = a->route(t, p->source, node, 0, legs);
+        uint32_t count = algorithm_route(a, t, p->source, node, 0, legs);
         const struct leg *last = &legs[count - 1];
         assert_int_equal(last->step + 1, p->phase[node]);
         assert_int_equal(last->hops, 1);
@@ -190,7 +190,7 @@ static uint64_t check_pattern(const struct torus *t)
     struct leg *legs = calloc(torus_diameter(t) + 1, sizeof *legs);
 
     assert_non_null(legs);
-    assert_int_equal(algorithm_find("yangwang")->accepts(t, NULL), 0);
+    assert_int_equal(algorithm_accepts(algorithm_find("yangwang"), t, NULL), 0);
     for (p.source = 0; p.source < t->nodes; p.source++) {
         flood(&p);
         assert_int_equal(p.twice, 0); /* theorem 2 */
@@ -275,7 +275,7 @@ static void even_tori_are_refused(void **state)
                 struct error e;
                 flood(&p);
                 assert_int_equal(p.twice > 0, !is_right(&t));
-                assert_int_equal(algorithm_find("yangwang")->accepts(&t, &e),
+                assert_int_equal(algorithm_accepts(algorithm_find("yangwang"), &t, &e),
                                  is_right(&t) ? 0 : -1);
                 if (!is_right(&t))
                     assert_non_null(strstr(e.text, "'balanced' takes even ones"));
@@ -292,8 +292,8 @@ static uint32_t common_parents(const struct torus *t)
 
     for (uint32_t node = 1; node < t->nodes; node++) {
         struct leg a[32], b[32];
-        uint32_t count = algorithm_find("yangwang")->route(t, 0, node, 0, a);
-        (void)algorithm_find("balanced")->route(t, 0, node, 0, b);
+        uint32_t count = algorithm_route(algorithm_find("yangwang"), t, 0, node, 0, a);
+        (void)algorithm_route(algorithm_find("balanced"), t, 0, node, 0, b);
         common += a[count - 1].dim == b[count - 1].dim &&
                   a[count - 1].direction == b[count - 1].direction;
     }

@@ -64,7 +64,7 @@ static void segments_differ(void **state)
     for (uint32_t d = 1; d < t.nodes; d++) {
         uint32_t row_first = 0, plus[2] = {0, 0};
         for (uint32_t segment = 0; segment < a->segments; segment++) {
-            uint32_t count = a->route(&t, 0, d, segment, legs);
+            uint32_t count = algorithm_route(a, &t, 0, d, segment, legs);
             row_first += legs[0].dim == 1;
             for (uint32_t i = 0; i < count; i++) {
                 assert_int_equal(legs[i].hops, 1);

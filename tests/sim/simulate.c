@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     const struct algorithm *a = algorithm_find(argv[2]);
     if (torus_parse(&torus, argv[1], &e) != 0 ||
         (a == NULL && error_set(&e, ERROR_USAGE, "no algorithm %s", argv[2]) != 0) ||
-        a->accepts(&torus, &e) != 0) {
+        algorithm_accepts(a, &torus, &e) != 0) {
         (void)fprintf(stderr, "simulate: %s\n", e.text);
         return 2;
     }

@@ -48,7 +48,7 @@ static void on_every_torus(uint64_t memory, uint64_t least,
         assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
         for (size_t k = 0; k < algorithm_count(); k++) {
             const struct algorithm *a = algorithm_at(k);
-            if (a->accepts(&t, NULL) != 0)
+            if (algorithm_accepts(a, &t, NULL) != 0)
                 continue;
             const struct sim_setup setup = {.dims = tori[i],
                                             .seed = 100 * i + k,

@@ -17,15 +17,15 @@ static void every_exchange_is_read_back_leg_for_leg(void **state)
             struct schedule_report report;
             struct leg leg[1000], other[1000];
             size_t length;
-            if (a->operation != OPERATION_EXCHANGE || a->accepts(&t, NULL) != 0)
+            if (a->operation != OPERATION_EXCHANGE || algorithm_accepts(a, &t, NULL) != 0)
                 continue;
             char *xml = msccl_xml(&t, a->name, &length);
             struct imported *s = msccl_read_back(xml, length, &t, &report);
-            assert_true(a->max_legs(&t) < 1000);
+            assert_true(algorithm_max_legs(a, &t) < 1000);
             for (uint32_t from = 0; from < t.nodes; from++)
                 for (uint32_t to = 0; to < t.nodes; to++)
                     for (uint32_t n = 0; n < a->segments && from != to; n++) {
-                        uint32_t legs = a->route(&t, from, to, n, leg);
+                        uint32_t legs = algorithm_route(a, &t, from, to, n, leg);
                         assert_int_equal(
                             algorithm_route(imported_algorithm(s), &t, from, to, n, other), legs);
                         for (uint32_t m = 0; m < legs; m++) {

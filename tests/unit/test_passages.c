@@ -93,8 +93,8 @@ static uint64_t walk(const struct all *all, const struct passages *from, uint32_
     uint32_t here = from->rank, legs, hop = 0, passed = 1;
 
     assert_int_equal(first->source, from->rank);
-    assert_true(all->a->max_legs(&all->t) <= 64);
-    legs = all->a->route(&all->t, first->source, first->destination, first->segment, leg);
+    assert_true(algorithm_max_legs(all->a, &all->t) <= 64);
+    legs = algorithm_route(all->a, &all->t, first->source, first->destination, first->segment, leg);
     for (uint32_t i = 0; i < legs; i++)
         for (uint16_t n = 0; n < leg[i].hops; n++, passed++) {
             unsigned port = torus_port(leg[i].dim, leg[i].direction);

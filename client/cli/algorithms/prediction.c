@@ -191,7 +191,7 @@ static int add_best(struct building *b, const struct family *f)
     const struct algorithm *chosen[MOST_SIZES];
     int r = 0;
 
-    if (f->base->accepts(&p->torus, b->e) != 0)
+    if (algorithm_accepts(f->base, &p->torus, b->e) != 0)
         return -1;
     for (size_t i = 0; i < p->sizes; i++) {
         struct offer offer = {&p->parameters, p->size[i]};

@@ -89,7 +89,7 @@ static json_t *cost_row(const struct algorithm *a, const struct torus *t)
             json_object_set_new(o, "port_model", json_string(port_model_name(a->port_model)));
 
     long_work_next("the costs of %s", a->name);
-    bool accepted = a->accepts(t, &e) == 0;
+    bool accepted = algorithm_accepts(a, t, &e) == 0;
     bool counted = accepted && work_check(t, a, work_of(t, a), WORK_QUICK, &e) == 0 &&
                    schedule_verify(t, a, &report, &e) == 0;
     r |= json_object_set_new(o, "accepts", json_boolean(accepted));

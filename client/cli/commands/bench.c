@@ -54,7 +54,7 @@ static int add_all(struct sweep *s, struct error *e)
 
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation == OPERATION_EXCHANGE && a->accepts(&s->torus, e) == 0 &&
+        if (a->operation == OPERATION_EXCHANGE && algorithm_accepts(a, &s->torus, e) == 0 &&
             (!all_port || a->port_model == PORT_MODEL_ALL) && sweep_add(s, a->name, e) != 0)
             return -1;
     }

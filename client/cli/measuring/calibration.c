@@ -206,7 +206,7 @@ static int measure_between(struct meter *m, const struct calibration_run *run,
 static int add(struct calibration_run *run, const struct algorithm *a, struct error *e)
 {
     if (a == NULL || run->count == CALIBRATION_ALGORITHMS || a->operation != OPERATION_EXCHANGE ||
-        a->port_model != PORT_MODEL_ALL || a->accepts(&run->torus, NULL) != 0 ||
+        a->port_model != PORT_MODEL_ALL || algorithm_accepts(a, &run->torus, NULL) != 0 ||
         !predict_is_quick(&run->torus, a))
         return 0;
     if (predict_count(&run->torus, a, a->streaming, &run->counts[run->count], e) != 0)

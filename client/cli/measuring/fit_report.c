@@ -72,7 +72,7 @@ int fit_add_neighbours(struct sweep *s, struct error *e)
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to fit a model to");
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation != OPERATION_EXCHANGE || a->accepts(&s->torus, NULL) != 0 ||
+        if (a->operation != OPERATION_EXCHANGE || algorithm_accepts(a, &s->torus, NULL) != 0 ||
             find_counts(&s->torus, a->name, NULL, &f, NULL) != 0 || f.hops > f.startups ||
             f.blocks > LONGEST * torus_bound_all_port(&s->torus))
             continue;

@@ -288,7 +288,8 @@ static const struct algorithm *first_for(const struct torus *t, enum operation o
 {
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation == operation_of_algorithms(operation) && a->accepts(t, NULL) == 0)
+        if (a->operation == operation_of_algorithms(operation) &&
+            algorithm_accepts(a, t, NULL) == 0)
             return a;
     }
     return NULL;

@@ -407,8 +407,6 @@ static uint64_t cccube_messages(const struct torus *t, uint32_t degree)
 
 const struct family family_cccube = {
     .base = &algorithm_cccube,
-    .rows = (const struct algorithm *const[]){&algorithm_cccube, &algorithm_cccube_q2,
-                                              &algorithm_cccube_q4, &algorithm_cccube_q8, NULL},
     .best = "cccube-best",
     .summary = SUMMARY,
     .startups =
@@ -420,45 +418,33 @@ const struct family family_cccube = {
     .messages = cccube_messages,
 };
 
-#define CCCUBE(identifier, text, number, pipelined, least, steps, blocks)                          \
-    static int accepts_##number(const struct torus *t, struct error *e)                            \
-    {                                                                                              \
-        return cccube_accepts(&algorithm_##identifier, number, t, e);                              \
-    }                                                                                              \
-    static uint32_t route_##number(const struct torus *t, uint32_t source, uint32_t destination,   \
-                                   uint32_t segment, struct leg *legs)                             \
-    {                                                                                              \
-        (void)segment;                                                                             \
-        return cccube_route(t, number, source, destination, legs);                                 \
-    }                                                                                              \
-    const struct algorithm algorithm_##identifier = {                                              \
-        .name = text,                                                                              \
-        .summary = SUMMARY pipelined,                                                              \
-        .accepts_text =                                                                            \
-            "a torus or mesh of 2^d nodes" least " without a way longer than 65535 hops",          \
-        .startups = steps,                                                                         \
-        .transmission = blocks,                                                                    \
-        .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for "   \
-                  "Meshes and Tori Using a Systematic Approach, section 4",                        \
-        .port_model = PORT_MODEL_ALL,                                                              \
-        .segments = 1,                                                                             \
-        .accepts = accepts_##number,                                                               \
-        .max_legs = cccube_max_legs,                                                               \
-        .period = cccube_period,                                                                   \
-        .xor_period = cccube_xor_period,                                                           \
-        .route = route_##number,                                                                   \
-        .family = &family_cccube,                                                                  \
-        .degree = number,                                                                          \
-    };
+static int accepts_base(const struct torus *t, struct error *e)
+{
+    return cccube_accepts(&algorithm_cccube, 1, t, e);
+}
 
-CCCUBE(cccube, "cccube", 1, "; cccube-q5 in 5 packets, cccube-best in the best number", "",
-       "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)", "N/2 * startups")
-CCCUBE(cccube_q2, "cccube-q2", 2, ", in 2 packets", ", at least 4,",
-       "d + 1 stages; each one step on rings of up to 4 and arrays of 2, more on others",
-       "N/4 * startups")
-CCCUBE(cccube_q4, "cccube-q4", 4, ", in 4 packets", ", at least 8,",
-       "d + 3 stages; each one step on rings of up to 4 and arrays of 2, more on others",
-       "N/8 * startups")
-CCCUBE(cccube_q8, "cccube-q8", 8, ", in 8 packets", ", at least 16,",
-       "d + 7 stages; each one step on rings of up to 4 and arrays of 2, more on others",
-       "N/16 * startups")
+static uint32_t route_base(const struct torus *t, uint32_t source, uint32_t destination,
+                           uint32_t segment, struct leg *legs)
+{
+    (void)segment;
+    return cccube_route(t, 1, source, destination, legs);
+}
+
+const struct algorithm algorithm_cccube = {
+    .name = "cccube",
+    .summary = SUMMARY "; cccube-q5 in 5 packets, cccube-best in the best number",
+    .accepts_text = "a torus or mesh of 2^d nodes without a way longer than 65535 hops",
+    .startups = "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
+    .transmission = "N/2 * startups",
+    .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for "
+              "Meshes and Tori Using a Systematic Approach, section 4",
+    .port_model = PORT_MODEL_ALL,
+    .segments = 1,
+    .accepts = accepts_base,
+    .max_legs = cccube_max_legs,
+    .period = cccube_period,
+    .xor_period = cccube_xor_period,
+    .route = route_base,
+    .family = &family_cccube,
+    .degree = 1,
+};

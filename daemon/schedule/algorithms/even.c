@@ -54,7 +54,8 @@ static uint32_t even_route(const struct torus *t, uint32_t source, uint32_t dest
     const struct view v = make_view(t, segment);
     const struct algorithm *a =
         rotation_of(t).count <= 2 ? &algorithm_balanced : &algorithm_saadschultz;
-    uint32_t count = a->route(&v.torus, seen(&v, t, source), seen(&v, t, destination), 0, legs);
+    uint32_t count =
+        algorithm_route(a, &v.torus, seen(&v, t, source), seen(&v, t, destination), 0, legs);
 
     for (uint32_t i = 0; i < count; i++) {
         legs[i].dim = (uint8_t)v.dim[legs[i].dim];

@@ -19,6 +19,9 @@ struct member {
 
 static struct member *_Atomic members;
 
+static struct member first_members[FAMILY_NEED_NO_MEMORY];
+static atomic_uint first_members_used;
+
 int family_accepts(const struct family *f, uint32_t degree, const struct torus *t, struct error *e)
 {
     char text[TORUS_TEXT_SIZE];
@@ -33,6 +36,8 @@ int family_accepts(const struct family *f, uint32_t degree, const struct torus *
 
 static int member_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {
+    if (a->family->base->accepts(t, NULL) != 0)
+        return algorithm_refuse(a, t, e);
     return family_accepts(a->family, a->degree, t, e);
 }
 
@@ -46,9 +51,26 @@ static uint32_t member_route(const struct algorithm *a, const struct torus *t, u
 static const struct algorithm_methods member_methods = {.accepts = member_accepts,
                                                         .route = member_route};
 
+static struct member *new_member(void)
+{
+    if (atomic_load(&first_members_used) < FAMILY_NEED_NO_MEMORY) {
+        unsigned i = atomic_fetch_add(&first_members_used, 1);
+        if (i < FAMILY_NEED_NO_MEMORY)
+            return &first_members[i];
+    }
+    return calloc(1, sizeof(struct member));
+}
+
+/* One that another thread has made at the same time. */
+static void free_member(struct member *m)
+{
+    if (m < first_members || m >= first_members + FAMILY_NEED_NO_MEMORY)
+        free(m);
+}
+
 static struct member *make(const struct family *f, uint32_t degree)
 {
-    struct member *m = calloc(1, sizeof *m);
+    struct member *m = new_member();
 
     if (m == NULL)
         return NULL;
@@ -81,9 +103,8 @@ const struct algorithm *family_of_degree(const struct family *f, uint32_t degree
     struct member *first = atomic_load(&members), *m;
     const struct algorithm *found;
 
-    for (const struct algorithm *const *row = f->rows; *row != NULL; row++)
-        if ((*row)->degree == degree)
-            return *row;
+    if (degree == 1)
+        return f->base;
     found = find(first, f, degree);
     if (found != NULL)
         return found;
@@ -93,7 +114,7 @@ const struct algorithm *family_of_degree(const struct family *f, uint32_t degree
     do { /* another thread may be making the same one */
         found = find(first, f, degree);
         if (found != NULL) {
-            free(m);
+            free_member(m);
             return found;
         }
         m->next = first;

@@ -10,8 +10,7 @@
 
 struct family {
     const struct algorithm *base; /* degree 1; what a member does not say of itself is as here */
-    const struct algorithm *const *rows;           /* the members in the registry, then NULL */
-    const char *best;                              /* "cccube-best" */
+    const char *best;             /* "cccube-best" */
     const char *summary, *startups, *transmission; /* of all members but the base */
 
     /* The highest degree on this torus, which the base accepts: at least 1. */
@@ -30,17 +29,13 @@ struct family {
 /* Whether the member of a degree is possible on the torus: 0, or -1 with *e. */
 int family_accepts(const struct family *f, uint32_t degree, const struct torus *t, struct error *e);
 
-/* The member of a degree from 1 on. One that is not in the registry is made when it is asked for
- * the first time, and kept for ever. NULL: no memory. May be called from several threads. */
+/* The member of a degree from 1 on. It is made when it is asked for the first time, and kept for ever. NULL: no
+ * memory; the first FAMILY_NEED_NO_MEMORY members, as those of the registry are, need none. May be called from
+ * several threads. */
+#define FAMILY_NEED_NO_MEMORY 16u
 const struct algorithm *family_of_degree(const struct family *f, uint32_t degree);
 
-/* Whether it was made so. */
-static inline bool family_made(const struct algorithm *a)
-{
-    return a->family != NULL && a->route == NULL;
-}
-
-/* How many have been made so in this program. */
+/* How many have been made in this program. */
 size_t family_made_count(void);
 
 /* The degree with the lowest price, and of equals the lowest. `price` is asked for every degree on

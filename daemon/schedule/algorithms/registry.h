@@ -9,6 +9,8 @@
 const struct algorithm *algorithm_at(size_t index);
 size_t algorithm_count(void);
 const struct algorithm *algorithm_find(const char *name);
+/* Whether it is in the registry. */
+bool algorithm_is_listed(const struct algorithm *a);
 
 /* The names of all algorithms, "ar, at2, direct", for messages. */
 const char *algorithm_names(void);

@@ -1,6 +1,7 @@
 /* The rows of the registry, for registry.c and the algorithms themselves. A new algorithm is one
  * file that defines `algorithm_<identifier>` and one entry in this list: its identifier, and its
- * name, which may have a dash where the identifier has none. `auto` takes the first one that can
+ * name, which may have a dash where the identifier has none. MEMBER is a member of a family (family.h) that is listed
+ * and tried by `auto`, too: the identifier of the family's base, its name, and its degree. `auto` takes the first one that can
  * carry out an allgather on the torus, and of exchanges that are predicted to be equally fast the
  * last one. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_ROWS_H
@@ -8,7 +9,7 @@
 
 #include "daemon/schedule/algorithm.h"
 
-#define ALGORITHMS(ROW)                                                                            \
+#define ALGORITHMS(ROW, MEMBER)                                                                    \
     ROW(ar, "ar")                                                                                  \
     ROW(ar1, "ar1")                                                                                \
     ROW(at2_printed, "at2-printed")                                                                \
@@ -20,9 +21,9 @@
     ROW(a2, "a2")                                                                                  \
     ROW(a3, "a3")                                                                                  \
     ROW(cccube, "cccube")                                                                          \
-    ROW(cccube_q2, "cccube-q2")                                                                    \
-    ROW(cccube_q4, "cccube-q4")                                                                    \
-    ROW(cccube_q8, "cccube-q8")                                                                    \
+    MEMBER(cccube, "cccube-q2", 2)                                                                 \
+    MEMBER(cccube, "cccube-q4", 4)                                                                 \
+    MEMBER(cccube, "cccube-q8", 8)                                                                 \
     ROW(atape, "atape")                                                                            \
     ROW(stream, "stream")                                                                          \
     ROW(tree, "tree")                                                                              \
@@ -39,7 +40,9 @@
     ROW(disjoint, "disjoint")
 
 #define ALGORITHM_DECLARE(identifier, name) extern const struct algorithm algorithm_##identifier;
-ALGORITHMS(ALGORITHM_DECLARE)
+#define ALGORITHM_NOTHING(base, name, degree)
+ALGORITHMS(ALGORITHM_DECLARE, ALGORITHM_NOTHING)
 #undef ALGORITHM_DECLARE
+#undef ALGORITHM_NOTHING
 
 #endif

@@ -38,7 +38,8 @@ static const struct algorithm *draw_algorithm(const struct swarm_world *w, enum 
 
     for (size_t i = 0; i < algorithm_count() && n < 64; i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation == operation_of_algorithms(operation) && a->accepts(&w->torus, NULL) == 0)
+        if (a->operation == operation_of_algorithms(operation) &&
+            algorithm_accepts(a, &w->torus, NULL) == 0)
             fits[n++] = a;
     }
     uint64_t chosen = chance_word(c);
