@@ -12,12 +12,12 @@
 #include "daemon/engine/generated_blocks.h"
 #include "daemon/router/frames/head_check.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/storage.h"
 #include "tests/unit/router_fixture.h"
 
 #define BUDGET (1u << 20)
 #define CLIENTS 8u
 #define WORKS 1000u
-#define CALLS 1000u
 #define DAY (UINT64_C(24) * 3600 * SECONDS)
 
 enum action { BYTES, FRAME, HELLO, TIME, SEND, START, CANCEL, CLOSE, ACTIONS };
@@ -26,205 +26,15 @@ struct client {
     struct job *exchange;
 };
 
-struct call {
-    char id[EXCHANGE_ID_SIZE];
-    storage_done_fn *done;
-    void *argument;
-};
-
 struct node {
     struct router_fixture f;
     struct core *core;
-    struct storage storage;
+    struct fuzz_storage storage;
     struct work *work[WORKS]; /* run, not done() */
     unsigned works;
-    struct call call[CALLS]; /* that the storage has not done */
-    unsigned calls;
     struct client client[CLIENTS];
     unsigned clients;
-    unsigned open_folders; /* sources and sinks */
 };
-
-struct end { /* a source or a sink */
-    union {
-        struct source source;
-        struct sink sink;
-    };
-    struct node *node;
-    struct slab_writer writer;
-};
-
-/* --- folders --- */
-
-static uint64_t source_size(struct source *s, uint32_t destination)
-{
-    (void)s;
-    return 7 * destination;
-}
-
-static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
-                       struct extent *out, struct error *e)
-{
-    struct end *s = (struct end *)base;
-
-    (void)e;
-    REQUIRE(offset + most <= source_size(base, destination));
-    memset(slab_writer_take(&s->writer, &s->node->f.pool, most, out), 's', most);
-    return 1;
-}
-
-static bool source_ready(struct source *s)
-{
-    (void)s;
-    return true;
-}
-
-static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
-                          struct error *e)
-{
-    (void)s, (void)e;
-    REQUIRE(round_bytes > 0 && segments > 0);
-    return 0;
-}
-
-static bool source_close(struct source *base)
-{
-    struct end *s = (struct end *)base;
-
-    s->node->open_folders--;
-    slab_writer_close(&s->writer);
-    free(s);
-    return true;
-}
-
-static bool sink_ready(struct sink *s)
-{
-    (void)s;
-    return true;
-}
-
-static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
-{
-    (void)s, (void)e;
-    REQUIRE(round_bytes > 0 && segments > 0);
-    return 0;
-}
-
-static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
-                      struct error *e)
-{
-    (void)offset, (void)e;
-    REQUIRE(origin < ((struct end *)s)->node->f.torus.nodes);
-    for (uint32_t i = 0; i < piece->length; i++) { /* it is all there to be read */
-        static volatile uint8_t sum;
-        sum = (uint8_t)(sum + piece->data[i]);
-    }
-    return 0;
-}
-
-static uint64_t sink_none(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
-/* Sometimes the target has appeared meanwhile. */
-static int sink_commit(struct sink *base, struct error *e)
-{
-    const struct end *s = (struct end *)base;
-
-    if (s->node->f.random % 4 == 0)
-        return error_set(e, ERROR_REFUSED, "target exists");
-    return 1;
-}
-
-static bool sink_close(struct sink *base, bool keep)
-{
-    struct end *s = (struct end *)base;
-
-    (void)keep;
-    s->node->open_folders--;
-    free(s);
-    return true;
-}
-
-static int open_folders(void *context, const struct folder_request *request,
-                        const struct block_events *events, struct source **source,
-                        struct sink **sink, struct error *e)
-{
-    static const struct source_ops source_ops = {.opened = source_ready,
-                                                 .lay_out = source_lay_out,
-                                                 .size = source_size,
-                                                 .read = source_read,
-                                                 .finish = source_ready,
-                                                 .close = source_close};
-    static const struct sink_ops sink_ops = {.opened = sink_ready,
-                                             .lay_out = sink_lay_out,
-                                             .write = sink_write,
-                                             .pending = sink_none,
-                                             .finish = sink_ready,
-                                             .commit = sink_commit,
-                                             .close = sink_close};
-    struct node *n = context;
-    struct end *from, *to;
-
-    (void)events;
-    if (strcmp(request->from, "/refuse") == 0)
-        return error_set(e, ERROR_REFUSED, "refused");
-    from = calloc(1, sizeof *from);
-    to = calloc(1, sizeof *to);
-    REQUIRE(from != NULL && to != NULL);
-    from->node = to->node = n;
-    from->source = (struct source){.ops = &source_ops, .sized = true};
-    to->sink = (struct sink){&sink_ops, true, CHECK_NOTHING};
-    n->open_folders += 2;
-    *source = &from->source;
-    *sink = &to->sink;
-    return 0;
-}
-
-static void begin_call(struct node *n, const char *id, storage_done_fn *done, void *argument)
-{
-    struct call *call = &n->call[n->calls++];
-
-    REQUIRE(n->calls <= CALLS);
-    *call = (struct call){.done = done, .argument = argument};
-    (void)snprintf(call->id, sizeof call->id, "%s", id);
-}
-
-static void record_commit(void *context, const char *id, storage_done_fn *done, void *argument)
-{
-    begin_call(context, id, done, argument);
-}
-
-static int each_committed(void *context, void (*each)(void *argument, const char *id),
-                          void *argument, struct error *e)
-{
-    (void)context, (void)e;
-    each(argument, "0-00000000-6");
-    each(argument, "1-00000000-6");
-    return 0;
-}
-
-static void forget_commit(void *context, const char *id)
-{
-    (void)context, (void)id;
-}
-
-static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
-                         void *argument, struct error *e)
-{
-    (void)context, (void)e;
-    each(argument, "1-00000000-7");
-    return 0;
-}
-
-static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
-                    void *argument)
-{
-    (void)committed;
-    begin_call(context, id, done, argument);
-}
 
 static int submit(void *context, struct work *work)
 {
@@ -260,13 +70,8 @@ static void open_node(struct node *n, uint8_t which)
     static const char *const tori[] = {"2x2", "3", "2m", "4x4"};
     struct torus torus;
 
-    *n = (struct node){.storage = {.context = n,
-                                   .open_folders = open_folders,
-                                   .record_commit = record_commit,
-                                   .each_committed = each_committed,
-                                   .forget_commit = forget_commit,
-                                   .each_in_doubt = each_in_doubt,
-                                   .resolve = resolve}};
+    *n = (struct node){0};
+    fuzz_storage_open(&n->storage, &n->f);
     REQUIRE(torus_parse(&torus, tori[which % 4], NULL) == 0);
     const struct router_io io = fixture_begin(&n->f, tori[which % 4], (which / 4u) % torus.nodes);
     const struct core_setup setup = {.torus = &n->f.torus,
@@ -274,7 +79,7 @@ static void open_node(struct node *n, uint8_t which)
                                      .io = io,
                                      .secrets = keyed ? cluster_key() : NULL,
                                      .pool = &n->f.pool,
-                                     .storage = &n->storage,
+                                     .storage = &n->storage.storage,
                                      .workers = {n, submit},
                                      .memory_budget = BUDGET,
                                      .link_mbit = 1};
@@ -295,14 +100,10 @@ static void run_works(struct node *n)
 
 static void tick(struct node *n)
 {
-    const struct error failed = {.code = ERROR_IO, .text = "disk error"};
     struct error e;
 
     run_works(n);
-    while (n->calls > 0) {
-        const struct call call = n->call[--n->calls];
-        call.done(call.argument, call.id, n->f.random % 3 == 0 ? &failed : NULL);
-    }
+    fuzz_storage_run(&n->storage);
     core_tick(n->core);
     if (core_check(n->core, &e) != 0) {
         (void)fprintf(stderr, "%s\n", e.text);
@@ -429,48 +230,72 @@ static void leave(struct client *client, bool waits)
     }
 }
 
+/* Bytes of the input, of which the first two say how many they are. */
+static void feed_bytes(struct fixture_connection *c, struct input *in)
+{
+    size_t length = input_word16(in);
+    const uint8_t *bytes = input_bytes(in, &length);
+
+    if (c != NULL)
+        fixture_feed(c, bytes, length);
+}
+
+/* Lengths of head and body, then both; the prefix and the head's check are right. */
+static void feed_frame(struct fixture_connection *c, struct input *in)
+{
+    uint8_t frame[FRAME_PREFIX_SIZE + UINT8_MAX + HEAD_CHECK_SIZE];
+    size_t length = input_byte(in), body = input_word16(in);
+    const uint8_t *bytes = input_bytes(in, &length), *body_bytes = input_bytes(in, &body);
+
+    if (length > 0)
+        memcpy(frame + FRAME_PREFIX_SIZE, bytes, length);
+    length = head_check_write(frame, (uint32_t)length, (uint32_t)body);
+    if (c != NULL)
+        fixture_feed(c, frame, FRAME_PREFIX_SIZE);
+    if (c != NULL)
+        fixture_feed(c, frame + FRAME_PREFIX_SIZE, length - FRAME_PREFIX_SIZE);
+    if (c != NULL)
+        fixture_feed(c, body_bytes, body);
+}
+
+/* With a key, it has been said before; a byte of the input is used all the same. */
+static void say_hello(struct node *n, unsigned port, struct fixture_connection *c, struct input *in)
+{
+    char dims[TORUS_TEXT_SIZE];
+    struct peer_hello hello;
+    uint8_t boot = input_byte(in);
+
+    if (keyed)
+        return;
+    fixture_hello(&n->f, port, &hello, dims);
+    hello.boot = boot;
+    if (c != NULL)
+        fixture_say_hello(c, &hello);
+}
+
+static void close_connection(struct fixture_connection *c)
+{
+    struct link *link = c->link;
+
+    c->link = NULL;
+    link_closed(link, "closed");
+}
+
 static void run_operation(struct node *n, struct input *in)
 {
     uint8_t kind = input_byte(in);
     unsigned port = (kind >> 4) % torus_ports(&n->f.torus);
     struct fixture_connection *c = connection_at(n, port);
-    uint8_t frame[FRAME_PREFIX_SIZE + UINT8_MAX + HEAD_CHECK_SIZE];
-    char dims[TORUS_TEXT_SIZE];
-    struct peer_hello hello;
-    size_t length;
-    const uint8_t *bytes;
 
     switch ((enum action)(kind % ACTIONS)) {
     case BYTES:
-        length = input_word16(in);
-        bytes = input_bytes(in, &length);
-        if (c != NULL)
-            fixture_feed(c, bytes, length);
+        feed_bytes(c, in);
         break;
-    case FRAME: /* lengths of head and body, then both; the prefix and the head's check are right */
-        length = input_byte(in);
-        size_t body = input_word16(in);
-        bytes = input_bytes(in, &length);
-        const uint8_t *body_bytes = input_bytes(in, &body);
-        if (length > 0)
-            memcpy(frame + FRAME_PREFIX_SIZE, bytes, length);
-        length = head_check_write(frame, (uint32_t)length, (uint32_t)body);
-        if (c != NULL)
-            fixture_feed(c, frame, FRAME_PREFIX_SIZE);
-        if (c != NULL)
-            fixture_feed(c, frame + FRAME_PREFIX_SIZE, length - FRAME_PREFIX_SIZE);
-        if (c != NULL)
-            fixture_feed(c, body_bytes, body);
+    case FRAME:
+        feed_frame(c, in);
         break;
     case HELLO:
-        if (keyed) { /* it has been said; a byte of the input all the same, as without a key */
-            (void)input_byte(in);
-            break;
-        }
-        fixture_hello(&n->f, port, &hello, dims);
-        hello.boot = input_byte(in);
-        if (c != NULL)
-            fixture_say_hello(c, &hello);
+        say_hello(n, port, c, in);
         break;
     case TIME:
         pass(n, (uint64_t)input_byte(in) * 50 * MILLISECONDS, 1);
@@ -486,11 +311,8 @@ static void run_operation(struct node *n, struct input *in)
             leave(&n->client[port % n->clients], port % 2 == 0);
         break;
     case CLOSE:
-        if (c != NULL) {
-            struct link *link = c->link;
-            c->link = NULL;
-            link_closed(link, "closed");
-        }
+        if (c != NULL)
+            close_connection(c);
         break;
     case ACTIONS:
         break;
@@ -515,10 +337,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < known; i++)
         REQUIRE(exchange_has_ended(info[i].state));
     REQUIRE(exchanges_reserved(core_exchanges(n.core)) == 0);
-    REQUIRE(n.open_folders == 0);
+    REQUIRE(n.storage.open_folders == 0);
     for (unsigned i = 0; i < n.clients; i++)
         REQUIRE(n.client[i].exchange == NULL);
-    n.calls = 0;
+    n.storage.calls = 0;
     core_free(n.core);
     run_works(&n);
     fixture_end(&n.f);

@@ -236,7 +236,6 @@ static void outcome(unsigned port)
     frame(port, &message, "");
 }
 
-/* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
 static void schedule_query(unsigned port, const char *digest)
 {
     const struct peer_message message = {.kind = PEER_SCHEDULE_QUERY,
@@ -261,6 +260,7 @@ static void schedule_parts(unsigned port, const char *digest, const char *text)
     }
 }
 
+/* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
 static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
     struct peer_link_state_entry entry[16];
@@ -279,10 +279,11 @@ static int node(int torus, int rank)
     return torus + 4 * rank;
 }
 
-void peer_seeds(const char *folder)
+/* --- the seeds --- */
+
+/* Node 1 of two: the whole life of an exchange with folders. */
+static void commit_seed(void)
 {
-    /* Node 1 of two: the whole life of an exchange with folders. */
-    out = open_seed(folder, "peer", "commit", node(TORUS_2M, 1));
     hello(1);
     prepare(1, "2m", "direct", "/out", 0);
     operation(SEND, 0);
@@ -291,22 +292,25 @@ void peer_seeds(const char *folder)
     data(1, 0, 1, 0, 1, "abcdefg");
     commit(1);
     operation(SEND, 0);
-    close_seed();
+}
 
-    out = open_seed(folder, "peer", "verdict", node(TORUS_2M, 1));
+static void verdict_seed(void)
+{
     hello(1);
     prepare(1, "2m", "direct", "", 0);
     go(1, 1);
     verdict(1);
-    close_seed();
+}
 
-    /* The same with a schedule that it has to fetch first. */
+/* As "commit", with a schedule that it has to fetch first. */
+static void schedule_seed(void)
+{
     static const char routes[] = "{\"schedule\":1,\"dims\":\"2m\"}\n"
                                  "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
                                  "{\"src\":1,\"dst\":0,\"legs\":[[0,0,-1,1]]}\n";
     char digest[SHA256_TEXT_SIZE];
+
     sha256_text(routes, strlen(routes), digest);
-    out = open_seed(folder, "peer", "schedule", node(TORUS_2M, 1));
     hello(1);
     prepare_any(1, "2m", "", digest, "/out", 0, 0);
     schedule_query(1, digest);
@@ -317,18 +321,20 @@ void peer_seeds(const char *folder)
     data(1, 0, 1, 0, 1, "abcdefg");
     commit(1);
     operation(SEND, 0);
-    close_seed();
+}
 
-    /* Node 1 of a ring of three, and of a torus: relays, waves with children, several rounds. */
-    out = open_seed(folder, "peer", "ring", node(TORUS_3, 1));
+/* Node 1 of a ring of three, and below of a torus: relays, waves with children, several rounds. */
+static void ring_seed(void)
+{
     hello(0);
     hello(1);
     prepare(1, "3", "direct", "/out", 0);
     go(1, 2);
     all_arrivals("3", "direct", 1, true);
-    close_seed();
+}
 
-    out = open_seed(folder, "peer", "torus", node(TORUS_4X4, 15));
+static void torus_seed(void)
+{
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     prepare(0, "4x4", "at2", "", 0);
@@ -338,11 +344,11 @@ void peer_seeds(const char *folder)
     for (unsigned port = 0; port < 4; port++)
         go(port, 1);
     all_arrivals("4x4", "at2", 15, false);
-    close_seed();
+}
 
-    /* Without steps: several rounds under way, one of them before its time; sizes along, and not.
-     */
-    out = open_seed(folder, "peer", "stream", node(TORUS_3, 1));
+/* Without steps: several rounds under way, one of them before its time; sizes along, and below not. */
+static void stream_seed(void)
+{
     hello(0);
     hello(1);
     prepare_window(1, "3", "stream", "/out", 0, 2);
@@ -353,22 +359,32 @@ void peer_seeds(const char *folder)
     all_pieces("3", "stream", 1, 2, true, 3);
     commit(1);
     operation(SEND, 0);
-    close_seed();
+}
 
-    for (int sizes = 0; sizes < 2; sizes++) {
-        out = open_seed(folder, "peer", sizes ? "stream-torus-sizes" : "stream-torus",
-                        node(TORUS_4X4, 15));
-        for (unsigned port = 0; port < 4; port++)
-            hello(port);
-        prepare_window(parent("4x4", 15), "4x4", sizes ? "stream" : "direct", sizes ? "/out" : "",
-                       4, 3);
-        go(parent("4x4", 15), 1);
-        all_pieces("4x4", sizes ? "stream" : "direct", 15, 0, sizes, sizes ? 2 : 4);
-        close_seed();
-    }
+static void stream_torus(const char *algorithm, const char *to, uint32_t bytes)
+{
+    unsigned up = parent("4x4", 15);
 
-    /* The root itself. */
-    out = open_seed(folder, "peer", "root", node(TORUS_2M, 0));
+    for (unsigned port = 0; port < 4; port++)
+        hello(port);
+    prepare_window(up, "4x4", algorithm, to, 4, 3);
+    go(up, 1);
+    all_pieces("4x4", algorithm, 15, 0, to[0] != '\0', bytes);
+}
+
+static void stream_torus_seed(void)
+{
+    stream_torus("direct", "", 4);
+}
+
+static void stream_torus_sizes_seed(void)
+{
+    stream_torus("stream", "/out", 2);
+}
+
+/* The root itself. */
+static void root_seed(void)
+{
     hello(0);
     link_states(0, 1, 2, 2);
     for (int i = 0; i < 8; i++) {
@@ -380,9 +396,10 @@ void peer_seeds(const char *folder)
     operation(TIME, 0);
     (void)fputc(30, out);
     operation(CLOSE, 0);
-    close_seed();
+}
 
-    out = open_seed(folder, "peer", "doubt", node(TORUS_2X2, 1));
+static void doubt_seed(void)
+{
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     link_states(0, 3, 4, 15);
@@ -394,5 +411,30 @@ void peer_seeds(const char *folder)
     operation(TIME, 0);
     (void)fputc(60, out);
     operation(SEND, 0);
-    close_seed();
+}
+
+void peer_seeds(const char *folder)
+{
+    static const struct {
+        const char *name;
+        int torus, rank; /* of the node to which it is said */
+        void (*write)(void);
+    } seeds[] = {
+        {"commit", TORUS_2M, 1, commit_seed},
+        {"verdict", TORUS_2M, 1, verdict_seed},
+        {"schedule", TORUS_2M, 1, schedule_seed},
+        {"ring", TORUS_3, 1, ring_seed},
+        {"torus", TORUS_4X4, 15, torus_seed},
+        {"stream", TORUS_3, 1, stream_seed},
+        {"stream-torus", TORUS_4X4, 15, stream_torus_seed},
+        {"stream-torus-sizes", TORUS_4X4, 15, stream_torus_sizes_seed},
+        {"root", TORUS_2M, 0, root_seed},
+        {"doubt", TORUS_2X2, 1, doubt_seed},
+    };
+
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        out = open_seed(folder, "peer", seeds[i].name, node(seeds[i].torus, seeds[i].rank));
+        seeds[i].write();
+        close_seed();
+    }
 }
