@@ -1,0 +1,173 @@
+/* The places that a node has for schedules: how many there are, who takes them, and what makes room. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/planning/schedule_store.h"
+#include "schedules_fixture.h"
+
+#define TEXT(text) ((char *)(uintptr_t)(text))
+
+/* What could not be fetched is taken from a client as if it had never been asked for. */
+static void a_client_gives_what_could_not_be_fetched(void **state)
+{
+    const struct schedule_file f = schedule_file_for("3m", 0);
+    struct exchange_fixture n;
+    struct schedules *all;
+    struct schedule *s;
+    const struct algorithm *a;
+    uint32_t have = 0;
+    struct error e;
+
+    (void)state;
+    schedules_open(&n, 1);
+    schedules_say_prepare(&n, &f);
+    schedules_hear_query(&n, &f, 0);
+    assert_true(schedules_say_part(&n, &f, 0, 0, 0));
+    schedules_hear_objection(&n, ERROR_BUSY, "node 0 does not have schedule");
+    all = exchanges_schedules(core_exchanges(n.core)); /* the exchange has not ended */
+    s = schedules_join(all, f.digest, 0, &e);
+    assert_non_null(s);
+    assert_false(schedule_is_complete(s));
+    assert_int_equal(
+        schedule_give(all, s, f.length, 0, (const uint8_t *)f.text, f.length / 2, &have, &e), 0);
+    assert_int_equal(have, f.length / 2);
+    assert_int_equal(schedule_give(all, s, f.length, have, (const uint8_t *)f.text + have,
+                                   f.length - have, &have, &e),
+                     0);
+    assert_int_equal(have, f.length);
+    assert_true(schedule_ready(s, &a, &e) >= 0);
+    schedules_leave(all, s);
+    xf_close(&n);
+}
+
+static void there_is_room_for_so_many(void **state)
+{
+    struct schedule_file f = schedule_file_for("3m", 0);
+    struct exchange_fixture n;
+
+    (void)state;
+    xf_init(&n);
+    xf_open(&n, "40m", 38);
+    for (unsigned i = 0; i <= SCHEDULES_MOST; i++) {
+        struct xf_prepare p;
+        char id[EXCHANGE_ID_SIZE];
+        uint32_t root = i / 16; /* one has places for so many */
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i + 1);
+        (void)snprintf(f.digest, sizeof f.digest, "%064u", i);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        p.message.prepare.id = id;
+        p.message.prepare.root = root;
+        p.message.prepare.user = 1000 + i;
+        p.message.prepare.exchange = 40 * i + root;
+        p.spec.algorithm = TEXT("");
+        p.spec.schedule = TEXT(f.digest);
+        assert_true(xf_say(&n, SCHEDULES_PARENT, &p.message));
+        if (i < SCHEDULES_MOST)
+            schedules_hear_query(&n, &f, 0);
+        else
+            schedules_hear_objection(&n, ERROR_BUSY, "64 of 64 places for schedules are taken");
+    }
+    xf_close(&n);
+}
+
+static void one_user_does_not_take_all_places(void **state)
+{
+    struct schedule *s[SCHEDULES_MOST];
+    struct exchange_fixture n;
+    struct error e;
+    unsigned count = 0;
+
+    (void)state;
+    schedules_open(&n, 0);
+    struct schedules *all = exchanges_schedules(core_exchanges(n.core));
+    for (;; count++) {
+        struct schedule_file f = {.length = 0};
+        (void)snprintf(f.digest, sizeof f.digest, "%064u", count);
+        s[count] = schedules_join(all, f.digest, 1000, &e);
+        if (s[count] == NULL)
+            break;
+    }
+    assert_int_equal(count, SCHEDULES_MOST / 2);
+    assert_int_equal(e.code, ERROR_BUSY);
+    assert_non_null(strstr(e.text, "user 1000 has 32 of 64 places for schedules"));
+    s[count] = schedules_join(all, schedule_file_for("3m", 0).digest, 1001, &e);
+    assert_non_null(s[count]);
+    for (unsigned i = 0; i <= count; i++)
+        schedules_leave(all, s[i]);
+    s[0] = schedules_join(all, schedule_file_for("3m", 0).digest, 1000, &e);
+    assert_non_null(s[0]);
+    schedules_leave(all, s[0]);
+    xf_close(&n);
+}
+
+/* Those that nobody uses make room: the one that was not used for longest goes first. */
+static void what_is_not_used_makes_room(void **state)
+{
+    struct exchange_fixture n;
+    struct error e;
+
+    (void)state;
+    schedules_open(&n, 0);
+    struct schedules *all = exchanges_schedules(core_exchanges(n.core));
+    for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
+        struct schedule_file f = schedule_file_for("3m", i);
+        uint32_t have;
+        struct schedule *s = schedules_join(all, f.digest, 0, &e);
+        assert_non_null(s);
+        assert_int_equal(
+            schedule_give(all, s, f.length, 0, (const uint8_t *)f.text, f.length, &have, &e), 0);
+        assert_int_equal(have, f.length);
+        xf_settle(&n);
+        schedules_leave(all, s);
+    }
+    assert_true(schedules_bytes(all) <= SCHEDULES_BYTES_MOST);
+    for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
+        struct schedule_file f = schedule_file_for("3m", SCHEDULES_MOST - i);
+        struct schedule *s = schedules_join(all, f.digest, 0, &e);
+        assert_int_equal(schedule_is_complete(s), i < SCHEDULES_MOST);
+        schedules_leave(all, s);
+    }
+    xf_close(&n);
+}
+
+static void a_root_runs_only_what_it_was_given(void **state)
+{
+    const struct schedule_file f = schedule_file_for("3m", 0);
+    struct spec spec = {.algorithm = "", .from = "", .to = "", .schedule = f.digest};
+    struct exchange_client_seen seen;
+    struct exchange_fixture n;
+    struct error e;
+
+    (void)state;
+    schedules_open(&n, 0);
+    assert_null(xf_start(&n, &spec, &seen, &e));
+    assert_int_equal(e.code, ERROR_USAGE);
+    assert_non_null(strstr(e.text, "has not been given to this node"));
+    spec.schedule = "12";
+    assert_null(xf_start(&n, &spec, &seen, &e));
+    assert_non_null(strstr(e.text, "\"12\" is not the digest of a schedule"));
+    spec.schedule = f.digest;
+    spec.algorithm = "direct";
+    assert_null(xf_start(&n, &spec, &seen, &e));
+    assert_non_null(strstr(e.text, "give one or the other"));
+    xf_close(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_client_gives_what_could_not_be_fetched),
+        cmocka_unit_test(there_is_room_for_so_many),
+        cmocka_unit_test(one_user_does_not_take_all_places),
+        cmocka_unit_test(what_is_not_used_makes_room),
+        cmocka_unit_test(a_root_runs_only_what_it_was_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
