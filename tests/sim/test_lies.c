@@ -16,8 +16,6 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/record/early_frames.h"
-#include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
@@ -743,170 +741,6 @@ static void lies_without_a_say(void **state)
     }
 }
 
-/* --- the table that the first member of a group sends, as data --- */
-
-static void pack_table(const Peer__GroupTable *table, uint8_t bytes[TABLE_BYTES])
-{
-    size_t size = peer__group_table__get_packed_size(table);
-
-    memset(bytes, 0, TABLE_BYTES);
-    bytes[0] = (uint8_t)(size >> 8);
-    bytes[1] = (uint8_t)size;
-    if (size <= TABLE_BYTES - 2)
-        (void)peer__group_table__pack(table, bytes + 2);
-}
-
-static void lies_in_the_table_of_a_group(void **state)
-{
-    static const struct {
-        const char *algorithm, *mode;
-        uint32_t octave;
-        unsigned exchange, gather, broadcast; /* choices */
-        uint64_t long_reduction;
-        bool taken;
-    } tables[] = {
-        {"direct", "streaming", 0, 1, 1, 1, 0, true},
-        {"direct", "streaming", 0, 0, 1, 1, 0, false},
-        {"direct", "streaming", 0, 1, 0, 1, 0, false},
-        {"direct", "streaming", 0, 1, 1, 0, 0, false},
-        {"direct", "streaming", 0, CHOICES_MOST, 1, 1, 0, true},
-        {"direct", "streaming", 0, 1, CHOICES_MOST, 1, 0, true},
-        {"direct", "streaming", 0, 1, 1, CHOICES_MOST, 0, true},
-        {"direct", "streaming", 0, CHOICES_MOST + 1, 1, 1, 0, false},
-        {"direct", "streaming", 0, 1, CHOICES_MOST + 1, 1, 0, false},
-        {"direct", "streaming", 0, 1, 1, CHOICES_MOST + 1, 0, false},
-        {"direct", "streaming", UINT32_MAX, 2, 2, 2, UINT64_MAX, true},
-        {"disjoint", "streaming", 0, 1, 1, 1, 0, false}, /* not for exchanges */
-        {"ar1", "stepped", 0, 1, 1, 1, 0, false},        /* one port */
-        {"", "streaming", 0, 1, 1, 1, 0, false},
-        {"no-such-algorithm", "streaming", 0, 1, 1, 1, 0, false},
-        {"direct", "", 0, 1, 1, 1, 0, false},
-        {"direct", "no-such-mode", 0, 1, 1, 1, 0, false},
-    };
-    const char *gathers = NULL;
-    struct torus t;
-
-    (void)state;
-    assert_int_equal(torus_parse(&t, "4", NULL), 0);
-    for (size_t i = 0; i < algorithm_count(); i++)
-        if (algorithm_at(i)->operation == OPERATION_ALLGATHER &&
-            algorithm_accepts(algorithm_at(i), &t, NULL) == 0)
-            gathers = algorithm_at(i)->name;
-    assert_non_null(gathers);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        Peer__GroupTable table = PEER__GROUP_TABLE__INIT;
-        Peer__GroupTable__Choice exchange = PEER__GROUP_TABLE__CHOICE__INIT, gather = exchange;
-        Peer__GroupTable__Choice *list[2][CHOICES_MOST + 1];
-        uint8_t bytes[TABLE_BYTES];
-        struct decisions d;
-        struct error e;
-        for (unsigned k = 0; k <= CHOICES_MOST; k++) {
-            list[0][k] = &exchange;
-            list[1][k] = &gather;
-        }
-        exchange.algorithm = (char *)(uintptr_t)tables[i].algorithm;
-        exchange.mode = (char *)(uintptr_t)tables[i].mode;
-        exchange.octave = gather.octave = tables[i].octave;
-        gather.algorithm = (char *)(uintptr_t)gathers;
-        gather.mode = (char *)(uintptr_t) "streaming";
-        table.exchange = list[0];
-        table.n_exchange = tables[i].exchange;
-        table.gather = list[1];
-        table.n_gather = tables[i].gather;
-        table.broadcast = list[1];
-        table.n_broadcast = tables[i].broadcast;
-        table.long_reduction = tables[i].long_reduction;
-        pack_table(&table, bytes);
-        bool taken = decisions_unpack(&d, bytes, &t, &e) == 0;
-        if (taken != tables[i].taken)
-            fail_msg("table %zu: %s", i, taken ? "taken" : e.text);
-        for (unsigned octave = 0; taken && octave < 64; octave++) /* whatever is looked up in it */
-            assert_non_null(decisions_find(&d.exchange, UINT64_C(1) << octave)->algorithm);
-        bytes[0] = bytes[1] = 0xff; /* longer than it can be */
-        assert_int_equal(decisions_unpack(&d, bytes, &t, &e), -1);
-    }
-}
-
-/* --- frames that come before their calls --- */
-
-/* They are kept, and it is not only their bodies that take memory. */
-static void heads_without_bodies_are_not_kept_without_end(void **state)
-{
-    enum { SIZES = 1000, PARKED = 1 << 20, FRAMES = 10000 };
-    static uint32_t size[SIZES];
-    static struct session session = {.name = "g"};
-    struct part part = {.session = &session, .limits = {.early = PARKED}};
-    const struct extents nothing = {0};
-    const struct peer_message message = {
-        .kind = PEER_STREAMED_DATA,
-        .streamed_data = {.has_call = true, .n_sizes = SIZES, .sizes = size}};
-    unsigned kept = 0;
-    struct error e;
-
-    (void)state;
-    while (kept < FRAMES && early_frames_keep(&part, 0, &message, &nothing, 0, &e) == 0)
-        kept++;
-    assert_true(kept > 0 && kept < FRAMES);
-    assert_true(kept * sizeof size < 3 * (size_t)PARKED);
-    assert_int_equal(e.code, ERROR_MEMORY);
-    early_frames_free(&part);
-    assert_int_equal(part.early_heads, 0);
-}
-
-static uint32_t came[16];
-static unsigned cames;
-
-static int on_came(struct engine *engine, unsigned port, const struct peer_message *message,
-                   const struct extents *body, uint32_t body_length, struct error *e)
-{
-    (void)engine, (void)port, (void)body, (void)body_length, (void)e;
-    assert_true(cames < sizeof came / sizeof came[0]);
-    came[cames++] = message->streamed_data.round;
-    return 0;
-}
-
-/* Those of one call come in the order of arrival, whatever has been taken out before, behind or between. */
-static void what_comes_early_is_given_in_order(void **state)
-{
-    static const struct engine_ops ops = {.frame = on_came};
-    static const char *const arrivals[] = {"1", "12", "1221", "12112", "2111", "1212121"};
-    static struct session session = {.name = "g"};
-    struct engine engine = {.ops = &ops};
-    struct error e;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++)
-        for (uint32_t first = 1; first <= 2; first++) {
-            struct part part = {.session = &session, .limits = {.early = 1 << 20}};
-            uint32_t expected = 0;
-            cames = 0;
-            for (uint32_t turn = 0; turn < 2;
-                 turn++) { /* more come when some have been taken out */
-                for (const char *c = arrivals[i]; *c != '\0'; c++) {
-                    const struct extents nothing = {0};
-                    const struct peer_message message = {
-                        .kind = PEER_STREAMED_DATA,
-                        .streamed_data = {.round = (uint32_t)(c - arrivals[i]),
-                                          .has_call = true,
-                                          .call = {.number = (uint32_t)(*c - '0')}}};
-                    assert_int_equal(early_frames_keep(&part, 0, &message, &nothing, 0, &e), 0);
-                }
-                assert_true(early_frames_agree(&part));
-                cames = 0;
-                assert_int_equal(early_frames_give(&part, first, &engine, &e), 0);
-                assert_true(early_frames_agree(&part));
-                for (unsigned k = 1; k < cames; k++)
-                    assert_true(came[k - 1] < came[k]);
-                expected += (uint32_t)strlen(arrivals[i]) - cames;
-            }
-            for (cames = 0; part.early != NULL && cames == 0;)
-                assert_int_equal(early_frames_give(&part, 3 - first, &engine, &e), 0);
-            assert_int_equal(cames, expected);
-            assert_null(part.early);
-            early_frames_free(&part);
-        }
-}
-
 /* --- what the list says comes of it --- */
 
 static void the_list_says_what_comes_of_it(void **state)
@@ -946,9 +780,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_has_a_line_and_every_line_a_field),
         cmocka_unit_test(every_message_is_reached),
-        cmocka_unit_test(lies_in_the_table_of_a_group),
-        cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
-        cmocka_unit_test(what_comes_early_is_given_in_order),
         cmocka_unit_test(lies_in_what_it_has_to_say),
         cmocka_unit_test(lies_without_a_say),
         cmocka_unit_test(the_list_says_what_comes_of_it),

@@ -1,0 +1,98 @@
+/* Frames that come before the calls of a group that they belong to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/group/record/early_frames.h"
+
+/* They are kept, and it is not only their bodies that take memory. */
+static void heads_without_bodies_are_not_kept_without_end(void **state)
+{
+    enum { SIZES = 1000, PARKED = 1 << 20, FRAMES = 10000 };
+    static uint32_t size[SIZES];
+    static struct session session = {.name = "g"};
+    struct part part = {.session = &session, .limits = {.early = PARKED}};
+    const struct extents nothing = {0};
+    const struct peer_message message = {
+        .kind = PEER_STREAMED_DATA,
+        .streamed_data = {.has_call = true, .n_sizes = SIZES, .sizes = size}};
+    unsigned kept = 0;
+    struct error e;
+
+    (void)state;
+    while (kept < FRAMES && early_frames_keep(&part, 0, &message, &nothing, 0, &e) == 0)
+        kept++;
+    assert_true(kept > 0 && kept < FRAMES);
+    assert_true(kept * sizeof size < 3 * (size_t)PARKED);
+    assert_int_equal(e.code, ERROR_MEMORY);
+    early_frames_free(&part);
+    assert_int_equal(part.early_heads, 0);
+}
+
+static uint32_t came[16];
+static unsigned cames;
+
+static int on_came(struct engine *engine, unsigned port, const struct peer_message *message,
+                   const struct extents *body, uint32_t body_length, struct error *e)
+{
+    (void)engine, (void)port, (void)body, (void)body_length, (void)e;
+    assert_true(cames < sizeof came / sizeof came[0]);
+    came[cames++] = message->streamed_data.round;
+    return 0;
+}
+
+/* Those of one call come in the order of arrival, whatever has been taken out before, behind or between. */
+static void what_comes_early_is_given_in_order(void **state)
+{
+    static const struct engine_ops ops = {.frame = on_came};
+    static const char *const arrivals[] = {"1", "12", "1221", "12112", "2111", "1212121"};
+    static struct session session = {.name = "g"};
+    struct engine engine = {.ops = &ops};
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++)
+        for (uint32_t first = 1; first <= 2; first++) {
+            struct part part = {.session = &session, .limits = {.early = 1 << 20}};
+            uint32_t expected = 0;
+            cames = 0;
+            for (uint32_t turn = 0; turn < 2;
+                 turn++) { /* more come when some have been taken out */
+                for (const char *c = arrivals[i]; *c != '\0'; c++) {
+                    const struct extents nothing = {0};
+                    const struct peer_message message = {
+                        .kind = PEER_STREAMED_DATA,
+                        .streamed_data = {.round = (uint32_t)(c - arrivals[i]),
+                                          .has_call = true,
+                                          .call = {.number = (uint32_t)(*c - '0')}}};
+                    assert_int_equal(early_frames_keep(&part, 0, &message, &nothing, 0, &e), 0);
+                }
+                assert_true(early_frames_agree(&part));
+                cames = 0;
+                assert_int_equal(early_frames_give(&part, first, &engine, &e), 0);
+                assert_true(early_frames_agree(&part));
+                for (unsigned k = 1; k < cames; k++)
+                    assert_true(came[k - 1] < came[k]);
+                expected += (uint32_t)strlen(arrivals[i]) - cames;
+            }
+            for (cames = 0; part.early != NULL && cames == 0;)
+                assert_int_equal(early_frames_give(&part, 3 - first, &engine, &e), 0);
+            assert_int_equal(cames, expected);
+            assert_null(part.early);
+            early_frames_free(&part);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
+        cmocka_unit_test(what_comes_early_is_given_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
