@@ -2,8 +2,8 @@
 #ifndef TORUSD_TESTS_SIM_LIE_SCENES_H
 #define TORUSD_TESTS_SIM_LIE_SCENES_H
 
-#include "tests/sim/lies.h"
 #include "tests/sim/internal.h"
+#include "tests/sim/lies.h"
 
 #define LIAR 1u
 #define LIE_SCENES 19u
