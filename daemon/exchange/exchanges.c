@@ -286,7 +286,7 @@ void exchanges_tick(struct exchanges *all)
             continue; /* it has failed */
         }
         fault_watch_tick(x, now);
-        if (x->state == EXCHANGE_PAUSED && attempt_is_root(x))
+        if (rounds_are_due(x))
             rounds_resume(x);
     }
     DL_FOREACH_SAFE (all->jobs, j, next_job)

@@ -44,9 +44,9 @@ struct job *entry_waiting(struct exchanges *all, const struct spec *spec)
 {
     struct job *j = all->jobs;
 
-    while (j != NULL && (!is_waiting(j, spec) ||
-                         (job_is_under_way(j) && (j->attempt->state != EXCHANGE_PREPARING ||
-                                                  attempt_has_gone(j->attempt)))))
+    while (j != NULL &&
+           (!is_waiting(j, spec) || (job_is_under_way(j) && (!attempt_awaits_entry(j->attempt) ||
+                                                             attempt_has_gone(j->attempt)))))
         j = j->next;
     return j;
 }
@@ -55,7 +55,7 @@ struct attempt *entry_preparing(struct exchanges *all, const struct spec *spec)
 {
     struct attempt *x = all->active;
 
-    while (x != NULL && (!is_of(x, spec) || x->state != EXCHANGE_PREPARING || x->job != NULL))
+    while (x != NULL && (!is_of(x, spec) || !attempt_awaits_entry(x) || x->job != NULL))
         x = x->next;
     return x;
 }

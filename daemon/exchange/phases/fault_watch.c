@@ -16,6 +16,7 @@
 #include "daemon/exchange/interface/exchange_types.h"
 #include "daemon/exchange/phases/client.h"
 #include "daemon/exchange/phases/piece_repair.h"
+#include "daemon/exchange/phases/rounds.h"
 #include "daemon/exchange/record/absent.h"
 #include "daemon/exchange/record/avoided.h"
 #include "daemon/exchange/record/job.h"
@@ -140,8 +141,8 @@ static void judge_fault(struct attempt *x, uint64_t now)
     else if (down != TORUS_NO_NODE && down != x->root)
         fault_watch_name_down(down, &e);
     /* Not all have entered it yet, so it is over nowhere. */
-    if (root_down && x->state == EXCHANGE_PREPARING && attempt_waits_for_nodes(x) &&
-        attempt_is_awaited(x) && kind_of(x)->is_entered) {
+    if (root_down && attempt_awaits_entry(x) && attempt_waits_for_nodes(x) &&
+        attempt_is_awaited(x)) {
         retry_withdrawn(x, &e);
         return;
     }
@@ -257,7 +258,7 @@ uint64_t fault_watch_deadline(const struct attempt *x)
     at = gone < at ? gone : at;
     if (state_of(x)->awaits_verdict)
         return at;
-    if (x->state == EXCHANGE_PAUSED && attempt_is_root(x))
+    if (rounds_are_due(x))
         return 0;
     if (x->fault.at != ROUTER_NEVER)
         verdict = next_judgement(x);

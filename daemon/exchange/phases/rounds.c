@@ -67,6 +67,11 @@ static void go_on(struct attempt *x)
     begin_repetition(x);
 }
 
+bool rounds_are_due(const struct attempt *x)
+{
+    return x->state == EXCHANGE_PAUSED && attempt_is_root(x);
+}
+
 void rounds_resume(struct attempt *x)
 {
     go_on(x);

@@ -8,7 +8,8 @@
 void rounds_begin(struct attempt *x);
 /* Goes on as far as it can. */
 void rounds_advance(struct attempt *x);
-/* PAUSED at a root without children: the rest of the process has had its time in between. */
+/* The next repetition is due at a root without children, which has let the rest of its process run in between. */
+bool rounds_are_due(const struct attempt *x);
 void rounds_resume(struct attempt *x);
 /* Messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
 int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, struct error *e);

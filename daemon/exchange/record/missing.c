@@ -6,6 +6,7 @@
 #include "daemon/exchange/record/avoided.h"
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/membership.h"
+#include "daemon/exchange/record/predicates.h"
 
 /* A child is heard when all below it have come, so these are whole branches. */
 static uint32_t list_owed(const struct attempt *x, char *list, size_t size)
@@ -37,7 +38,7 @@ uint32_t exchange_missing(const struct job *j, char *list, size_t size)
             return 0;
         return (void)snprintf(list, size, "%u", root), 1;
     }
-    if (!job_is_under_way(j) || j->attempt->state != EXCHANGE_PREPARING)
+    if (!job_is_under_way(j) || !attempt_awaits_entry(j->attempt))
         return 0;
     return list_owed(j->attempt, list, size);
 }

@@ -9,6 +9,11 @@ bool attempt_is_open_group(const struct attempt *x)
            (!exchange_id_is_none(&x->resumes) || x->rounds.first_went != 0);
 }
 
+bool attempt_awaits_entry(const struct attempt *x)
+{
+    return kind_of(x)->is_entered && x->state == EXCHANGE_PREPARING;
+}
+
 bool attempt_has_gone(const struct attempt *x)
 {
     return x->rounds.first_went != 0 || !exchange_id_is_none(&x->resumes);

@@ -7,6 +7,8 @@
 /* All nodes have entered the group: its root restarts it when a link goes down, also without the nodes that it has
  * left out. */
 bool attempt_is_open_group(const struct attempt *x);
+/* A barrier or group that not all have entered, as far as this node knows, and that it has not failed at. */
+bool attempt_awaits_entry(const struct attempt *x);
 /* All have entered it, as far as this node knows. */
 bool attempt_has_gone(const struct attempt *x);
 /* The job's group has been open here. */
