@@ -217,13 +217,16 @@ def test_around_a_link_that_is_down(cabled):
             assert status == 0, f'node {rank}: {out}'
 
 
-@pytest.mark.parametrize('command', [('all', 3, 0), ('loop', 1000, 0), ('loop', 300000, 0)])
-def test_a_link_goes_down_under_way(cabled, command):
-    """Again and again: programs check all that they receive."""
+# A second time takes ten seconds until the link is used again, and is played by test_sim_group_holes and the swarm.
+@pytest.mark.parametrize('times', [1, pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.parametrize('command', [
+    ('all', 3, 0), ('loop', 300000, 0), pytest.param(('loop', 1000, 0), marks=pytest.mark.full)])
+def test_a_link_goes_down_under_way(cabled, command, times):
+    """Programs check all that they receive."""
     torus = cabled('3x3')
     with Programs(torus, 'goes on', *command) as programs:
         programs.wait_open()
-        for _ in range(2):
+        for _ in range(times):
             torus.cable.cut_after(0)
             wait_for(lambda: around(torus, 'goes on') == {'link 4:+1'}, 30)
             torus.cable.mend()
