@@ -267,6 +267,7 @@ def test_the_highest_version_of_a_calibration(loopback):
     still_works_quietly(torus, rank=5)
 
 
+@pytest.mark.full  # test_router_queues, by the daemon's own clock
 @pytest.mark.memory
 def test_questions_without_reading_the_answers(torus, false_neighbour):
     """Its own connection is what it costs, when it has taken nothing for a while."""
@@ -292,7 +293,8 @@ def test_questions_without_reading_the_answers(torus, false_neighbour):
     torus.node(1).terminate()
 
 
-@pytest.mark.slow  # fuzz_peer
+@pytest.mark.full  # fuzz_peer plays many more
+@pytest.mark.slow
 def test_random_frames_after_the_hello(torus, false_neighbour):
     """Well-formed messages of all kinds with random fields, some bodies, some bits turned over."""
     rng = random.Random('frames')
