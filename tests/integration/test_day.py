@@ -83,7 +83,8 @@ class Ring:
             assert {x['port']: x['interface'] for x in self.hosts.links(rank)} == {'+0': 'plus', '-0': 'minus'}
 
 
-@pytest.mark.parametrize('kind', [Own, LinkLocal, Shared])
+# Interfaces that come and go with other kinds of addresses: test_interfaces, test_late, test_carrier.
+@pytest.mark.parametrize('kind', [LinkLocal, *(pytest.param(kind, marks=pytest.mark.full) for kind in (Own, Shared))])
 def test_a_day(hosts, kind):
     three = hosts('3', 3)
     ring = Ring(three, kind())
