@@ -62,11 +62,12 @@ def test_no_memory_for_a_second_group(library):
     assert taken and fallen_back
 
 
-def test_several_ranks_a_node(shared):
+# With one rank a node, the same threads compete in test_communicators_compete.
+@pytest.mark.parametrize('scenario,share', [
+    ('crossing', 0.85), *(pytest.param(scenario, 0, marks=pytest.mark.full) for scenario in ('bursts', 'everywhere'))])
+def test_several_ranks_a_node(shared, scenario, share):
     torus = shared('2x2')
-    for scenario, share in ('crossing', 0.85), ('bursts', 0), ('everywhere', 0):
-        assert run(torus, 'openmpi', [mpi.program(torus, 'openmpi', 'threads'), scenario],
-                   nodes=[0, 1, 2, 3] * 2) > share
+    assert run(torus, 'openmpi', [mpi.program(torus, 'openmpi', 'threads'), scenario], nodes=[0, 1, 2, 3] * 2) > share
 
 
 def test_mpi4py(shared):
