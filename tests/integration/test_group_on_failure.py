@@ -70,7 +70,11 @@ def test_a_node_goes_down_while_it_is_opened(shared, start):
     torus.wait_whole(30)
 
 
-@pytest.mark.parametrize('down', [0, 5])
+# The node that begins it, and another one.
+EITHER = [0, pytest.param(5, marks=pytest.mark.full)]  # test_sim_entered and the swarm: any node
+
+
+@pytest.mark.parametrize('down', EITHER)
 def test_it_waits_for_a_node(shared, start, down):
     torus = shared('3x3')
     torus.node(down).kill()
@@ -83,7 +87,7 @@ def test_it_waits_for_a_node(shared, start, down):
     torus.wait_whole(30)
 
 
-@pytest.mark.parametrize('down', [0, 5])
+@pytest.mark.parametrize('down', EITHER)
 def test_daemons_are_restarted_while_it_is_opened(shared, start, down):
     """The program there opens it at the new daemon, and nobody else notices."""
     torus = shared('3x3')

@@ -291,6 +291,7 @@ def test_a_node_that_does_not_confirm(folders, rank, how):
     pytest.skip('the node has always been faster')
 
 
+@pytest.mark.full  # test_a_target_that_stays and test_sim_unconfirmed: ten seconds that a client waits
 def test_an_obstacle_that_stays(folders):
     """A target that appears between ready and committed at one node: in doubt, by name, with nothing
     reserved, until it is gone."""
