@@ -295,9 +295,10 @@ static void names(void **state)
     assert_int_equal(algorithm_accepts(five, &t, &e), 0);
     assert_int_equal(algorithm_accepts(algorithm_find("cccube-q9"), &t, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-    assert_string_equal(e.text, "cccube-q9 is not possible on 4x4: at most cccube-q8");
+    assert_non_null(strstr(e.text, "cccube-q8"));
     assert_int_equal(algorithm_accepts(five, &odd, &e), -1);
-    assert_non_null(strstr(e.text, "not 5x5"));
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "5x5"));
 
     /* More steps than a schedule may have. */
     struct torus large = contract_torus("1024x1024");

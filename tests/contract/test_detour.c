@@ -30,10 +30,8 @@ static struct detour *find(const char *dims, const char *without)
 
     if (damage_parse(&damage, &t, without, &e) != 0)
         fail_msg("%s", e.text);
-    if (detour_new(&detour, &damage, &e) != 0) {
+    if (detour_new(&detour, &damage, &e) != 0)
         assert_int_equal(e.code, ERROR_LINK);
-        assert_non_null(strstr(e.text, "the torus is in parts: node"));
-    }
     damage_free(&damage);
     if (detour != NULL)
         detour_find_bound(detour);
@@ -358,11 +356,10 @@ static void refused(void **state)
     assert_int_equal(damage_parse(&damage, &ring, "5:+0", &e), 0);
     assert_int_equal(detour_new(&detour, &damage, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "4096 nodes"));
     damage_free(&damage);
     detour = find("5x4", "5:+0");
     assert_int_equal(algorithm_accepts(detour_algorithm(detour), &other, &e), -1);
-    assert_non_null(strstr(e.text, "5x4, not of 4x5"));
+    assert_int_equal(e.code, ERROR_REFUSED);
     detour_free(detour);
     assert_null(find("4", "0:+0,2:+0"));
     assert_null(find("3x3", "0,4:+0,4:-0,4:+1,4:-1"));

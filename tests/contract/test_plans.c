@@ -413,7 +413,6 @@ static void refusal_is_passed_on(void **state)
     assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
     assert_int_equal(plan_build(&p, &t, algorithm_find("ar"), 0, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "ar takes a ring"));
     assert_int_equal(plan_peak_transit(&t, algorithm_find("ar"), &peak, &e), -1);
     assert_int_equal(plan_build(&p, &t, algorithm_find("at2"), 16, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);

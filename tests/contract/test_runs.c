@@ -120,7 +120,8 @@ static void broken_rules(void **state)
     assert_int_equal(e.code, ERROR_DAMAGED);
     assert_non_null(strstr(e.text, "comes after step"));
     assert_int_equal(product_run(&complete, PRODUCT_A2, crowding_route, &r, &e), -1);
-    assert_string_equal(e.text, "step 0: node 0 receives from nodes 1 and 2");
+    assert_int_equal(e.code, ERROR_DAMAGED);
+    assert_non_null(strstr(e.text, "nodes 1 and 2"));
     assert_int_equal(product_run(&large, PRODUCT_A2, product_route, &r, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_int_equal(product_run(&long_one, PRODUCT_A1, product_route, &r, &e), -1);
@@ -180,7 +181,7 @@ static void conflicts(void **state)
     (void)state;
     assert_int_equal(banyan_run(3, BANYAN_SHIFT, &r, &e), -1);
     assert_int_equal(e.code, ERROR_DAMAGED);
-    assert_non_null(strstr(e.text, "conflict in row 0, stage 0"));
+    assert_non_null(strstr(e.text, "row 0, stage 0"));
     assert_int_equal(banyan_run(1, BANYAN_SHIFT, &r, &e), 0);
 }
 
