@@ -67,7 +67,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     struct test_source *s = (struct test_source *)base;
 
     if (s->failing)
-        return error_set(e, ERROR_IO, "source");
+        return error_set(e, SOURCE_FAILS, "source");
     if (s->naps > 0) {
         s->naps--;
         return 0;
@@ -98,7 +98,7 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
     struct test_sink *s = (struct test_sink *)base;
 
     if (s->failing)
-        return error_set(e, ERROR_IO, "sink");
+        return error_set(e, SINK_FAILS, "sink");
     if (s->damaged)
         return error_set(e, ERROR_DAMAGED, "damaged");
     s->writes[origin]++;

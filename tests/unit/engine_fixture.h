@@ -28,6 +28,10 @@ struct test_source {
     uint32_t sleeps_soon; /* bytes that it still has, if not UINT32_MAX */
 };
 
+/* The codes by which the two fail: a test can tell which one it was. */
+#define SOURCE_FAILS ERROR_IO
+#define SINK_FAILS ERROR_REFUSED
+
 struct test_sink {
     struct sink base;
     uint32_t rank;

@@ -22,16 +22,23 @@ size_t line_known(struct exchange_fixture *n)
     return exchanges_list(core_exchanges(n->core), info, 1000);
 }
 
-void line_hears_objection(struct exchange_fixture *n, enum error_code code, const char *reason)
+void line_hears_objection(struct exchange_fixture *n, enum error_code code, uint32_t about,
+                          const char *part)
 {
     struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
     assert_int_equal(head->kind, PEER_OBJECTION);
     if (head->objection.code != code ||
-        (reason != NULL && strstr(head->objection.reason, reason) == NULL))
+        (part != NULL && strstr(head->objection.reason, part) == NULL))
         fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection.code, head->objection.reason,
-                 (int)code, reason != NULL ? reason : "");
+                 (int)code, part != NULL ? part : "");
+    if (about == TORUS_NO_NODE) {
+        assert_int_equal(head->objection.culprit.kind, CULPRIT_NONE);
+    } else {
+        assert_int_equal(head->objection.culprit.kind, CULPRIT_NODE);
+        assert_int_equal(head->objection.culprit.node, about);
+    }
     message_forget(head);
 }
 

@@ -13,8 +13,10 @@ void line_open(struct exchange_fixture *n, uint32_t rank);
 /* How many exchanges the node knows. */
 size_t line_known(struct exchange_fixture *n);
 
-/* The next message to the parent is an objection with this code, and this in its reason (NULL: anything). */
-void line_hears_objection(struct exchange_fixture *n, enum error_code code, const char *reason);
+/* The next message to the parent is an objection with this code, which blames node `about` (TORUS_NO_NODE: nobody), and
+ * has this part in its reason (NULL: any reason). */
+void line_hears_objection(struct exchange_fixture *n, enum error_code code, uint32_t about,
+                          const char *part);
 /* Whether the next message there is a verdict with this code. */
 bool line_hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code);
 

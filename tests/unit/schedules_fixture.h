@@ -39,7 +39,7 @@ void schedules_hear_query(struct exchange_fixture *n, const struct schedule_file
 /* gives its child `length` bytes from there on, of a file of `total` bytes; */
 void schedules_hear_part(struct exchange_fixture *n, const struct schedule_file *f, uint32_t total,
                          uint32_t offset, size_t length);
-/* and objects at its parent, with a reason that contains this one. */
-void schedules_hear_objection(struct exchange_fixture *n, enum error_code code, const char *reason);
+/* and objects at its parent, with this code and a reason that contains this part (NULL: any reason). */
+void schedules_hear_objection(struct exchange_fixture *n, enum error_code code, const char *part);
 
 #endif

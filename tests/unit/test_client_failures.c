@@ -134,7 +134,6 @@ static void test_turned_away(void **state)
     fake_stop(&f); /* so that the request meets a closed connection */
     assert_int_equal(torus_client_status(client, &status, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_REFUSED);
-    assert_string_equal(e.text, "too many clients");
     torus_client_close(client);
 }
 

@@ -202,7 +202,7 @@ static void who_handles_a_frame_may_refuse_it(void **state)
                 result = feed(&d, &pool, s.bytes + at,
                               s.length - at < piece ? s.length - at : piece, &seen, &e);
             assert_int_equal(result, -1);
-            assert_string_equal(e.text, "enough");
+            assert_int_equal(e.code, ERROR_REFUSED);
             assert_int_equal(seen.frames, fail_at + 1);
             decoder_free(&d);
             assert_int_equal(pool.in_use, 0);
@@ -351,7 +351,6 @@ static void empty_messages_are_bounded(void **state)
             decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
             assert_int_equal(feed_entries(&d, 200000, body, 0, pieces[i], &e), -1);
             assert_int_equal(e.code, ERROR_PROTOCOL);
-            assert_string_equal(e.text, "frame whose head takes too much memory");
             decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
             d.max_more = 200000 * 200;
             assert_int_equal(feed_entries(&d, 200000, body, 0, pieces[i], &e), 0);

@@ -107,8 +107,7 @@ static void a_prepare_says_what_is_down(void **state)
     p.message.prepare.n_without = 1;
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 0);
-    line_hears_objection(&n, ERROR_BUSY,
-                         "links that are down: none, says node 1; 1:+0, says the root");
+    line_hears_objection(&n, ERROR_BUSY, 1, "1:+0");
     xf_close(&n);
 }
 
@@ -150,8 +149,7 @@ static void a_prepare_says_who_is_missing(void **state)
     p.message.prepare.n_missing = 1;
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 0);
-    line_hears_objection(&n, ERROR_BUSY,
-                         "links and nodes that are down: none, says node 1; 2, says the root");
+    line_hears_objection(&n, ERROR_BUSY, 1, "2, says the root");
     xf_close(&n);
 }
 
@@ -190,7 +188,7 @@ static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
     (void)xf_drain(&n);
     p.message.prepare.id = OTHER_ID;
     assert_true(xf_say(&n, PARENT, &p.message));
-    line_hears_objection(&n, ERROR_BUSY, "node 1 is busy");
+    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
     assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_OPENING);
     assert_int_equal(line_known(&n), 1);
 
@@ -198,7 +196,7 @@ static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
     (void)xf_drain(&n);
     assert_true(xf_say(&n, PARENT, &p.message));
-    line_hears_objection(&n, ERROR_BUSY, "node 1 is busy");
+    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
     xf_closed(&n);
     xf_settle(&n);
     n.closes_at_once = true;
@@ -259,7 +257,7 @@ static void who_objects_to_a_root_that_was_restarted_says_so_in_the_end(void **s
     assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILING);
     xf_pass(&n, 10 * SECONDS);
     assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILED);
-    assert_string_equal(xf_info(&n).reason, "node 0, where the exchange began, went down");
+    assert_non_null(strstr(xf_info(&n).reason, "node 0"));
     (void)xf_drain(&n);
     xf_close(&n);
 }

@@ -123,7 +123,7 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         if (rows[i].code == ERROR_NONE)
             assert_int_equal(xf_state(&n), EXCHANGE_PREPARING);
         else
-            line_hears_objection(&n, rows[i].code, NULL);
+            line_hears_objection(&n, rows[i].code, 1, NULL);
         if (rows[i].code != ERROR_NONE) /* what is impossible costs no memory */
             assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
         assert_int_equal(family_made_count(), made);

@@ -67,8 +67,7 @@ static void an_objection_is_about_whom_it_says(void **state)
             .code = ERROR_IO, .text = "node 2 or 0 burns", .culprit = rows[i].culprit};
         line_root_open(&r);
         assert_true(xf_say_objection_about(&r.f, CHILD, r.handle, r.id, 0, &why));
-        assert_string_equal(r.client.e.text, rows[i].believed ? "node 2 or 0 burns"
-                                                              : "node 1 says: node 2 or 0 burns");
+        assert_int_equal(strstr(r.client.e.text, "node 1 says") == NULL, rows[i].believed);
         xf_close(&r.f);
     }
 }
@@ -80,7 +79,7 @@ static void objections_pass_through(void **state)
     (void)state;
     line_open(&n, 1); /* an exchange that is not known here */
     assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-99", 0, ERROR_REFUSED, "no\x7f"));
-    line_hears_objection(&n, ERROR_REFUSED, "no?");
+    line_hears_objection(&n, ERROR_REFUSED, TORUS_NO_NODE, "no?");
     assert_true(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
     assert_int_equal(xf_drain(&n), 0);
     assert_false(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no"));
@@ -131,7 +130,7 @@ static void a_verdict_before_the_prepare(void **state)
     assert_int_equal(xf_drain(&n), 0);
     xf_prepare_init(&p, &n);
     assert_true(xf_say(&n, PARENT, &p.message));
-    line_hears_objection(&n, ERROR_BUSY, "node 1 has heard that this attempt is over");
+    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
     assert_int_equal(xf_drain(&n), 0);
     assert_int_equal(line_known(&n), 0);
     /* Thousands more do not make it forget this one, and are not all passed on. */

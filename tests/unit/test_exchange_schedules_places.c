@@ -29,7 +29,7 @@ static void a_client_gives_what_could_not_be_fetched(void **state)
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
     assert_true(schedules_say_part(&n, &f, 0, 0, 0));
-    schedules_hear_objection(&n, ERROR_BUSY, "node 0 does not have schedule");
+    schedules_hear_objection(&n, ERROR_BUSY, "node 0 ");
     all = exchanges_schedules(core_exchanges(n.core)); /* the exchange has not ended */
     s = schedules_join(all, f.digest, 0, &e);
     assert_non_null(s);
@@ -72,7 +72,7 @@ static void there_is_room_for_so_many(void **state)
         if (i < SCHEDULES_MOST)
             schedules_hear_query(&n, &f, 0);
         else
-            schedules_hear_objection(&n, ERROR_BUSY, "64 of 64 places for schedules are taken");
+            schedules_hear_objection(&n, ERROR_BUSY, NULL);
     }
     xf_close(&n);
 }
@@ -96,7 +96,6 @@ static void one_user_does_not_take_all_places(void **state)
     }
     assert_int_equal(count, SCHEDULES_MOST / 2);
     assert_int_equal(e.code, ERROR_BUSY);
-    assert_non_null(strstr(e.text, "user 1000 has 32 of 64 places for schedules"));
     s[count] = schedules_join(all, schedule_file_for("3m", 0).digest, 1001, &e);
     assert_non_null(s[count]);
     for (unsigned i = 0; i <= count; i++)
@@ -149,14 +148,13 @@ static void a_root_runs_only_what_it_was_given(void **state)
     schedules_open(&n, 0);
     assert_null(xf_start(&n, &spec, &seen, &e));
     assert_int_equal(e.code, ERROR_USAGE);
-    assert_non_null(strstr(e.text, "has not been given to this node"));
     spec.schedule = "12";
     assert_null(xf_start(&n, &spec, &seen, &e));
-    assert_non_null(strstr(e.text, "\"12\" is not the digest of a schedule"));
+    assert_int_equal(e.code, ERROR_USAGE);
     spec.schedule = f.digest;
     spec.algorithm = "direct";
     assert_null(xf_start(&n, &spec, &seen, &e));
-    assert_non_null(strstr(e.text, "give one or the other"));
+    assert_int_equal(e.code, ERROR_USAGE);
     xf_close(&n);
 }
 

@@ -183,8 +183,8 @@ static void what_came_before_damage_counts(void **state)
     node->sink.damaged = true;
     (void)letters(in, 0, 1, 200, 50);
     accepts(node, &from);
-    assert_string_equal(engine_failed(node->engine)->text,
-                        "damaged in its piece of bytes 0 to 299");
+    assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+    assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
     node->sink.damaged = false;
     accepts(node, &from); /* too late */
     tell_all(node);
@@ -328,8 +328,9 @@ static void a_block_for_all_keeps_its_digest(void **state)
     node->sink.careless = true;
     in[77] ^= 1;
     accepts(node, &from);
-    assert_string_equal(engine_failed(node->engine)->text,
-                        "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
+    assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+    assert_non_null(strstr(engine_failed(node->engine)->text, "from node 0 to node 1"));
+    assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
     expect_frame(node, PLUS, NULL);
     close_engine(node);
 }

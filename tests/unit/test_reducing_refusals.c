@@ -60,7 +60,8 @@ static void refuses(const struct how *how, bool before, const struct frame *bad,
         assert_int_equal(feed(net, &good, &e), 0);
     assert_int_equal(feed(net, bad, &e), -1);
     assert_int_equal(e.code, ERROR_PROTOCOL);
-    assert_string_equal(e.text, text);
+    if (strstr(e.text, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, e.text);
     assert_null(engine_failed(net->member[1].engine)); /* the peer's fault, not ours */
     assert_int_equal(net->member[1].engine->rounds_finished, 0);
     net_close(net);
@@ -113,9 +114,9 @@ static void frames_of_other_kinds_are_refused(void **state)
     (void)state;
     const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = stepped};
     assert_int_equal(net_feed(net, 1, PLUS, &head, bytes, 12, &e), -1);
-    assert_string_equal(e.text, "data of a step, but a reduction does not run in steps");
+    assert_int_equal(e.code, ERROR_PROTOCOL);
     assert_int_equal(engine_clear(net->member[1].engine, PLUS, &clear, &e), -1);
-    assert_string_equal(e.text, "a clear, but a reduction does not run in steps");
+    assert_int_equal(e.code, ERROR_PROTOCOL);
     net_close(net);
 }
 
@@ -306,18 +307,17 @@ static void what_must_not_be_is_not_opened(void **state)
     options.operation = REDUCTION_OPERATORS;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
     assert_int_equal(e.code, ERROR_USAGE);
-    assert_string_equal(e.text, "operator 8 is not defined for type 7");
     options = net->options;
     options.type = REDUCTION_INT64;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
-    assert_string_equal(e.text, "the block for node 0 has 12 bytes, not whole elements of 8");
+    assert_int_equal(e.code, ERROR_USAGE);
     options = net->options;
     setup.round_bytes = 6;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
-    assert_string_equal(e.text, "rounds of 6 bytes, not of whole elements of 4");
+    assert_int_equal(e.code, ERROR_USAGE);
     setup.round_bytes = 0;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
-    assert_string_equal(e.text, "rounds of 0 bytes, not of whole elements of 4");
+    assert_int_equal(e.code, ERROR_USAGE);
     net_close(net);
 }
 

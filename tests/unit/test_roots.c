@@ -150,7 +150,7 @@ static void check_outside(const struct roots *roots, const char *path)
     struct error e = {0};
     assert_null(open_and_read(roots, path, &e));
     assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "is not below the configured data_roots"));
+    assert_non_null(strstr(e.text, "data_roots"));
 }
 
 static void only_what_lies_below_is_read(void **state, const struct file_system *files)
@@ -195,7 +195,8 @@ static void only_what_lies_below_is_read(void **state, const struct file_system 
     (void)close(fd);
     roots_free(&roots);
     assert_null(open_and_read(&roots, at(state, "data/in/0"), &e));
-    assert_non_null(strstr(e.text, "no data_roots are configured"));
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "data_roots"));
 }
 
 static void files_outside_are_not_read(void **state)
