@@ -121,16 +121,16 @@ static void what_comes_back_is_refused(void **state)
 {
     struct pair p;
     struct error e;
-    (void)state;
+    (void)state; /* refused in any case, but called by its name */
     /* A listener that returns what it hears. */
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear_bytes(&p.dialler, p.dialler.said[0], p.dialler.length[0], &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_non_null(strstr(e.text, "reflection"));
     /* A dialler that returns the listener's proof. */
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
     assert_int_equal(hear_bytes(&p.listener, p.listener.said[1], p.listener.length[1], &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_non_null(strstr(e.text, "reflection"));
 }
 
 /* Two links between the same nodes: what is proved on one does not fit the other. */
