@@ -187,7 +187,7 @@ static void messages_out_of_order_are_refused(void **state)
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
     assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_non_null(strstr(e.text, "did not prove"));
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
     p.dialler.heard = 0; /* hello again instead of the proof */
