@@ -1,0 +1,121 @@
+/* What is asked of the kernel about a connection: whether the other system acknowledges what is sent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/net/sockets/tcp_stat.h"
+
+#define BYTES 10000u
+#define LOOKS 3000 /* 10 ms apart */
+
+struct ends {
+    int here, there;
+};
+
+static struct ends connect_ends(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct ends e = {.here = socket(AF_INET, SOCK_STREAM, 0)};
+
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(connect(e.here, (struct sockaddr *)&address, size), 0);
+    e.there = accept(listener, NULL, NULL);
+    assert_true(e.there >= 0);
+    (void)close(listener);
+    return e;
+}
+
+static void close_ends(const struct ends *e)
+{
+    (void)close(e->here);
+    (void)close(e->there);
+}
+
+static struct connection_stat look(const struct ends *e)
+{
+    struct connection_stat stat = {0};
+
+    tcp_stat(e->here, &stat);
+    return stat;
+}
+
+static void pause_shortly(void)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+static void what_has_been_taken_is_acknowledged(void **state)
+{
+    static const uint8_t bytes[BYTES];
+    const struct ends e = connect_ends();
+    const uint64_t before = look(&e).acked;
+    struct connection_stat stat = {0};
+
+    (void)state;
+    assert_int_equal(send(e.here, bytes, BYTES, MSG_NOSIGNAL), BYTES);
+    for (int i = 0; i < LOOKS && stat.acked < before + BYTES; i++) {
+        pause_shortly();
+        stat = look(&e);
+    }
+    assert_int_equal(stat.acked, before + BYTES);
+    assert_int_equal(stat.unacked, 0);
+    assert_false(stat.in_flight);
+    assert_true(stat.segment > 0 && stat.mtu > stat.segment);
+    close_ends(&e);
+}
+
+/* Bytes wait, and nothing is acknowledged, but the other system is there: it has said that it has no room. */
+static void who_has_no_room_is_not_waited_for(void **state)
+{
+    static const uint8_t bytes[BYTES];
+    const struct ends e = connect_ends();
+    struct connection_stat stat = {.in_flight = true};
+
+    (void)state;
+    while (send(e.here, bytes, BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+        ;
+    assert_int_equal(errno, EAGAIN);
+    for (int i = 0; i < LOOKS && stat.in_flight; i++) {
+        pause_shortly();
+        stat = look(&e);
+    }
+    assert_false(stat.in_flight);
+    assert_true(stat.unacked > 0);
+    close_ends(&e);
+}
+
+static void what_is_no_connection_says_nothing(void **state)
+{
+    struct connection_stat stat = {.acked = 5, .in_flight = true};
+
+    (void)state;
+    tcp_stat(-1, &stat);
+    assert_int_equal(stat.acked, 5);
+    assert_true(stat.in_flight);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_been_taken_is_acknowledged),
+        cmocka_unit_test(who_has_no_room_is_not_waited_for),
+        cmocka_unit_test(what_is_no_connection_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
