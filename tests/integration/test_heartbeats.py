@@ -52,6 +52,7 @@ def test_the_launcher_passes_them_on(bench):
     assert (said['heartbeat_seconds'], said['silence_seconds']) == (0.5, 2)
 
 
+@pytest.mark.full  # test_router_silence, by the daemon's own clock
 def test_nodes_of_different_settings(loopback):
     """One that beats seldom, beside one that has little patience: its heartbeats say so."""
     torus = loopback('1x2', extra=lambda rank: ('--heartbeat-ms=5000', '--silence-ms=10000') if rank == 0
