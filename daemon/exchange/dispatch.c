@@ -5,7 +5,7 @@
 #include "daemon/exchange/abort/fail.h"
 #include "daemon/exchange/advance.h"
 #include "daemon/exchange/commit/commit.h"
-#include "daemon/exchange/commit/outcome.h"
+#include "daemon/exchange/commit/outcome_messages.h"
 #include "daemon/exchange/interface/exchange_types.h"
 #include "daemon/exchange/phases/failure_messages.h"
 #include "daemon/exchange/phases/piece_repair.h"

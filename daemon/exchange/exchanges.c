@@ -11,9 +11,9 @@
 #include "daemon/exchange/abort/fail.h"
 #include "daemon/exchange/abort/verdict.h"
 #include "daemon/exchange/advance.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/commit/in_doubt.h"
-#include "daemon/exchange/commit/outcome.h"
+#include "daemon/exchange/commit/outcome_messages.h"
 #include "daemon/exchange/phases/client.h"
 #include "daemon/exchange/phases/entry.h"
 #include "daemon/exchange/phases/failure_messages.h"
@@ -133,7 +133,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     }
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
-    if (commit_log_load(all, e) != 0 || in_doubt_load(all, e) != 0) {
+    if (decisions_load(all, e) != 0 || in_doubt_load(all, e) != 0) {
         exchanges_free(all); /* what is not remembered would be answered wrongly */
         return NULL;
     }
@@ -160,7 +160,7 @@ void exchanges_free(struct exchanges *all)
     planner_free(all->planner);
     in_doubt_free(all);
     kept_blocks_free(all);
-    commit_log_free(all);
+    decisions_free(all);
     tree_messages_trees_free(all->trees);
     free(all->absent);
     free(all);
@@ -195,7 +195,7 @@ static void note_change(struct exchanges *all)
 {
     all->changed_at = router_now(all->set.router);
     absent_note(all);
-    commit_log_remind_all_soon(all);
+    decisions_remind_soon(all);
 }
 
 void exchanges_topology(struct exchanges *all)

@@ -6,7 +6,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/shares.h"
 #include "daemon/exchange/advance.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/commit/unconfirmed.h"
 #include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/phases/entry.h"
@@ -33,7 +33,7 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
 /* Each is on record until all nodes have confirmed it. */
 static int check_decisions(const struct exchanges *all, const struct spec *spec, struct error *e)
 {
-    unsigned n = commit_log_count(all);
+    unsigned n = decisions_count(all);
     struct error first;
 
     if (!spec_has_folders(spec) || n < DECISIONS_MOST)

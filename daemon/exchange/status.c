@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/shares.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/commit/unconfirmed.h"
 #include "daemon/exchange/phases/waiting.h"
 #include "daemon/exchange/record/avoided.h"
@@ -185,7 +185,7 @@ static void list_one(const struct decision *d, const struct exchanges *all,
     memcpy(out->reason, e.text, sizeof out->reason);
     out->count = 0;
     for (uint32_t rank = 0; rank < nodes; rank++)
-        if (!commit_log_has(d, rank)) {
+        if (!decision_has(d, rank)) {
             if (out->count < EXCHANGE_UNCONFIRMED_NAMED)
                 out->node[out->count] = rank;
             out->count++;
@@ -198,7 +198,7 @@ size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconf
     size_t n = 0;
 
     for (const struct decision *d = all->decisions; d != NULL && n < most; d = d->next)
-        if (commit_log_is_on_record(all, d))
+        if (decision_is_on_record(all, d))
             list_one(d, all, &list[n++]);
     return n;
 }

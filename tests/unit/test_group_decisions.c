@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/record/decisions.h"
+#include "daemon/group/record/algorithm_choices.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "proto/peer.pb-c.h"
 

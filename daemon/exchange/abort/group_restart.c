@@ -1,6 +1,8 @@
 /* A group that is open is restarted when links go down: its root withdraws the attempt everywhere, as it does
  * with an exchange (retry.c), and prepares another one, under a new id that names the first one
- * (Prepare.resumes). Between the two attempts the job of a node is ENTERED; if the root gives up, it says so by the
+ * (Prepare.resumes). fault_watch.c sees the link, retry_without_links() (retry.c) withdraws the attempt, start_queue.c
+ * begins the next one, and group/restart/ goes on with the calls. Here the nodes find the group that a prepare or a
+ * verdict is about. Between the two attempts the job of a node is ENTERED; if the root gives up, it says so by the
  * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
  *
  * A group that has been shrunk keeps the members that it has: without the nodes that it has left out,

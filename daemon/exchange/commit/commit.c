@@ -9,7 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/abort/fail.h"
 #include "daemon/exchange/abort/verdict.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/commit/in_doubt.h"
 #include "daemon/exchange/commit/unconfirmed.h"
 #include "daemon/exchange/record/attempt_state.h"
@@ -56,7 +56,7 @@ static void on_recorded(void *context, const char *text, const struct error *e)
         return;
     if (e != NULL) {
         struct error why = *e;
-        commit_log_drop(all, commit_log_find(all, &x->id));
+        decision_drop(all, decision_find(all, &x->id));
         (void)error_wrap(&why, "the decision to commit could not be recorded");
         verdict_send(x, &why);
         x->failure = why;
@@ -65,7 +65,7 @@ static void on_recorded(void *context, const char *text, const struct error *e)
     }
     send_commit(x);
     if (verdict_is_cut(x)) /* not all hear it from there */
-        commit_log_remind_soon(all, commit_log_find(all, &x->id));
+        decision_remind_soon(all, decision_find(all, &x->id));
     begin(x, true);
 }
 
@@ -73,7 +73,7 @@ void commit_decide(struct attempt *x)
 {
     const struct storage *storage = x->all->set.storage;
     uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* usually the wave is faster */
-    struct decision *decision = commit_log_add(x->all, &x->id, remind_at);
+    struct decision *decision = decision_add(x->all, &x->id, remind_at);
     struct error e;
 
     if (decision == NULL) {
@@ -83,7 +83,7 @@ void commit_decide(struct attempt *x)
     }
     for (uint32_t rank = 0; rank < torus_of(x)->nodes; rank++)
         if (avoided_is_gone(x, rank))
-            commit_log_excuse(decision, rank);
+            decision_excuse(decision, rank);
     attempt_enter(x, EXCHANGE_DECIDING);
     storage->record_commit(storage->context, x->id.text, on_recorded, x->all);
 }
@@ -91,7 +91,7 @@ void commit_decide(struct attempt *x)
 static void flush(struct attempt *x)
 {
     if (x->confirmed_count > 0)
-        commit_log_confirm(x->all, &x->id, x->confirmed, x->confirmed_count, "");
+        decision_confirm(x->all, &x->id, x->confirmed, x->confirmed_count, "");
     x->confirmed_count = 0;
 }
 
@@ -103,7 +103,7 @@ static void collect(struct attempt *x, const uint32_t *rank, size_t count)
     if (x->confirmed == NULL)
         x->confirmed = calloc(nodes, sizeof *x->confirmed);
     if (x->confirmed == NULL || x->confirmed_count + count > nodes) {
-        commit_log_confirm(x->all, &x->id, rank, count, "");
+        decision_confirm(x->all, &x->id, rank, count, "");
         return;
     }
     memcpy(x->confirmed + x->confirmed_count, rank, count * sizeof *rank);
@@ -139,7 +139,7 @@ void commit_topology(struct attempt *x)
 uint64_t commit_deadline(const struct attempt *x)
 {
     uint64_t until =
-        unconfirmed_until(commit_log_find(x->all, &x->id), x->all, attempt_waits_for_nodes(x));
+        unconfirmed_until(decision_find(x->all, &x->id), x->all, attempt_waits_for_nodes(x));
 
     return until < x->deadline ? until : x->deadline;
 }
@@ -159,7 +159,7 @@ static void placed(struct attempt *x)
 
     local_resources_close(x, false);
     if (attempt_is_root(x)) {
-        commit_log_confirm_own(x->all, &x->id, "");
+        decision_confirm_own(x->all, &x->id, "");
         return;
     }
     x->owed &= ~OWN_PART;
@@ -172,7 +172,7 @@ static void obstructed(struct attempt *x, const struct error *e)
     log_error("exchange %s: the output could not be put in place: %s", x->id.text, e->text);
     local_resources_close(x, true);
     in_doubt_add(x, true);
-    commit_log_confirm_own(x->all, &x->id, e->text);
+    decision_confirm_own(x->all, &x->id, e->text);
     if (attempt_is_root(x))
         return;
     flush(x);

@@ -1,10 +1,8 @@
-/* A node that had finished, but was cut off before it heard the outcome, keeps its output under its
- * temporary name and asks when the torus is whole again. The root's decisions tell: what is not on
- * record there as committed was not. Question and answer go along the tree of the node they are
- * meant for, one way and one frame a link: nothing is flooded, so nothing can multiply.
+/* Doubts: outputs that this node had finished when it was cut off, before it heard the outcome. They keep their
+ * temporary name until the outcome is known (outcome_messages.c asks for it), and are then put in place or removed.
  *
- * An output that could not be put in place, although that is decided, is a doubt, too: it is tried
- * again until what is in its way has gone. */
+ * An output that could not be put in place, although that is decided, is a doubt, too: it is tried again until what is
+ * in its way has gone. */
 #include "daemon/exchange/commit/in_doubt.h"
 
 #include <stdio.h>
@@ -12,7 +10,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/record/id.h"
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/table.h"
@@ -114,7 +112,7 @@ static void on_resolved(void *context, const char *text, const struct error *e)
     if (e != NULL) { /* tried again */
         log_warning("exchange %s: %s", text, e->text);
         if (committed)
-            commit_log_confirm_own(all, &id, e->text);
+            decision_confirm_own(all, &id, e->text);
         return;
     }
     log_info("exchange %s was %s", text, committed ? "committed" : "not committed");
@@ -125,7 +123,7 @@ static void on_resolved(void *context, const char *text, const struct error *e)
     }
     drop(all, d);
     if (committed)
-        commit_log_confirm_own(all, &id, "");
+        decision_confirm_own(all, &id, "");
 }
 
 bool in_doubt_resolve(struct exchanges *all, const struct exchange_id *id, bool committed)

@@ -44,7 +44,7 @@ static bool is_one(const void *context, uint32_t rank)
 {
     const struct unconfirmed *u = context;
 
-    return !commit_log_has(u->d, rank) && reason_of(u->d, u->all, rank) == u->reason;
+    return !decision_has(u->d, rank) && reason_of(u->d, u->all, rank) == u->reason;
 }
 
 /* "nodes 5 (1,1), 6 (1,2) and 3 more went down before ...": those that have not confirmed for this reason.
@@ -87,7 +87,7 @@ static uint64_t given_up_at(const struct decision *d, const struct exchanges *al
     uint64_t at = 0;
 
     for (uint32_t rank = 0; rank < nodes && at != ROUTER_NEVER; rank++)
-        if (!commit_log_has(d, rank)) {
+        if (!decision_has(d, rank)) {
             uint64_t one = absent_given_up_at(all, rank);
             at = one > at ? one : at;
         }

@@ -2,7 +2,7 @@
 #ifndef TORUSD_EXCHANGE_COMMIT_UNCONFIRMED_H
 #define TORUSD_EXCHANGE_COMMIT_UNCONFIRMED_H
 
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 
 /* Which nodes have not confirmed, why, and what becomes of that, in words. */
 void unconfirmed_describe(const struct decision *d, const struct exchanges *all, struct error *e);

@@ -10,7 +10,7 @@
 #include "daemon/exchange/abort/retry.h"
 #include "daemon/exchange/abort/verdict.h"
 #include "daemon/exchange/commit/commit.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/commit/in_doubt.h"
 #include "daemon/exchange/commit/unconfirmed.h"
 #include "daemon/exchange/interface/exchange_types.h"
@@ -326,7 +326,7 @@ static void tell_in_doubt(struct attempt *x)
     if (x->state == EXCHANGE_DECIDING && !attempt_is_awaited(x))
         return;
     if (x->state == EXCHANGE_COMMITTING) {
-        unconfirmed_describe(commit_log_find(x->all, &x->id), x->all, &e);
+        unconfirmed_describe(decision_find(x->all, &x->id), x->all, &e);
         x->failure = e;
         if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
             in_doubt_add(x, true);

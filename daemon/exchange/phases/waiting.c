@@ -1,7 +1,7 @@
 /* What a job that waits (spec.wait) waits for, in words. */
 #include "daemon/exchange/phases/waiting.h"
 
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/record/absent.h"
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/sentence.h"
@@ -16,9 +16,9 @@ static bool is_unreachable(const void *context, uint32_t rank)
 static bool is_unconfirmed(const void *context, uint32_t rank)
 {
     const struct job *j = context;
-    const struct decision *d = commit_log_find(j->all, &j->attempt->id);
+    const struct decision *d = decision_find(j->all, &j->attempt->id);
 
-    return d != NULL && !commit_log_has(d, rank) && absent_is_unreachable(j->all, rank);
+    return d != NULL && !decision_has(d, rank) && absent_is_unreachable(j->all, rank);
 }
 
 void waiting_describe(const struct job *j, struct sentence *s)

@@ -4,7 +4,7 @@
 #define TORUSD_GROUP_RECORD_PART_H
 
 #include "daemon/group/data/members.h"
-#include "daemon/group/record/decisions.h"
+#include "daemon/group/record/algorithm_choices.h"
 #include "daemon/group/record/limits.h"
 #include "daemon/group/record/session_record.h"
 

@@ -20,9 +20,9 @@
 #include "daemon/net/sockets/tcp_stat.h"
 #include "daemon/net/tcp/cipher.h"
 #include "daemon/net/tcp/closing.h"
-#include "daemon/net/tcp/connecting.h"
 #include "daemon/net/tcp/connection.h"
 #include "daemon/net/tcp/host_changes.h"
+#include "daemon/net/tcp/port_sockets.h"
 #include "daemon/net/tcp/reading.h"
 #include "daemon/net/tcp/writing.h"
 
@@ -37,7 +37,7 @@ bool tcp_flush(struct tcp *tcp)
     struct connection *now, *c;
     bool more = tcp->carrier != NULL && carrier_look(tcp->carrier);
 
-    connecting_tell_doors(tcp);
+    port_sockets_tell_doors(tcp);
     now = tcp->dirty;
     tcp->dirty = NULL;
     while ((c = now) != NULL) {
@@ -96,7 +96,7 @@ static void io_proved(void *context, void *connection)
     uv_os_fd_t fd;
 
     (void)context;
-    connecting_watch_carrier(c);
+    port_sockets_watch_carrier(c);
     if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
         pacing_start(&c->pacing, fd, c->tcp->set.link_mbit);
 }
@@ -110,7 +110,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    const struct carrier_user user = host_changes_user(tcp, connecting_closed);
+    const struct carrier_user user = host_changes_user(tcp, port_sockets_closed);
     tcp->set = *setup;
     tcp->slow = pacing_is_slow(setup->link_mbit);
     tcp->options = (struct socket_options){setup->congestion, tcp->slow,
@@ -120,7 +120,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     tcp->handles = 2; /* our own, and that timer */
     tcp->carrier = carrier_open(setup->loop, &user);
     tcp->handles += tcp->carrier != NULL;
-    if (connecting_open_doors(tcp, rank, e) != 0) {
+    if (port_sockets_open_doors(tcp, rank, e) != 0) {
         tcp_close(tcp);
         return NULL;
     }
@@ -129,7 +129,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         .context = tcp,
         .now = io_now,
         .random = io_random,
-        .dial = connecting_dial,
+        .dial = port_sockets_dial,
         .wake = io_wake,
         .close = closing_begin,
         .stat = io_stat,

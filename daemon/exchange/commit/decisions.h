@@ -1,6 +1,6 @@
 /* The decisions of this node, as a root, that not every node has confirmed. */
-#ifndef TORUSD_EXCHANGE_COMMIT_COMMIT_LOG_H
-#define TORUSD_EXCHANGE_COMMIT_COMMIT_LOG_H
+#ifndef TORUSD_EXCHANGE_COMMIT_DECISIONS_H
+#define TORUSD_EXCHANGE_COMMIT_DECISIONS_H
 
 #include "daemon/exchange/record/exchange_record.h"
 #include "daemon/exchange/record/id.h"
@@ -19,34 +19,34 @@ struct decision {
     uint8_t by[]; /* bit per rank */
 };
 
-static inline bool commit_log_has(const struct decision *d, uint32_t rank)
+static inline bool decision_has(const struct decision *d, uint32_t rank)
 {
     return (d->by[rank / 8] & 1u << rank % 8) != 0;
 }
 
 /* What was on record when this node stopped. Returns 0, or -1 with *e. */
-int commit_log_load(struct exchanges *all, struct error *e);
-void commit_log_free(struct exchanges *all);
+int decisions_load(struct exchanges *all, struct error *e);
+void decisions_free(struct exchanges *all);
 /* NULL: there is none about this id. */
-struct decision *commit_log_find(struct exchanges *all, const struct exchange_id *id);
+struct decision *decision_find(struct exchanges *all, const struct exchange_id *id);
 /* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
-struct decision *commit_log_add(struct exchanges *all, const struct exchange_id *id,
-                                uint64_t remind_at);
-void commit_log_drop(struct exchanges *all, struct decision *d);
-unsigned commit_log_count(const struct exchanges *all);
+struct decision *decision_add(struct exchanges *all, const struct exchange_id *id,
+                              uint64_t remind_at);
+void decision_drop(struct exchanges *all, struct decision *d);
+unsigned decisions_count(const struct exchanges *all);
 /* The disk has recorded it. */
-bool commit_log_is_on_record(const struct exchanges *all, const struct decision *d);
+bool decision_is_on_record(const struct exchanges *all, const struct decision *d);
 /* This node has taken no part, and nothing to confirm. After a restart of the root that is forgotten; it
  * confirms then, when it is asked. */
-void commit_log_excuse(struct decision *d, uint32_t rank);
+void decision_excuse(struct decision *d, uint32_t rank);
 /* These nodes confirm, or one says what is in the way ("": nothing): at the root into its record, else towards it. */
-void commit_log_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
-                        size_t count, const char *obstacle);
+void decision_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
+                      size_t count, const char *obstacle);
 /* The same of this node. */
-void commit_log_confirm_own(struct exchanges *all, const struct exchange_id *id,
-                            const char *obstacle);
+void decision_confirm_own(struct exchanges *all, const struct exchange_id *id,
+                          const char *obstacle);
 /* Links have gone down or come up: nodes may have missed the decision, or their confirmation got lost. */
-void commit_log_remind_soon(struct exchanges *all, struct decision *d);
-void commit_log_remind_all_soon(struct exchanges *all); /* the same of all decisions */
+void decision_remind_soon(struct exchanges *all, struct decision *d);
+void decisions_remind_soon(struct exchanges *all); /* the same of all decisions */
 
 #endif

@@ -1,8 +1,8 @@
 /* One table for all members: which algorithm carries out which operation at which size. The first
  * member makes it when the group, or a part, is opened, and all others take it from there, since
  * nodes that chose for themselves might choose differently. */
-#ifndef TORUSD_GROUP_RECORD_DECISIONS_H
-#define TORUSD_GROUP_RECORD_DECISIONS_H
+#ifndef TORUSD_GROUP_RECORD_ALGORITHM_CHOICES_H
+#define TORUSD_GROUP_RECORD_ALGORITHM_CHOICES_H
 
 #include "daemon/exchange/phases/choose_algorithm.h"
 

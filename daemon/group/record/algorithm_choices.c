@@ -1,4 +1,4 @@
-#include "daemon/group/record/decisions.h"
+#include "daemon/group/record/algorithm_choices.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* How doubts and decisions come together: nodes in doubt ask, roots remind, nodes confirm. Question and
  * answer go along the tree of the node they are meant for, one way and one frame a link: nothing is
  * flooded, so nothing can multiply. */
-#include "daemon/exchange/commit/outcome.h"
+#include "daemon/exchange/commit/outcome_messages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/exchange/commit/commit.h"
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 #include "daemon/exchange/commit/in_doubt.h"
 #include "daemon/exchange/record/avoided.h"
 #include "daemon/exchange/record/id.h"
@@ -29,7 +29,7 @@ static int outcome(struct exchanges *all, const struct exchange_id *id)
     if (x != NULL && !state_of(x)->unheard && !state_of(x)->ended &&
         x->state != EXCHANGE_COMMITTING)
         return 0; /* an attempt that was withdrawn is not committed */
-    return commit_log_find(all, id) != NULL ? 1 : -1;
+    return decision_find(all, id) != NULL ? 1 : -1;
 }
 
 static void ask(struct exchanges *all, struct doubt *d)
@@ -72,10 +72,10 @@ static void resolve_own(struct exchanges *all, struct decision *d)
 {
     const struct attempt *x = attempt_find_id(all, &d->id);
 
-    if (commit_log_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
+    if (decision_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
         in_doubt_resolve(all, &d->id, true))
         return;
-    commit_log_confirm_own(all, &d->id, "");
+    decision_confirm_own(all, &d->id, "");
 }
 
 uint64_t outcome_pause(const struct exchanges *all)
@@ -93,7 +93,7 @@ static void remind_some(struct exchanges *all, struct decision *d, uint64_t now)
     if (rank == 0)
         d->reminded_at = now;
     for (; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
-        if (rank != me && !commit_log_has(d, rank) && tree_messages_port(all, rank) >= 0) {
+        if (rank != me && !decision_has(d, rank) && tree_messages_port(all, rank) >= 0) {
             remind(all, d, rank);
             reminded++;
         }
@@ -108,7 +108,7 @@ void outcome_remind(struct exchanges *all, uint64_t now)
 
     for (struct decision *d = all->decisions; d != NULL; d = next) {
         next = d->next;
-        if (now < d->remind_at || !commit_log_is_on_record(all, d)) {
+        if (now < d->remind_at || !decision_is_on_record(all, d)) {
             ask_by(all, now < d->remind_at ? d->remind_at : now + ASK_EVERY);
             continue;
         }
@@ -180,7 +180,7 @@ int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct pee
     text_printable(obstacle, sizeof obstacle, message->obstacle);
     if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
         !commit_collects(x, port, message->rank, message->n_rank))
-        commit_log_confirm(all, &id, message->rank, message->n_rank, obstacle);
+        decision_confirm(all, &id, message->rank, message->n_rank, obstacle);
     return 0;
 }
 
@@ -240,7 +240,7 @@ static void hear_outcome(struct exchanges *all, const struct exchange_id *id, bo
             attempt_end(x, EXCHANGE_FAILED);
         }
     } else if (committed && (x == NULL || state_of(x)->ended)) {
-        commit_log_confirm_own(all, id, ""); /* it is in place */
+        decision_confirm_own(all, id, ""); /* it is in place */
     }
 }
 

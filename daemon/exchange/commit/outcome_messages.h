@@ -1,6 +1,6 @@
 /* How doubts and decisions come together: nodes in doubt ask, roots remind, nodes confirm. */
-#ifndef TORUSD_EXCHANGE_COMMIT_OUTCOME_H
-#define TORUSD_EXCHANGE_COMMIT_OUTCOME_H
+#ifndef TORUSD_EXCHANGE_COMMIT_OUTCOME_MESSAGES_H
+#define TORUSD_EXCHANGE_COMMIT_OUTCOME_MESSAGES_H
 
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/peer/peer_message.h"

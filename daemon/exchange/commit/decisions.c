@@ -1,6 +1,6 @@
 /* What this node, as a root, has decided to commit and not every node has confirmed. It stays on
  * record until then; nodes that have not confirmed are reminded when they can be reached. */
-#include "daemon/exchange/commit/commit_log.h"
+#include "daemon/exchange/commit/decisions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
-struct decision *commit_log_find(struct exchanges *all, const struct exchange_id *id)
+struct decision *decision_find(struct exchanges *all, const struct exchange_id *id)
 {
     struct decision *d = all->decisions;
 
@@ -23,8 +23,8 @@ struct decision *commit_log_find(struct exchanges *all, const struct exchange_id
     return d;
 }
 
-struct decision *commit_log_add(struct exchanges *all, const struct exchange_id *id,
-                                uint64_t remind_at)
+struct decision *decision_add(struct exchanges *all, const struct exchange_id *id,
+                              uint64_t remind_at)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
     struct decision *d = calloc(1, sizeof *d + (nodes + 7) / 8);
@@ -40,7 +40,7 @@ struct decision *commit_log_add(struct exchanges *all, const struct exchange_id 
     return d;
 }
 
-void commit_log_drop(struct exchanges *all, struct decision *d)
+void decision_drop(struct exchanges *all, struct decision *d)
 {
     for (struct decision **at = &all->decisions; *at != NULL; at = &(*at)->next)
         if (*at == d) {
@@ -50,7 +50,7 @@ void commit_log_drop(struct exchanges *all, struct decision *d)
         }
 }
 
-unsigned commit_log_count(const struct exchanges *all)
+unsigned decisions_count(const struct exchanges *all)
 {
     unsigned n = 0;
 
@@ -59,7 +59,7 @@ unsigned commit_log_count(const struct exchanges *all)
     return n;
 }
 
-bool commit_log_is_on_record(const struct exchanges *all, const struct decision *d)
+bool decision_is_on_record(const struct exchanges *all, const struct decision *d)
 {
     const struct attempt *x = attempt_find_id(all, &d->id);
 
@@ -72,7 +72,7 @@ static void note(struct decision *d, uint32_t rank)
     d->confirmed++;
 }
 
-void commit_log_excuse(struct decision *d, uint32_t rank)
+void decision_excuse(struct decision *d, uint32_t rank)
 {
     note(d, rank);
 }
@@ -92,12 +92,12 @@ static void load_one(void *context, const char *text)
 
     if (exchange_id_parse(&id, text) != 0)
         log_warning("\"%s\" is on record as committed, which is not an exchange id", text);
-    else if (commit_log_find(loading->all, &id) == NULL &&
-             commit_log_add(loading->all, &id, now) == NULL)
+    else if (decision_find(loading->all, &id) == NULL &&
+             decision_add(loading->all, &id, now) == NULL)
         loading->failed = true;
 }
 
-int commit_log_load(struct exchanges *all, struct error *e)
+int decisions_load(struct exchanges *all, struct error *e)
 {
     struct loading loading = {all, false};
 
@@ -106,10 +106,10 @@ int commit_log_load(struct exchanges *all, struct error *e)
     return loading.failed ? error_set(e, ERROR_MEMORY, "out of memory") : 0;
 }
 
-void commit_log_free(struct exchanges *all)
+void decisions_free(struct exchanges *all)
 {
     while (all->decisions != NULL)
-        commit_log_drop(all, all->decisions);
+        decision_drop(all, all->decisions);
 }
 
 static void complete(struct exchanges *all, struct decision *d)
@@ -118,7 +118,7 @@ static void complete(struct exchanges *all, struct decision *d)
 
     log_debug("exchange %s: every node has confirmed", d->id.text);
     all->set.storage->forget_commit(all->set.storage->context, d->id.text);
-    commit_log_drop(all, d);
+    decision_drop(all, d);
     if (x == NULL)
         return;
     if (x->state == EXCHANGE_COMMITTED) /* its client has heard who had not confirmed */
@@ -130,9 +130,9 @@ static void complete(struct exchanges *all, struct decision *d)
 static void confirmed(struct exchanges *all, const struct exchange_id *id, uint32_t rank,
                       const char *obstacle)
 {
-    struct decision *d = commit_log_find(all, id);
+    struct decision *d = decision_find(all, id);
 
-    if (d == NULL || commit_log_has(d, rank))
+    if (d == NULL || decision_has(d, rank))
         return;
     if (obstacle[0] != '\0') {
         if (d->obstacle_at == TORUS_NO_NODE)
@@ -148,8 +148,8 @@ static void confirmed(struct exchanges *all, const struct exchange_id *id, uint3
         complete(all, d);
 }
 
-void commit_log_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
-                        size_t count, const char *obstacle)
+void decision_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
+                      size_t count, const char *obstacle)
 {
     const struct peer_message message = {
         .kind = PEER_CONFIRM,
@@ -164,15 +164,14 @@ void commit_log_confirm(struct exchanges *all, const struct exchange_id *id, con
     tree_messages_towards(all, root, &message);
 }
 
-void commit_log_confirm_own(struct exchanges *all, const struct exchange_id *id,
-                            const char *obstacle)
+void decision_confirm_own(struct exchanges *all, const struct exchange_id *id, const char *obstacle)
 {
     uint32_t rank = router_rank(all->set.router);
 
-    commit_log_confirm(all, id, &rank, 1, obstacle);
+    decision_confirm(all, id, &rank, 1, obstacle);
 }
 
-void commit_log_remind_soon(struct exchanges *all, struct decision *d)
+void decision_remind_soon(struct exchanges *all, struct decision *d)
 {
     uint64_t at = router_now(all->set.router) + LINK_LOSS_GATHER_TIME;
 
@@ -183,8 +182,8 @@ void commit_log_remind_soon(struct exchanges *all, struct decision *d)
     ask_by(all, d->remind_at);
 }
 
-void commit_log_remind_all_soon(struct exchanges *all)
+void decisions_remind_soon(struct exchanges *all)
 {
     for (struct decision *d = all->decisions; d != NULL; d = d->next)
-        commit_log_remind_soon(all, d);
+        decision_remind_soon(all, d);
 }

@@ -1,4 +1,4 @@
-#include "daemon/net/tcp/connecting.h"
+#include "daemon/net/tcp/port_sockets.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define LOOK_AGAIN_MS 2000  /* while a port cannot listen */
 #define KEPT_BACK_A_PORT 2u /* descriptors: for its link, and for a stranger before it */
 
-void connecting_watch_carrier(struct connection *c)
+void port_sockets_watch_carrier(struct connection *c)
 {
     const struct endpoint *endpoint = c->tcp->door[c->port].endpoint;
     struct sockaddr_storage local, peer;
@@ -72,7 +72,7 @@ static void on_opened(void *context)
     ((struct tcp *)context)->handles++;
 }
 
-void connecting_closed(void *context)
+void port_sockets_closed(void *context)
 {
     struct tcp *tcp = context;
 
@@ -81,14 +81,14 @@ void connecting_closed(void *context)
     tcp_release(tcp);
 }
 
-void connecting_dial(void *context, unsigned port)
+void port_sockets_dial(void *context, unsigned port)
 {
     struct tcp *tcp = context;
 
     door_open(&tcp->door[port]);
 }
 
-void connecting_tell_doors(struct tcp *tcp)
+void port_sockets_tell_doors(struct tcp *tcp)
 {
     for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++) {
         struct door *door = &tcp->door[port];
@@ -118,12 +118,12 @@ static int check_listens(const struct door *door, struct error *e)
                      uv_strerror(uv_translate_sys_error(door->error)));
 }
 
-int connecting_open_doors(struct tcp *tcp, uint32_t rank, struct error *e)
+int port_sockets_open_doors(struct tcp *tcp, uint32_t rank, struct error *e)
 {
     static const struct door_user user = {.connected = on_connected,
                                           .placed = on_placed,
                                           .opened = on_opened,
-                                          .closed = connecting_closed};
+                                          .closed = port_sockets_closed};
 
     tcp->user = user;
     tcp->user.context = tcp;
