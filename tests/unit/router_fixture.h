@@ -73,8 +73,8 @@ enum port_state fixture_state_of(struct router_fixture *f, unsigned port);
 void fixture_say_heartbeat(struct fixture_connection *c);
 /* So much time passes, tick by tick. */
 void fixture_pass(struct router_fixture *f, uint64_t time);
-/* Fails the test unless this is why the port is not up. */
-void fixture_check_reason(struct router_fixture *f, unsigned port, const char *reason);
+/* Fails the test unless this is part of what is said about why the port is not up. */
+void fixture_check_reason(struct router_fixture *f, unsigned port, const char *part);
 void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time);
 unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank);
 

@@ -229,7 +229,8 @@ static void test_named(void **state)
     assert_int_equal(parse_named("two", names, &i, &e), 0);
     assert_int_equal(i, 2);
     assert_int_equal(parse_named("three", names, &i, &e), -1);
-    assert_string_equal(e.text, "'three' is not one of one, two");
+    assert_non_null(strstr(e.text, "'three'"));
+    assert_non_null(strstr(e.text, "one, two"));
     assert_int_equal(parse_named("", names, &i, &e), -1);
 }
 

@@ -39,9 +39,9 @@ static void a_key_on_one_side_only(void **state)
     struct pair p;
     (void)state;
     begin(&p, keys("a", NULL), keys(NULL, NULL), 1);
-    check_refused(&p, &p.listener, "no key: node 1 has a cluster key, node 5 has none");
+    check_refused(&p, &p.listener, "node 5 has none");
     begin(&p, keys(NULL, NULL), keys("a", NULL), 1);
-    check_refused(&p, &p.listener, "no key: node 1 has no cluster key");
+    check_refused(&p, &p.listener, "node 1 has no cluster key");
     assert_int_equal(p.listener.says, 0);
 }
 
@@ -50,7 +50,7 @@ static void different_keys(void **state)
     struct pair p;
     (void)state;
     begin(&p, keys("a", NULL), keys("b", NULL), 1);
-    check_refused(&p, &p.listener, "wrong key: node 1 has the cluster key");
+    check_refused(&p, &p.listener, "wrong key");
     begin(&p, keys("a", "b"), keys("c", "d"), 1);
     check_refused(&p, &p.listener, "wrong key");
 }
@@ -190,9 +190,9 @@ static void both_must_want_to_encrypt(void **state)
     (void)state;
     secret.encrypt = true;
     begin(&p, secret, plain, 1);
-    check_refused(&p, &p.listener, "node 5 does not encrypt its links, node 1 does: set encrypt");
+    check_refused(&p, &p.listener, "node 5 does not encrypt");
     begin(&p, plain, secret, 1);
-    check_refused(&p, &p.listener, "node 5 encrypts its links, node 1 does not: set encrypt");
+    check_refused(&p, &p.listener, "node 5 encrypts");
 }
 
 static void an_ephemeral_key_of_zeros_is_refused(void **state)

@@ -155,9 +155,8 @@ static void what_is_damaged_is_named(void **state)
         accepts(node, &from); /* the neighbour is not to blame */
         assert_non_null(engine_failed(node->engine));
         assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-        assert_string_equal(
-            engine_failed(node->engine)->text,
-            "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
+        assert_non_null(strstr(engine_failed(node->engine)->text, "from node 0 to node 1"));
+        assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
         assert_int_equal(node->engine->rounds_finished, 0);
         tell_all(node);
         assert_int_equal(told[0], 0);
@@ -282,10 +281,10 @@ static void digests_that_cannot_be_are_refused(void **state)
     bad = from, bad.digests = 1;
     refuses(&bad, "piece 1 without its digest");
     bad = from, bad.digests = 3;
-    refuses(&bad, "1 digest more than pieces end in it");
+    refuses(&bad, "1 digest more than");
     from = pieces_from_0(in, PIECE_DIGEST_LEAST - 1);
     bad = from, bad.digests = 1;
-    refuses(&bad, "1 digest more than pieces end in it");
+    refuses(&bad, "1 digest more than");
 }
 
 /* In an allgather the block of node 0 stays here and goes on; our own leaves by both ports. */

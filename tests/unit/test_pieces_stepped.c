@@ -99,9 +99,9 @@ static void what_is_damaged_is_named(void **state)
         if (cut < 2 * LONG)
             accepts(node, &second);
         assert_non_null(engine_failed(node->engine));
-        assert_string_equal(
-            engine_failed(node->engine)->text,
-            "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
+        assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+        assert_non_null(strstr(engine_failed(node->engine)->text, "from node 0 to node 1"));
+        assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
         node_close(node);
     }
 }
@@ -158,8 +158,8 @@ static void digests_that_cannot_be_are_refused(void **state)
     (void)letters(passing, 2, 0, 0, LONG);
     bad[2].body = bad[3].body = passing;
     for (int i = 0; i < 4; i++) {
-        const char *text = i % 2 == 0 ? "a block of 300 bytes without its digest"
-                                      : "1 digest more than blocks end in it";
+        const char *text =
+            i % 2 == 0 ? "a block of 300 bytes without its digest" : "1 digest more than";
         struct node *node = open_stepped(false);
         send_frame(node, &bad[i]);
         assert_null(node->f.up[bad[i].port]->link);

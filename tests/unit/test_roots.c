@@ -50,11 +50,11 @@ static void the_rank_is_put_into_paths(void **state)
     check_expanded(path, path);
     path[PATH_MAX - 2] = 'x';
     path[sizeof path - 1] = '\0';
-    check_not_expanded(path, "too long: at most 4094 bytes are possible");
+    check_not_expanded(path, "at most 4094 bytes");
     memset(path, 'x', PATH_MAX - 4);
     path[0] = '/';
     (void)strcpy(path + PATH_MAX - 4, "%r%r");
-    check_not_expanded(path, "too long: at most 4094 bytes are possible");
+    check_not_expanded(path, "at most 4094 bytes");
 }
 
 static void open_roots(void **state, struct roots *roots)

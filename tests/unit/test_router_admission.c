@@ -73,19 +73,17 @@ static void who_is_not_the_neighbour_is_told_why(void **state)
     fixture_hello(&f, minus, &good, dims);
     fixture_close(&f);
     bad = good, bad.version = PROTOCOL_VERSION + 1;
-    (void)snprintf(versions, sizeof versions,
-                   "speaks protocol version %u, node 5 speaks version %u", PROTOCOL_VERSION + 1,
-                   PROTOCOL_VERSION);
+    (void)snprintf(versions, sizeof versions, "version %u, node 5 speaks version %u",
+                   PROTOCOL_VERSION + 1, PROTOCOL_VERSION);
     check_stranger(&bad, versions);
     bad = good, bad.dims = (char[]){"4x8"};
-    check_stranger(&bad, "is in a torus 4x8, node 5 is in a torus 4x4");
+    check_stranger(&bad, "torus 4x8, node 5 is in a torus 4x4");
     bad = good, bad.dims = (char[]){"\n\x1b"};
     check_stranger(&bad, "is in a torus ??");
     bad = good, bad.rank++;
-    check_stranger(
-        &bad, "wrong cabling: node 2 port +0 is connected to node 5 port -0, which expects node 1");
+    check_stranger(&bad, "node 2 port +0 is connected to node 5 port -0");
     bad = good, bad.port = 3;
-    check_stranger(&bad, "wrong cabling: node 1 port -1");
+    check_stranger(&bad, "node 1 port -1");
     bad = good, bad.port = UINT32_MAX;
     check_stranger(&bad, "node 1 port ? is");
 }
@@ -241,8 +239,7 @@ static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
 /* It is said early, and tried until the kernel may have found smaller packets. */
 static void a_cable_that_drops_the_probe_is_named(void **state)
 {
-    static const char question[] =
-        "sent 17896 bytes, none acknowledged: does the MTU agree (9000 here)?";
+    static const char question[] = "MTU agree (9000 here)";
     struct router_fixture f;
     struct port_info info;
     (void)state;
@@ -267,8 +264,7 @@ static void a_cable_that_drops_the_probe_is_named(void **state)
     fixture_pass(&f, ROUTER_PROBE_TIME);
     assert_null(c->link);
     router_port_info(f.router, minus, &info);
-    assert_non_null(
-        strstr(info.reason, "nothing of its own probe has come: does the MTU agree (9000 here)"));
+    assert_non_null(strstr(info.reason, "MTU agree (9000 here)"));
     fixture_close(&f);
 }
 

@@ -59,7 +59,7 @@ static void a_link_without_a_carrier_is_given_up(void **state)
     assert_int_equal(router_topology(f.router)->entry[5].up, 1u << plus);
     fixture_check_reason(&f, minus, "no carrier on eth1");
     router_carrier(f.router, minus, "no carrier on eth1, which is set down");
-    fixture_check_reason(&f, minus, "no carrier on eth1, which is set down");
+    fixture_check_reason(&f, minus, "set down");
     /* What connects nevertheless is let in. */
     fixture_link_up(&f, minus);
     assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
@@ -174,12 +174,11 @@ static void a_link_that_flaps_has_to_be_quiet(void **state)
             fixture_link_up(&f, port);
         }
         carrier(&f, port, 5 * SECONDS);
-        fixture_check_reason(&f, port, "flaps: used again when it has been quiet for 2.0 s more");
+        fixture_check_reason(&f, port, "quiet for 2.0 s more");
         struct fixture_connection *c = fixture_connect(&f, port, port_dialled(port));
         fixture_say_heartbeat(c);
         assert_null(c->link);
-        assert_string_equal(c->last,
-                            "node 0 keeps this link out because it flaps, until it is quiet");
+        assert_non_null(strstr(c->last, "node 0 keeps this link out"));
         fixture_pass(&f, 1 * SECONDS);
         carrier(&f, port, 100 * SECONDS); /* it has not been quiet: the time begins anew */
         check_held(&f, port, ROUTER_HOLD);

@@ -260,7 +260,7 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
     struct frame bad;
     (void)state;
     bad = from_0, bad.streamed = true;
-    refuses(true, &bad, "data without a step, but the exchange runs in steps");
+    refuses(true, &bad, "data without a step");
     bad = from_0, bad.round = 1;
     refuses(true, &bad, "data of round 1");
     bad = from_0, bad.round = UINT32_MAX;
@@ -282,11 +282,11 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
     bad = relayed, bad.left = 0;
     refuses(true, &bad, "is expected here");
     bad = from_0, bad.body = "bBbBcCcCc";
-    refuses(true, &bad, "1 byte more than the message's blocks have");
+    refuses(true, &bad, "1 byte more than");
     bad = from_0, bad.sizes = 1, bad.size[0] = 4;
-    refuses(true, &bad, "1 size more than blocks begin in it");
+    refuses(true, &bad, "1 size more than");
     bad = relayed, bad.body = "ggggg";
-    refuses(true, &bad, "1 byte more than the message's blocks have");
+    refuses(true, &bad, "1 byte more than");
 }
 
 static void sizes_that_cannot_be_are_refused(void **state)
@@ -296,12 +296,12 @@ static void sizes_that_cannot_be_are_refused(void **state)
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 3, .size = {1, 1, 1}, .body = "bc"};
     refuses(false, &bad, "1 size more than");
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {1, 5}, .body = "bbb"};
-    refuses(false, &bad, "a piece of 5 bytes, the longest has 4");
+    refuses(false, &bad, "a piece of 5 bytes");
     bad =
         (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {0, UINT32_MAX}, .body = "b"};
     refuses(false, &bad, "a piece of 4294967295 bytes");
     bad = (struct frame){.port = MINUS, .hops = 1, .body = "bbbb"};
-    refuses(false, &bad, "more than the message's blocks have");
+    refuses(false, &bad, "bytes more than");
     bad = (struct frame){
         .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {5}, .body = "ggggg"};
     refuses(false, &bad, "a piece of 5 bytes");
@@ -326,8 +326,7 @@ static void a_piece_is_not_longer_than_its_segment(void **state)
         send_frame(node, frames[i]);
         assert_int_equal(node->f.up[MINUS]->link == NULL, i == 1);
         if (i == 1)
-            assert_non_null(
-                strstr(node->f.up[MINUS]->last, "a piece of 5 bytes, the longest has 4"));
+            assert_non_null(strstr(node->f.up[MINUS]->last, "a piece of 5 bytes"));
         node_close(node);
     }
 }

@@ -185,7 +185,7 @@ static void it_gives_up_if_nothing_comes(void **state)
     assert_true(fd >= 0);
     assert_int_equal(text_file_fill(fd, path, text, sizeof text, 20, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
-    assert_string_equal(e.text, "nothing has come from it for 0.02 s");
+    assert_non_null(strstr(e.text, "0.02 s"));
     int writer = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(writer >= 0 && write(writer, "one", 3) == 3);
     assert_int_equal(text_file_fill(fd, path, text, sizeof text, 20, &e), -1); /* not all of it */
