@@ -24,8 +24,8 @@ def disk(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('dims,algorithm,size', [
-    ('4x4', 'at2', 3 * MIB), *(pytest.param(*values, marks=pytest.mark.full) for values in (  # more bytes, the same code
-        ('2x2', 'at2', 40 * MIB), ('1x4', 'ar', 20 * MIB)))])
+    ('4x4', 'at2', 3 * MIB), *(pytest.param(*values, marks=pytest.mark.full) for values in (
+        ('2x2', 'at2', 40 * MIB), ('1x4', 'ar', 20 * MIB)))])  # more bytes, by the same code
 def test_files(loopback, disk, dims, algorithm, size, capsys):
     torus = loopback(dims, data_roots=(str(disk),), memory=BUDGET)
     nodes = torus.geometry.nodes
