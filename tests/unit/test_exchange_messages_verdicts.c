@@ -72,6 +72,31 @@ static void an_objection_is_about_whom_it_says(void **state)
     }
 }
 
+/* A node that is ready, and has not heard `go`, tells its program by this whether others may have begun. */
+static void a_verdict_says_whether_anybody_was_told_to_go(void **state)
+{
+    struct line_root r;
+
+    (void)state;
+    for (int gone = 0; gone < 2; gone++) {
+        line_root_open(&r);
+        if (gone) {
+            assert_true(xf_say_handle(&r.f, CHILD, PEER_READY, r.handle));
+            assert_int_equal(xf_hear(&r.f, CHILD), PEER_GO);
+        }
+        assert_true(line_root_object(&r, ERROR_IO, "no"));
+        struct peer_message *head = xf_next(&r.f, CHILD);
+        while (head != NULL && head->kind != PEER_VERDICT) { /* its blocks */
+            message_forget(head);
+            head = xf_next(&r.f, CHILD);
+        }
+        assert_non_null(head);
+        assert_int_equal(head->verdict.before_go, !gone);
+        message_forget(head);
+        xf_close(&r.f);
+    }
+}
+
 static void objections_pass_through(void **state)
 {
     struct exchange_fixture n;
@@ -155,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_objection_ends_it_everywhere),
         cmocka_unit_test(an_objection_is_about_whom_it_says),
+        cmocka_unit_test(a_verdict_says_whether_anybody_was_told_to_go),
         cmocka_unit_test(objections_pass_through),
         cmocka_unit_test(verdicts_end_it_and_go_on),
         cmocka_unit_test(a_verdict_before_the_prepare),
