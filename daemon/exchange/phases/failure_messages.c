@@ -46,8 +46,12 @@ static bool is_behind(const struct attempt *x, unsigned port, const struct culpr
  * says: it may be to blame itself. */
 static void name_teller(const struct attempt *x, unsigned port, struct error *e)
 {
-    if (!is_behind(x, port, &e->culprit))
-        (void)error_wrap(e, "node %u says", torus_neighbour(torus_of(x), rank_of(x), port));
+    uint32_t teller = torus_neighbour(torus_of(x), rank_of(x), port);
+
+    if (is_behind(x, port, &e->culprit))
+        return;
+    (void)error_wrap(e, "node %u says", teller);
+    (void)error_blame_node(e, teller);
 }
 
 /* The root's. A link that it may avoid is a matter for fault_watch.c, like those that it has heard of by
