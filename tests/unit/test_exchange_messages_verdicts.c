@@ -68,6 +68,9 @@ static void an_objection_is_about_whom_it_says(void **state)
         line_root_open(&r);
         assert_true(xf_say_objection_about(&r.f, CHILD, r.handle, r.id, 0, &why));
         assert_int_equal(strstr(r.client.e.text, "node 1 says") == NULL, rows[i].believed);
+        assert_int_equal(r.client.e.culprit.kind,
+                         rows[i].believed ? rows[i].culprit.kind : CULPRIT_NODE);
+        assert_int_equal(r.client.e.culprit.node, rows[i].believed ? rows[i].culprit.node : 1);
         xf_close(&r.f);
     }
 }
