@@ -223,8 +223,7 @@ def calls_done(torus, name):
                if group['name'] == name)
 
 
-# That the link is used again takes ten seconds each time: the test above waits for that, and so do
-# test_sim_group_holes and the swarm, in their own time.
+# That the link is used again takes ten seconds each time. Only the test above notices if it never is.
 @pytest.mark.parametrize('times', [1, pytest.param(3, marks=pytest.mark.full)])
 @pytest.mark.parametrize('command', [('all', 3, 0), ('loop', 1000, 0), ('loop', 300000, 0)])
 def test_a_link_goes_down_under_way(cabled, command, times):
