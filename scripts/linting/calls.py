@@ -1,6 +1,7 @@
 """Circles of calls between files and between folders, read from object files with nm."""
 
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -19,19 +20,24 @@ def nearest(caller, definers):
     return max(sorted(definers), key=lambda name: len(os.path.commonprefix([caller.split('/'), name.split('/')])))
 
 
+@functools.cache
 def calls_of(root, build):
     """{caller: {callee: {symbol}}}, of source files."""
     defined, used = collections.defaultdict(set), collections.defaultdict(set)
-    for name in sorted(build.rglob('*.c.o')):
+    sources = {}
+    for name in build.rglob('*.c.o'):
         source = source_of(build, name)
-        if not source or not source.startswith(FOLDERS) or '.pb-c' in source or not (root / source).exists():
-            continue
-        for line in subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout.splitlines():
-            kind, symbol = line.split()[-2:]
-            if kind == 'U':
-                used[source].add(symbol)
-            elif kind in 'TDBRVWC':
-                defined[symbol].add(source)
+        if source and source.startswith(FOLDERS) and '.pb-c' not in source and (root / source).exists():
+            sources[str(name)] = source
+    names = subprocess.run(['nm', '--print-file-name', *sorted(sources)], capture_output=True, text=True, check=True)
+    for line in names.stdout.splitlines():
+        name, _, symbols = line.rpartition(':')
+        kind, symbol = symbols.split()[-2:]
+        source = sources[name]
+        if kind == 'U':
+            used[source].add(symbol)
+        elif kind in 'TDBRVWC':
+            defined[symbol].add(source)
     edges = collections.defaultdict(lambda: collections.defaultdict(set))
     for caller, symbols in used.items():
         for symbol in symbols & defined.keys():
