@@ -200,6 +200,50 @@ static void a_mistake_behind_fails_it_for_all(void **state)
         check_mismatch("2m", seed, ahead, 6, 1, &mistake);
 }
 
+struct progress {
+    const struct sim_programs *programs;
+    uint32_t calls;
+};
+
+static bool has_called(struct sim *sim, void *context)
+{
+    const struct progress *wanted = context;
+
+    (void)sim;
+    return sim_program_state(wanted->programs, 0).calls >= wanted->calls;
+}
+
+/* After eight broadcasts the group puts in a barrier of its own. Who calls something else in place of the ninth does
+ * not: then its calls have the numbers of others from there on, and must not be taken for these. */
+static void calls_that_have_moved_are_not_taken_for_others(void **state)
+{
+    static const struct sim_call mistake = {.operation = GROUP_ALLTOALL, .size = 1};
+    struct sim_call call[30];
+
+    (void)state;
+    for (unsigned i = 0; i < 30; i++)
+        call[i] = (struct sim_call){.operation = GROUP_BROADCAST, .size = 1};
+    for (uint32_t at = 1; at <= 20; at++)
+        for (unsigned unchecked = 0; unchecked < 2; unchecked++) {
+            struct sim *sim = group_sim("2m", first_seed + at);
+            const struct sim_programs_setup setup = {.name = "g",
+                                                     .call = call,
+                                                     .calls = 30,
+                                                     .seed = first_seed + at,
+                                                     .depth = 20,
+                                                     .unchecked = unchecked,
+                                                     .stay = true};
+            struct sim_programs *programs = sim_programs_new(sim, &setup);
+            struct progress wanted = {programs, at};
+
+            assert_true(sim_run(sim, 10 * SECONDS, has_called, &wanted));
+            sim_program_mistake(programs, 0, &mistake);
+            group_check_failed(sim, programs, 2, 2 * SECONDS, ERROR_USAGE, "ember");
+            sim_programs_free(programs);
+            sim_free(sim);
+        }
+}
+
 /* It has left; the others call what it would have to contribute to, and send it nothing. */
 static void who_has_left_is_named(void **state)
 {
@@ -284,6 +328,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_fault_fails_it_for_all),
         cmocka_unit_test(who_waits_for_each_other_is_told),
         cmocka_unit_test(a_mistake_behind_fails_it_for_all),
+        cmocka_unit_test(calls_that_have_moved_are_not_taken_for_others),
         cmocka_unit_test(who_has_left_is_named),
         cmocka_unit_test(who_has_left_a_part_is_named),
     };

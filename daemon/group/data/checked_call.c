@@ -290,12 +290,13 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return sum ^ sum >> 29;
 }
 
-uint32_t checked_signature(const struct checked *c, uint32_t members, bool unchecked)
+uint32_t checked_signature(const struct checked *c, uint32_t members, bool unchecked,
+                           uint64_t internal)
 {
     const struct group_call *call = &c->call;
     bool reduces = call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE_SCATTER ||
                    call->operation == GROUP_REDUCE;
-    uint64_t sum = mix(unchecked, (uint32_t)call->operation);
+    uint64_t sum = mix(mix(unchecked, internal), (uint32_t)call->operation);
 
     if (call->operation != GROUP_ALLTOALLV)
         sum = mix(sum, call->size);

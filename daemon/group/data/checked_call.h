@@ -17,8 +17,11 @@ int checked_init(struct checked *out, const struct group_call *call, const struc
                  struct error *e);
 void checked_free(struct checked *c);
 
-/* Equal at two members only if they call the same; the low four bits are the operation. `unchecked`: the
- * group's. */
-uint32_t checked_signature(const struct checked *c, uint32_t members, bool unchecked);
+/* Equal at two members only if they call the same; the low four bits are the operation. `unchecked`: the group's.
+ * `internal`: how many calls of the group's own have come before. When these are put in depends on what programs
+ * call: after one of them has called something else, its calls may have the numbers of other calls, and must not be
+ * taken for these. */
+uint32_t checked_signature(const struct checked *c, uint32_t members, bool unchecked,
+                           uint64_t internal);
 
 #endif

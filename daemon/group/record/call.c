@@ -25,7 +25,9 @@ struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool 
     c->internal = internal;
     c->state = p->agreed ? CALL_QUEUED : CALL_SUSPENDED;
     c->number = p->next_number++;
-    c->signature = checked_signature(&c->what, p->members.count, p->session->unchecked);
+    c->signature =
+        checked_signature(&c->what, p->members.count, p->session->unchecked, p->internal_calls);
+    p->internal_calls += internal;
     p->signature[c->number % SIGNATURES] = c->signature;
     c->watch.deadline = time_after(p, c->what.call.timeout_ns);
     c->watch.late_at = time_after(p, c->what.call.late_ns);

@@ -59,10 +59,11 @@ struct part {
     bool decided;
     bool agreed; /* on what is over; else its calls are suspended */
     struct agreement agreement;
-    struct call *calls;             /* not over, by number */
-    struct call *kept;              /* over here, perhaps not elsewhere; by number */
-    uint64_t next_number;           /* of the next call made here */
-    uint64_t everywhere;            /* of the last ones, by number, a bit: OVER_EVERYWHERE */
+    struct call *calls;      /* not over, by number */
+    struct call *kept;       /* over here, perhaps not elsewhere; by number */
+    uint64_t next_number;    /* of the next call made here */
+    uint64_t internal_calls; /* made here so far: the group's own, which no program waits for */
+    uint64_t everywhere;     /* of the last ones, by number, a bit: OVER_EVERYWHERE */
     uint32_t signature[SIGNATURES]; /* of the last ones, by number */
     uint64_t first_eager; /* limits.eager of a part that is whole: for the two below, which count
                            * the same at all members whatever goes down */
