@@ -150,7 +150,7 @@ def test_a_group_that_does_not_exist(tmp_path):
 
 @needs_root
 def test_files_of_several_users():
-    """What README says of them, as three users of a group, none of them root or the daemon's."""
+    """What operating.md says of them, as three users of a group, none of them root or the daemon's."""
     name, group = system_groups()[0]
     users = [STRANGER + 1 + i for i in range(3)]
     with ring('--exchange-group', name, '--output-mode', '2770', groups=[group]) as torus:
