@@ -57,6 +57,27 @@ def test_subjects(planted, subject):
     assert planted({}, subject)('subjects').returncode == 1
 
 
+DOCUMENTS = {'README.md': '# A title\n[one](doc/one.md#two-words-and-code), [here](#a-title), [a folder](doc)\n'
+                          '[elsewhere](https://example.org/x.md#y), `[code](none.md)`\n```\n[a block](none.md)\n```\n',
+             'doc/one.md': '# One\n\n## Two words, and `code`\n\n## One\n[up](../README.md), [the second](#one-1)\n'}
+
+
+def test_links(planted):
+    result = planted(DOCUMENTS)('links')
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize('link, finding', [
+    ('none.md', 'none.md: there is no doc/none.md'),
+    ('one.md#none', 'one.md#none: doc/one.md has no heading of that name'),
+    ('#in-a-block', '#in-a-block: doc/two.md has no heading of that name'),
+    ('../../other/README.md', '../../other/README.md leads out of the project'),
+    ('/README.md', '/README.md leads out of the project')])
+def test_links_that_lead_nowhere(planted, link, finding):
+    result = planted(DOCUMENTS | {'doc/two.md': f'```\n# In a block\n```\n\n[text]({link})\n'})('links')
+    assert result.returncode == 1 and f'doc/two.md:5: links: {finding}' in result.stdout, result.stdout
+
+
 HEADERS = {'daemon/low/a.h': 'enum low { LOW };\n', 'daemon/high/b.h': 'enum high { HIGH };\n'}
 
 
@@ -99,7 +120,7 @@ def test_exceptions(planted):
 def test_without_a_clone(planted, tmp_path):
     lint = planted(LOW, 'no area')
     shutil.rmtree(tmp_path / '.git')
-    for rule in 'calls', 'includes', 'lengths', 'subjects':
+    for rule in 'calls', 'includes', 'lengths', 'links', 'subjects':
         result = lint(rule)
         assert result.returncode == 0 and result.stderr == '', result
 
