@@ -1,7 +1,6 @@
 #include "client/mpi/communicators/claims.h"
 
-#define OPEN_AFTER                                                                                 \
-    16u /* calls: a lane costs memory of every daemon (client/doc/programs.md) */
+#define OPEN_AFTER 16u /* calls: a lane costs memory of every daemon (client/doc/programs.md) */
 
 static struct look look_at(const struct lane_votes *l)
 {
