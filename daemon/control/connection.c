@@ -139,7 +139,7 @@ static int check_request(const Control__Request *request, struct error *e)
                          request->version, CONTROL_VERSION);
     if (request == NULL || request->kind_case == CONTROL__REQUEST__KIND__NOT_SET)
         return error_set(e, ERROR_PROTOCOL,
-                         "not a request that this daemon knows; is it of another version?");
+                         "unknown request: the client and this torusd have different versions");
     return 0;
 }
 

@@ -49,7 +49,7 @@ int start_queue_refuse_links(const struct exchanges *all, struct error *e)
     (void)topology_fault(topology, 0, &fault);
     (void)error_set(
         e, ERROR_LINK, "the torus is not whole: %s%s", fault.text,
-        links ? "; only barriers, groups, and exchanges with algorithm auto, go around that" : "");
+        links ? "; only barriers, groups, and exchanges with algorithm auto can avoid that" : "");
     e->culprit = fault.culprit;
     return -1;
 }

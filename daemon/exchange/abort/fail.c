@@ -56,7 +56,7 @@ static void fail_everywhere(struct attempt *x, const struct error *e)
 
     x->failure = *e;
     if (e->code == ERROR_DAMAGED && j->damages > 0)
-        (void)error_wrap(&x->failure, "also after it had begun anew");
+        (void)error_wrap(&x->failure, "also after a retry");
     name_repetition(x);
     name_missing(j, &x->failure);
     verdict_send(x, &x->failure);
@@ -106,7 +106,7 @@ static void fail_waiting(struct job *j, const struct error *e)
         return;
     }
     if (e->code == ERROR_DAMAGED && j->damages > 0)
-        (void)error_wrap(&why, "also after it had begun anew");
+        (void)error_wrap(&why, "also after a retry");
     name_missing(j, &why);
     if (last != NULL && attempt_is_root(last)) {
         if (j->reroutes + j->damages > 0 && j->fault.at != ROUTER_NEVER)

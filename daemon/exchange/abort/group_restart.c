@@ -136,6 +136,6 @@ struct job *group_restart_find(struct exchanges *all, const struct exchange_id *
     const struct attempt *x = job_last_attempt(j);
     if (!exchange_id_is_before(id, &x->id))
         return j;
-    (void)error_set(e, ERROR_BUSY, "the group has begun anew as %s", x->id.text);
+    (void)error_set(e, ERROR_BUSY, "the group has been restarted as %s", x->id.text);
     return NULL;
 }

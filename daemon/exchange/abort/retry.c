@@ -107,7 +107,7 @@ void retry_withdrawn(struct attempt *x, const struct error *why)
 
 void retry_later(struct attempt *x, const struct error *busy)
 {
-    log_debug("exchange %s waits and will be started again: %s", x->id.text, busy->text);
+    log_debug("exchange %s: attempt withdrawn, waiting to retry: %s", x->id.text, busy->text);
     withdraw(x, busy);
 }
 
@@ -139,7 +139,7 @@ static void retry_now(struct attempt *x, const struct error *why)
 
 void retry_without_links(struct attempt *x, const struct error *fault)
 {
-    log_info("exchange %s begins anew: %s", x->id.text, fault->text);
+    log_info("exchange %s: attempt withdrawn, retrying: %s", x->id.text, fault->text);
     if (kind_of(x)->has_session && state_of(x)->runs &&
         router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
         x->job->reroutes = 0;
@@ -157,7 +157,7 @@ void retry_links_restored(struct attempt *x)
 
 void retry_damaged(struct attempt *x, const struct error *damage)
 {
-    log_warning("exchange %s begins anew: %s", x->id.text, damage->text);
+    log_warning("exchange %s: attempt withdrawn, retrying: %s", x->id.text, damage->text);
     x->job->damages = damages(x) + 1;
     x->job->damaged_at = router_now(router_of(x));
     retry_now(x, damage);

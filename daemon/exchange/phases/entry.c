@@ -151,7 +151,7 @@ int entry_check_id(struct exchanges *all, const struct spec *spec, const struct 
 
     if (x == NULL || !exchange_id_is_before(id, &x->id))
         return 0;
-    return error_set(e, ERROR_BUSY, "%s \"%s\" has begun anew as %s",
+    return error_set(e, ERROR_BUSY, "%s \"%s\" has a newer attempt, %s",
                      operation_name(spec->operation), spec->barrier, x->id.text);
 }
 
@@ -168,7 +168,7 @@ struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint3
         j = j->next;
     if (j != NULL)
         yield(j);
-    (void)error_set(&busy, ERROR_BUSY, "it has begun anew");
+    (void)error_set(&busy, ERROR_BUSY, "it has a newer attempt");
     while ((x = attempt(all, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
         retry_withdrawn(x, &busy);
     j = all->jobs;

@@ -108,7 +108,7 @@ static bool answer(struct exchanges *all, unsigned port, const struct attempt *x
     else if (x != NULL && (root ? x->state == EXCHANGE_FAILED : has_heard(x)))
         over = x->failure;
     else if ((renamed || waits) && id->boot == (uint32_t)router_boot(router))
-        (void)error_set(&over, ERROR_BUSY, "this attempt has been taken back");
+        (void)error_set(&over, ERROR_BUSY, "this attempt was withdrawn");
     else
         return false;
     verdict_answer(all, port, message->exchange, id, &over);

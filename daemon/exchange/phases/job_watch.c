@@ -15,6 +15,7 @@
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/times.h"
 #include "daemon/exchange/record/tree_messages.h"
+#include "proto/text.h"
 
 /* A job that waits for its group to go on asks its root then what has become of it. */
 static uint64_t asks_at(const struct job *j)
@@ -27,7 +28,7 @@ static void ask_root(struct job *j)
     const struct attempt *last = j->last;
     struct error e;
 
-    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
+    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to be restarted", rank_of(last));
     (void)error_blame_node(&e, rank_of(last));
     objection_send(j->all, tree_messages_port(j->all, last->root), last->handle, &j->resumes,
                    last->root, &e, false);
@@ -137,15 +138,15 @@ static void describe_waiting(const struct job *j, struct error *e)
     double seconds = (double)j->timeout_ns / 1e9;
 
     if (j->reroutes + j->damages > 0)
-        (void)error_set(e, ERROR_TIMEOUT,
-                        "not finished within %.1f s, in which it began anew %s: %s", seconds,
-                        j->reroutes + j->damages > 1 ? "several times" : "once", j->failure.text);
+        (void)error_set(e, ERROR_TIMEOUT, "not finished within %.1f s, which included %u %s: %s",
+                        seconds, j->reroutes + j->damages,
+                        text_plural(j->reroutes + j->damages, "retry", "retries"), j->failure.text);
     else if (j->failure.code == ERROR_BUSY)
-        (void)error_set(e, ERROR_TIMEOUT, "its turn has not come within %.1f s: %s", seconds,
+        (void)error_set(e, ERROR_TIMEOUT, "not started within %.1f s: %s", seconds,
                         j->failure.text);
     else
-        (void)error_set(e, ERROR_TIMEOUT,
-                        "its turn has not come within %.1f s: others are under way", seconds);
+        (void)error_set(e, ERROR_TIMEOUT, "not started within %.1f s: other exchanges are running",
+                        seconds);
 }
 
 static void time_is_over(struct job *j)

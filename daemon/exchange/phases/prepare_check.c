@@ -45,7 +45,8 @@ int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepar
     if (avoided_parent(damage, prepare->root, router_rank(all->set.router), &parent, e) != 0)
         return -1;
     if (parent != (int)port)
-        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
+        return error_set(e, ERROR_PROTOCOL,
+                         "prepare of exchange %s, which does not come from the parent", id);
     if (prepare->n_missing > 0 && !prepare->spec->shrink)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
                          id);
@@ -155,7 +156,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
         return -1;
     a = algorithm_find(spec->algorithm);
     if (!whole && !spec_avoids_links(spec))
-        return error_set(e, ERROR_USAGE, "links are down, and it cannot go around them");
+        return error_set(e, ERROR_USAGE, "links are down, and its routes cannot avoid them");
     if (!spec_chooses_late(spec) &&
         ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
@@ -186,9 +187,9 @@ static int check_round(const struct spec *spec, const struct peer_prepare *prepa
         (!prepare->around || exchange_id_is_none(&ids->resumes) ||
          ids->resumes.root != prepare->root ||
          (!group && (spec->operation != OPERATION_EXCHANGE || spec->repeat != 1))))
-        return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
+        return error_set(e, ERROR_PROTOCOL, "it cannot continue an earlier attempt");
     if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
-        return error_set(e, ERROR_PROTOCOL, "the round size is said too early");
+        return error_set(e, ERROR_PROTOCOL, "the round size comes too early");
     if (prepare->round_bytes == 0 && !resumes && !spec_has_folders(spec))
         return error_set(e, ERROR_PROTOCOL, "the round size is missing");
     return 0;

@@ -50,7 +50,7 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
     if (!prepare_is_restart(prepare))
         return entry_prepared(all, spec, prepare->root);
     j = group_restart_find(all, &ids->resumes, &ids->id, &e);
-    (void)error_set(&e, ERROR_BUSY, "it has begun anew");
+    (void)error_set(&e, ERROR_BUSY, "it has been restarted");
     if (j != NULL && job_is_under_way(j))
         retry_withdrawn(j->attempt, &e);
     return j;

@@ -23,7 +23,7 @@ static void tell_log(const struct attempt *x)
             log_warning("exchange %s: %s", x->id.text, x->failure.text);
         break;
     case EXCHANGE_WITHDRAWN:
-        log_debug("exchange %s will be started again: %s", x->id.text, x->failure.text);
+        log_debug("exchange %s will be retried: %s", x->id.text, x->failure.text);
         break;
     case EXCHANGE_FAILED:
         log_warning("exchange %s failed: %s", x->id.text, x->failure.text);

@@ -83,7 +83,7 @@ static void on_parked_failed(void *context, const struct error *e)
 
     if (p->at == NULL)
         return;
-    log_warning("what had arrived of an exchange that begins anew is lost: %s", e->text);
+    log_warning("the blocks kept for a retry are lost: %s", e->text);
     arrived_free(p->here);
     close_parked(p);
 }

@@ -128,7 +128,7 @@ static int check_shrunk(const struct exchanges *all, const struct damage *d, str
         return -1;
     (void)damage_is_connected(&whole, e);
     damage_free(&whole);
-    return error_wrap(e, "more than nodes that are down cannot be reached");
+    return error_wrap(e, "not only nodes that are down are out of reach");
 }
 
 int membership_check(const struct exchanges *all, struct left_out out, const struct damage *d,

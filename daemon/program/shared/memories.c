@@ -46,7 +46,7 @@ bool program_tidy_memory(struct program *p, uint64_t now)
         return true;
     log_warning(
         "user %u has requested %llu bytes of shared memory and not allocated more than %llu of "
-        "them: they are taken back",
+        "them: they are released",
         p->user, (unsigned long long)p->file_size, (unsigned long long)p->file_used * BLOCK);
     p->file_late = p->file_number;
     program_drop_memory(p);
