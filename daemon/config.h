@@ -38,14 +38,6 @@ struct config {
 void config_init(struct config *c);
 void config_free(struct config *c);
 
-/* Sets one value by its name in the INI file ("dims", "data_roots", ...; "+0" for a port). Returns
- * 0, or -1 with *e. */
-int config_set(struct config *c, const char *name, const char *value, struct error *e);
-
-/* Adds one folder to the data roots, whatever its name: "data_roots" of config_set() is a list.
- * Returns 0, or -1 with *e. */
-int config_add_root(struct config *c, const char *folder, struct error *e);
-
 /* Reads a file. Returns 0, or -1 with *e naming the file and line. */
 int config_read(struct config *c, const char *path, struct error *e);
 

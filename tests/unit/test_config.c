@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
-#include "daemon/config.h"
 #include "daemon/net/addresses/address.h"
+#include "daemon/settings.h"
 #include "folder_fixture.h"
 
 static const char *write_config(void **state, const char *text)

@@ -1,0 +1,143 @@
+#include "daemon/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/settings.h"
+#include "proto/version.h"
+
+enum { EXIT_USAGE = 2, OPTIONS_MOST = 64, LEFT_WIDTH = 19, FIRST_OPTION = 256 };
+
+static const char beginning[] =
+    "torusd: one node of a torus of directly cabled machines\n"
+    "\n"
+    "usage: torusd [--config FILE] [OPTION ...]\n"
+    "\n"
+    "Holds one TCP connection per port to its torus neighbours, and forwards the messages of\n"
+    "complete exchanges. Runs in the foreground and logs to standard error; SIGTERM or Ctrl-C\n"
+    "ends it; SIGHUP makes it read the cluster keys again. Use torusctl to start exchanges.\n"
+    "\n";
+
+static const char end[] =
+    "\n"
+    "The INI file, UTF-8 text of at most 1 MiB, has the same settings. Section [node] has those\n"
+    "named as the options above, with _ for - (\"state_dir = /var/lib/torusd\"); --data-root is\n"
+    "data_roots there. Section [ports] has lines such as \"+0 = 10.0.0.2:7411\". ';' begins a\n"
+    "comment; a value ends with its line.\n"
+    "\n"
+    "exit status: 0 ended by a signal; 1 could not start; 2 invalid options\n";
+
+static void print_option(const struct setting *s)
+{
+    char left[64];
+
+    (void)snprintf(left, sizeof left, "--%s%s%s", s->option, s->value != NULL ? " " : "",
+                   s->value != NULL ? s->value : "");
+    (void)printf("  %-*s", LEFT_WIDTH, left);
+    if (strlen(left) > LEFT_WIDTH)
+        (void)printf("\n  %*s", LEFT_WIDTH, "");
+    (void)fputs("  ", stdout);
+    for (const char *c = s->help; *c != '\0'; c++) {
+        (void)putchar(*c);
+        if (*c == '\n')
+            (void)printf("  %*s  ", LEFT_WIDTH, "");
+    }
+    (void)putchar('\n');
+}
+
+static void print_help(void)
+{
+    (void)fputs(beginning, stdout);
+    for (const struct setting *s = settings; s->option != NULL; s++)
+        print_option(s);
+    (void)fputs(end, stdout);
+}
+
+static void print_version(void)
+{
+    (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n", VERSION_PROTOCOLS);
+}
+
+/* The rows of the table for getopt_long(), whose values are FIRST_OPTION + the index of the row. */
+static void make_long_options(struct option *options)
+{
+    size_t i = 0;
+
+    for (; settings[i].option != NULL && i + 1 < OPTIONS_MOST; i++)
+        options[i] = (struct option){
+            .name = settings[i].option,
+            .has_arg = settings[i].value != NULL ? required_argument : no_argument,
+            .val = FIRST_OPTION + (int)i,
+        };
+    options[i] = (struct option){0};
+}
+
+static bool is_option(int option, const char *name)
+{
+    return option >= FIRST_OPTION && strcmp(settings[option - FIRST_OPTION].option, name) == 0;
+}
+
+/* The file comes first, so that options override it wherever they stand. */
+static int read_config_file(int argc, char **argv, const struct option *options,
+                            struct config *config, struct error *e)
+{
+    int option, result = 0;
+
+    opterr = 0;
+    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (is_option(option, "config"))
+            result = config_read(config, optarg, e);
+    opterr = 1;
+    optind = 1;
+    return result;
+}
+
+/* Options that only print something: 0 if this is none of them, otherwise *exit_code is set. */
+static int print_and_end(int option, int *exit_code)
+{
+    bool help = is_option(option, "help"), version = is_option(option, "version");
+
+    if (help)
+        print_help();
+    if (version)
+        print_version();
+    if (help || version)
+        *exit_code = EXIT_SUCCESS;
+    if (option == '?')
+        (void)fputs("torusd --help lists the options\n", stderr);
+    return help || version || option == '?' ? -1 : 0;
+}
+
+static int set_option(struct config *config, int option, struct error *e)
+{
+    const struct setting *s = &settings[option - FIRST_OPTION];
+
+    if (s->set_option != NULL)
+        return s->set_option(config, optarg, e);
+    return s->set != NULL ? s->set(config, optarg, e) : 0;
+}
+
+int options_read(int argc, char **argv, struct config *config, int *exit_code)
+{
+    struct option options[OPTIONS_MOST];
+    struct error e = {0};
+    int option, result;
+
+    *exit_code = EXIT_USAGE;
+    make_long_options(options);
+    result = read_config_file(argc, argv, options, config, &e);
+    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (print_and_end(option, exit_code) != 0)
+            return -1;
+        result = set_option(config, option, &e);
+    }
+    if (result == 0 && optind < argc)
+        result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\"", argv[optind]);
+    if (result == 0)
+        result = config_finish(config, &e);
+    if (result != 0)
+        (void)fprintf(stderr, "torusd: %s\n", e.text);
+    return result;
+}

@@ -1,0 +1,12 @@
+/* The command line of torusd. */
+#ifndef TORUSD_OPTIONS_H
+#define TORUSD_OPTIONS_H
+
+#include "daemon/config.h"
+
+/* Reads the file of --config and then the other options into the config, which config_init() has filled. Returns 0
+ * if the daemon is to be started with it; else -1 with the exit code of the process, having printed what was asked for,
+ * or what is wrong. */
+int options_read(int argc, char **argv, struct config *config, int *exit_code);
+
+#endif

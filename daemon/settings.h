@@ -1,0 +1,29 @@
+/* The options of torusd and the settings of torusd.ini: one row of a table names, explains and sets each. --help and
+ * the man pages are made from it. */
+#ifndef TORUSD_SETTINGS_H
+#define TORUSD_SETTINGS_H
+
+#include "daemon/config.h"
+
+#define DEFAULT_CONTROL "/run/torusd/control.sock"
+#define DEFAULT_STATE "/var/lib/torusd"
+
+/* Sets what a value says. Returns 0, or -1 with *e. */
+typedef int setting_fn(struct config *c, const char *value, struct error *e);
+
+struct setting {
+    const char *option;     /* "state-dir": the option is --state-dir. NULL ends the table */
+    const char *name;       /* in section [node] of torusd.ini: "state_dir". NULL: only an option */
+    const char *value;      /* what the value is called, "DIR". NULL: the option takes no value */
+    setting_fn *set;        /* NULL if there is no name */
+    setting_fn *set_option; /* for the value of the option, where `set` is not meant for it */
+    const char *help;       /* lines without a full stop at the end */
+};
+
+extern const struct setting settings[];
+
+/* Sets one value by its name in the INI file ("dims", "data_roots", ...; "+0" for a port). Returns
+ * 0, or -1 with *e. */
+int config_set(struct config *c, const char *name, const char *value, struct error *e);
+
+#endif
