@@ -2,36 +2,48 @@
 
 #include <stddef.h>
 
+const char help_usage[] = "[--socket PATH] [--json] COMMAND [options]";
+const char help_purpose[] = "Complete exchange (MPI_Alltoall) on tori of directly cabled machines";
+const char help_examples[] = "  torusctl status\n"
+                             "  torusctl exchange --block-size 64KiB\n"
+                             "  torusctl exchange --from out/%r --to in/%r\n"
+                             "  torusctl plan --dims 8x8 --algorithm at2\n";
+
+const struct exit_meaning exit_meanings[] = {
+    {EXIT_DONE, "success; what was delivered has been checked"},
+    {EXIT_FAILED, "the command failed; a failed exchange leaves no output at any node"},
+    {EXIT_USAGE, "invalid options or arguments"},
+    {EXIT_NO_DAEMON, "cannot connect to the daemon"},
+    {EXIT_IN_DOUBT,
+     "in doubt: the exchange is committed, but not all nodes have confirmed that their\n"
+     "output is in place; or it is not known whether the exchange is committed"},
+    {0},
+};
+
+static void print_exit_meanings(FILE *out)
+{
+    (void)fputs("\nexit status:\n", out);
+    for (const struct exit_meaning *m = exit_meanings; m->text != NULL; m++) {
+        (void)fprintf(out, "  %d  ", m->code);
+        for (const char *c = m->text; *c != '\0'; c++) {
+            (void)fputc(*c, out);
+            if (*c == '\n')
+                (void)fprintf(out, "%5s", "");
+        }
+        (void)fputc('\n', out);
+    }
+}
+
 int help_overview(FILE *out, const struct command *const *commands)
 {
-    (void)fputs("usage: torusctl [--socket PATH] [--json] COMMAND [options]\n"
-                "\n"
-                "Complete exchange (MPI_Alltoall) on tori of directly cabled machines.\n"
-                "\n"
-                "commands:\n",
-                out);
+    (void)fprintf(out, "usage: torusctl %s\n\n%s.\n\ncommands:\n", help_usage, help_purpose);
     for (; *commands != NULL; commands++)
         (void)fprintf(out, "  %-12s  %s\n", (*commands)->name, (*commands)->summary);
     (void)fputs("\noptions of all commands:\n", out);
     options_help(out, global_options);
-    (void)fputs(
-        "\n"
-        "examples:\n"
-        "  torusctl status\n"
-        "  torusctl exchange --block-size 64KiB\n"
-        "  torusctl exchange --from out/%r --to in/%r\n"
-        "  torusctl plan --dims 8x8 --algorithm at2\n"
-        "\n"
-        "exit status:\n"
-        "  0  success; what was delivered has been checked\n"
-        "  1  the command failed; a failed exchange leaves no output at any node\n"
-        "  2  invalid options or arguments\n"
-        "  3  cannot connect to the daemon\n"
-        "  4  in doubt: the exchange is committed, but not all nodes have confirmed that their\n"
-        "     output is in place; or whether it is committed is not known\n"
-        "\n"
-        "'torusctl help COMMAND' explains a command.\n",
-        out);
+    (void)fprintf(out, "\nexamples:\n%s", help_examples);
+    print_exit_meanings(out);
+    (void)fputs("\n'torusctl help COMMAND' explains a command.\n", out);
     return EXIT_DONE;
 }
 
