@@ -25,7 +25,8 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
   TORUS_SOCKET   control socket of node 0, which torusctl uses by default
   TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket, R.pid holds its process id
   TORUS_LOG_DIR  folder with the logs: R.log
-  TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x8
+  TORUS_NODES    number of nodes
+  TORUS_DIMS     dimensions, e.g. 4x8
 
 With --ip-routes the command runs on the host n0, and mpiexec, of MPICH or of Open MPI, runs programs on
 all hosts, one rank each. $TORUS_AGENT takes the place of ssh: "$TORUS_AGENT n5 hostname". All nodes have
@@ -39,7 +40,7 @@ its logs are kept and their folder is printed.
 """
 
 
-def parse_arguments(argv):
+def make_parser():
     parser = launcher_parser(
         'torus.py', epilog=EPILOG,
         description='Brings up a torus of torusd daemons: in Mininet (requires root), where each node '
@@ -64,6 +65,11 @@ def parse_arguments(argv):
                         help='only report, by the exit status, whether Mininet can be used')
     parser.add_argument('--wrap', metavar='COMMAND', help='command prefix for each torusd, e.g. '
                                                           '"valgrind -q"')
+    return parser
+
+
+def parse_arguments(argv):
+    parser = make_parser()
     options = check_options(parser, parser.parse_args(argv))
     if options.ip_routes and options.loopback:
         parser.error('argument --ip-routes: not allowed with argument --loopback')

@@ -31,7 +31,8 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
   TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket; R.shell runs the shell
                  command in the first line of each connection; R.pid holds the process id of qemu
   TORUS_LOG_DIR  folder with the logs: R.log of torusd (and qemu), R.console.log of kernel and init
-  TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x4
+  TORUS_NODES    number of nodes
+  TORUS_DIMS     dimensions, e.g. 4x4
 
 """ + EACH_EPILOG + """
 Here the programs run in the machines, in /srv, with torusctl and what --program names in their PATH;
@@ -44,7 +45,7 @@ its logs are kept and their folder is printed.
 """
 
 
-def parse_arguments(argv):
+def make_parser():
     parser = launcher_parser(
         'vm-up', usage='scripts/vm-up DIMS [option...]', epilog=EPILOG,
         description='Brings up a torus of torusd daemons, each in a small virtual machine (qemu) with '
@@ -67,6 +68,11 @@ def parse_arguments(argv):
     parser.add_argument('--check', action=check_action('vm-up', vm_obstacle), nargs=0,
                         help='only report, by the exit status, whether virtual machines can be '
                              'started')
+    return parser
+
+
+def parse_arguments(argv):
+    parser = make_parser()
     return check_options(parser, parser.parse_args(argv))
 
 

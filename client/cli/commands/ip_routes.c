@@ -34,7 +34,7 @@ static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct ip_routes_arguments, dims),
      "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--hosts", "FILE", offsetof(struct ip_routes_arguments, hosts),
-     "which host is which node, and its interfaces (see below)"},
+     "INI file that says which host is which node, and on which interfaces its cables are"},
     {"--to", "DIR", offsetof(struct ip_routes_arguments, to),
      "write the scripts into this folder (default: " DEFAULT_FOLDER ")"},
     {"--without", "LIST", offsetof(struct ip_routes_arguments, without),

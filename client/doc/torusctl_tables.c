@@ -1,0 +1,49 @@
+/* Prints the tables of torusctl as JSON: what --help prints and man pages are made from. Built for the build only. */
+#include <jansson.h>
+
+#include "client/cli/command_list.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/help.h"
+
+static json_t *options_value(const struct option *options)
+{
+    json_t *list = json_array();
+
+    for (const struct option *o = options; o->name != NULL; o++)
+        (void)json_array_append_new(list, json_pack("{s:s, s:s?, s:s}", "name", o->name, "value",
+                                                    o->value, "help", o->help));
+    return list;
+}
+
+static json_t *command_value(const struct command *c)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "name", c->name, "summary", c->summary,
+                     "usage", c->usage, "details", c->details, "needs_daemon", c->needs_daemon,
+                     "options", options_value(c->options));
+}
+
+static json_t *exit_meanings_value(void)
+{
+    json_t *list = json_array();
+
+    for (const struct exit_meaning *m = exit_meanings; m->text != NULL; m++)
+        (void)json_array_append_new(list,
+                                    json_pack("{s:i, s:s}", "code", m->code, "text", m->text));
+    return list;
+}
+
+int main(void)
+{
+    json_t *list = json_array(), *value;
+    int result;
+
+    for (const struct command *const *c = commands; *c != NULL; c++)
+        (void)json_array_append_new(list, command_value(*c));
+    value =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "usage", help_usage, "summary", help_purpose,
+                  "examples", help_examples, "options", options_value(global_options),
+                  "exit_meanings", exit_meanings_value(), "commands", list);
+    result = value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
+    json_decref(value);
+    return result != 0 || fflush(stdout) != 0;
+}

@@ -1,0 +1,20 @@
+/* Prints the options and settings of torusd as JSON: what --help prints and man pages are made from. Built for the
+ * build only. */
+#include <jansson.h>
+
+#include "daemon/settings.h"
+
+int main(void)
+{
+    json_t *list = json_array(), *value;
+    int result;
+
+    for (const struct setting *s = settings; s->option != NULL; s++)
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s?, s:s?, s:s}", "option", s->option, "name",
+                                              s->name, "value", s->value, "help", s->help));
+    value = json_pack("{s:o}", "options", list);
+    result = value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
+    json_decref(value);
+    return result != 0 || fflush(stdout) != 0;
+}
