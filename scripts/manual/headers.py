@@ -3,6 +3,7 @@
 import re
 
 from . import scdoc
+from .page import PageError
 
 HEADERS = {'error.h': 'ERRORS AND VERSION', 'client.h': 'CLIENTS', 'exchange.h': 'OPERATIONS ON THE WHOLE TORUS',
            'prediction.h': 'PREDICTIONS AND COSTS', 'status.h': 'STATUS AND LINKS', 'group.h': 'GROUPS'}
@@ -98,6 +99,9 @@ def section(text):
 
 def library(folder):
     """(summary, sections) of libtorus(3)."""
+    unknown = sorted({path.name for path in folder.glob('*.h')} - {MAIN, *HEADERS})
+    if unknown:
+        raise PageError(f'libtorus.3: has no section for {folder / unknown[0]}: add it to HEADERS in {__file__}')
     main = (folder / MAIN).read_text()
     return 'use a torus of directly cabled machines from a program', {
         'SYNOPSIS': '\n'.join(scdoc.bold(f'#include <torus/{name}>') + ('++' if name == MAIN else '')
@@ -112,5 +116,6 @@ def functions(folder):
     found = []
     for name in HEADERS:
         for _, declarations, _ in groups(body((folder / name).read_text())):
-            found += re.findall(r'^[\w ]*?[ *](torus_\w+)\((?!\*)', '\n'.join(declarations), re.M)
+            code = re.sub(r'/\*.*?\*/', '', '\n'.join(declarations), flags=re.S)
+            found += re.findall(r'^(?:\w[\w ]*[ *])?(torus_\w+)\((?!\*)', code, re.M)
     return list(dict.fromkeys(found))

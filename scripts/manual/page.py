@@ -30,7 +30,7 @@ def references(bodies):
 
 
 def page(name, number, version, summary, made, written):
-    """The text of a page for scdoc. In a section that both have, what is written comes first, except in the synopsis."""
+    """The text of a page for scdoc. Where both have a section, what is written comes first, except in the synopsis."""
     both = {**made, **written}
     order = sorted(both, key=place)
     parts = [f'{name}({number}) "torusd {version}" "torusd"\n', f'# NAME\n\n{name} - {scdoc.escape(summary)}\n']

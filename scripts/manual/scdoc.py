@@ -4,17 +4,22 @@ import re
 import textwrap
 
 
+def within_line(text):
+    """As it is, except at the beginning of a line."""
+    return re.sub(r'([\\*_`])', r'\\\1', text).replace('++', r'\+\+')
+
+
 def escape(text):
     """As it is, wherever it stands in a line."""
-    return re.sub(r'^([#.;:|\]\[`-])', r'\\\1', re.sub(r'([\\*_`])', r'\\\1', text).replace('++', r'\+\+'))
+    return re.sub(r'^([#.;:|\]\[-])', r'\\\1', within_line(text))
 
 
 def bold(text):
-    return f'*{escape(text)}*'
+    return f'*{within_line(text)}*'
 
 
 def underlined(text):
-    return f'_{escape(text)}_'
+    return f'_{within_line(text)}_'
 
 
 def literal(lines):

@@ -43,6 +43,7 @@ def pytest_configure(config):
     heed_sigint()
     config.pluginmanager.register(SharedFailures(config))
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
+    config.addinivalue_line('markers', 'without_pages: of test_manual, needs no man pages')
     config.addinivalue_line('markers', 'hosts: makes machines of network namespaces, and needs root')
     config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
                             'nodes, shapes or rounds, so not under sanitizers')
