@@ -17,7 +17,8 @@ const char *requested_algorithm(const char *name, enum operation operation, stru
 #define Q_OPTION(arguments)                                                                        \
     {                                                                                              \
         "--q", "N|best", offsetof(struct arguments, q),                                            \
-            "with --algorithm cccube: in N packets, or in the number predicted to be\nthe fastest" \
+            "run cccube in N packets, or in the number of packets that is\n"                       \
+            "predicted to be the fastest"                                                          \
     }
 
 /* The name that --algorithm NAME and --q N|best spell together; either is NULL if it is not given.

@@ -14,7 +14,7 @@ struct algorithms_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct algorithms_arguments, dims),
-     "compare their costs on this torus, such as 8x8"},
+     "compare the costs of the algorithms on this torus, such as 8x8"},
     {0},
 };
 
@@ -145,17 +145,16 @@ const struct command command_algorithms = {
     .summary = "List the algorithms, or compare them on a torus",
     .usage = "[--dims DIMS] [--json]",
     .details =
-        "Startups are the steps of a schedule. The transmission is, summed over the steps, the\n"
-        "number of blocks on the busiest channel. 'torusctl help plan' explains the other "
-        "figures.\n"
-        "Where an algorithm has too many different routes to follow them all here, 'torusctl "
-        "predict'\n"
-        "has what its formula says, and 'torusctl plan' follows more of them.\n"
+        "Startups are the steps of a schedule. The transmission is the number of blocks on the\n"
+        "busiest channel, summed over the steps. 'torusctl help plan' explains the other\n"
+        "figures. If an algorithm has too many different routes to follow all of them here,\n"
+        "'torusctl predict' has the figures of its formula, and 'torusctl plan' follows more\n"
+        "routes.\n"
         "\n"
-        "cccube can be run in any number of packets up to half of the nodes: --algorithm cccube\n"
-        "--q 5, or cccube-q5, in 5. For exchange, bench and predict, --q best, or cccube-best, is "
-        "the\n"
-        "number predicted to be the fastest for the size of the blocks.\n"
+        "cccube runs in any number of packets up to half of the nodes: --algorithm cccube --q\n"
+        "5, or cccube-q5, runs it in 5 packets. For exchange, bench and predict, --q best, or\n"
+        "cccube-best, is the number of packets that is predicted to be the fastest for the size\n"
+        "of the blocks.\n"
         "\n"
         "examples:\n"
         "  torusctl algorithms\n"

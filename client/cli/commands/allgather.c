@@ -5,9 +5,9 @@
 
 static const struct option options[] = {
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
-     "gather a generated pattern, SIZE bytes from each node"},
+     "gather a generated pattern, with SIZE bytes from each node"},
     {"--from", "FILE", offsetof(struct exchange_arguments, from),
-     "gather files: this one from each node"},
+     "gather files: send this file of each node"},
     SCHEDULE_OPTION,
     GATHER_OPTIONS,
     {0},
@@ -23,12 +23,12 @@ const struct command command_allgather = {
     .name = "allgather",
     .summary = "Send each node's block to all nodes",
     .usage = "--block-size SIZE | --from FILE --to FOLDER [options]",
-    .details = "Every node sends one block of its own to all others. Like an exchange, it succeeds "
-               "at all\n"
-               "nodes or fails at all of them.\n"
-               "\n" GATHER_DETAILS "examples:\n"
-               "  torusctl allgather --block-size 64KiB\n"
-               "  torusctl allgather --from /data/part-%r --to /data/parts\n",
+    .details =
+        "Every node sends one block of its own to all other nodes. An allgather succeeds at all\n"
+        "nodes or fails at all nodes, as an exchange does.\n"
+        "\n" GATHER_DETAILS "examples:\n"
+        "  torusctl allgather --block-size 64KiB\n"
+        "  torusctl allgather --from /data/part-%r --to /data/parts\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),
     .needs_daemon = true,

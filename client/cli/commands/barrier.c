@@ -5,9 +5,9 @@
 
 static const struct option options[] = {
     {"--name", "NAME", offsetof(struct exchange_arguments, name),
-     "tells barriers apart that are used at the same time"},
+     "name of the barrier; barriers at the same time need different names"},
     {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),
-     "give up after SECONDS, at all nodes (default: days)"},
+     "let the barrier fail after SECONDS, at all nodes (default: days)"},
     {0},
 };
 
@@ -22,12 +22,11 @@ const struct command command_barrier = {
     .summary = "Wait until all nodes have reached the barrier",
     .usage = "[--name NAME] [--timeout SECONDS] [--json]",
     .details =
-        "Run it at every node: it ends at all of them when it has been started at the last "
-        "one. If\n"
-        "one gives up or cannot be reached, it fails at all of them.\n"
+        "Run the command at every node: it ends at all nodes when it has been started at the\n"
+        "last one. If one node gives up or cannot be reached, the barrier fails at all nodes.\n"
         "\n"
-        "On a terminal, or with TORUS_PROGRESS=1, it says after a second which nodes it waits\n"
-        "for, as far as they are known here; node 0 knows all of them.\n"
+        "On a terminal, or with TORUS_PROGRESS=1, the command shows after a second which nodes\n"
+        "it waits for, as far as this node knows; node 0 knows all of them.\n"
         "\n"
         "examples:\n"
         "  torusctl barrier\n"

@@ -22,21 +22,23 @@ struct bench_arguments {
 
 static const struct option options[] = {
     {"--algorithms", "NAMES", offsetof(struct bench_arguments, algorithms),
-     "separated by commas: at2,direct,auto (default: all that accept the\ntorus)"},
+     "algorithms, separated by commas: at2,direct,auto (default: all that\n"
+     "accept the torus)"},
     {"--q", "N|best", offsetof(struct bench_arguments, q),
-     "cccube among --algorithms: in N packets, or in the number predicted to be\nthe fastest"},
+     "run cccube of --algorithms in N packets, or in the number of packets\n"
+     "that is predicted to be the fastest"},
     {"--schedules", "FILES", offsetof(struct bench_arguments, schedules),
-     "also those in these files, separated by commas (without --algorithms:\nonly those); see "
-     "'torusctl help plan'"},
+     "also run the schedules in these files, separated by commas (without\n"
+     "--algorithms: run only these); see 'torusctl help plan'"},
     {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
-     "of blocks, separated by commas: 64,4KiB; 1-1MiB stands for 1, 4, 16\nand so on up to 1MiB "
+     "sizes of blocks, separated by commas: 64,4KiB; 1-1MiB means 1, 4, 16\nand so on up to 1MiB "
      "(default: " DEFAULT_SIZES ";\nwith --fit " FIT_SIZES ")"},
     {"--repeat", "K", offsetof(struct bench_arguments, repeat),
      "exchanges back to back for each size and algorithm (default: 10)"},
     {"--mode", "MODE", offsetof(struct bench_arguments, mode),
      "stepped or streaming (default: what suits each algorithm)"},
     {"--timeout", "SECONDS", offsetof(struct bench_arguments, timeout),
-     "give up one size and algorithm after SECONDS (default: the daemon's)"},
+     "give up one size of one algorithm after SECONDS (default: the daemon's)"},
     {"--fit", NULL, offsetof(struct bench_arguments, fit),
      "fit the papers' cost model to the times of stepped algorithms (default:\nthose that only "
      "send to neighbours)"},
@@ -256,27 +258,23 @@ const struct command command_bench = {
     .usage = "[--algorithms NAMES|all] [--q N|best] [--schedules FILES] [--sizes SIZES] "
              "[--repeat K]\n       [--mode MODE] [--fit] [--csv|--json]",
     .details =
-        "For each block size, each algorithm runs K exchanges of a generated pattern back to "
-        "back,\n"
-        "as 'torusctl exchange --repeat K' does, and the table shows the median of their times. A\n"
-        "star marks the shortest time for a size. If the rate of the links is known, 'bound' is\n"
-        "the time that no algorithm can beat.\n"
+        "For each block size, each algorithm runs K exchanges of a generated pattern back to\n"
+        "back, as 'torusctl exchange --repeat K' does, and the table shows the median of their\n"
+        "times. A star marks the shortest time for a size. If the rate of the links is known,\n"
+        "'bound' is the time that no algorithm can beat.\n"
         "\n"
-        "--fit finds the ts (seconds per startup) and tw (seconds per byte) with which the "
-        "papers'\n"
-        "model\n"
+        "--fit finds the ts (seconds per startup) and tw (seconds per byte) with which the\n"
+        "model of the papers\n"
         "  time = startups x ts + blocks on the critical path x bytes of a block x tw\n"
         "comes nearest to the medians of stepped exchanges, for each algorithm and for all\n"
-        "together: least squares of relative residuals, 95 % intervals, R^2, the residual of each\n"
-        "point, and what the model leaves out. All sizes are measured in three turns, K exchanges\n"
-        "in each, fewer where they take long. The model holds on links that carry one packet "
-        "after\n"
-        "the other (topo/torus.py --cable); where links pass some bytes at once, ts may be "
-        "negative.\n"
+        "algorithms together. The fit is a least squares fit of relative residuals. It shows 95%\n"
+        "intervals, R^2, the residual of each point, and what the model leaves out. All sizes\n"
+        "are measured three times in turn, with K exchanges each time, or fewer where they take\n"
+        "long. The model holds on links that carry one packet after the other (topo/torus.py\n"
+        "--cable). On links that pass some bytes at once, ts may be negative.\n"
         "\n"
-        "If an algorithm fails, the table says so, the others still run, and the exit status is "
-        "1.\n"
-        "Ctrl-C ends the run; what has been measured is printed.\n"
+        "If an algorithm fails, the table says so, the other algorithms still run, and the exit\n"
+        "status is 1. Ctrl-C ends the run; the command prints what has been measured.\n"
         "\n"
         "examples:\n"
         "  torusctl bench\n"

@@ -4,10 +4,11 @@
 #include "client/cli/exchanging/exchange_run.h"
 
 static const struct option options[] = {
-    {"--root", "RANK", offsetof(struct exchange_arguments, sender), "the node that sends"},
+    {"--root", "RANK", offsetof(struct exchange_arguments, sender), "rank of the node that sends"},
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
      "send a generated pattern of SIZE bytes"},
-    {"--from", "FILE", offsetof(struct exchange_arguments, from), "send this file of that node"},
+    {"--from", "FILE", offsetof(struct exchange_arguments, from),
+     "send this file of the node that sends"},
     GATHER_OPTIONS,
     {0},
 };
@@ -23,8 +24,8 @@ const struct command command_broadcast = {
     .summary = "Send one node's block to all nodes",
     .usage = "--root RANK --block-size SIZE | --from FILE --to FOLDER [options]",
     .details =
-        "One node sends a block to all others, along its tree of an allgather algorithm. Like an\n"
-        "exchange, it succeeds at all nodes or fails at all of them.\n"
+        "One node sends a block to all other nodes, along its tree of an allgather algorithm. A\n"
+        "broadcast succeeds at all nodes or fails at all nodes, as an exchange does.\n"
         "\n" GATHER_DETAILS "examples:\n"
         "  torusctl broadcast --root 0 --block-size 64KiB\n"
         "  torusctl broadcast --root 3 --from /data/config --to /data/new\n",

@@ -24,9 +24,9 @@ struct calibrate_arguments {
 
 static const struct option options[] = {
     {"--show", NULL, offsetof(struct calibrate_arguments, show),
-     "measure nothing; print the costs in use"},
+     "print the costs in use, and measure nothing"},
     {"--reset", NULL, offsetof(struct calibrate_arguments, reset),
-     "discard what was measured: use the default costs at all nodes"},
+     "discard the measured costs, and use the default costs at all nodes"},
     {"--per-link", NULL, offsetof(struct calibrate_arguments, per_link),
      "show every link, not only the slow ones (always in JSON)"},
     {0},
@@ -257,22 +257,18 @@ const struct command command_calibrate = {
     .summary = "Measure the costs of exchanges on this torus",
     .usage = "[--per-link | --show | --reset] [--json]",
     .details =
-        "'torusctl exchange' chooses an algorithm by predicted times unless one is named. They "
-        "are\n"
-        "predicted from the costs of a step, a message and a byte. This command measures these "
-        "costs\n"
-        "in a few seconds (a minute if links are slow), on a torus that should be idle, and\n"
-        "sends them to all nodes, which keep them across restarts.\n"
+        "'torusctl exchange' chooses an algorithm by predicted times unless an algorithm is\n"
+        "named. The prediction uses the costs of a step, a message and a byte. This command\n"
+        "measures the costs in a few seconds (in a minute if links are slow), and sends them to\n"
+        "all nodes, which keep them across restarts. The torus should be idle.\n"
         "\n"
-        "Exchanges of single bytes by several algorithms give the costs of a step and of a "
-        "message.\n"
-        "An exchange that keeps all links busy in both directions for most of a second gives the\n"
-        "rate of a link. Sizes in between are measured with every algorithm that is fast there;\n"
-        "the daemon that was asked remembers the results.\n"
+        "Exchanges of single bytes by several algorithms give the costs of a step and of a\n"
+        "message. An exchange that keeps all links busy in both directions for most of a second\n"
+        "gives the rate of a link. For sizes in between, the command measures every algorithm\n"
+        "that is fast at that size; the daemon that was asked remembers the results.\n"
         "\n"
-        "TCP reports how fast each direction of each link was. Links below 80 % of the median "
-        "rate\n"
-        "are listed, because every exchange waits for the slowest link.\n"
+        "TCP reports how fast each direction of each link was. Links below 80 % of the median\n"
+        "rate are listed, because every exchange waits for the slowest link.\n"
         "\n"
         "examples:\n"
         "  torusctl calibrate\n"

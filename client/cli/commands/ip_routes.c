@@ -32,15 +32,18 @@ struct ip_routes_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct ip_routes_arguments, dims),
-     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+     "dimensions of the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--hosts", "FILE", offsetof(struct ip_routes_arguments, hosts),
-     "INI file that says which host is which node, and on which interfaces its cables are"},
+     "INI file that says which host is which node, and on which interfaces its\n"
+     "cables are"},
     {"--to", "DIR", offsetof(struct ip_routes_arguments, to),
      "write the scripts into this folder (default: " DEFAULT_FOLDER ")"},
     {"--without", "LIST", offsetof(struct ip_routes_arguments, without),
-     "cables not to use: 5:+0,7 is the one at port +0 of node 5, and\nall of node 7"},
+     "cables that routes avoid: 5:+0,7 are the cable at port +0 of node 5, and\n"
+     "all cables of node 7"},
     {"--address", "ADDRESS", offsetof(struct ip_routes_arguments, address),
-     "of node 0; the others have those that follow (default: " DEFAULT_ADDRESS ")"},
+     "address of node 0; the other nodes have the addresses that follow\n"
+     "(default: " DEFAULT_ADDRESS ")"},
     {"--congestion", "NAME", offsetof(struct ip_routes_arguments, congestion),
      "congestion control of TCP over the routes: cubic, bbr, ...\n(default: the host's own)"},
     {"--state", "DIR", offsetof(struct ip_routes_arguments, state),
@@ -316,10 +319,9 @@ const struct command command_ip_routes = {
     .usage = "--dims DIMS --hosts FILE [--to DIR] [--without LIST] [--address ADDRESS]\n"
              "           [--congestion NAME] [--state DIR] [--json]",
     .details =
-        "Without a switch, a host reaches its neighbours only. These scripts give each node an\n"
-        "address of its own, on an interface " OWN_INTERFACE
-        ", and shortest-path routes to all others, so\n"
-        "that ssh, mpiexec, NFS and whatever else uses IP work over the cables.\n"
+        "Without a switch, a host reaches its neighbours only. The scripts give each host an\n"
+        "address of its own, on an interface torus0, and shortest-path routes to all other\n"
+        "hosts. ssh, mpiexec, NFS and other programs that use IP then work over the cables.\n"
         "\n"
         "FILE has a section for each host, in the order of the ranks, or with \"rank = N\":\n"
         "\n"
@@ -332,30 +334,28 @@ const struct command command_ip_routes = {
         "\n"
         "  [beta]\n"
         "  rank = 1\n"
-        "  +0 = enp4s0 10.0.1.1/30   ; another one; the interface's address, if the cable has "
-        "some\n"
-        "  address = 10.128.7.1      ; the node's own, instead of the one that follows from "
-        "--address\n"
+        "  +0 = enp4s0 10.0.1.1/30   ; another interface, and its address if the cable has "
+        "addresses\n"
+        "  address = 10.128.7.1      ; the host's own address, instead of the one by --address\n"
         "\n"
-        "It is UTF-8 text of at most 16 MiB. Refused, with their line, are addresses that no host "
-        "can\n"
-        "have, the interface lo, and names and addresses that come twice: in names, case makes no\n"
-        "difference, and 'beta' is the same host as 'beta.example'.\n"
+        "FILE is UTF-8 text of at most 16 MiB. The command refuses addresses that no host can\n"
+        "have, the interface lo, and names and addresses that occur twice, and names their\n"
+        "line. Names are compared without regard to case, and 'beta' is the same host as\n"
+        "'beta.example'.\n"
         "\n"
-        "DIR/HOST.sh is for the host HOST, where root runs it:\n"
+        "DIR/HOST.sh is for the host HOST. Run it there as root:\n"
         "\n"
-        "  sh HOST.sh check          only checks whether it can be done\n"
-        "  sh HOST.sh up             sets the address and the routes, and enables forwarding\n"
-        "  sh HOST.sh down           restores what was there before\n"
+        "  sh HOST.sh check          check whether the routes can be set, and change nothing\n"
+        "  sh HOST.sh up             set the address and the routes, and enable forwarding\n"
+        "  sh HOST.sh down           restore the previous settings\n"
         "\n"
-        "'up' changes nothing if something is in the way: an interface is missing or down, or an\n"
-        "address is in use. Run again, it renews the routes, as after writing the scripts anew\n"
-        "--without a broken cable. Routes do not survive a reboot. DIR/hosts has the addresses "
-        "and\n"
-        "names, for /etc/hosts.\n"
+        "'up' changes nothing if an interface is missing or down, or an address is in use. Run\n"
+        "it again to renew the routes, for example with scripts that were written --without a\n"
+        "broken cable. Routes do not survive a reboot. DIR/hosts has the addresses and names,\n"
+        "for /etc/hosts.\n"
         "\n"
-        "Routes go through one dimension after the other. If broken cables divide the torus, the\n"
-        "nodes that only reach each other are listed.\n"
+        "Routes go through one dimension after the other. If broken cables divide the torus,\n"
+        "the command lists the nodes that reach only each other.\n"
         "\n"
         "examples:\n"
         "  torusctl ip-routes --dims 4x4 --hosts hosts.ini\n"

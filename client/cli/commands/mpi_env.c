@@ -22,10 +22,10 @@ struct mpi_env_arguments {
 static const struct option options[] = {
     {"LIBRARY", "LIBRARY", offsetof(struct mpi_env_arguments, library), "mpich or openmpi"},
     {"--interface", "NAME", offsetof(struct mpi_env_arguments, interface),
-     "the network interface that MPI uses on every host (default: " OWN_INTERFACE ",\nif this host "
-     "has it: see 'torusctl help ip-routes')"},
+     "network interface that MPI uses on every host (default:\n" OWN_INTERFACE
+     ", if this host has it: see 'torusctl help ip-routes')"},
     {"--oversubscribed", NULL, offsetof(struct mpi_env_arguments, oversubscribed),
-     "hosts run more ranks than they have processors"},
+     "say that hosts run more ranks than they have processors"},
     {0},
 };
 
@@ -276,16 +276,17 @@ const struct command command_mpi_env = {
     .summary = "Print the options of mpiexec with which MPI programs use the torus",
     .usage = "mpich | openmpi [--interface NAME] [--oversubscribed] [--json]",
     .details =
-        "MPI programs get the torus' collective operations, without being compiled again, from a\n"
-        "library that is loaded before MPI's own: libtorus-mpich.so or libtorus-openmpi.so. The\n"
-        "options printed here load it on all hosts, and name the daemon's socket (--socket or\n"
-        "TORUS_SOCKET; %h stands for the host's name). What LD_PRELOAD already names is loaded, "
-        "too.\n"
-        "A path with spaces or the like is quoted: paste the options, or use them with eval, as "
-        "in\n"
-        "eval \"mpiexec $(torusctl mpi-env mpich) ./program\".\n"
-        "They also keep MPI from using the cables' addresses, by which only neighbours reach each\n"
-        "other, if this host has the interface " OWN_INTERFACE ", or another one is named.\n"
+        "MPI programs get the collective operations of the torus, without being compiled again,\n"
+        "from a library that is loaded before MPI's own: libtorus-mpich.so or\n"
+        "libtorus-openmpi.so. The options that this command prints load the library on all\n"
+        "hosts, and name the socket of the daemon (--socket or TORUS_SOCKET; %h stands for the\n"
+        "host's name). Libraries that LD_PRELOAD already names are loaded, too. A path with\n"
+        "spaces or other special characters is quoted: paste the options, or use them with\n"
+        "eval, as in\n"
+        "  eval \"mpiexec $(torusctl mpi-env mpich) ./program\"\n"
+        "If this host has the interface torus0, or if --interface is given, the options also\n"
+        "keep MPI from using the addresses of the cables, by which only neighbours reach each\n"
+        "other.\n"
         "\n"
         "examples:\n"
         "  torusctl mpi-env openmpi\n"

@@ -26,35 +26,40 @@ static const struct option options[] = {
     {"OPERATION", "OPERATION", offsetof(struct perf_arguments, operation),
      "alltoall, alltoallv, allgather, broadcast, barrier, allreduce, reduce\nor reduce-scatter"},
     {"--sizes", "SIZES", offsetof(struct perf_arguments, sizes),
-     "separated by commas: 64,4KiB; 1-1MiB stands for 1, 4, 16 and so on\nup to 1MiB (default: "
-     "1-1MiB)"},
+     "sizes, separated by commas: 64,4KiB; 1-1MiB means 1, 4, 16 and so on up\n"
+     "to 1MiB (default: 1-1MiB)"},
     {"--repeat", "K", offsetof(struct perf_arguments, repeat),
      "calls of each size (default: as many as a second allows, 5 to 100)"},
     {"--warm-up", "K", offsetof(struct perf_arguments, warm_up),
-     "calls before these that do not count (default: 2)"},
+     "calls before these that are not counted (default: 2)"},
     {"--pause", "SECONDS", offsetof(struct perf_arguments, pause),
-     "before each call, 0 for none (default: 0.02)"},
+     "pause before each call, 0 for none (default: 0.02)"},
     {"--verify", NULL, offsetof(struct perf_arguments, verify),
-     "fill and check all data, outside of the time"},
+     "fill and check all data, outside of the measured time"},
     {"--registered", NULL, offsetof(struct perf_arguments, registered),
      "use memory that the daemon shares (default)"},
     {"--ordinary", NULL, offsetof(struct perf_arguments, ordinary),
      "use ordinary memory, which is copied once"},
     {"--unchecked", NULL, offsetof(struct perf_arguments, unchecked),
-     "let blocks travel without digests"},
+     "send blocks without digests"},
     {"--part", "DIMENSIONS", offsetof(struct perf_arguments, part),
-     "call it in each part of the torus along these dimensions: 1 for the\nrows of 4x8, 0,2 for "
-     "planes (default: in the whole torus)"},
+     "make the calls in each part of the torus along these dimensions: 1 for\n"
+     "the rows of 4x8, 0,2 for planes (default: in the whole torus)"},
     {"--root", "RANK", offsetof(struct perf_arguments, root),
-     "whose data is broadcast, or who gets what is reduced (default: 0)"},
+     "rank of the member that broadcasts, or receives the result of reduce\n"
+     "(default: 0)"},
     {"--type", "TYPE", offsetof(struct perf_arguments, type),
-     "of reductions: int8 to int64, uint8 to uint64, float32 or float64\n(default: float64)"},
+     "type of the elements of reductions: int8 to int64, uint8 to uint64,\n"
+     "float32 or float64 (default: float64)"},
     {"--op", "OPERATOR", offsetof(struct perf_arguments, combination),
-     "of reductions: sum, product, min, max, and, or, xor (default: sum)"},
+     "operator of reductions: sum, product, min, max, and, or, xor (default:\n"
+     "sum)"},
     {"--name", "NAME", offsetof(struct perf_arguments, name),
-     "of the group; tells runs apart that are under way at the same time\n(default: perf)"},
+     "name of the group; runs at the same time need different names (default:\n"
+     "perf)"},
     {"--timeout", "SECONDS", offsetof(struct perf_arguments, timeout),
-     "for opening the group (default: 60), and for each call (default: none)"},
+     "time limit for opening the group (default: 60), and for each call\n"
+     "(default: none)"},
     {0},
 };
 
@@ -305,34 +310,36 @@ const struct command command_perf = {
     .summary = "Time a collective operation as programs call it",
     .usage = "OPERATION [--sizes SIZES] [--verify] [option...] [--json]",
     .details =
-        "Run it on every node, as a program of your own would be: each opens a group (see\n"
-        "torus/group.h) and makes the same calls. Rank 0 prints the result. On a terminal, or "
-        "with\n"
-        "TORUS_PROGRESS=1, each says after a second which nodes it waits for.\n"
+        "Run the command on every node, as you would run a program of your own: each one opens\n"
+        "a group (see torus/group.h) and makes the same calls. Rank 0 prints the result. On a\n"
+        "terminal, or with TORUS_PROGRESS=1, each one shows after a second which nodes it waits\n"
+        "for.\n"
         "\n"
-        "  size           of the block for each member (alltoall), of all blocks on average, "
-        "which\n"
-        "                 go from none to twice that (alltoallv), of each member's block\n"
-        "                 (allgather), of the data (broadcast), of the vector (reductions)\n"
-        "  latency        of one call, at the member where it takes longest, after all have "
-        "paused\n"
-        "                 and then met in a barrier: links with a limiter let short messages pass\n"
-        "                 at once after a pause. The median and the quartiles of all repetitions\n"
-        "  back to back   the time from one call to the next when there is nothing between them;\n"
-        "                 for sizes below 16 KiB, in groups of 8 calls\n"
-        "  per node       what a node receives from others in that time (allreduce: twice\n"
+        "  size           size of the block for each member (alltoall), of all blocks on average,\n"
+        "                 where blocks have from none to twice as many bytes (alltoallv), of each\n"
+        "                 member's block (allgather), of the data (broadcast), of the vector\n"
+        "                 (reductions)\n"
+        "  latency        time of one call, at the member where it takes longest, after all "
+        "members\n"
+        "                 have paused and then met in a barrier: after a pause, links with a "
+        "limiter\n"
+        "                 let short messages pass at once. The table has the median and the "
+        "quartiles\n"
+        "                 of all repetitions\n"
+        "  back to back   time from one call to the next with nothing in between; for sizes below\n"
+        "                 16 KiB, in groups of 8 calls\n"
+        "  per node       bytes that a node receives from others in that time (allreduce: twice\n"
         "                 (N-1)/N of the vector, which is what it must receive at least)\n"
-        "  bound          the shortest time at the nominal rate of the links, by the bytes that\n"
-        "                 the busiest link has to carry. Calls of a few KiB can be below it, "
-        "where\n"
-        "                 a limiter lets them pass at once\n"
-        "  ratio          of the time to the bound: back to back where this is measured, else the\n"
-        "                 latency\n"
+        "  bound          shortest time at the nominal rate of the links, by the bytes that the\n"
+        "                 busiest link has to carry. Calls of a few KiB can be below the bound if "
+        "a\n"
+        "                 limiter lets them pass at once\n"
+        "  ratio          time / bound: the time back to back where it is measured, else the "
+        "latency\n"
         "\n"
-        "With --part, all parts call it at the same time, and the times are the longest of any "
-        "node.\n"
-        "With --verify, every call sends other contents, and what arrives is compared. The exit\n"
-        "status is 1 if anything is wrong.\n"
+        "With --part, all parts make the calls at the same time, and the times are the longest\n"
+        "of any node. With --verify, every call sends other contents, and the contents that\n"
+        "arrive are compared; the exit status is 1 if anything is wrong.\n"
         "\n"
         "examples:\n"
         "  torusctl perf alltoall\n"
@@ -340,7 +347,7 @@ const struct command command_perf = {
         "  torusctl perf alltoall --part 1 --sizes 64KiB --ordinary\n"
         "  torusctl perf barrier --pause 0\n"
         "\n"
-        "by a launcher, on every node of an emulated torus:\n"
+        "By a launcher, on every node of an emulated torus:\n"
         "  topo/torus.py 4x4 --bw 50 --run-each 'torusctl perf alltoall'\n",
     .options = options,
     .arguments_size = sizeof(struct perf_arguments),

@@ -36,35 +36,37 @@ struct plan_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct plan_arguments, dims),
-     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+     "dimensions of the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
      "one of 'torusctl algorithms' (default: one that accepts the torus)"},
     {"--q", "N", offsetof(struct plan_arguments, q), "with --algorithm cccube: in N packets"},
     {"--without", "LIST", offsetof(struct plan_arguments, without),
-     "the routes of an exchange while these links and nodes are out of order:\n3:+0,7 are the link "
-     "at port +0 of node 3, and node 7"},
+     "routes of an exchange while these links and nodes are down: 3:+0,7 are\n"
+     "the link at port +0 of node 3, and node 7"},
     {"--import", "FILE", offsetof(struct plan_arguments, import),
-     "verify the schedule in this file instead: what --export torusd prints,\nor MSCCL's XML (with "
-     "--dims)"},
+     "verify the schedule in this file instead: output of --export torusd, or\n"
+     "MSCCL's XML (with --dims)"},
     {"--node", "RANK", offsetof(struct plan_arguments, node),
-     "also show what this node sends, relays and receives, by step"},
+     "also show what this node sends, relays and receives in each step"},
     {"--routes", NULL, offsetof(struct plan_arguments, routes),
      "print the route of every block instead, one JSON object per line"},
     {"--period", NULL, offsetof(struct plan_arguments, period),
-     "with --export torusd: only the routes of which the others follow by\nmoving them along the "
-     "torus"},
+     "with --export torusd: print only the routes from which all others follow\n"
+     "when they are moved along the torus"},
     {"--export", "FORMAT", offsetof(struct plan_arguments, export),
      "print the schedule as a file instead: torusd, msccl or goal"},
     {"--block-size", "SIZE", offsetof(struct plan_arguments, block_size),
-     "with --export goal: of a block (default: 64KiB)"},
+     "with --export goal: size of a block (default: 64KiB)"},
     {"--svg", "FILE", offsetof(struct plan_arguments, picture.file),
-     "also draw it into FILE, a torus for each step; '-' is standard output"},
+     "also draw the schedule into FILE, a torus for each step; '-' is standard\n"
+     "output"},
     {"--steps", "STEPS", offsetof(struct plan_arguments, picture.steps),
      "draw only these steps: 3, or 0-7"},
     {"--source", "RANK", offsetof(struct plan_arguments, picture.source),
      "draw only the blocks of this source"},
     {"--load", NULL, offsetof(struct plan_arguments, picture.load),
-     "draw what every channel carries in all, instead of the steps"},
+     "draw the blocks that each channel carries in all steps, instead of the\n"
+     "steps"},
     {0},
 };
 
@@ -374,71 +376,68 @@ const struct command command_plan = {
              "       [--node RANK | --routes | --export FORMAT] [--json]\n"
              "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
     .details =
-        "Follows every route of the algorithm, and counts:\n"
+        "The command follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
         "  transmission   blocks on the busiest channel, summed over the steps\n"
-        "  busiest        (of files, and with --without) blocks on the busiest channel, all steps\n"
-        "                 together: what counts when it is streamed\n"
-        "  streamed       (with --without) block times when no step waits, as 'torusctl simulate' "
-        "has it\n"
-        "  critical path  in block times, if nodes wait only for what they need themselves\n"
+        "  busiest        (of files, and with --without) blocks on the busiest channel in all "
+        "steps\n"
+        "                 together: this counts when the schedule is streamed\n"
+        "  streamed       (with --without) block times when no step waits, as 'torusctl simulate'\n"
+        "                 computes them\n"
+        "  critical path  block times, if nodes wait only for what they need themselves\n"
         "  lower bound    block times that no schedule with these ports can beat. A dimension of "
         "2\n"
-        "                 has two cables and carries twice what 2m carries: the hypercube is "
+        "                 has two cables and carries twice what 2m carries; the hypercube is "
         "2mx2mx2m\n"
-        "  bound of       the ports it is for; with one port, also whether a node that relays a "
-        "block\n"
-        "                 has to receive it first (single hops) or not (cut-through)\n"
+        "  bound of       the ports that the bound is for. With one port it also says whether a "
+        "node\n"
+        "                 that relays a block has to receive all of it first (single hops) or not\n"
+        "                 (cut-through)\n"
         "  efficiency     lower bound / transmission\n"
         "  contended      steps in which two combined messages use one channel\n"
-        "  port model     kept if no step is contended and, with one port, no node starts, or "
-        "ends,\n"
-        "                 two combined messages in a step; with single hops, if all legs are one "
-        "hop\n"
+        "  port model     kept if no step is contended and, with one port, no node starts or ends\n"
+        "                 two combined messages in a step; with single hops, all legs are one hop\n"
         "  minimal        whether every route is a shortest path\n"
-        "Where that takes more than a second, it says how far it is. Routes of more than 4 "
-        "billion\n"
-        "legs and hops are not followed; 'torusctl predict' knows formulas for any torus.\n"
         "\n"
-        "--without shows the routes by which exchanges run while the torus is not whole: "
-        "'detour'.\n"
-        "Its lower bound is that of what is left: how many blocks have to cross the channels that\n"
-        "are left between two parts of the nodes, for the parts where that is most.\n"
+        "If that takes more than a second, the command shows its progress. It does not follow\n"
+        "routes of more than 4 billion legs and hops; 'torusctl predict' has formulas for any\n"
+        "torus.\n"
+        "\n"
+        "--without shows the routes of exchanges while the torus is not whole: the algorithm\n"
+        "'detour'. Its lower bound is that of the links that are left: for the two parts of the\n"
+        "nodes where this is most, the number of blocks that have to cross each channel between\n"
+        "them.\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
         "[step, dimension, direction, hops]; the direction is 1 or -1. --export torusd prints a\n"
-        "header before that, and --import reads it, whoever has written it. A file is refused, "
-        "with\n"
-        "its line, the block, the step and the node, unless every segment of every block arrives\n"
-        "exactly once, over links that exist, in steps that rise; a one-port schedule also if a\n"
-        "node starts or ends two messages in one step. 'torusctl exchange --schedule FILE' runs "
-        "it.\n"
-        "It is UTF-8 text of at most 16 MiB, XML 64 MiB. The header says:\n"
+        "header before the routes. --import reads such a file, from any source. It refuses a\n"
+        "file, and names the line, the block, the step and the node, unless every segment of\n"
+        "every block arrives exactly once, over links that exist, in steps that rise. It also\n"
+        "refuses a one-port schedule if a node starts or ends two messages in one step.\n"
+        "'torusctl exchange --schedule FILE' runs the file. The file is UTF-8 text of at most\n"
+        "16 MiB, or XML of at most 64 MiB. The header has these keys (in brackets: the value of\n"
+        "a key that is missing):\n"
         "  schedule   1, the version of the format\n"
-        "  dims       the torus it is for\n"
+        "  dims       dimensions of the torus\n"
         "  name       up to 20 letters, digits, '-', '_', '.' (\"imported\")\n"
         "  operation  \"exchange\" or \"allgather\" (\"exchange\")\n"
         "  ports      \"all-port\", \"one-port\" or \"one-port, single hops\" (\"all-port\")\n"
         "  mode       \"stepped\" or \"streaming\": how it is run by default (\"stepped\")\n"
         "  segments   equal parts of a block, each with a route of its own, 1 to 256 (1)\n"
-        "  period     [p0,p1,...]: there are only the routes of sources in the first p0 x p1 x "
-        "...\n"
-        "             nodes; all others follow by moving these along the torus (none)\n"
+        "  period     [p0,p1,...]: the file has only the routes of sources in the first p0 x p1 x\n"
+        "             ... nodes; all other routes are these, moved along the torus (none)\n"
         "\n"
-        "--export msccl prints XML for MSCCL: GPU r is node r, the channel is the port, and a leg "
-        "of\n"
-        "several hops is a send to its end. --import reads such XML for alltoall, also from "
-        "others:\n"
-        "peers in a straight line, reached the shortest way, in files of up to 64 MiB. --export\n"
-        "goal prints the combined messages of each node for LogGOPSim.\n"
+        "--export msccl prints XML for MSCCL: GPU r is node r, the channel is the port, and a\n"
+        "leg of several hops is a send to its end. --import reads XML for alltoall, also that\n"
+        "of other programs, if all peers are in a straight line and are reached the shortest\n"
+        "way. --export goal prints the combined messages of each node for LogGOPSim.\n"
         "\n"
-        "--svg draws the torus once for each step, with an arrow for each combined message: its\n"
-        "colour shows the port, its thickness the number of blocks. Contended channels are "
-        "marked.\n"
-        "Of an algorithm that streams by default, the load of the channels is drawn instead,\n"
-        "unless --steps is given. With --node, only what that node does is drawn. Of more than\n"
-        "two dimensions, planes are drawn side by side. A picture has at most 1024 nodes and\n"
-        "40000 arrows.\n"
+        "--svg draws the torus once for each step, with an arrow for each combined message. The\n"
+        "colour of an arrow shows the port, its thickness the number of blocks. Contended\n"
+        "channels are marked. If the algorithm streams by default, --svg draws the load of the\n"
+        "channels instead, unless --steps is given. With --node, only messages of this node are\n"
+        "drawn. A torus of more than two dimensions is drawn as planes side by side. A picture\n"
+        "has at most 1024 nodes and 40000 arrows.\n"
         "\n"
         "examples:\n"
         "  torusctl plan --dims 8x8 --algorithm at2\n"

@@ -21,23 +21,24 @@ struct predict_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct predict_arguments, dims),
-     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+     "dimensions of the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct predict_arguments, algorithm),
-     "one algorithm (default: all)"},
+     "compare only this algorithm (default: all)"},
     Q_OPTION(predict_arguments),
     {"--schedule", "FILE", offsetof(struct predict_arguments, schedule),
-     "also the schedule in this file (see 'torusctl help plan')"},
+     "also predict the schedule in this file (see 'torusctl help plan')"},
     {"--operation", "WHAT", offsetof(struct predict_arguments, operation),
-     "exchange or allgather: the operation of 'all' (default: exchange)"},
+     "exchange or allgather: which algorithms 'all' means (default: exchange)"},
     {"--block-size", "SIZES", offsetof(struct predict_arguments, block_size),
-     "separated by commas (default: 64,1KiB,16KiB)"},
+     "sizes of blocks, separated by commas (default: 64,1KiB,16KiB)"},
     {"--ts", "US", offsetof(struct predict_arguments, ts),
      "microseconds to start a message (default: 75)"},
-    {"--tw", "US", offsetof(struct predict_arguments, tw), "to transmit a byte (default: 0.011)"},
+    {"--tw", "US", offsetof(struct predict_arguments, tw),
+     "microseconds to transmit a byte (default: 0.011)"},
     {"--rho", "US", offsetof(struct predict_arguments, rho),
-     "to rearrange a byte in memory (default: 0.014)"},
+     "microseconds to rearrange a byte in memory (default: 0.014)"},
     {"--tp", "US", offsetof(struct predict_arguments, tp),
-     "per hop of the longest leg of a step (default: 0)"},
+     "microseconds for each hop of the longest leg of a step (default: 0)"},
     {0},
 };
 
@@ -215,29 +216,28 @@ const struct command command_predict = {
         "  startups       steps of the schedule\n"
         "  transmission   blocks on the busiest channel, summed over the steps\n"
         "  rearranged     blocks that a node moves in its memory between phases\n"
-        "  hops           of the longest leg, summed over the steps\n"
+        "  hops           hops of the longest leg of each step, summed over the steps\n"
         "\n"
-        "The default parameters are those of the Intel Paragon, which the papers use. An all-port\n"
-        "algorithm is priced for nodes that use all their ports at once, a one-port algorithm for\n"
-        "nodes that send one message and receive one at a time.\n"
+        "The default parameters are those of the Intel Paragon, which the papers use. The price\n"
+        "of an all-port algorithm is for nodes that use all their ports at once. The price of a\n"
+        "one-port algorithm is for nodes that send one message and receive one message at a\n"
+        "time.\n"
         "\n"
-        "'counted by' says where the counts come from. 'enumeration': by following every route, "
-        "as\n"
-        "'torusctl plan' does. 'formula': from the formula in the paper, if the algorithm is not\n"
-        "implemented here, or the torus is too large to follow all routes. The columns "
-        "'(formula)'\n"
-        "show what the formula says where routes were enumerated. Rearranged blocks are always "
-        "those\n"
-        "of the paper, 0 if it counts none (then compare with --rho 0); so are the hops of "
-        "formulas.\n"
+        "'counted by' says where the counts come from. An 'enumeration' follows every route, as\n"
+        "'torusctl plan' does. A 'formula' comes from the paper: the algorithm is not\n"
+        "implemented here, or the torus is too large to follow all routes. If routes were\n"
+        "enumerated, the columns '(formula)' show the counts of the formula beside them.\n"
+        "Rearranged blocks are always those of the paper, or 0 if the paper counts none\n"
+        "(compare with --rho 0 then). The hops of formulas also are those of the paper.\n"
         "\n"
-        "--algorithm cccube --q 5, or cccube-q5, is cccube in 5 packets; any number up to half of "
-        "the\n"
-        "nodes is possible. For each block size, --q best, or cccube-best, is the one with the\n"
-        "shortest time (on more than 256 nodes: of up to 128 packets and the powers of two).\n"
+        "--algorithm cccube --q 5, or cccube-q5, is cccube in 5 packets. Any number up to half\n"
+        "of the nodes is possible. --q best, or cccube-best, takes for each block size the\n"
+        "number with the shortest time (on more than 256 nodes: the best of up to 128 packets\n"
+        "and the powers of two).\n"
         "\n"
-        "If the transmission is above the formula and the critical path is not, the formula lets\n"
-        "the rings of different dimensions run side by side without waiting for each other.\n"
+        "If the transmission is above the formula and the critical path is not, the formula\n"
+        "assumes that rings of different dimensions run side by side without waiting for each\n"
+        "other.\n"
         "\n"
         "examples:\n"
         "  torusctl predict --dims 16x16\n"

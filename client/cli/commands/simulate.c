@@ -22,14 +22,14 @@ struct simulate_arguments {
 
 static const struct option options[] = {
     {"--network", "NETWORK", offsetof(struct simulate_arguments, network),
-     "an exchange on a product such as 'complete:4 x complete:3'"},
+     "run an exchange on a product such as 'complete:4 x complete:3'"},
     {"--banyan", "N", offsetof(struct simulate_arguments, banyan),
-     "an exchange on a banyan network of N = 1, 2, 4 ... 1024 inputs"},
+     "run an exchange on a banyan network of N = 1, 2, 4 ... 1024 inputs"},
     {"--dims", "DIMS", offsetof(struct simulate_arguments, dims),
-     "a streaming exchange on a torus: 5x7, 3x4x5, 4x8m"},
+     "run a streaming exchange on a torus: 5x7, 3x4x5, 4x8m"},
     {"--algorithm", "NAME", offsetof(struct simulate_arguments, algorithm),
-     "with --network a1 or a2 (default: a2), with --dims one of\n'torusctl algorithms' "
-     "(default: stream)"},
+     "with --network: a1 or a2 (default: a2); with --dims: one of 'torusctl\n"
+     "algorithms' (default: stream)"},
     {"--q", "N", offsetof(struct simulate_arguments, q),
      "with --dims and --algorithm cccube: in N packets"},
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
@@ -293,35 +293,31 @@ const struct command command_simulate = {
              "       --banyan N [--square NAME] [--rows] [--json]\n"
              "       --dims DIMS [--algorithm NAME [--q N]] [--json]",
     .details =
-        "Runs a schedule block by block, without a daemon or links, and reports what it took. "
-        "What\n"
-        "its model forbids ends the command with status 1, and the block, step or line is named.\n"
+        "The command runs a schedule block by block, without a daemon or links, and reports\n"
+        "what the schedule took. If a step breaks the rules of the model, the command ends with\n"
+        "status 1 and names the block, the step or the line.\n"
         "\n"
         "--network: a complete exchange on a product of rings, arrays and complete graphs (see\n"
-        "'torusctl help bounds'), such as a generalized hypercube. In each step a node sends one\n"
-        "message to an adjacent node, and receives one, at most.\n"
+        "'torusctl help bounds'), such as a generalized hypercube. In each step a node sends at\n"
+        "most one message to an adjacent node, and receives at most one.\n"
         "  startups       steps\n"
         "  transmission   blocks of the largest message, summed over the steps\n"
-        "  (formula)      what the paper's formula says of the transmission\n"
-        "  lower bound    with one port and single hops, as 'torusctl bounds' has it\n"
-        "At most 1024 nodes.\n"
+        "  (formula)      the transmission by the formula in the paper\n"
+        "  lower bound    the bound with one port and single hops of 'torusctl bounds'\n"
+        "The network has at most 1024 nodes.\n"
         "\n"
-        "--banyan: a complete exchange on a banyan network, N inputs, N outputs and log2 N stages "
-        "of\n"
-        "switches, which have one path from any input to any output. In step i, row i of a Latin\n"
-        "square enters: the output of each input's message. A message finds its way by the bits "
-        "of\n"
-        "its output. Two messages that need the same line in the same step are a conflict. The\n"
-        "square 'iterated' is the one of ATAPE, 'products' the other construction in the paper; "
-        "in\n"
-        "'shift', input j sends to output j + i modulo N. With --rows, = is a stage with all\n"
-        "switches straight, x one with all crossed, * one with both.\n"
+        "--banyan: a complete exchange on a banyan network with N inputs, N outputs and log2 N\n"
+        "stages of switches. There is one path from any input to any output. In step i, row i\n"
+        "of a Latin square gives the output of each input's message. A message finds its way by\n"
+        "the bits of its output. Two messages that need the same line in the same step are a\n"
+        "conflict. The square 'iterated' is the one of ATAPE, 'products' the other construction\n"
+        "in the paper. In 'shift', input j sends to output j + i modulo N. With --rows, = is a\n"
+        "stage with all switches straight, x a stage with all switches crossed, * a stage with\n"
+        "both.\n"
         "\n"
-        "--dims: a complete exchange on a torus or mesh when nobody waits for a step. In each "
-        "tick\n"
-        "every channel carries one segment of a block: of those that wait for it, the one with "
-        "the\n"
-        "most hops to go.\n"
+        "--dims: a complete exchange on a torus or mesh in which nobody waits for a step. In\n"
+        "each tick every channel carries one segment of a block: the waiting one with the most\n"
+        "hops to go.\n"
         "  block times    ticks / segments of a block\n"
         "\n"
         "examples:\n"

@@ -28,7 +28,7 @@ struct exchange_arguments {
     {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                    \
      "write what node 5 has sent to FOLDER/5"},                                                    \
         {"--repeat", "K", offsetof(struct exchange_arguments, repeat),                             \
-         "run K of them back to back; the time shown is their median"},                            \
+         "run it K times back to back; the time shown is the median"},                             \
         {"--mode", "MODE", offsetof(struct exchange_arguments, mode),                              \
          "stepped or streaming (default: what suits the algorithm)"},                              \
     {                                                                                              \
@@ -38,7 +38,7 @@ struct exchange_arguments {
     {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
      "treat missing files as empty"},                                                              \
         {"--replace", NULL, offsetof(struct exchange_arguments, replace),                          \
-         "let the new result take the place of an old one, which is removed"},                     \
+         "replace an old result in the folder, and remove it"},                                    \
         {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),                     \
          "give up after SECONDS (default: the daemon's)"},                                         \
     {                                                                                              \
@@ -50,26 +50,25 @@ struct exchange_arguments {
 #define SCHEDULE_OPTION                                                                            \
     {                                                                                              \
         "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
-            "run the schedule in this file instead (see 'torusctl help plan')"                     \
+            "run the schedule in this file instead of an algorithm\n(see 'torusctl help plan')"    \
     }
 
 /* Those of allgather and broadcast, and what their help says of them. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
      "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
-        MOVING_OPTIONS("if nodes are down: fail, or wait for them (default: fail)"), FINAL_OPTIONS
+        MOVING_OPTIONS("what to do if nodes are down: fail, or wait for them\n(default: fail)"),   \
+        FINAL_OPTIONS
 #define GATHER_DETAILS                                                                             \
-    "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 is\n" \
-    "allowed. Every node verifies the generated pattern.\n"                                        \
+    "SIZE is a number of bytes, or has a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB,\n"  \
+    "GB. 0 is allowed. Every node verifies the generated pattern.\n"                               \
     "\n"                                                                                           \
-    "FILE is a file on the sending node's own disk, below its data roots; if it is a folder, "     \
-    "the\n"                                                                                        \
-    "file in it that is named after the node's rank. In FILE and FOLDER, %r stands for the rank\n" \
-    "and %% for a per cent sign. FOLDER must not exist or be empty, unless --replace is given; "   \
-    "it\n"                                                                                         \
-    "appears when all nodes are done. See also 'torusctl help exchange'.\n"                        \
+    "FILE is a file on the sending node's own disk, below its data roots. If FILE is a folder,\n"  \
+    "the node sends the file in it that is named after the node's rank. In FILE and FOLDER, %r\n"  \
+    "stands for the rank and %% for a per cent sign. FOLDER must be missing or empty, unless\n"    \
+    "--replace is given. It appears when all nodes are done. See also 'torusctl help exchange'.\n" \
     "\n"                                                                                           \
-    "In streaming mode no step waits for another: a node passes on what it gets as it comes.\n"    \
+    "In streaming mode no step waits for another step: a node relays data as it arrives.\n"        \
     "\n"
 
 /* Run the operation, or the barrier. Return the exit code, having printed everything. */
