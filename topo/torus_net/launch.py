@@ -28,10 +28,10 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
   TORUS_NODES    number of nodes
   TORUS_DIMS     dimensions, e.g. 4x8
 
-With --ip-routes the command runs on the host n0, and mpiexec, of MPICH or of Open MPI, runs programs on
-all hosts, one rank each. $TORUS_AGENT takes the place of ssh: "$TORUS_AGENT n5 hostname". All nodes have
-the address and the name of a host, from 10.128.0.1 (n0) on, and /etc/hosts. In TORUS_SOCKET, %h stands
-for the host's name.
+With --ip-routes, the command runs on the host n0. There mpiexec, of MPICH or of Open MPI, runs programs on
+all hosts, one rank each. $TORUS_AGENT replaces ssh: "$TORUS_AGENT n5 hostname". Each node has the address
+and the name of a host, from 10.128.0.1 (n0) on, and its own /etc/hosts. In TORUS_SOCKET, %h stands for the
+host's name.
 
 """ + EACH_EPILOG + """
 Exit status: that of the command, or of the first program that failed, or 0 without these; 1 if the
@@ -45,7 +45,8 @@ def make_parser():
         'torus.py', epilog=EPILOG,
         description='Brings up a torus of torusd daemons: in Mininet (requires root), where each node '
                     'has a network namespace and each link a rate, or with --loopback as plain '
-                    'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".',
+                    'processes on 127.0.0.1. A prompt then takes commands such as "exchange"; "help" lists '
+                    'them.',
         bw=f', at most {MININET_MAX_MBIT}', memory='e.g. 64MiB',
         bin=' (default: $TORUS_BIN, PATH, build/)')
     parser.add_argument('--loopback', action='store_true',

@@ -10,10 +10,10 @@ LONGEST = 10 ** 6    # seconds of a time limit, more than eleven days
 
 EACH_EPILOG = """\
 The programs of --run-each are shell commands, in which %r stands for the node's rank. They have the
-same variables, but TORUS_SOCKET is that of their own node, and TORUS_RANK is its rank. What they write
-has the rank before each line ("3: done"), errors too. Node 0 reads standard input, unless --run is
-given as well; the others have none. If a program fails, those that still run 3 seconds later are ended.
-With --run beside it, the launcher waits for the command and all programs.
+same variables, except that TORUS_SOCKET is the control socket of their own node, and TORUS_RANK is its
+rank. Each line that they write, errors too, begins with the rank ("3: done"). Node 0 reads standard input,
+unless --run is given as well; the other nodes have no input. If a program fails, programs that still run
+3 seconds later are ended. If --run is given as well, the launcher waits for the command and all programs.
 """
 
 

@@ -35,9 +35,9 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
   TORUS_DIMS     dimensions, e.g. 4x4
 
 """ + EACH_EPILOG + """
-Here the programs run in the machines, in /srv, with torusctl and what --program names in their PATH;
-of the variables they have TORUS_SOCKET, TORUS_RANK, TORUS_NODES and TORUS_DIMS. Their errors arrive
-together with their output.
+In virtual machines, the programs run in /srv of their machine, with torusctl and the programs of --program in
+their PATH. They have the variables TORUS_SOCKET, TORUS_RANK, TORUS_NODES and TORUS_DIMS only. Their errors
+arrive together with their output.
 
 Exit status: that of the command, or of the first program that failed, or 0 without these; 1 if the
 torus did not come up; 2 for invalid usage; 128 + the signal number after a signal. If a run fails,
