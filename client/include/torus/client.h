@@ -11,13 +11,13 @@ extern "C" {
 
 struct torus_client;
 
-/* Where torusd listens unless it is configured otherwise. */
+/* The control socket of torusd, unless torusd is configured otherwise. */
 #define TORUS_DEFAULT_SOCKET "/run/torusd/control.sock"
 
 /* The socket that torus_client_open(NULL) uses: the environment variable TORUS_SOCKET if it is set
- * and not empty, else TORUS_DEFAULT_SOCKET. Static, or owned by the environment. In this path, as in
- * every other path of a socket that the library is given, "%h" stands for the host's name: with it,
- * the same setting can do on all machines of a torus. */
+ * and not empty, else TORUS_DEFAULT_SOCKET. The text is static, or owned by the environment. In this
+ * path, as in every path of a socket that the library is given, "%h" stands for the host's name, so
+ * that all machines of a torus can use the same setting. */
 TORUS_EXPORT const char *torus_default_socket(void);
 
 /* Connects to the daemon at this Unix socket; NULL stands for torus_default_socket(). Waits up to
@@ -27,28 +27,28 @@ TORUS_EXPORT const char *torus_default_socket(void);
 TORUS_EXPORT struct torus_client *torus_client_open(const char *path, struct torus_error *error);
 
 /* Closes the connection and frees the client. NULL does nothing. An operation under way is
- * abandoned: its callbacks are not called any more, and nobody is told how it ends; the daemon
- * fails an abandoned exchange at all nodes, unless it has already been decided to commit it. Must
- * not be called from a callback. */
+ * abandoned: its callbacks are not called any more. The daemon fails an abandoned exchange at all
+ * nodes, unless the commit of the exchange has already been decided. Must not be called from a
+ * callback. */
 TORUS_EXPORT void torus_client_close(struct torus_client *client);
 
-/* How long the daemon may take for what it answers at once, in milliseconds: to accept an exchange or
- * a barrier, and for all other requests; 10000 unless set, 0 for no limit. Applies to operations
- * started afterwards. */
+/* Sets how many milliseconds the daemon may take to accept an exchange or a barrier, and to answer
+ * any other request: 10000 by default, 0 for no limit. The limit applies to operations started
+ * afterwards. */
 TORUS_EXPORT void torus_client_set_timeout(struct torus_client *client, unsigned milliseconds);
 
-/* Asks that the operation under way end; does nothing if there is none. It then ends as the daemon
- * says: an exchange usually with TORUS_ERROR_CANCELLED, after all nodes have removed what they had
- * written; or, if it was too late, with its result or another error. The client can be used
- * afterwards. Only if the daemon does not say how it has ended within 10 seconds, the connection is
- * closed, and the operation fails with TORUS_ERROR_CANCELLED or, if files may have been committed,
- * TORUS_ERROR_IN_DOUBT.
- * Async-signal-safe; the client must not be closed meanwhile. */
+/* Asks the daemon to end the operation under way. Does nothing if there is none. The daemon says how
+ * the operation ends. An exchange usually ends with TORUS_ERROR_CANCELLED, after all nodes have
+ * removed what they had written; if the request comes too late, it ends with its result or another
+ * error. The client can be used afterwards. If the daemon does not say within 10 seconds how the
+ * operation has ended, the connection is closed, and the operation fails with TORUS_ERROR_CANCELLED
+ * or, if files may have been committed, with TORUS_ERROR_IN_DOUBT.
+ * The function is async-signal-safe. The client must not be closed during the call. */
 TORUS_EXPORT void torus_client_cancel(struct torus_client *client);
 
-/* Whether the client can still be used. After an error that the daemon has answered with, it can.
- * After errors that arise on this side (no reply, or one that cannot be understood), the connection
- * is closed, and every further operation fails with TORUS_ERROR_LOST. */
+/* Returns whether the client can still be used. It can be used after an error that the daemon has
+ * answered with. After an error on this side (no reply, or an invalid reply), the connection is
+ * closed, and every later operation fails with TORUS_ERROR_LOST. */
 TORUS_EXPORT bool torus_client_is_open(const struct torus_client *client);
 
 /* ---- Event loops ----------------------------------------------------------------------------- */
@@ -60,21 +60,21 @@ TORUS_EXPORT bool torus_client_is_open(const struct torus_client *client);
  *     torus_client_start_status(client, &status, done, data, &error)
  *     whenever the descriptor is readable: torus_client_dispatch(client)
  *
- * The descriptor (of an epoll instance) stays the same and becomes readable whenever there is
- * something to do, be it to read, to write, a deadline or a cancellation: the event to wait for is
- * always POLLIN. */
+ * The descriptor (of an epoll instance) stays the same. It becomes readable whenever there is
+ * something to do: to read, to write, to keep a deadline or to cancel. Always wait for POLLIN. */
 
 /* Called once when the operation has ended, from torus_client_dispatch() or a blocking call of this
- * client, never from the function that started it. `error` is NULL if it has succeeded, and the
- * result that was asked for has been stored; else it is valid during the call only, and the result
- * has been set to NULL. May start the next operation; must not close the client. */
+ * client, never from the function that started the operation. If the operation has succeeded, `error`
+ * is NULL, and the result has been stored. If it has failed, `error` is valid during the call only,
+ * and the result has been set to NULL. The callback may start the next operation. It must not close
+ * the client. */
 typedef void torus_done_fn(void *data, const struct torus_error *error);
 
 /* The descriptor to watch, owned by the client. */
 TORUS_EXPORT int torus_client_fd(const struct torus_client *client);
 
-/* Does what can be done without waiting, and calls the callbacks of the operation under way.
- * Returns whether one is under way afterwards. */
+/* Does all work that is possible without waiting, and calls the callbacks of the operation under way.
+ * Returns whether an operation is under way afterwards. */
 TORUS_EXPORT bool torus_client_dispatch(struct torus_client *client);
 
 #ifdef __cplusplus

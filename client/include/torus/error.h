@@ -21,26 +21,27 @@ TORUS_EXPORT const char *torus_version(void);
 
 enum torus_error_code {
     TORUS_ERROR_NONE = 0,
-    TORUS_ERROR_USAGE,     /* the request is invalid (unknown algorithm, relative path...) */
-    TORUS_ERROR_REFUSED,   /* it is valid, but not possible on this torus, node or folder */
-    TORUS_ERROR_LINK,      /* a link or a node is down */
-    TORUS_ERROR_PROTOCOL,  /* daemon and library do not understand each other */
-    TORUS_ERROR_IO,        /* a system call failed, here or at a node */
-    TORUS_ERROR_MEMORY,    /* out of memory here, or over the daemon's memory budget */
-    TORUS_ERROR_TIMEOUT,   /* a deadline has passed */
+    TORUS_ERROR_USAGE,    /* the request is invalid (unknown algorithm, relative path...) */
+    TORUS_ERROR_REFUSED,  /* the request is valid, but not possible on this torus, node or folder */
+    TORUS_ERROR_LINK,     /* a link or a node is down */
+    TORUS_ERROR_PROTOCOL, /* daemon and library do not understand each other */
+    TORUS_ERROR_IO,       /* a system call failed, here or at a node */
+    TORUS_ERROR_MEMORY,   /* out of memory here, or over the daemon's memory budget */
+    TORUS_ERROR_TIMEOUT,  /* a deadline has passed */
     TORUS_ERROR_CANCELLED, /* torus_client_cancel(), or a callback that asked for it */
     TORUS_ERROR_DAMAGED,   /* data arrived that differs from what was sent */
-    TORUS_ERROR_IN_DOUBT,  /* committed, but not confirmed by all nodes; or that is not known (see
-                            * torus_client_exchange()); a group that may be open elsewhere */
-    TORUS_ERROR_BUSY,      /* no memory or no turn for it now; it may be tried again */
+    TORUS_ERROR_IN_DOUBT,  /* committed, but not confirmed by all nodes; or it is not known whether
+                            * it is committed (see torus_client_exchange()); or a group that may be
+                            * open at other nodes */
+    TORUS_ERROR_BUSY,      /* no memory or no place for the request now; try again later */
     TORUS_ERROR_NO_DAEMON = 100, /* nobody listens at that socket */
-    TORUS_ERROR_LOST, /* the daemon has closed the connection; nothing was to be committed */
+    TORUS_ERROR_LOST, /* the daemon has closed the connection; there was nothing to commit */
 };
 
 struct torus_error {
     enum torus_error_code code;
     char text[480];    /* one sentence, without a full stop or line end */
-    char exchange[64]; /* id of the exchange that it is about, "" if there is none yet */
+    char exchange[64]; /* id of the exchange that has failed, "" if there is none yet */
 };
 
 /* A short name for a code: "refused", "in doubt", "no daemon"... Static, never NULL. */

@@ -12,8 +12,8 @@ extern "C" {
 
 /* What an exchange is doing. */
 enum torus_state {
-    TORUS_STATE_UNKNOWN = 0, /* the daemon has not said it yet, or this version does not know it */
-    TORUS_STATE_WAITING,     /* for its turn: other exchanges have the memory that it needs */
+    TORUS_STATE_UNKNOWN = 0, /* not known yet, or unknown to this version of the library */
+    TORUS_STATE_WAITING,     /* in the start queue: other exchanges have the memory that it needs */
     TORUS_STATE_ENTERED,     /* at a barrier that other nodes have not reached */
     TORUS_STATE_OPENING,     /* the nodes open their files and tell the sizes */
     TORUS_STATE_OPENED,      /* this node has; others have not */
@@ -47,8 +47,8 @@ enum torus_mode {
     TORUS_MODE_STREAMING, /* no step waits for another: all-port algorithms only */
 };
 
-/* How the delivered data was compared with what had been sent. If it differs, the operation fails
- * with TORUS_ERROR_DAMAGED. */
+/* How the delivered data was compared with the data that was sent. If they differ, the operation
+ * fails with TORUS_ERROR_DAMAGED. */
 enum torus_check {
     TORUS_CHECK_NOTHING = 0, /* there was no data (barrier) */
     TORUS_CHECK_DIGESTS,     /* files: digests of each piece of 256 bytes or more where it
@@ -68,8 +68,8 @@ TORUS_EXPORT const char *torus_check_name(enum torus_check check);
 struct torus_request {
     size_t struct_size; /* set by torus_request_init() */
 
-    /* "at2"... (broadcasts use those for allgathers); NULL, "" or TORUS_AUTO: the daemon chooses,
-     * and with "cccube-best" how many packets (cccube-q5: 5). */
+    /* "at2"... (a broadcast uses an allgather algorithm). With NULL, "" or TORUS_AUTO the daemon chooses
+     * the algorithm, with "cccube-best" the number of packets ("cccube-q5" has 5). */
     const char *algorithm;
 
     /* Either a generated pattern, which every destination verifies (`from` and `to` NULL): */
@@ -88,30 +88,31 @@ struct torus_request {
     enum torus_mode mode;
     uint32_t sender; /* TORUS_BROADCAST: rank of the node that has the block */
 
-    /* So many exchanges back to back, as a program does them in a loop: with a barrier between each
-     * two, and prepared once. A generated pattern only; up to TORUS_REPEAT_MAX; 0 means 1. If one
-     * fails, all fail. */
+    /* How many exchanges to run back to back, as a program does in a loop: prepared once, with a
+     * barrier between each two. For a generated pattern only; at most TORUS_REPEAT_MAX; 0 means 1. If
+     * one repetition fails, the request fails. */
     uint32_t repeat;
 
     bool missing_ok; /* a missing file counts as an empty block */
-    /* TORUS_EXCHANGE with TORUS_AUTO only: nodes that are down, or go down before it is decided to commit,
-     * are left out, instead of failing it; torus_result.missing lists them. */
+    /* TORUS_EXCHANGE with TORUS_AUTO only: nodes that are down, or go down before the commit is decided,
+     * are left out and do not fail the exchange; torus_result.missing lists them. */
     bool shrink;
-    /* Any operation, not together with `shrink`: nodes that are down, or go down, are waited for, as are links that
-     * it cannot go around, as long as timeout_ms allows; by default an hour each time. It then begins again;
-     * repetitions that were complete count. If the daemon that was asked is restarted, the library connects to it
-     * again and repeats the request, with what is left of the timeout, unless the request names a schedule. For files
-     * it does so only if the daemon has said that nothing was decided, as it does when it is stopped properly; else
-     * TORUS_ERROR_IN_DOUBT is the answer. From the decision to commit on, nodes that are down are waited for,
-     * too: until they are back and have confirmed, or with TORUS_ERROR_IN_DOUBT until the timeout is over. */
+    /* Any operation, not together with `shrink`: the operation waits for nodes that are down, and for links
+     * that it cannot avoid, within timeout_ms (by default an hour each time). It is then retried; complete
+     * repetitions are not run again. If the daemon that was asked is restarted, the library connects to it again
+     * and repeats the request, with the rest of the timeout, unless the request names a schedule. A request for
+     * files is repeated only if the daemon has said that nothing was decided, which it says when it is stopped
+     * properly; otherwise the request fails with TORUS_ERROR_IN_DOUBT. After the decision to commit, the operation
+     * waits for nodes that are down until they have confirmed. If the timeout ends before that, the request fails
+     * with TORUS_ERROR_IN_DOUBT. */
     bool wait;
-    /* With `to` only: where a folder with an old result is at `to` (nothing but files named by ranks), the new
-     * one takes its place, at all nodes or none, and it is removed. Else `to` must be absent or empty. */
+    /* With `to` only: if `to` is a folder with an old result (files named by ranks, and nothing else), the new
+     * result replaces it, at all nodes or at none. Without `replace`, `to` must be missing or empty. */
     bool replace;
     char reserved[4]; /* 0 */
 
-    /* Instead of an algorithm: the digest of a schedule that torus_client_schedule() has given to the
-     * daemon; NULL or "" for none. Not for TORUS_BROADCAST. */
+    /* Instead of an algorithm: the digest of a schedule that the daemon has from torus_client_schedule().
+     * NULL or "" for none. Not for TORUS_BROADCAST. */
     const char *schedule;
 };
 
@@ -122,23 +123,23 @@ static inline void torus_request_init(struct torus_request *request)
 }
 
 struct torus_progress {
-    const char *exchange; /* its id; "": it has none yet; each new attempt has a new id */
+    const char *exchange; /* id; "" before there is one; each attempt has a new id */
     enum torus_state state;
     uint64_t round, rounds; /* of a repetition */
-    uint64_t done_bytes;    /* delivered at the node that was asked, */
-    uint64_t total_bytes;   /* of so many; 0 = not known */
-    uint32_t repetition;    /* under way, counted from 0, */
-    uint32_t repeat;        /* of so many; 0 before the daemon has said anything */
-    uint32_t
-        missing_count; /* barrier: nodes that have not entered it, as far as the node that was asked */
-    const char *missing; /* knows, and their ranks: "3, 7" or, of many, "3, 7 ..."; "": not known */
+    uint64_t done_bytes;    /* bytes delivered at the node that was asked */
+    uint64_t total_bytes;   /* bytes to deliver there; 0 = not known */
+    uint32_t repetition;    /* the repetition under way, counted from 0 */
+    uint32_t repeat;        /* number of repetitions; 0 before the daemon has said anything */
+    /* Of a barrier: how many nodes have not entered it, as far as the node that was asked knows. */
+    uint32_t missing_count;
+    const char *missing; /* their ranks: "3, 7" or, if there are many, "3, 7 ..."; "": not known */
     /* torus_request.wait: what is down and waited for, "node 4 (1,0)"; "": nothing. */
     const char *waits_for;
 };
 
 /* Called whenever the daemon reports, and about five times a second while it does not. The progress
- * is valid during the call only. Return 0 to go on, anything else for torus_client_cancel(). Must
- * not start operations or close the client. */
+ * is valid during the call only. Return 0 to go on, or anything else to cancel the operation, as
+ * torus_client_cancel() does. The callback must not start operations or close the client. */
 typedef int torus_progress_fn(void *data, const struct torus_progress *progress);
 
 struct torus_port {
@@ -161,7 +162,7 @@ struct torus_node {
     uint64_t unused_files;
 };
 
-/* With several repetitions, all counts and the nodes' times are those of the last one. */
+/* With several repetitions, all counts and the nodes' times describe the last repetition. */
 struct torus_result {
     const char *id;
     const char *dims;
@@ -185,16 +186,16 @@ struct torus_result {
     size_t each_count;                    /* `repeat`, or 0 where node_count is 0 */
     const uint64_t *each;                 /* the slowest node's nanoseconds, of each repetition */
     uint64_t all_nanoseconds; /* from the first start until all had done the last repetition */
-    const char *without; /* links that were down, and that it went around: "link 3:+0"; "": none */
-    uint32_t reroutes;   /* attempts that were withdrawn because a link or node went down; */
-    uint32_t damages;    /* times that something was damaged on its way, and was sent again; */
-    uint64_t kept_bytes; /* that had arrived before the last time, and did not come again */
+    const char *without;      /* links that were down, and were avoided: "link 3:+0"; "": none */
+    uint32_t reroutes;        /* attempts that were withdrawn because a link or node went down */
+    uint32_t damages;         /* how often data was damaged on its way, and was sent again */
+    uint64_t kept_bytes; /* bytes that had arrived before the last attempt, and were kept */
     size_t missing_count;
     const uint32_t *missing; /* torus_request.shrink: nodes that took no part; rising */
 
-    /* Files, of the sources of all nodes: with torus_request.missing_ok, those that were not there and
-     * count as empty; and those that were not sent, since their names are no ranks of this torus
-     * (hidden ones and lost+found do not count). */
+    /* In the source folders of all nodes: files that were missing and count as empty (with
+     * torus_request.missing_ok), and files that were not sent, because their names are no ranks of this
+     * torus (hidden files and lost+found are not counted). */
     uint64_t missing_files;
     uint64_t unused_files;
 };
@@ -202,9 +203,9 @@ struct torus_result {
 #define TORUS_DIGEST_SIZE 65 /* 64 hexadecimal digits and the terminating 0 */
 
 /* Gives the daemon a schedule, in the format that 'torusctl help plan' describes, and sets `digest` to
- * its SHA-256, for torus_request.schedule. It is read and verified at all nodes when an exchange
- * names it. The daemon keeps it while this client is open and gives it no other one. Returns 0, or
- * -1 with *error set. */
+ * its SHA-256, for torus_request.schedule. All nodes read and verify the schedule when an exchange
+ * names it. The daemon keeps the schedule until this client is closed or gives the daemon another
+ * schedule. Returns 0, or -1 with *error set. */
 TORUS_EXPORT int torus_client_schedule(struct torus_client *client, const char *text, size_t length,
                                        char digest[TORUS_DIGEST_SIZE], struct torus_error *error);
 
@@ -215,17 +216,18 @@ TORUS_EXPORT int torus_client_start_schedule(struct torus_client *client, const 
                                              torus_done_fn *done, void *data,
                                              struct torus_error *error);
 
-/* Runs the operation on the whole torus and waits until it has been committed at all nodes (or
- * delivered and checked, if nothing is to be kept), or has failed. `progress` may be NULL; `data`
- * is passed to it.
+/* Runs the operation on the whole torus and waits until all nodes have committed it (or have
+ * delivered and checked the data, if no files are written), or it has failed. `progress` may be NULL;
+ * `data` is passed to `progress`.
  *
  * Returns 0 with a *result that the caller frees with torus_result_free(), or -1 with *error set,
  * with the exchange's id if there was one. A failed exchange leaves no output at any node.
- * TORUS_ERROR_IN_DOUBT has two meanings, and the text says which. The exchange was committed, but nodes
- * have not confirmed that their output is in place: they went down or cannot be reached, something is in the
- * way there, or the timeout is over. Or it is not known here whether it was committed, as the daemon has
- * gone. The nodes settle both by themselves once they reach each other and their disks work;
- * torus_status.unconfirmed lists exchanges until all nodes have confirmed. */
+ * TORUS_ERROR_IN_DOUBT has two meanings, and the text says which one applies. Either the exchange was
+ * committed, but nodes have not confirmed that their output is in place: they went down or cannot be reached,
+ * something is in the way of their output, or the timeout is over. Or it is not known here whether the exchange
+ * was committed, because the daemon has gone. In both cases the nodes complete the exchange by themselves
+ * once they reach each other and their disks work; torus_status.unconfirmed lists an exchange until all nodes
+ * have confirmed it. */
 TORUS_EXPORT int torus_client_exchange(struct torus_client *client,
                                        const struct torus_request *request,
                                        torus_progress_fn *progress, void *data,
@@ -240,11 +242,11 @@ TORUS_EXPORT int torus_client_start_exchange(struct torus_client *client,
                                              struct torus_result **result, torus_done_fn *done,
                                              void *data, struct torus_error *error);
 
-/* Waits until every node has been asked for this barrier (MPI_Barrier). `name` is up to 63 bytes
- * long and tells barriers apart that are used at the same time; NULL or "" is the default barrier.
- * `timeout_ms` is how long to wait for the other nodes; 0 = the daemon's default, which is days.
- * If one node gives up, it fails at all of them. Everything else as for torus_client_exchange();
- * `result` may be NULL. */
+/* Waits until every node has been asked for this barrier (MPI_Barrier). Barriers at the same time need
+ * different names; `name` has at most 63 bytes, and NULL or "" is the default barrier. `timeout_ms` is
+ * how long to wait for the other nodes; 0 = the daemon's default, which is days. If one node gives up,
+ * the barrier fails at all nodes. Everything else is as for torus_client_exchange(); `result` may be
+ * NULL. */
 TORUS_EXPORT int torus_client_barrier(struct torus_client *client, const char *name,
                                       uint64_t timeout_ms, torus_progress_fn *progress, void *data,
                                       struct torus_result **result, struct torus_error *error);

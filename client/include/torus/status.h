@@ -1,4 +1,4 @@
-/* What a daemon says of itself and of its links. Part of torus/torus.h, which says what holds for all functions. */
+/* The state of a daemon and of its links. Part of torus/torus.h, which says what holds for all functions. */
 #ifndef TORUS_STATUS_H
 #define TORUS_STATUS_H
 
@@ -20,33 +20,33 @@ struct torus_activity {
     uint64_t age_ms;      /* since it began */
 };
 
-/* An exchange that the daemon was asked for, and that is committed, but not all nodes have confirmed yet that
- * their output is in place. The daemon keeps a record of it until they have. */
+/* An exchange that the daemon was asked for and that is committed, while some nodes have not confirmed yet that
+ * their output is in place. The daemon keeps a record of the exchange until all nodes have confirmed. */
 struct torus_unconfirmed {
     const char *id;
-    uint32_t count; /* nodes that have not confirmed, */
+    uint32_t count; /* how many nodes have not confirmed */
     size_t node_count;
-    const uint32_t *nodes; /* and the ranks of the first 64 of them, rising */
-    const char *reason;    /* why they have not, and what becomes of that, for people */
+    const uint32_t *nodes; /* ranks of the first 64 of them, rising */
+    const char *reason;    /* why they have not confirmed, and what follows, for people */
 };
 
-/* What a node has found out of the cable of one of its ports. */
+/* What a node has found out about the cable of one of its ports. */
 struct torus_link_fault {
     uint32_t node;
     uint32_t port;       /* as in torus_link */
     const char *code;    /* "mtu", "wrong-cable", "same-side", "loop", "duplicate-rank" */
-    const char *text;    /* with what to do, for people */
-    uint32_t found_node; /* what is at the other end of the cable; TORUS_RANK_NONE = not known, */
-    uint32_t found_port; /* and its port, if it is */
+    const char *text;    /* what is wrong and what to do, for people */
+    uint32_t found_node; /* the node at the other end of the cable; TORUS_RANK_NONE = not known */
+    uint32_t found_port; /* the port at that node, if the node is known */
 };
 
-/* What a user holds of what the users of a daemon share, so that none can keep others out: a user may take more
- * as long as others find some afterwards. */
+/* How much of a resource one user of a daemon holds. All users share the resource: a user may take more as long as
+ * enough stays free for others. */
 struct torus_share {
-    const char *resource; /* "programs": places; or bytes, if it ends in "_bytes" */
-    uint32_t user;        /* uid; of what another node has asked for, there */
+    const char *resource; /* "programs" are places; names that end in "_bytes" are bytes */
+    uint32_t user;        /* uid; for a request of another node, the uid at that node */
     uint64_t held;
-    uint64_t most; /* that this user may hold now, with what it has; less, if others hold more */
+    uint64_t most;     /* how much this user may hold now; less, if others hold more */
     uint64_t capacity; /* for all users */
 };
 
@@ -54,18 +54,18 @@ struct torus_share {
 struct torus_group_info {
     const char *name;
     const char *id;
-    bool open; /* by programs on all nodes; else it is being opened, */
-    /* and as far as this node knows, programs on these nodes ("3, 7") have not opened it. Node 0 knows
-     * all of them, others at most those for which they are on the way. "": none are known */
+    bool open; /* programs on all nodes have opened it; otherwise it is being opened */
+    /* Nodes ("3, 7") on which no program has opened the group yet, as far as this node knows. Node 0 knows
+     * all of them, another node at most those whose requests pass it. "": none are known. */
     const char *missing;
-    uint64_t calls; /* that the program has made, */
+    uint64_t calls; /* calls that the program has made */
     uint64_t calls_done;
-    uint64_t bytes_sent; /* and its blocks to other members and from them, with their digests */
+    uint64_t bytes_sent; /* its blocks to other members, with their digests */
     uint64_t bytes_received;
-    uint64_t parked_bytes;   /* that have come before the program's calls */
-    uint64_t reserved_bytes; /* of memory_reserved */
-    uint64_t pid;            /* of the program; 0: unknown */
-    /* Links that were down when it was opened, and that its calls go around, and nodes, which it leaves
+    uint64_t parked_bytes;   /* bytes that have arrived before the program's calls */
+    uint64_t reserved_bytes; /* the group's part of memory_reserved */
+    uint64_t pid;            /* process id of the program; 0: unknown */
+    /* Links that were down when the group was opened, which its calls avoid, and nodes that the group leaves
      * out, for people ("link 3:+0, node 7"); "": none. */
     const char *around;
 };
@@ -86,17 +86,17 @@ struct torus_status {
     size_t data_root_count;
     const char *const *data_roots; /* folders below which exchanges may read and write */
     double link_mbit;              /* nominal rate of a link, Mbit/s; 0 = unknown */
-    uint64_t memory_budget;        /* bytes for blocks in transit, */
-    uint64_t memory_reserved;      /* of these reserved for exchanges, */
-    uint64_t memory_used;          /* and in use now */
+    uint64_t memory_budget;        /* bytes for blocks in transit */
+    uint64_t memory_reserved;      /* the part that is reserved for exchanges */
+    uint64_t memory_used;          /* the part that is in use now */
     const struct torus_calibration *calibration;
     size_t group_count;
     const struct torus_group_info *const *groups;
     size_t unconfirmed_count;
     const struct torus_unconfirmed *const *unconfirmed; /* the youngest first, 16 at most */
 
-    /* Versions of the protocols that the daemon speaks; 0: it does not say. Neighbours must have the same
-     * first one, clients and their daemon the second, and programs with groups and their daemon the third. */
+    /* Versions of the protocols that the daemon speaks; 0: not known. Neighbours need the same peer protocol,
+     * clients the control protocol of their daemon, programs with groups its program protocol. */
     uint32_t peer_protocol, control_protocol, program_protocol;
     size_t link_fault_count;
     const struct torus_link_fault *const *link_faults; /* of all nodes; 32 at most */
@@ -111,9 +111,9 @@ TORUS_EXPORT int torus_client_status(struct torus_client *client, struct torus_s
                                      struct torus_error *error);
 TORUS_EXPORT void torus_status_free(struct torus_status *status); /* NULL does nothing */
 
-/* The same without waiting. *status, which must stay in place until then, is set before `done` is
- * called. Returns 0, or -1 with *error set if another operation is under way (_USAGE), the
- * connection is closed (_LOST), or for want of memory; then `done` is not called. */
+/* The same without waiting. *status is set before `done` is called, and must stay in place until then.
+ * Returns 0, or -1 with *error set if another operation is under way (_USAGE), the connection is
+ * closed (_LOST), or memory is missing (_MEMORY); then `done` is not called. */
 TORUS_EXPORT int torus_client_start_status(struct torus_client *client,
                                            struct torus_status **status, torus_done_fn *done,
                                            void *data, struct torus_error *error);
@@ -126,8 +126,8 @@ enum torus_link_state {
     TORUS_LINK_WAITING,     /* this node waits for the neighbour to connect */
     TORUS_LINK_HELLO,       /* connected; each side checks who the other one is */
     TORUS_LINK_UP,
-    TORUS_LINK_HELD,    /* it flaps, and is not used before it has been quiet for a while */
-    TORUS_LINK_PROBING, /* the neighbour is there; whether frames of full size pass is found out */
+    TORUS_LINK_HELD,    /* the link flaps, and is not used before it has been quiet for a while */
+    TORUS_LINK_PROBING, /* the neighbour is there; both sides test whether full-size frames pass */
 };
 
 /* "up", "dialling"...; "unknown" for any other value. Static, never NULL. */
@@ -137,7 +137,7 @@ struct torus_link {
     uint32_t port;       /* 2 * dimension for the + side, 2 * dimension + 1 for the - side */
     const char *name;    /* "+0", "-1" */
     uint32_t neighbour;  /* rank, or TORUS_RANK_NONE */
-    const char *address; /* that is dialled, or listened on, as configured */
+    const char *address; /* configured address that is dialled, or listened on */
     enum torus_link_state state;
     const char *reason; /* why it is not up */
     uint64_t tx_bytes;  /* since this connection came up */
@@ -147,16 +147,16 @@ struct torus_link {
     uint64_t up_ms;     /* how long this connection has been up */
     uint32_t connects;  /* how many times the link has come up */
     const char *key;    /* id of the cluster key that the neighbour has proved to have; "" = none */
-    uint32_t encrypted; /* 1: all that crosses the link is */
-    uint64_t held_ms;   /* TORUS_LINK_HELD: how long it has to be quiet yet */
-    const char *interface; /* of the network that it uses, or would use; "" = not known */
+    uint32_t encrypted; /* 1: all data on the link is encrypted */
+    uint64_t held_ms;   /* TORUS_LINK_HELD: how long the link still has to be quiet */
+    const char *interface; /* network interface that the link uses, or would use; "" = not known */
 };
 
 struct torus_links {
     size_t count;
     const struct torus_link *const *link;
-    uint32_t heartbeat_ms; /* between two heartbeats of this node */
-    uint32_t silence_ms;   /* after which it gives up a link; 0 = unknown, as the other */
+    uint32_t heartbeat_ms; /* time between two heartbeats of this node; 0 = unknown */
+    uint32_t silence_ms;   /* silence after which this node gives up a link; 0 = unknown */
 };
 
 /* Asks the daemon for its links, one for each cabled port. Returns 0 with *links that the caller

@@ -1,6 +1,5 @@
-/* libtorus: asks the torusd on this machine for its state, its links, and for collective operations
- * on the torus that it is a node of: complete exchanges (MPI_Alltoall), allgathers, broadcasts and
- * barriers.
+/* libtorus asks the torusd on this machine for its state, for its links, and for collective operations
+ * on the torus: complete exchanges (MPI_Alltoall), allgathers, broadcasts and barriers.
  *
  *     struct torus_error error;
  *     struct torus_client *client = torus_client_open(NULL, &error);
@@ -20,15 +19,15 @@
  * Build with `pkg-config --cflags --libs libtorus`.
  *
  * Names
- * - Everything begins with torus_ or TORUS_; a function's name goes on with the type it works on.
+ * - All names begin with torus_ or TORUS_. The type that a function works on follows in its name.
  *
  * Errors and ownership
  * - Functions that can fail return 0 or -1 (or a pointer or NULL) and then fill *error, unless
- *   `error` is NULL. On failure nothing is handed over: result pointers are set to NULL.
+ *   `error` is NULL. On failure the caller gets no result: result pointers are set to NULL.
  * - Results are allocated by the library; the caller frees each with the function named after its
- *   type. They stay valid after the client has been closed. All texts and lists in them belong to
- *   them. Texts are valid UTF-8 without control characters, whatever the daemon has sent, and are
- *   never NULL ("" if there is nothing to say).
+ *   type. Results stay valid after the client has been closed. All texts and lists in a result
+ *   belong to the result. Texts are valid UTF-8 without control characters, whatever the daemon has
+ *   sent, and are never NULL (an empty text is "").
  * - Texts and structs passed in are borrowed for the duration of the call.
  *
  * Threads and signals
@@ -39,13 +38,14 @@
  *
  * Compatibility: programs built with this header keep working with every later libtorus.so.1.
  * - Structs that the caller fills (torus_request, torus_costs) begin with struct_size, which
- *   torus_request_init() or torus_costs_init() sets. They grow at the end only; a field that the
- *   program does not know counts as zero, and zero always means the behaviour from before it was
- *   added. A library that is older than the header refuses fields that it does not know
+ *   torus_request_init() or torus_costs_init() sets. New fields are added at the end only. A field
+ *   that the program does not know counts as zero, and zero always means the behaviour from before
+ *   the field was added. A library that is older than the header refuses fields that it does not know
  *   (TORUS_ERROR_USAGE), unless they are zero.
- * - Structs that the library allocates or passes to callbacks grow at the end only. Do not
- *   allocate, copy or compare them whole. Lists in them are lists of pointers for this reason.
- * - struct torus_error never changes. Enums may get further values: have a default for them. */
+ * - Structs that the library allocates or passes to callbacks also get new fields at the end only. Do
+ *   not allocate, copy or compare such structs as a whole. Their lists are lists of pointers for this
+ *   reason.
+ * - struct torus_error never changes. Enums may get more values: handle unknown values. */
 #ifndef TORUS_TORUS_H
 #define TORUS_TORUS_H
 
