@@ -3,6 +3,7 @@ with those that are made from tables of options, parsers of options and headers.
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -43,11 +44,14 @@ def read_prose(folders):
 
 
 def render(scdoc, text, name):
-    """What scdoc makes of it."""
+    """What scdoc makes of it, but names of functions and options are not divided at the ends of lines, and the hyphens
+    of options are those that a shell knows."""
     done = subprocess.run([scdoc], input=text, capture_output=True, text=True)
     if done.returncode != 0 or done.stderr:
         raise PageError(f'{name}: scdoc says: {done.stderr.strip()}')
-    return done.stdout
+    result = re.sub(r'^(\.TH .*\n)', r'\1.nh\n', done.stdout, count=1, flags=re.M)
+    return re.sub(r'^[^.\n].*', lambda line: re.sub(r"(\\h'[^']*')|-", lambda part: part[1] or r'\-', line[0]), result,
+                  flags=re.M)
 
 
 def write(out, scdoc, version, made, written):

@@ -189,7 +189,7 @@ struct torus_result {
     const char *without;      /* links that were down, and were avoided: "link 3:+0"; "": none */
     uint32_t reroutes;        /* attempts that were withdrawn because a link or node went down */
     uint32_t damages;         /* how often data was damaged on its way, and was sent again */
-    uint64_t kept_bytes; /* bytes that had arrived before the last attempt, and were kept */
+    uint64_t kept_bytes;      /* bytes that had arrived before the last attempt, and were kept */
     size_t missing_count;
     const uint32_t *missing; /* torus_request.shrink: nodes that took no part; rising */
 
