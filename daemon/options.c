@@ -50,7 +50,7 @@ static void print_option(const struct setting *s)
 static void print_help(void)
 {
     (void)fputs(beginning, stdout);
-    for (const struct setting *s = settings; s->option != NULL; s++)
+    for (const struct setting *s = config_settings; s->option != NULL; s++)
         print_option(s);
     (void)fputs(end, stdout);
 }
@@ -65,10 +65,10 @@ static void make_long_options(struct option *options)
 {
     size_t i = 0;
 
-    for (; settings[i].option != NULL && i + 1 < OPTIONS_MOST; i++)
+    for (; config_settings[i].option != NULL && i + 1 < OPTIONS_MOST; i++)
         options[i] = (struct option){
-            .name = settings[i].option,
-            .has_arg = settings[i].value != NULL ? required_argument : no_argument,
+            .name = config_settings[i].option,
+            .has_arg = config_settings[i].value != NULL ? required_argument : no_argument,
             .val = FIRST_OPTION + (int)i,
         };
     options[i] = (struct option){0};
@@ -76,7 +76,8 @@ static void make_long_options(struct option *options)
 
 static bool is_option(int option, const char *name)
 {
-    return option >= FIRST_OPTION && strcmp(settings[option - FIRST_OPTION].option, name) == 0;
+    return option >= FIRST_OPTION &&
+           strcmp(config_settings[option - FIRST_OPTION].option, name) == 0;
 }
 
 /* The file comes first, so that options override it wherever they stand. */
@@ -112,7 +113,7 @@ static int print_and_end(int option, int *exit_code)
 
 static int set_option(struct config *config, int option, struct error *e)
 {
-    const struct setting *s = &settings[option - FIRST_OPTION];
+    const struct setting *s = &config_settings[option - FIRST_OPTION];
 
     if (s->set_option != NULL)
         return s->set_option(config, optarg, e);

@@ -261,7 +261,7 @@ static int set_port(struct config *c, const char *value, struct error *e)
     return set_endpoint(c, name, equals + 1, e);
 }
 
-const struct setting settings[] = {
+const struct setting config_settings[] = {
     {"config", NULL, "FILE", NULL, NULL,
      "read the settings from this INI file (see torusd.ini(5)); options override it"},
     {"dims", "dims", "RxC", set_dims, NULL,
@@ -345,7 +345,7 @@ int config_set(struct config *c, const char *name, const char *value, struct err
 {
     if (name[0] == '+' || name[0] == '-')
         return set_endpoint(c, name, value, e);
-    for (const struct setting *s = settings; s->option != NULL; s++)
+    for (const struct setting *s = config_settings; s->option != NULL; s++)
         if (s->name != NULL && strcmp(s->name, name) == 0)
             return s->set(c, value, e);
     return error_set(e, ERROR_USAGE, "unknown setting \"%.40s\"", name);

@@ -20,7 +20,7 @@ struct setting {
     const char *help;       /* lines without a full stop at the end */
 };
 
-extern const struct setting settings[];
+extern const struct setting config_settings[];
 
 /* Sets one value by its name in the INI file ("dims", "data_roots", ...; "+0" for a port). Returns
  * 0, or -1 with *e. */

@@ -9,7 +9,7 @@ int main(void)
     json_t *list = json_array(), *value;
     int result;
 
-    for (const struct setting *s = settings; s->option != NULL; s++)
+    for (const struct setting *s = config_settings; s->option != NULL; s++)
         (void)json_array_append_new(list,
                                     json_pack("{s:s, s:s?, s:s?, s:s}", "option", s->option, "name",
                                               s->name, "value", s->value, "help", s->help));

@@ -107,6 +107,22 @@ def test_rendered():
         assert re.search(r'^NAME\n +\S+ - ', result.stdout, re.M), page
 
 
+def test_references():
+    """Pages of this project that a page names exist."""
+    for page in [*PAGES.glob('man[158]/*'), PAGES / 'man3' / 'libtorus.3']:
+        text = '\n'.join(source(page.stem, page.suffix[1:]))
+        for name, number in re.findall(r'\b((?:torus|libtorus|vm-up)[\w.-]*)\((\d)\)', text):
+            assert (PAGES / f'man{number}' / f'{name}.{number}').exists(), f'{page.name}: {name}({number})'
+
+
+def test_installed(tmp_path):
+    if not (BUILD / 'cmake_install.cmake').exists():
+        pytest.skip(f'{BUILD} is not a build folder')
+    subprocess.run(['cmake', '--install', BUILD, '--prefix', tmp_path], check=True, stdout=subprocess.DEVNULL)
+    installed = {path.relative_to(tmp_path / 'share' / 'man') for path in (tmp_path / 'share' / 'man').glob('*/*')}
+    assert installed == {path.relative_to(PAGES) for path in PAGES.glob('*/*')}
+
+
 @pytest.fixture
 def generate(tmp_path):
     """Writes pages from a copy of the prose, and returns what has been said."""

@@ -416,9 +416,22 @@ static void the_last_setting_wins(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
+/* Every row explains its option, and sets what its name in the file says. */
+static void test_settings(void **state)
+{
+    (void)state;
+    for (const struct setting *s = config_settings; s->option != NULL; s++) {
+        assert_true(s->help[0] != '\0');
+        assert_null(strchr(s->option, '_'));
+        assert_true((s->name != NULL) == (s->set != NULL));
+        assert_true((s->set == NULL && s->set_option == NULL) || s->value != NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
         TEST(every_setting_is_read),
         TEST(what_is_left_out_has_a_default),
         TEST(errors_name_file_and_line),
