@@ -75,6 +75,12 @@ def indented(lines):
     return '\n'.join(definition(bold(term), escape(text)) for term, text in rows)
 
 
+def begins_item(found):
+    """Whether a line with a dash may follow: a paragraph may have one at the beginning of a line, too."""
+    kind, lines = found[-1] if found else ('', [])
+    return kind != 'prose' or len(lines) == 1 or lines[-1].endswith(':')
+
+
 def groups(text):
     """The text's lines as (kind, lines), where lines of one kind follow each other: 'prose', 'indented', 'item'."""
     found = []
@@ -82,7 +88,7 @@ def groups(text):
         if not line.strip():
             found.append(('', []))
             continue
-        kind = 'item' if re.match(r' ?- ', line) else 'indented' if line.startswith('  ') else 'prose'
+        kind = 'item' if re.match(r' ?- ', line) and begins_item(found) else 'indented' if line.startswith('  ') else 'prose'
         if kind == 'indented' and found and found[-1][0] == 'item' and not line.startswith('    '):
             kind = 'more'
         if kind == 'more':

@@ -169,6 +169,7 @@ def test_wrong_prose(generate):
      'says:\n\n*one*\n\ttext that goes on\n\n*two b*\n\tmore\n'),
     ('says:\n\n  a = b\\n\n\n  [c]\n', 'says:\n\n```\na = b\\\\n\n\n[c]\n```\n'),
     ('- one\n  line\n- two', '- one line\n- two\n'),
+    ('from + to + or\nfrom - to\n- or back', 'from + to + or from - to - or back\n'),
     ('#hash', '\\#hash\n'),
 ])
 def test_prose(text, expected):
