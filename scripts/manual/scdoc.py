@@ -88,7 +88,9 @@ def groups(text):
         if not line.strip():
             found.append(('', []))
             continue
-        kind = 'item' if re.match(r' ?- ', line) and begins_item(found) else 'indented' if line.startswith('  ') else 'prose'
+        kind = 'indented' if line.startswith('  ') else 'prose'
+        if re.match(r' ?- ', line) and begins_item(found):
+            kind = 'item'
         if kind == 'indented' and found and found[-1][0] == 'item' and not line.startswith('    '):
             kind = 'more'
         if kind == 'more':

@@ -17,7 +17,8 @@ from manual import scdoc  # noqa: E402
 TORUSCTL = Path(find_program('torusctl'))
 BUILD = TORUSCTL.parent
 PAGES = BUILD / 'man'
-TABLES = {'--torusctl-tables': BUILD / 'client' / 'torusctl_tables', '--torusd-tables': BUILD / 'daemon' / 'torusd_tables'}
+TABLES = {'--torusctl-tables': BUILD / 'client' / 'torusctl_tables',
+          '--torusd-tables': BUILD / 'daemon' / 'torusd_tables'}
 
 
 @pytest.fixture(autouse=True)
@@ -135,8 +136,8 @@ def generate(tmp_path):
 
     def run():
         tables = [word for option in TABLES.items() for word in option]
-        return subprocess.run(['/usr/bin/python3', CHECKOUT / 'scripts' / 'manual' / '__main__.py', *tables, '--version',
-                               '1', '--prose', prose, tmp_path / 'out'], capture_output=True, text=True)
+        return subprocess.run(['/usr/bin/python3', CHECKOUT / 'scripts' / 'manual' / '__main__.py', *tables,
+                               '--version', '1', '--prose', prose, tmp_path / 'out'], capture_output=True, text=True)
     return prose, run
 
 
