@@ -27,13 +27,13 @@ static void set_groups(Control__Status *status, const struct groups *all, struct
         g->id = m->info[i].id;
         g->open = m->info[i].open;
         g->missing = m->info[i].missing;
-        g->around = m->info[i].around;
+        g->avoids = m->info[i].avoids;
         g->process = m->info[i].process;
         g->calls = m->info[i].calls;
         g->calls_done = m->info[i].calls_done;
         g->bytes_sent = m->info[i].bytes_sent;
         g->bytes_received = m->info[i].bytes_received;
-        g->parked = m->info[i].early;
+        g->early = m->info[i].early;
         g->reserved = m->info[i].reserved;
     }
     status->group = m->list;

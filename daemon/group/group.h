@@ -67,7 +67,7 @@ struct group_info {
     char missing[64]; /* and as far as this node knows these have not; see exchange_missing() */
     /* "link 3:+0, node 7": links that its calls go around, nodes that it leaves out; "": the torus was
      * whole. */
-    char around[100];
+    char avoids[100];
     uint64_t process; /* as in group_options */
     bool member;      /* a program has it open here */
     uint64_t calls;   /* made here */

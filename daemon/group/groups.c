@@ -376,7 +376,7 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
             .reserved = use.reserved,
         };
         if (s != NULL && s->part != NULL && s->damaged)
-            (void)damage_describe(&s->damage, list[n].around, sizeof list[n].around);
+            (void)damage_describe(&s->damage, list[n].avoids, sizeof list[n].avoids);
         (void)strcpy(list[n].name, use.name);
         (void)snprintf(list[n].id, sizeof list[n].id, "%s", use.id);
         (void)group_missing(g, list[n].missing, sizeof list[n].missing);

@@ -163,7 +163,7 @@ def test_status_shows_groups(shared, tmp_path):
         for info in group(0), group(1):
             assert (info['calls'], info['calls_done']) == (3, 3)
             assert info['bytes_sent'] == info['bytes_received'] == 1000 + 8  # and a digest
-            assert info['parked_bytes'] == 0
+            assert info['early_bytes'] == 0
         for pipe in pipes:
             pipe.write_text('go')
     except BaseException:

@@ -104,7 +104,7 @@ bool holes_are_said(struct sim *sim, const char *around)
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
         struct group_info info[2];
         if (groups_list(sim_groups(sim, rank), info, 2) != 1 || !info[0].open ||
-            strcmp(info[0].around, around) != 0)
+            strcmp(info[0].avoids, around) != 0)
             return false;
     }
     return true;

@@ -165,7 +165,7 @@ static bool use_all_links(struct sim *sim, void *context)
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
         struct group_info info;
         if (!shrink_is_dead(p, rank) &&
-            (groups_list(sim_groups(sim, rank), &info, 1) != 1 || strcmp(info.around, around) != 0))
+            (groups_list(sim_groups(sim, rank), &info, 1) != 1 || strcmp(info.avoids, around) != 0))
             return false;
     }
     return true;

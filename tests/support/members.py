@@ -121,7 +121,7 @@ def calls_done(torus, rank, name):
 
 def around(torus, name, ranks=None):
     """What each node (or these) says that the group does without."""
-    return {group['around'] for rank in (range(len(torus.nodes)) if ranks is None else ranks)
+    return {group['avoids'] for rank in (range(len(torus.nodes)) if ranks is None else ranks)
             for group in torus.status(rank)['groups'] if group['name'] == name}
 
 

@@ -47,7 +47,7 @@ static void test_status(void **state)
     assert_int_equal(json_array_size(json_object_get(value, "faults")), 1);
     groups = json_object_get(value, "groups");
     assert_int_equal(json_array_size(groups), 2);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(groups, 0), "parked_bytes")),
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(groups, 0), "early_bytes")),
                      100);
     json_decref(value);
 }

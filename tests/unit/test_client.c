@@ -74,10 +74,10 @@ static void check_groups(const struct torus_status *status)
     assert_int_equal(status->groups[0]->calls_done, 11);
     assert_int_equal(status->groups[0]->bytes_sent, 4096);
     assert_int_equal(status->groups[0]->bytes_received, 8192);
-    assert_int_equal(status->groups[0]->parked_bytes, 100);
+    assert_int_equal(status->groups[0]->early_bytes, 100);
     assert_int_equal(status->groups[0]->reserved_bytes, 65536);
-    assert_string_equal(status->groups[0]->around, "link 3:+0?");
-    assert_string_equal(status->groups[1]->around, "");
+    assert_string_equal(status->groups[0]->avoids, "link 3:+0?");
+    assert_string_equal(status->groups[1]->avoids, "");
     assert_string_equal(status->groups[1]->name, "default");
     assert_false(status->groups[1]->open);
 }

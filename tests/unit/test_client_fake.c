@@ -132,9 +132,9 @@ static void fill_group(Control__Status__Group *group)
     group->calls_done = 11;
     group->bytes_sent = 4096;
     group->bytes_received = 8192;
-    group->parked = 100;
+    group->early = 100;
     group->reserved = 65536;
-    group->around = around;
+    group->avoids = around;
 }
 
 void fake_reply_status(int fd)

@@ -49,13 +49,13 @@ static const struct field group_fields[] = {
     {"group", "name", FORMAT_PLAIN},
     {"state", "state", FORMAT_PLAIN},
     {"waits for", "missing", FORMAT_PLAIN},
-    {"without", "around", FORMAT_PLAIN},
+    {"without", "avoids", FORMAT_PLAIN},
     {"process", "pid", FORMAT_PLAIN},
     {"calls", "calls", FORMAT_PLAIN},
     {"done", "calls_done", FORMAT_PLAIN},
     {"sent", "bytes_sent", FORMAT_BYTES},
     {"received", "bytes_received", FORMAT_BYTES},
-    {"early", "parked_bytes", FORMAT_BYTES},
+    {"early", "early_bytes", FORMAT_BYTES},
     {"reserved", "reserved_bytes", FORMAT_BYTES},
     {0},
 };
@@ -178,13 +178,13 @@ static json_t *groups(const struct torus_status *s)
         (void)json_object_set_new(o, "id", json_string(x->id));
         (void)json_object_set_new(o, "state", json_string(x->open ? "open" : "opening"));
         (void)json_object_set_new(o, "missing", json_string(x->missing));
-        (void)json_object_set_new(o, "around", json_string(x->around));
+        (void)json_object_set_new(o, "avoids", json_string(x->avoids));
         (void)json_object_set_new(o, "pid", json_known(x->pid));
         (void)json_object_set_new(o, "calls", json_count(x->calls));
         (void)json_object_set_new(o, "calls_done", json_count(x->calls_done));
         (void)json_object_set_new(o, "bytes_sent", json_count(x->bytes_sent));
         (void)json_object_set_new(o, "bytes_received", json_count(x->bytes_received));
-        (void)json_object_set_new(o, "parked_bytes", json_count(x->parked_bytes));
+        (void)json_object_set_new(o, "early_bytes", json_count(x->early_bytes));
         (void)json_object_set_new(o, "reserved_bytes", json_count(x->reserved_bytes));
         (void)json_array_append_new(list, o);
     }

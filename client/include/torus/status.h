@@ -62,12 +62,12 @@ struct torus_group_info {
     uint64_t calls_done;
     uint64_t bytes_sent; /* its blocks to other members, with their digests */
     uint64_t bytes_received;
-    uint64_t parked_bytes;   /* bytes that have arrived before the program's calls */
+    uint64_t early_bytes;    /* bytes that have arrived before the program's calls */
     uint64_t reserved_bytes; /* the group's part of memory_reserved */
     uint64_t pid;            /* process id of the program; 0: unknown */
     /* Links that were down when the group was opened, which its calls avoid, and nodes that the group leaves
      * out, for people ("link 3:+0, node 7"); "": none. */
-    const char *around;
+    const char *avoids;
 };
 
 struct torus_status {

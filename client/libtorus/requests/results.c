@@ -232,10 +232,10 @@ static int fill_groups(struct status_holder *h, struct torus_error *e)
             .calls_done = from->calls_done,
             .bytes_sent = from->bytes_sent,
             .bytes_received = from->bytes_received,
-            .parked_bytes = from->parked,
+            .early_bytes = from->early,
             .reserved_bytes = from->reserved,
             .pid = from->process,
-            .around = clean(from->around),
+            .avoids = clean(from->avoids),
         };
         h->groups[i] = &h->group[i];
     }
