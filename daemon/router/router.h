@@ -1,19 +1,21 @@
-/* The links of one node: dialling, hello, heartbeats, redialling; frames in, frames out in the
- * order of their urgency; and what is known of all the other links (topology).
+/* The links of one node: dialling, the handshake, heartbeats, dialling again after a loss; receiving
+ * frames, and sending them in the order of their urgency; and the state of all other links of the torus
+ * (topology).
  *
- * A port has at most one link that is up, and a bounded number of connections that have not proved
- * (handshake.h) that they are the neighbour's, each with one small buffer and little time.
- * The `+` side dials until it succeeds, with backoff; the `-` side listens. Single-threaded; time
- * passes through router_tick().
+ * A port has at most one link that is up. Beside it there may be a bounded number of connections that have
+ * not proved yet (handshake.h) that they belong to the neighbour; each has one small buffer and little
+ * time. The `+` side dials until it succeeds, with backoff; the `-` side listens. The router has a single
+ * thread; time passes through router_tick().
  *
- * Silence is counted in intervals of heartbeats (limits.h), as this node lives through them: while it
- * is stopped, or has no processor, none pass. A link is down when nothing has come for ROUTER_SILENCE,
- * not even the other system's acknowledgement of what was sent: then the cable is broken or the machine
- * is. A neighbour whose system still answers, or has said that it has no room for more, is only slow,
- * and is given ROUTER_STALL. If its small frames come and nothing of what is sent to it is acknowledged for
- * ROUTER_UNACKED, the cable loses large packets. A heartbeat says how often they come.
+ * Silence is counted in heartbeat intervals (limits.h) during which this node runs: no interval passes
+ * while the daemon is stopped, or has no processor. A link is down when nothing has arrived for
+ * ROUTER_SILENCE, not even an acknowledgement by the neighbour's system: then either the cable or the
+ * machine is broken. A neighbour whose system still acknowledges, or has said that it has no room for more,
+ * is only slow, and gets ROUTER_STALL. If the neighbour's small frames arrive, but it acknowledges nothing
+ * for ROUTER_UNACKED, the cable loses large packets. Each heartbeat carries the interval at which its
+ * sender sends them.
  *
- * A link that flaps (limits.h) is neither dialled nor answered until it has been quiet for a while.
+ * A link that flaps (limits.h) is neither dialled nor accepted until it has been quiet for a while.
  *
  *     no connection --router_connected()--> HELLO --handshake--> PROBING --frames of full size pass--> UP
  *           ^                                 |                     |                                  |
@@ -43,30 +45,32 @@
 
 struct router;
 
-/* `torus`, `pool` must outlive the router; the rest is copied. `secrets` may be NULL: no cluster key.
- * Returns NULL if there is no memory. Nothing is dialled before router_start(). */
+/* `torus` and `pool` must outlive the router; everything else is copied. `secrets` may be NULL: no cluster
+ * key. Returns NULL if there is no memory. The router dials nothing before router_start(). The caller ends
+ * it with router_free(). */
 struct router *router_new(const struct torus *torus, uint32_t rank, const struct router_io *io,
                           const struct router_handler *handler, struct slab_pool *pool,
                           const struct secrets *secrets);
 
-/* Heartbeats leave in this interval, and a link may be silent for that long; for links that come up
- * later. */
+/* Sets the interval of heartbeats, and how long a link may be silent, both in nanoseconds. To be called
+ * before links come up. */
 void router_set_heartbeats(struct router *r, uint64_t interval, uint64_t silence);
 
-/* Begins to dial. */
+/* Starts to dial. */
 void router_start(struct router *r);
 
-/* Other keys from now on (copied). Links that are up stay; connections in the middle of a handshake are
- * closed, to begin anew. */
+/* Replaces the keys (copied). Links that are up stay up; connections whose handshake is under way are
+ * closed, and start again with the new keys. */
 void router_set_secrets(struct router *r, const struct secrets *secrets);
 
 /* Closes all connections through io->close() and frees everything. */
 void router_free(struct router *r);
 
-/* When router_tick() must be called next (as io->now()), or ROUTER_NEVER. */
+/* When router_tick() must be called next, on the clock of io->now(); ROUTER_NEVER if it need not be called. */
 uint64_t router_deadline(const struct router *r);
 
-/* Closes what has been silent for too long, sends heartbeats and link states, dials again. */
+/* Closes connections that have been silent for too long, sends heartbeats and link states, and dials ports
+ * whose backoff is over. */
 void router_tick(struct router *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is wrong with cables, here and elsewhere. */
+/* Faults of cables: this node states those of its own cables, and keeps those that other nodes have stated. */
 #ifndef TORUSD_ROUTER_FLOODING_FAULTS_H
 #define TORUSD_ROUTER_FLOODING_FAULTS_H
 
@@ -11,48 +11,49 @@
 struct connection_stat;
 struct router;
 
-/* Who has said, unasked and without a proof, that it is at the other end of a cable. */
+/* A node that claims in a beacon to be at the other end of a cable. Nothing proves the claim. */
 struct sighting {
     uint32_t rank;
     unsigned port;
     uint64_t boot;
 };
 
-/* This is wrong with the cable of a port of this node. */
+/* Records a fault of the cable at a port of this node, to be stated to all nodes. */
 void faults_found(struct router *r, unsigned port, const struct link_fault *fault);
 
-/* Frames of full size are not acknowledged there, as `stat` says. */
+/* Records that frames of full size are not acknowledged at a port; `stat` has the numbers of bytes and the
+ * MTU. */
 void faults_of_mtu(struct router *r, unsigned port, const struct connection_stat *stat);
 
-/* Another machine has this one's rank, and reaches the torus by other links than this one: heard by this port, whose
- * link is up. */
+/* Records that another machine has the rank of this one, and reaches the torus by other links: `port`,
+ * whose link is up, has received its statement. */
 void faults_of_rank(struct router *r, unsigned port);
 
-/* Nothing is wrong with the cable of a port any more. */
+/* Clears the fault of the cable at a port. */
 void faults_clear(struct router *r, unsigned port);
 
-/* Who is at the other end; a port that has a link knows better. */
+/* Deduces a fault from a beacon. Does nothing if the port has a link, because the handshake is more
+ * certain. */
 void faults_sighted(struct router *r, unsigned port, const struct sighting *s);
 
-/* All that is known, to the neighbour at a port whose link has come up. */
+/* Tells all known faults to the neighbour at a port whose link has come up. */
 void faults_tell_all(struct router *r, unsigned port);
 
-/* States what is new, and again what lasts, when it is time. */
+/* States new faults, and from time to time those that last, when they are due. */
 void faults_tick(struct router *r, uint64_t now);
 
-/* When faults_tick() must be called next, or ROUTER_NEVER. */
+/* When faults_tick() must be called next, in nanoseconds of router_now(); or ROUTER_NEVER. */
 uint64_t faults_deadline(const struct router *r);
 
-/* The neighbour at a port, whose link is up, tells of a fault. Returns 0, or -1 with *e: there can be no such
- * fault. */
+/* Takes a fault that the neighbour at a port has told. Returns 0, or -1 with *e: such a fault cannot exist. */
 int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *fault,
                  struct error *e);
 
-/* The `index`-th of what is known to be wrong with cables of any node, its own first. Returns false when there
- * are no more. */
+/* Fills *report with the `index`-th known fault, those of this node first. Returns false when there are no
+ * more. */
 bool router_fault(const struct router *r, unsigned index, struct fault_report *report);
 
-/* It is at the other end of the cable of `port`. Nothing but diagnosis follows from that, while the port has no
+/* A beacon from *s has been heard at `port`. It is used only for diagnosis, and only while the port has no
  * link. */
 void router_sighted(struct router *r, unsigned port, const struct sighting *s);
 

@@ -1,4 +1,4 @@
-/* Link states: what changes in the topology is told to all neighbours. */
+/* Link states: tells all neighbours about changes of the topology. */
 #ifndef TORUSD_ROUTER_FLOODING_FLOOD_H
 #define TORUSD_ROUTER_FLOODING_FLOOD_H
 
@@ -9,26 +9,28 @@
 
 struct router;
 
-/* A link of this node has come up or gone down. */
+/* To be called after a link of this node has come up or gone down. */
 void flood_self_changed(struct router *r);
 
-/* The neighbour at a port, whose link has come up, is to be told everything. */
+/* Marks all link states as unsent at a port whose link has come up. */
 void flood_everything(struct router *r, unsigned port);
 
-/* It is told everything again when it is time. */
+/* Marks all link states as unsent at a port again when router.port[].restate_at has come. */
 void flood_tick(struct router *r, unsigned port, uint64_t now);
 
-/* The link of a port is down: what its neighbour has claimed counts no more. */
+/* Drops all claims of the neighbour at a port whose link is down. */
 void flood_lost(struct router *r, unsigned port);
 
-/* Sends what has changed; due at router.flood_at. */
+/* Sends the link states that have changed; due at router.flood_at. */
 void flood_flush(struct router *r);
 
-/* The neighbour at a port tells of link states. Returns 0, or -1 with *e: they cannot be. */
+/* Takes a link state that the neighbour at a port has told. Returns 0, or -1 with *e: such a state cannot
+ * exist. */
 int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
                 struct error *e);
 
-/* What came in at once has been decoded: the handler is told what it has not been told yet. */
+/* Tells the handler about changes of the topology that it has not heard of yet. To be called when all bytes
+ * that arrived together have been decoded. */
 void flood_read(struct router *r);
 
 #endif

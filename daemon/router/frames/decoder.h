@@ -1,5 +1,5 @@
-/* Takes frames out of the bytes of a connection without copying their bodies: bodies stay in the
- * slabs they were read into. Only a head that straddles two slabs is put together in a buffer. */
+/* Finds the frames in the bytes of a connection without copying their bodies: bodies stay in the slabs that
+ * they were read into. Only a head that straddles two slabs is put together in a buffer. */
 #ifndef TORUSD_ROUTER_FRAMES_DECODER_H
 #define TORUSD_ROUTER_FRAMES_DECODER_H
 
@@ -20,22 +20,23 @@ struct decoder {
     uint32_t max_more; /* see decoder_init() */
 };
 
-/* Called for every whole frame; message and body are borrowed. Returns 0 to go on, or -1 with *e:
- * the connection must be closed and the decoder not fed again. */
+/* Called for every whole frame; message and body are borrowed. Returns 0 to continue, or -1 with *e: the
+ * connection must be closed, and the decoder must not be fed any more. */
 typedef int (*decoder_frame_fn)(void *context, const struct peer_message *message,
                                 const struct extents *body, uint32_t body_length, struct error *e);
 
-/* Caps on the head and the body of a frame, in bytes. A message takes more memory than its head has bytes: a
- * few times as much, but many times if it has lists of messages that say nothing. What is more than
- * DECODER_TIMES as much, and max_more, is refused; max_more may be set for long lists that are expected. */
+/* Initialises *d. Heads and bodies of frames may have at most so many bytes. A decoded message takes more
+ * memory than its packed head: a few times as much, but many times as much if it has lists of empty
+ * messages. A message that takes more than DECODER_TIMES the length of its head, plus max_more bytes, is
+ * refused. The caller may raise max_more where it expects long lists. */
 #define DECODER_TIMES 8u
 #define DECODER_MORE (256u * 1024u)
 void decoder_init(struct decoder *d, uint32_t max_head, uint32_t max_body);
-/* Drops what has come of a frame. */
+/* Drops the frame that has arrived in part. */
 void decoder_free(struct decoder *d);
 
-/* Feeds bytes that lie in a slab; the decoder takes references where it needs them. Returns 0, or
- * -1 with *e if the bytes are not frames or frame() failed. frame() may change d->max_*. */
+/* Feeds bytes that lie in a slab; the decoder takes references where it needs them. Returns 0, or -1 with
+ * *e if the bytes are not frames, or frame() has failed. frame() may change d->max_*. */
 int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
                  decoder_frame_fn frame, void *context, struct error *e);
 

@@ -1,6 +1,6 @@
-/* The end of a peer's head: Head.check, by which the node that takes it knows that neither the head nor the
- * lengths before it have been damaged on the way. What TCP's sum lets through would otherwise be an order of its
- * own: data of another exchange, or of another call. Bodies are not covered: blocks have digests. */
+/* Head.check, the end of each head that a peer sends: a checksum of the head and of the lengths in front of
+ * it. TCP's checksum misses some damage; without this check a damaged head could be taken for data of
+ * another exchange or call. Bodies are not covered, because blocks have digests. */
 #ifndef TORUSD_ROUTER_FRAMES_HEAD_CHECK_H
 #define TORUSD_ROUTER_FRAMES_HEAD_CHECK_H
 
@@ -11,12 +11,13 @@
 
 #define HEAD_CHECK_SIZE 6u /* bytes: a tag of two, and fixed32 */
 
-/* Of a frame in front of a body of `body` bytes, the `length` bytes of the packed head are there, behind room for
- * the prefix and with room for HEAD_CHECK_SIZE more behind them: writes the check and the prefix. Returns the bytes
- * of both and the head. */
+/* Writes the check and the prefix of a frame whose body has `body` bytes. `frame` has room for the prefix,
+ * then the `length` bytes of the packed head, then room for HEAD_CHECK_SIZE bytes. Returns how many bytes
+ * prefix, head and check have together. */
 uint32_t head_check_write(uint8_t *frame, uint32_t length, uint32_t body);
 
-/* Whether the `length` bytes of a head, the last of which are its check, and both lengths are what was written. */
+/* Whether a head of `length` bytes, which include its check at the end, and the two lengths in the prefix
+ * are as they were written. */
 bool head_check_holds(const uint8_t *head, uint32_t length, uint32_t body);
 
 #endif

@@ -16,33 +16,34 @@ struct outgoing {
     struct extents body;
     uint32_t body_length;
     uint32_t head_length; /* prefix included */
-    bool in_passing; /* acted on, or passed on, where it arrives: before what follows has come */
-    bool plain;      /* part of a handshake: is not encrypted where what follows is */
-    uint8_t *head;   /* `inline_head`, or malloc'ed when longer */
+    bool in_passing;      /* the receiver acts on it, or relays it, as soon as it arrives */
+    bool plain;           /* part of a handshake: never encrypted */
+    uint8_t *head;        /* `inline_head`, or malloc'ed when longer */
     uint8_t inline_head[OUTGOING_INLINE_HEAD];
 };
 
 struct outgoing_queue {
     struct outgoing *first, *last;
-    size_t bytes; /* that the frames in it take, in memory */
+    size_t bytes; /* of memory that its frames take */
 };
 
-/* Used again and again, with the room that their bodies have grown to. Zero-initialise. */
+/* Frames to use again; each keeps the room that its list of extents has grown to. Zero-initialise. */
 struct outgoing_pool {
     struct outgoing *free;
     unsigned count;
 };
 
-/* An empty frame, or NULL if there is no memory. Its owner gives it to outgoing_free(). */
+/* Returns an empty frame, or NULL if there is no memory. The owner of the frame frees it with
+ * outgoing_free(). */
 struct outgoing *outgoing_new(struct outgoing_pool *pool);
 void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame);
 void outgoing_pool_close(struct outgoing_pool *pool);
 
-/* Encodes the prefix and the message, with its check, for the body that the frame has by then. Returns 0, or -1 if
- * there is no memory. */
+/* Encodes the prefix and the message with its check; the frame must have its body before. Returns 0, or -1
+ * if there is no memory. */
 int outgoing_set_message(struct outgoing *frame, const struct peer_message *message);
 
-/* The queue owns the frame from now on. */
+/* Appends a frame; the queue owns it. */
 void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame);
 struct outgoing *outgoing_pop(struct outgoing_queue *queue); /* NULL when empty */
 void outgoing_clear(struct outgoing_pool *pool, struct outgoing_queue *queue);

@@ -1,4 +1,4 @@
-/* The user of the links: what a router asks of, and tells, the exchanges above it. */
+/* What a router asks of the exchanges above it, and tells them. */
 #ifndef TORUSD_ROUTER_INTERFACE_HANDLER_H
 #define TORUSD_ROUTER_INTERFACE_HANDLER_H
 
@@ -8,14 +8,14 @@
 
 struct outgoing;
 
-/* The user of the links: receives the frames of exchanges, and is asked for the next to send. */
+/* The user of the links: it receives the frames of exchanges, and provides the next ones to send. */
 struct router_handler {
     void *context;
-    /* A frame of an exchange has come in on an up link; all is borrowed. Returns 0, or -1 with *e:
-     * the peer broke the protocol and its link is closed. */
+    /* A frame of an exchange has arrived on a link that is up; all arguments are borrowed. Returns 0, or -1
+     * with *e: the peer broke the protocol, and the router closes the link. */
     int (*frame)(void *context, unsigned port, const struct peer_message *message,
                  const struct extents *body, uint32_t body_length, struct error *e);
-    /* The next data frame of our own for this port, or NULL. */
+    /* Returns the next data frame of this node for this port, owned by the router; or NULL. */
     struct outgoing *(*next)(void *context, unsigned port);
     /* A link somewhere has come up or gone down. */
     void (*topology)(void *context);

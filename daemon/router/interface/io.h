@@ -14,11 +14,11 @@ struct connection_stat {
     uint32_t rtt_us;     /* 0 = unknown */
     uint32_t min_rtt_us; /* the shortest of the last minutes; 0 = unknown */
     uint64_t rate_bps;   /* delivery rate in bits per second; 0 = unknown */
-    uint64_t acked;      /* bytes that the other side's system has taken; 0 = unknown */
-    bool in_flight;      /* it has room, and has not taken all that was sent; false if unknown */
-    uint64_t unacked;    /* bytes that have been sent, and that it has not taken; 0 if unknown */
-    uint32_t segment;    /* most bytes in one packet; 0 = unknown */
-    uint32_t mtu;        /* of the route; 0 = unknown */
+    uint64_t acked;      /* bytes that the peer's system has acknowledged; 0 = unknown */
+    bool in_flight;   /* the peer has room, and has not acknowledged everything; false if unknown */
+    uint64_t unacked; /* bytes that have been sent and not acknowledged; 0 if unknown */
+    uint32_t segment; /* most bytes in one packet; 0 = unknown */
+    uint32_t mtu;     /* of the route; 0 = unknown */
 };
 
 struct router_io {
@@ -28,26 +28,27 @@ struct router_io {
     uint64_t (*now)(void *context);
     void (*random)(void *context, void *buffer, size_t size);
 
-    /* Start to connect a `+` port to its neighbour: later router_connected() or
-     * router_dial_failed(), never from inside the call. If that is under way there already, it is
-     * abandoned, and nothing is told of it. */
+    /* Start to connect a `+` port to its neighbour. router_connected() or router_dial_failed() follows,
+     * never from inside the call. A dial of this port that is already under way is abandoned, and its end
+     * is not told. */
     void (*dial)(void *context, unsigned port);
 
     /* link_next() has something to send on this connection. Cheap, may be called often. */
     void (*wake)(void *context, void *connection);
 
-    /* Close the connection; its link is gone. `last` (may be NULL) is handed over: it still goes
-     * out first, if the peer takes it in time, and is then freed with outgoing_free(). */
+    /* Close the connection; its link does not exist any more. Takes over `last` (may be NULL): that frame
+     * is still sent if the peer takes it in time, and is freed with outgoing_free(). */
     void (*close)(void *context, void *connection, struct outgoing *last);
 
     void (*stat)(void *context, void *connection, struct connection_stat *stat);
 
-    /* From now on, all that is read from this connection is encrypted, and all that is written to it
-     * but frames that are `plain`. `keys` (handshake.h) are borrowed. Returns 0, or -1 if there is no
-     * memory. May be NULL if links are not to be encrypted. */
+    /* Encrypt the connection from now on, in both directions; only frames that are `plain` are sent as they
+     * are. `keys` (handshake.h) are borrowed. Returns 0, or -1 if there is no memory. May be NULL if links
+     * are not to be encrypted. */
     int (*encrypt)(void *context, void *connection, const struct link_keys *keys);
 
-    /* The connection is known to be the neighbour's; before, it may be anybody's. May be NULL. */
+    /* The connection has proved that it belongs to the neighbour; until then it may be anybody's. May be
+     * NULL. */
     void (*proved)(void *context, void *connection);
 };
 

@@ -6,37 +6,40 @@
 
 #define MILLISECONDS UINT64_C(1000000) /* in nanoseconds */
 #define SECONDS (UINT64_C(1000) * MILLISECONDS)
-/* Of heartbeats, as long as nothing else is set (router_set_heartbeats()): the interval, */
+/* The interval of heartbeats, unless router_set_heartbeats() sets another one. */
 #define ROUTER_HEARTBEAT (250 * MILLISECONDS)
-/* and how long a link may be silent: nothing comes, and nothing that was sent is acknowledged. */
+/* How long a link may be silent, unless router_set_heartbeats() sets another limit. A silent link brings
+ * neither bytes nor acknowledgements. */
 #define ROUTER_SILENCE (1 * SECONDS)
-/* The least of these limits: TCP needs that long to send a lost packet again. */
+/* The smallest limit of silence that may be set: TCP needs that long to send a lost packet again. */
 #define ROUTER_SILENCE_LEAST (300 * MILLISECONDS)
-/* How long a neighbour may say nothing whose system takes what is sent to it, or has no room for more:
- * its daemon is stopped, or has no processor. No less than the limit of silence, and than so many of
- * the neighbour's own intervals. */
+/* How long a neighbour may send nothing while its system still acknowledges, or says that it has no room
+ * for more: its daemon is stopped, or has no processor. The limit is at least that of silence, and at least
+ * ROUTER_STALL_BEATS of the neighbour's own intervals. */
 #define ROUTER_STALL (5 * SECONDS)
 #define ROUTER_STALL_BEATS 3u
-/* On any usable link the longest frame takes less. If none arrives, the stream is damaged.
- * No less than the limit of silence. */
+/* The longest frame takes less time than this on any usable link. If no frame has arrived whole after it,
+ * the stream is damaged. At least the limit of silence. */
 #define ROUTER_FRAME_TIME (20 * SECONDS)
-#define ROUTER_HELLO_TIME (5 * SECONDS) /* until a connection has proved who it is */
-/* Then, without anything of a frame of full size being acknowledged: until that is told, */
+#define ROUTER_HELLO_TIME (5 * SECONDS) /* how long a handshake may take */
+/* After the handshake, a frame of full size probes the cable. If none of its bytes is acknowledged for this
+ * long, that is told as a fault. */
 #define ROUTER_PROBE_TELL (2 * SECONDS)
-/* and until the connection is given up. Linux, if it is told to (tcp_mtu_probing), has tried smaller packets
- * by then. */
+/* The connection is given up after this time. By then Linux has tried smaller packets, if tcp_mtu_probing
+ * says so. */
 #define ROUTER_PROBE_TIME (8 * SECONDS)
-/* How long a link that is up, whose neighbour is heard, may go without an acknowledgement that is due. The
- * neighbour, which hears nothing meanwhile, waits for ROUTER_STALL. */
+/* How long a link that is up may wait for a due acknowledgement while its neighbour is heard. The neighbour
+ * hears nothing meanwhile, and waits for ROUTER_STALL. */
 #define ROUTER_UNACKED (3 * SECONDS)
-/* Control frames that may wait for one link, in bytes of memory (a report of every node of a large
- * torus fits). Beyond it, nothing more is read from the links that make us queue frames there; a
- * link whose other end takes nothing at all meanwhile, for ROUTER_STALL, is down. */
+/* Memory in bytes that the control frames waiting for one link may take (a report of every node of a large
+ * torus fits). When it is exceeded, the router stops reading from the links that cause these frames. If the
+ * other end of the full link takes nothing for ROUTER_STALL, the link is down. */
 #define ROUTER_QUEUE_MOST (8u * 1024u * 1024u)
-/* A link flaps that is lost, by its carrier, by silence or because nothing is acknowledged, so often
- * within this time. The time that it takes to notice a loss does not count. Then it is kept out until
- * it has been quiet for a while: at first ROUTER_HOLD, each further time twice as long as before; from
- * ROUTER_HOLD on again when it has been used for ROUTER_HOLD_FORGET without a loss. */
+/* A link flaps when it is lost ROUTER_FLAP_LOSSES times within ROUTER_FLAP_TIME, be it by its carrier, by
+ * silence or for lack of acknowledgements. The time that it takes to notice each loss is not counted. The
+ * link is then not used until it has been quiet for ROUTER_HOLD; this time doubles with each further hold,
+ * up to ROUTER_HOLD_MOST, and is ROUTER_HOLD again after the link has been in use for ROUTER_HOLD_FORGET
+ * without a loss. */
 #define ROUTER_FLAP_LOSSES 3u
 #define ROUTER_FLAP_TIME (10 * SECONDS)
 #define ROUTER_HOLD (2 * SECONDS)

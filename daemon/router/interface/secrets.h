@@ -1,4 +1,4 @@
-/* The cluster keys that a node proves, and wants to be proved. */
+/* The cluster keys that a node has, and that its neighbours must have. */
 #ifndef TORUSD_ROUTER_INTERFACE_SECRETS_H
 #define TORUSD_ROUTER_INTERFACE_SECRETS_H
 
@@ -8,7 +8,7 @@
 
 #define SECRETS_MOST 2u /* keys accepted at the same time, while they are being changed */
 
-/* What a node proves, and wants to be proved. No keys: it speaks to whoever has none either. */
+/* Without keys a node connects only to neighbours that have none either. */
 struct secrets {
     struct key key[SECRETS_MOST]; /* the preferred one first */
     unsigned count;

@@ -4,8 +4,9 @@
 
 struct router;
 
-/* The cable of `port` cannot carry anything, as `fault` says ("no carrier on eth1"; copied): its link is
- * given up. NULL: it can again, and is dialled at once. It is taken for good before anything is told. */
+/* The cable of `port` cannot carry anything, and `fault` says why ("no carrier on eth1"; copied): the
+ * router gives up its link. NULL: the cable works again, and the router dials at once. The port already has
+ * its new state when anyone hears of it. */
 void router_carrier(struct router *r, unsigned port, const char *fault);
 
 #endif

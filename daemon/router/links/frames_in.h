@@ -1,4 +1,4 @@
-/* What comes in on a connection: link states and faults, heartbeats, frames of exchanges. */
+/* Receives the bytes of a connection: link states and faults, heartbeats, frames of exchanges. */
 #ifndef TORUSD_ROUTER_LINKS_FRAMES_IN_H
 #define TORUSD_ROUTER_LINKS_FRAMES_IN_H
 
@@ -8,17 +8,17 @@
 
 struct link;
 
-/* Where the next bytes of the connection are to be put: once it is up, there is room for LINK_ROOM_LEAST
- * bytes at least. NULL if there is no memory. */
+/* Returns where to put the next bytes of the connection, and in *size how many fit. Once the link is up, at
+ * least LINK_ROOM_LEAST bytes fit. NULL if there is no memory. */
 #define LINK_ROOM_LEAST (16u * 1024u)
 uint8_t *link_room(struct link *link, size_t *size);
 
-/* `length` bytes have been put there. The link may be closed (io->close) before this returns. */
+/* `length` bytes have been put into link_room(). The link may be closed (io->close) before this returns. */
 void link_received(struct link *link, size_t length);
 
-/* Whether nothing more is to be read from the connection for now, because what was read last has
- * filled the queue of a link whose other end does not take it. io->wake() is called when that has
- * changed. What is read nevertheless is taken. */
+/* Whether the caller should stop reading from the connection for now, because its frames have filled the
+ * queue of another link whose other end does not take them. io->wake() is called when reading may continue.
+ * Bytes that are read nevertheless are accepted. */
 bool link_held(const struct link *link);
 
 #endif

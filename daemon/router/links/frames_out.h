@@ -1,11 +1,11 @@
-/* What goes out on a connection, in the order of its urgency. */
+/* Chooses the frames that leave on a connection, in the order of their urgency. */
 #ifndef TORUSD_ROUTER_LINKS_FRAMES_OUT_H
 #define TORUSD_ROUTER_LINKS_FRAMES_OUT_H
 
 struct link;
 struct outgoing;
 
-/* The next frame to write; the caller frees it after the write. NULL: nothing now. */
+/* Returns the next frame to write; the caller frees it after the write. NULL: there is none now. */
 struct outgoing *link_next(struct link *link);
 
 #endif

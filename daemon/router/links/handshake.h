@@ -1,5 +1,6 @@
-/* How two neighbours prove to each other that they have the cluster key, before any other frame is
- * read. No I/O: messages come in by handshake_heard() and go out by say(); the caller has a deadline.
+/* How two neighbours prove to each other that they have the cluster key, before any other frame is read. No
+ * I/O: the caller passes messages in by handshake_heard(), messages leave by say(), and the caller watches
+ * the deadline.
  *
  *     dialler                                    listener
  *     HELLO  --- hello ---------------------->   HELLO
@@ -11,9 +12,9 @@
  *       v                                          v
  *     DONE                                       DONE
  *
- * Without a cluster key there are no proofs, and hello is followed by DONE. If only one side has a key,
- * or both have different ones, either refuses by name. The listener says nothing before it has heard a
- * hello of its neighbour, so that a stranger costs it little.
+ * Without a cluster key there are no proofs, and DONE follows the hello. If only one side has a key, or the
+ * two have different keys, each refuses the other, and names the key. The listener sends nothing before it
+ * has heard the hello of its neighbour, so that a stranger costs it little.
  *
  * A proof is a BLAKE2b digest, keyed with the cluster key, of
  *
@@ -25,9 +26,9 @@
  * other connection; the roles differ, so a proof that is sent back to its maker does not fit; nodes
  * and ports are in it, so one made for another link does not fit either.
  *
- * With encryption each side makes an X25519 key pair for the connection, and the keys of the two
- * directions are the same digest with the roles 2 (dialler to listener) and 3, and the shared secret
- * behind it: who records a connection and gets hold of the cluster key later cannot read it. */
+ * With encryption each side makes an X25519 key pair for the connection. The keys of the two directions are
+ * digests like the proofs, with the roles 2 (dialler to listener) and 3, and with the shared secret
+ * appended. So traffic that is recorded today stays secret if the cluster key leaks later. */
 #ifndef TORUSD_ROUTER_LINKS_HANDSHAKE_H
 #define TORUSD_ROUTER_LINKS_HANDSHAKE_H
 
@@ -54,7 +55,7 @@ struct handshake_place {
     void *say_context;
 };
 
-/* What one side has said of itself. */
+/* The hello of one side. */
 struct handshake_side {
     uint64_t boot;
     bool encrypt;
@@ -68,10 +69,10 @@ enum handshake_state { HANDSHAKE_HELLO, HANDSHAKE_PROOF, HANDSHAKE_DONE };
 struct handshake {
     enum handshake_state state;
     bool dialled;
-    bool elsewhere; /* it has been refused, since it is at another place than expected: */
+    bool elsewhere; /* the peer was refused, because it is another node or port than expected: */
     uint32_t found_rank, found_port;
     const struct key *key;                    /* from PROOF on, unless there is none */
-    struct handshake_side mine, theirs;       /* mine: made when it is said */
+    struct handshake_side mine, theirs;       /* mine: made when this side sends its hello */
     uint8_t ephemeral_secret[CHALLENGE_SIZE]; /* of mine */
 };
 
@@ -80,19 +81,20 @@ struct link_keys {
     uint8_t send[CIPHER_KEY_SIZE], receive[CIPHER_KEY_SIZE];
 };
 
-/* A new connection: the dialler says hello. */
+/* Starts the handshake of a new connection: the dialler sends its hello. */
 void handshake_begin(struct handshake *h, const struct handshake_place *place, bool dialled);
 
-/* The peer has said something. Returns 0, or -1 with *e: it is refused. In DONE the peer is the
- * neighbour, and nothing more is to be given to the handshake. */
+/* Takes a message of the peer. Returns 0, or -1 with *e: the peer is refused. In DONE the peer is the
+ * neighbour, and the handshake takes no more messages. */
 int handshake_heard(struct handshake *h, const struct handshake_place *place,
                     const struct peer_message *message, struct error *e);
 
-/* In DONE: the keys to encrypt with. Returns 0, or -1 with *e if the peer's ephemeral key is none. */
+/* In DONE: computes the keys to encrypt with. Returns 0, or -1 with *e if the peer's ephemeral key is
+ * invalid. */
 int handshake_keys(const struct handshake *h, const struct handshake_place *place,
                    struct link_keys *keys, struct error *e);
 
-/* Overwrite what must not stay in memory. */
+/* Overwrite the secrets with zeros. */
 void handshake_forget(struct handshake *h);
 void handshake_forget_keys(struct link_keys *keys);
 

@@ -8,14 +8,15 @@
 
 struct link;
 
-/* Closes the connection and frees the link, unless it is in use: then soon. With tell_peer the other side is told
- * why first, so that it can name the reason in its own log. */
+/* Closes the connection and frees the link, or, if the link is in use by a caller, does so soon. With
+ * tell_peer the peer is told why first, so that it can log the reason. */
 void link_give_up(struct link *link, const struct error *why, bool tell_peer);
 
 /* The connection is gone (end of file, reset, write error). The link is freed. */
 void link_closed(struct link *link, const char *reason);
 
-/* It has been proved, or goes: frees what it had as a stranger, keys overwritten. */
+/* Frees the handshake state of a link, and overwrites its keys. To be called when the link has proved
+ * itself, or is freed. */
 void link_forget_stranger(struct link *link);
 
 #endif

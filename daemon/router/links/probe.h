@@ -1,4 +1,5 @@
-/* Whether frames of full size pass a connection that has been proved: only then it is up. */
+/* Finds out whether frames of full size pass a connection that has proved itself. The link comes up only
+ * after that. */
 #ifndef TORUSD_ROUTER_LINKS_PROBE_H
 #define TORUSD_ROUTER_LINKS_PROBE_H
 
@@ -12,16 +13,18 @@ struct link;
 /* Sends a frame that fills a packet. Returns 0, or -1 with *e if there is no memory. */
 int probe_begin(struct link *link, struct error *e);
 
-/* Something has come before the link is up. Returns 1 if it is up now, 0, or -1 with *e. */
+/* Takes a message that has arrived before the link is up. Returns 1 if the link may come up now, 0 if not
+ * yet, or -1 with *e. */
 int probe_heard(struct link *link, const struct peer_message *message, struct error *e);
 
-/* When probe_check() must be called next. */
+/* When probe_check() must be called next, in nanoseconds of router_now(). */
 uint64_t probe_deadline(const struct link *link);
 
-/* Returns 0, or -1 with *why: frames of full size do not pass. */
+/* Checks how long the probe has lasted. Returns 0, or -1 with *why: frames of full size do not pass. */
 int probe_check(struct link *link, uint64_t now, struct error *why);
 
-/* The reason if so many bytes were sent, and small frames pass. `mtu` of this side: 0 if it is not known. */
+/* Fills *why for the case that `bytes` bytes were sent without an acknowledgement while small frames pass.
+ * `mtu` is that of this side; 0 if it is not known. */
 void probe_ask_mtu(uint64_t bytes, uint32_t mtu, struct error *why);
 
 #endif

@@ -6,8 +6,8 @@
 
 struct link;
 
-/* An interval has passed through which this node has lived. Returns 0, or -1 with *why: the link has been
- * silent for too long. */
+/* A heartbeat interval has passed, and this node was running during it. Returns 0, or -1 with *why: the
+ * link has been silent for too long. */
 int silence_beat(struct link *link, struct error *why);
 
 #endif

@@ -5,8 +5,8 @@
 #include "daemon/router/links/handshake.h"
 #include "proto/frame.h"
 
-/* What a connection has until it is: all that it has sent of one message. It is never given more room
- * than that message takes, so what follows the last one is still to be read. */
+/* What a connection has until then. `bytes` holds the received part of one message, and nothing after that
+ * message: the bytes that follow the last message of the handshake are still unread. */
 struct stranger {
     struct handshake handshake;
     struct frame_prefix prefix;

@@ -1,4 +1,4 @@
-/* What people are told of a port. */
+/* The state of a port as `torusctl links` shows it. */
 #ifndef TORUSD_ROUTER_PORTS_PORT_INFO_H
 #define TORUSD_ROUTER_PORTS_PORT_INFO_H
 
@@ -13,7 +13,7 @@ enum port_state {
     PORT_WAITING,
     PORT_DIALLING,
     PORT_HELLO,
-    PORT_PROBING, /* it is the neighbour; whether frames of full size pass is being found out */
+    PORT_PROBING, /* the neighbour has proved itself; the probe is under way */
     PORT_HELD,
     PORT_UP
 };
@@ -29,11 +29,11 @@ struct port_info {
     uint64_t rx_bytes;
     uint64_t up_ns;    /* for how long it has been up */
     uint32_t connects; /* how many times it has come up */
-    uint64_t held_ns;  /* PORT_HELD: how long it has to be quiet yet */
+    uint64_t held_ns;  /* PORT_HELD: for how much longer it must be quiet */
     struct connection_stat stat;
 };
 
-/* `port` must be below torus_ports(). */
+/* Fills *info. `port` must be below torus_ports(). */
 void router_port_info(struct router *r, unsigned port, struct port_info *info);
 const char *port_state_name(enum port_state state);
 

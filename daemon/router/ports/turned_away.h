@@ -1,4 +1,4 @@
-/* Connections that were refused: of a flood of them, only so many are logged. */
+/* Logs refused connections, but only a few of a flood of them. */
 #ifndef TORUSD_ROUTER_PORTS_TURNED_AWAY_H
 #define TORUSD_ROUTER_PORTS_TURNED_AWAY_H
 
@@ -7,13 +7,13 @@
 struct port;
 struct router;
 
-/* A connection from `address` that somebody else has made was refused at this port. */
+/* A connection from `address`, which this node has not dialled, was refused at this port. */
 void turned_away_note(struct router *r, unsigned port, const char *address, const char *reason);
 
-/* Says how many were refused without being logged, when it is time to. */
+/* Logs how many connections were refused without a line of their own, when that is due. */
 void turned_away_tell(struct router *r, unsigned port, uint64_t now);
 
-/* When turned_away_tell() must be called next, or ROUTER_NEVER. */
+/* When turned_away_tell() must be called next, in nanoseconds of router_now(); or ROUTER_NEVER. */
 uint64_t turned_away_deadline(const struct port *port);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is kept of one connection. */
+/* The record of one connection. */
 #ifndef TORUSD_ROUTER_RECORD_LINK_RECORD_H
 #define TORUSD_ROUTER_RECORD_LINK_RECORD_H
 
@@ -10,12 +10,12 @@
 struct router;
 struct stranger; /* links/stranger.h */
 
-/* What is known of a connection that has been proved, and is not up: see probe.c. */
+/* A probe under way, on a connection that has proved itself and is not up (probe.c). */
 struct probe {
-    uint32_t length;          /* bytes of ours */
-    bool heard, answered;     /* the other's has come; ours has been answered */
-    bool told;                /* that nothing is acknowledged */
-    uint64_t since;           /* when something last was, or had come: */
+    uint32_t length;          /* of this side's probe, in bytes */
+    bool heard, answered;     /* the peer's probe has arrived; ours */
+    bool told;                /* the fault has been told: nothing is acknowledged */
+    uint64_t since;           /* when bytes were last acknowledged, or arrived: */
     uint64_t acked, received; /* connection_stat.acked and rx_bytes then */
 };
 
@@ -25,26 +25,26 @@ struct link {
     struct router *router;
     void *connection;
     unsigned port;
-    bool dialled, up;  /* proved, if it has no stranger; then, if frames of full size pass: up */
+    bool dialled, up;  /* without a stranger it has proved itself; up: the probe has passed, too */
     bool feeding;      /* inside decoder_feed(): closing has to wait */
     bool doomed;       /* to be closed when it returns, */
     struct error doom; /* for this reason */
     bool encrypted;
-    bool has_key;              /* has been proved, */
-    uint8_t key[KEY_ID_SIZE];  /* with this one */
+    bool has_key;              /* the peer has proved a key, */
+    uint8_t key[KEY_ID_SIZE];  /* the id of this one */
     char address[80];          /* with the zone, if it is link-local */
     struct stranger *stranger; /* NULL if it is proved */
-    struct decoder decoder;    /* if it is, as the next */
+    struct decoder decoder;    /* used after that, as are the next fields */
     struct slab *slab;         /* bytes are read into this */
     uint32_t slab_used;
-    struct outgoing_queue own; /* of the handshake: goes out before the link is up */
+    struct outgoing_queue own; /* of handshake and probe: leave before the link is up */
     uint64_t opened;
-    uint64_t last_frame; /* that has come whole */
+    uint64_t last_frame; /* when the last whole frame arrived */
     uint64_t taken_at;   /* when a frame was last taken from the queues, or bytes by the peer */
     uint64_t taken;      /* connection_stat.acked then */
-    bool heard;          /* since the last beat */
-    uint32_t unheard;    /* beats since it was */
-    uint32_t unanswered; /* beats without that, and without an acknowledgement that was due */
+    bool heard;          /* the neighbour was heard since the last beat */
+    uint32_t unheard;    /* beats since the neighbour was heard */
+    uint32_t unanswered; /* beats without hearing it, and without an acknowledgement that was due */
     uint32_t blocked;    /* beats without an acknowledgement that was due, whether heard or not */
     uint64_t acked;      /* connection_stat.acked at the last beat */
     struct probe probe;

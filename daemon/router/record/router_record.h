@@ -19,26 +19,26 @@
 #include "daemon/router/record/port_record.h"
 #include "daemon/router/topology/topology.h"
 
-#define FAULTS_KNOWN 64u /* of other nodes: kept at the same time */
+#define FAULTS_KNOWN 64u /* most faults of other nodes that are kept at a time */
 
 struct known_fault {
     struct fault_report report;
     uint64_t boot;   /* of its node */
-    uint32_t number; /* the higher one is the newer */
-    uint64_t until;  /* it is kept; 0: there is none */
+    uint32_t number; /* of the statement; the newer statement has the higher one */
+    uint64_t until;  /* when it is forgotten; 0: this entry is empty */
 };
 
 struct faults {
     struct known_fault known[FAULTS_KNOWN];
-    uint32_t number; /* of the last that was stated here */
+    uint32_t number; /* of this node's last statement */
     uint64_t state_at, restate_at;
 };
 
-/* Another node states what this one's links are, under the same rank. */
+/* Another node sends statements about links under this node's rank. */
 struct contest {
-    uint64_t since;  /* when it was noticed first, lately; */
-    unsigned times;  /* and how often since then */
-    uint64_t answer; /* not before */
+    uint64_t since;  /* when the first of the recent ones was noticed */
+    unsigned times;  /* how many have been noticed since then */
+    uint64_t answer; /* when this node may answer the next one */
 };
 
 struct router {
@@ -52,16 +52,16 @@ struct router {
     struct outgoing_pool outgoing;
     struct topology topology;
     struct port port[TORUS_MAX_PORTS];
-    struct link *reading; /* whose bytes are being decoded */
-    unsigned told;        /* while they are: how often the handler has been told of the topology */
-    bool tells_late;      /* and that it has to be told once more when all are */
-    uint64_t now;         /* when something last came in or fell due: near enough for heartbeats */
+    struct link *reading; /* the link whose bytes are being decoded */
+    unsigned told;        /* how often the handler has been told of the topology during that */
+    bool tells_late;      /* the handler must be told once more after that */
+    uint64_t now;         /* time of the last event: precise enough for heartbeats */
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
     struct faults faults;
     struct contest contest;
     uint64_t heartbeat, silence;
-    uint64_t beat_at; /* as long as a link is up */
+    uint64_t beat_at; /* when the next heartbeat is due, if a link is up */
 };
 
 #endif

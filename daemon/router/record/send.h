@@ -1,4 +1,4 @@
-/* Frames to be sent: queued at the port of their link. */
+/* Queues frames for sending at the port of their link. */
 #ifndef TORUSD_ROUTER_RECORD_SEND_H
 #define TORUSD_ROUTER_RECORD_SEND_H
 
@@ -9,18 +9,19 @@
 struct outgoing;
 struct router;
 
-/* Sends a frame without a body. Nothing happens if the port is down. */
+/* Sends a frame without a body. Does nothing if the port is down. */
 void router_send(struct router *r, unsigned port, const struct peer_message *message);
-/* The same on every up port but `except` (-1: on all). */
+/* Sends a frame without a body on every port that is up, except on `except` (-1: on all of them). */
 void router_flood(struct router *r, int except, const struct peer_message *message);
-/* More waits for this port than may: whoever asks for something may go without an answer. */
+/* Whether more control frames wait for this port than ROUTER_QUEUE_MOST allows: requests may then be left
+ * without an answer. */
 bool router_is_full(const struct router *r, unsigned port);
-/* Passes on a data frame on its way through; takes it over. */
+/* Relays a data frame through `port`; takes the frame over. */
 void router_relay(struct router *r, unsigned port, struct outgoing *frame);
-/* handler.next() has something for this port again. */
+/* Asks handler.next() again for frames of this port. */
 void router_wake(struct router *r, unsigned port);
 
-/* The queue of this port has drained: the links that it holds are read again. */
+/* Continues to read from the links that the full queue of this port had stopped, if the queue has drained. */
 void send_release(struct router *r, unsigned port);
 
 #endif

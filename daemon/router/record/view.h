@@ -1,4 +1,5 @@
-/* What a router tells of itself. All that is returned is borrowed, and valid as long as the router. */
+/* Read access to a router. All pointers are borrowed, and valid as long as the router. Times are in
+ * nanoseconds. */
 #ifndef TORUSD_ROUTER_RECORD_VIEW_H
 #define TORUSD_ROUTER_RECORD_VIEW_H
 
@@ -8,7 +9,7 @@
 struct outgoing_pool;
 struct router;
 
-/* Where frames come from that go to router_relay() and handler.next(). */
+/* The pool of the frames for router_relay() and handler.next(). */
 struct outgoing_pool *router_outgoing(struct router *r);
 
 const struct topology *router_topology(const struct router *r);
@@ -21,7 +22,7 @@ struct slab_pool *router_pool(struct router *r);
 uint64_t router_heartbeat(const struct router *r); /* interval */
 uint64_t router_silence(const struct router *r);   /* limit */
 
-/* Whether some link is up: then heartbeats leave. */
+/* Whether some link is up, and so heartbeats are sent. */
 bool router_beats(const struct router *r);
 
 #endif

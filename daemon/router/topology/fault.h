@@ -1,5 +1,5 @@
-/* What is known to be wrong with a link that is down: which cable leads where. Kept by router/flooding/faults.c for all
- * nodes, and shown in `status` of each. */
+/* Faults of links that are down, for instance which wrong port a cable leads to. router/flooding/faults.c
+ * keeps them for all nodes; `status` of each node shows them. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_FAULT_H
 #define TORUSD_ROUTER_TOPOLOGY_FAULT_H
 
@@ -19,13 +19,13 @@ enum link_fault_code {
 
 struct link_fault {
     enum link_fault_code code;
-    uint32_t found_rank; /* what is at the other end, but for NONE and MTU */
+    uint32_t found_rank; /* the node at the other end; not for NONE and MTU */
     unsigned found_port;
-    uint32_t sent; /* MTU: bytes of which none was acknowledged; 0 if nothing has come from there */
-    uint32_t mtu;  /* MTU: of the node that says so; 0 = unknown */
+    uint32_t sent; /* MTU: bytes sent, none acknowledged; 0 if nothing arrives from there */
+    uint32_t mtu;  /* MTU: that of the node that reports the fault; 0 = unknown */
 };
 
-/* Of a port of a node, as that node says. */
+/* A fault at a port of a node, as that node reports it. */
 struct fault_report {
     uint32_t rank;
     unsigned port;
@@ -35,11 +35,13 @@ struct fault_report {
 /* "mtu", "wrong-cable", "same-side", "loop", "duplicate-rank"; "none". Static. */
 const char *link_fault_name(enum link_fault_code code);
 
-/* In words, with what to do. `port` must have a neighbour. */
+/* Writes the fault, and what to do about it, in words. `port` must have a neighbour. LINK_FAULT_TEXT_SIZE
+ * bytes are enough. */
 void link_fault_text(const struct torus *torus, const struct fault_report *report, char *text,
                      size_t size);
 
-/* Two machines have the rank of the node that says so, and the other one need not be at its cables. */
+/* Whether another machine has the rank of the reporting node; that machine need not be at one of its
+ * cables. */
 bool link_fault_is_of_rank(const struct fault_report *report);
 
 bool link_fault_same(const struct link_fault *a, const struct link_fault *b);

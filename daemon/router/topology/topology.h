@@ -1,15 +1,14 @@
-/* What a node knows of all the links of the torus: for every node the set of its ports that are up,
- * as that node states it. A link is up when both its ends say so; a node is down when the other
- * ends of all its links say that they are down. Pure bookkeeping: flood.c sends and receives the
- * statements.
+/* What a node knows about all links of the torus: for every node the set of its ports that are up, as that
+ * node states it. A link is up when both its ends say so; a node is down when the other ends of all its
+ * links say that they are down. No I/O: flood.c sends and receives the statements.
  *
- * Only a node itself can state which of its ports are up. A statement reaches the others as a claim
- * that every node repeats to its neighbours together with the hops that it has come: 0 is the node
- * itself. For each port we keep the last claim of the neighbour there about every node, as long as
- * that link is up. We believe the claim with the highest version, so that news is believed
- * whichever way it comes first, and among equals the one with the fewest hops. A node that hears a
- * claim about itself which is not older than its own statement takes a higher version; the highest
- * is UINT32_MAX, which it then keeps. Versions make things fast; nothing depends on them.
+ * Only a node itself can state which of its ports are up. Every node repeats the statement to its
+ * neighbours as a claim, with the number of hops that the claim has travelled (0: the node itself). For
+ * each port we keep the neighbour's last claim about every node, as long as that link is up. We believe the
+ * claim with the highest version, so that news spread by whichever way is fastest, and among equal versions
+ * the claim with the fewest hops. If a node hears a claim about itself that is not older than its own
+ * statement, it takes a higher version; at UINT32_MAX it keeps that. Versions only make news spread faster;
+ * correctness does not depend on them.
  *
  * Why a false claim does not last, whatever it says and wherever it is made: call a belief rooted
  * if it was copied, hop by hop, from what its node states now. Suppose that from some moment on no
@@ -27,12 +26,11 @@
  *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe
  *      these, and so on. Everybody believes what the node states, and there it stays.
  *
- * So no version is final, even where the highest has been claimed, and it does not matter which
- * node is restarted. A claim of fewer hops than the cabling permits is refused. A neighbour repeats
- * all that it knows from time to time (flood.c), which replaces a claim that was damaged on its
- * way.
+ * So no version is final, not even the highest possible one, and any node may restart at any time. A claim
+ * with fewer hops than the cabling permits is refused. From time to time each neighbour repeats all that it
+ * knows (flood.c), which replaces a claim that was damaged on its way.
  *
- * Of a node that cannot be reached at all the last belief is kept, but not repeated. */
+ * The last belief about a node that cannot be reached is kept, but not repeated. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
 #define TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
 
@@ -40,7 +38,7 @@
 #include "proto/error.h"
 
 struct topology_entry {
-    uint32_t hops;    /* torus->nodes or more: it cannot be reached */
+    uint32_t hops;    /* torus->nodes or more: the node cannot be reached */
     uint32_t version; /* of the node's statement */
     uint32_t up;      /* bit p: port p is up */
     uint64_t boot;    /* differs after every start of the node; 0: never heard of */
@@ -49,9 +47,9 @@ struct topology_entry {
 struct topology {
     const struct torus *torus;
     uint32_t self;
-    uint64_t changes;                                /* of ports that are up, as we believe */
-    struct topology_entry *entry;                    /* what we believe, by rank */
-    uint8_t *via;                                    /* the port of the claim that we believe */
+    uint64_t changes;             /* how often the believed set of ports that are up has changed */
+    struct topology_entry *entry; /* what we believe, by rank */
+    uint8_t *via;                 /* the port of the claim that we believe */
     struct topology_entry *claimed[TORUS_MAX_PORTS]; /* by port and rank; NULL: no link there */
 };
 
@@ -59,39 +57,40 @@ struct topology {
 int topology_init(struct topology *p, const struct torus *torus, uint32_t self, uint64_t boot);
 void topology_free(struct topology *p);
 
-/* Our own ports have changed. */
+/* A port of this node has come up or gone down. */
 void topology_set_self(struct topology *p, unsigned port, bool up);
 
 enum topology_news {
     TOPOLOGY_SAME,
-    TOPOLOGY_REPEAT, /* the hops or the version have changed: neighbours must be told */
-    TOPOLOGY_NEW,    /* so must they, and some link or node is not as we believed */
+    TOPOLOGY_REPEAT, /* the hops or the version have changed: tell neighbours */
+    TOPOLOGY_NEW,    /* tell neighbours; also, some link or node has changed its state */
 };
 
-/* The neighbour at `port` claims this of `rank`, which must be in the torus. Returns what that
- * changes in our entry about `rank`. */
+/* Takes a claim of the neighbour at `port` about `rank`, which must be in the torus. Returns how this
+ * changes our belief about `rank`. */
 enum topology_news topology_hear(struct topology *p, unsigned port, uint32_t rank,
                                  const struct topology_entry *claim);
 
-/* The link at `port` is down: nothing is claimed there any more about `rank`. */
+/* Drops the claim of `port`, whose link is down, about `rank`. Returns how this changes our belief about
+ * `rank`. */
 enum topology_news topology_unhear(struct topology *p, unsigned port, uint32_t rank);
 
 bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port);
 
-/* The other ends of all its links say that they are down (and it has links at all). */
+/* Whether the other ends of all its links say that they are down (false if it has no links). */
 bool topology_node_down(const struct topology *p, uint32_t rank);
 
-/* True if every link of every node is up. */
+/* Whether every link of every node is up. */
 bool topology_whole(const struct topology *p);
 
-/* The `index`-th fault as an ERROR_LINK ("node 5 is down: none of its links is up") whose culprit is that node or
- * link: each link once, and links of nodes that are down left out. Returns false, *e as it was, when there are no
- * more. */
+/* Fills *e with the `index`-th fault as an ERROR_LINK ("node 5 is down: none of its links is up") whose
+ * culprit is that node or link. Each link counts once; links of nodes that are down are left out. Returns
+ * false, and leaves *e alone, when there are no more. */
 bool topology_fault(const struct topology *p, unsigned index, struct error *e);
 
-/* The first fault as topology_fault() has it, links that are known to be down left out: `known` is NULL
- * or has for each node the ports (bits) where they are. A node that is down is one if any of its links
- * is not among them. */
+/* Like topology_fault() for the first fault that is not in `known`, which has for each node the bits of the
+ * ports whose links are known to be down; NULL: none. A node that is down is a new fault if any of its
+ * links is not in `known`. */
 bool topology_new_fault(const struct topology *p, const uint32_t *known, struct error *e);
 
 /* The first node that is down, or TORUS_NO_NODE. */
