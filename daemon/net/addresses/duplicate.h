@@ -1,12 +1,12 @@
-/* Addresses that the kernel does not use, since another machine on the cable has them, too. */
+/* Finds addresses that the kernel does not use, because another machine on the cable has the same address. */
 #ifndef TORUSD_NET_ADDRESSES_DUPLICATE_H
 #define TORUSD_NET_ADDRESSES_DUPLICATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether duplicate address detection (IPv6) has failed for an address of this interface, which is then
- * formatted: "fe80::b". */
+/* Whether duplicate address detection (IPv6) has failed for an address of this interface. If so, writes
+ * that address to `text`: "fe80::b". */
 bool duplicate_address(unsigned index, char *text, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
-/* Addresses of a host by its name, without waiting. Each lookup has a thread of its own: a name
- * server that does not answer can keep it for half a minute, and neither the loop, nor the threads
- * that read and write files, nor the end of the program may wait for that. */
+/* Looks up the addresses of a host by its name without blocking. Each lookup has a thread of its own: a
+ * name server that does not answer can block the thread for half a minute, and neither the loop, nor the
+ * threads that read and write files, nor the end of the program may wait for that. */
 #ifndef TORUSD_NET_ADDRESSES_LOOKUP_H
 #define TORUSD_NET_ADDRESSES_LOOKUP_H
 
@@ -12,16 +12,17 @@
 struct lookup;
 
 struct lookup_user {
-    /* The addresses in the order in which they should be tried, without ports; or count 0 with the
-     * reason. All is borrowed. The lookup is over. */
+    /* Called once, at the end: the addresses in the order in which they should be tried, without ports; or
+     * count 0 and the reason. All arguments are borrowed. */
     void (*done)(void *context, const struct sockaddr_storage *found, unsigned count,
                  const char *reason);
-    /* Its last handle has been closed, after done() or lookup_cancel(). */
+    /* The last handle of the lookup has been closed, after done() or lookup_cancel(). */
     void (*closed)(void *context);
     void *context, *closed_context;
 };
 
-/* Returns NULL with errno if there is no memory, thread or descriptor: then nothing is called. */
+/* Starts a lookup; *user is copied. Returns NULL with errno if there is no memory, thread or descriptor;
+ * then no function is called. */
 struct lookup *lookup_start(uv_loop_t *loop, const char *host, const struct lookup_user *user);
 
 /* done() will not be called. */

@@ -1,9 +1,10 @@
-/* Who is at the other end of a cable that has no link: each node says its rank and port there, in a datagram to
- * all nodes of the interface (ff02::1), every two seconds while the port has no link. TCP cannot find that out
- * if addresses do not fit: a + port that is cabled to a + port dials what nobody has.
+/* Finds out which node is at the other end of a cable that has no link. While a port has no link, the node
+ * sends its rank and port every two seconds in a datagram to all nodes of the interface (ff02::1). TCP
+ * cannot find that out if addresses do not fit: a + port that is cabled to a + port dials an address that
+ * nobody has.
  *
- * Needs an interface that is known, with a link-local IPv6 address, which Linux gives to each unless it is told
- * not to. No privileges. What is heard proves nothing and is for people only. */
+ * Needs a known interface with a link-local IPv6 address; Linux gives one to each interface by default.
+ * Needs no privileges. Beacons prove nothing, and serve diagnosis only. */
 #ifndef TORUSD_NET_DISCOVERY_BEACON_H
 #define TORUSD_NET_DISCOVERY_BEACON_H
 
@@ -16,9 +17,10 @@
 
 struct beacon;
 
-/* All is borrowed. Returns NULL if there is no memory: then nothing is said or heard. */
+/* All arguments are borrowed. Returns NULL if there is no memory: then no beacons are sent or received. */
 struct beacon *beacon_start(uv_loop_t *loop, const struct tcp *tcp, struct router *router);
-/* Freed when the loop has closed its handles; NULL does nothing. Before the router and tcp are freed. */
+/* Stops the beacons, and frees them when the loop has closed their handles; NULL does nothing. Call it
+ * before the router and `tcp` are freed. */
 void beacon_stop(struct beacon *beacon);
 
 #endif

@@ -1,6 +1,6 @@
-/* Where the connections of one port come from: a `+` port dials its endpoint when it is told to, a `-`
- * port listens there. What the endpoint names is looked up at each attempt. An address, interface or
- * name that is not there is a reason to wait, not an error: door_look() tries again.
+/* The source of the connections of one port: a `+` port dials its endpoint when it is told to, a `-` port
+ * listens at its endpoint. The names in the endpoint are looked up at each attempt. A missing address,
+ * interface or name is a reason to wait, not an error: door_look() tries again.
  *
  *     CLOSED --door_open()--> looking up --> dialling  --> connected(), CLOSED
  *       ^                         |             |     \-> the next address
@@ -20,11 +20,12 @@
 struct door;
 
 struct door_user {
-    /* A connection, non-blocking, which the callee closes. */
+    /* A connection, non-blocking; the callee owns it. */
     void (*connected)(struct door *door, int fd);
-    /* As soon as the addresses are known: the one that is dialled or listened on now. */
+    /* The address that the door dials or listens on now, called as soon as it is known. */
     void (*placed)(struct door *door, const struct sockaddr *local, const struct sockaddr *peer);
-    /* A handle has been opened, or the last of one thing has been closed. */
+    /* `opened`: the door has opened a handle. `closed`: all handles of a listener, lookup or dial have been
+     * closed. */
     void (*opened)(void *context), (*closed)(void *context);
     void *context;
 };
@@ -43,32 +44,32 @@ struct door {
     struct listener listener;
     struct lookup *lookup; /* under way */
     struct dial *dial;     /* under way, */
-    unsigned dial_route;   /* by this interface, as far as is known */
+    unsigned dial_route;   /* index of the interface that `dial` uses; 0 if it is not known */
 
-    struct sockaddr_storage found[LOOKUP_MOST]; /* what the endpoint stands for, */
-    unsigned count, next;                       /* and which of it is tried next */
-    unsigned index;                             /* of the interface that the endpoint names */
+    struct sockaddr_storage found[LOOKUP_MOST]; /* addresses of the endpoint, */
+    unsigned count, next;                       /* and the one to try next */
+    unsigned index;                             /* index of the interface that the endpoint names */
 
-    char reason[DOOR_REASON_SIZE]; /* why it waits; "" if it does not */
+    char reason[DOOR_REASON_SIZE]; /* why the door waits; "" if it does not wait */
     int error;                     /* errno of the last attempt */
-    bool here;    /* what it waits for may become right by what happens on this host */
-    bool changed; /* `reason` has, since this was reset: to be told */
+    bool here;                     /* a change on this host can end the wait */
+    bool changed;                  /* `reason` has changed, and the user has not been told */
 };
 
-/* Dials, or listens unless it does so already. Calls nothing back before it returns, except `opened`
- * and `placed`. */
+/* Dials; or listens, unless it does so already. Calls no function before it returns, except `opened` and
+ * `placed`. */
 void door_open(struct door *door);
 
-/* Interfaces, addresses or routes have changed, or time has passed. A listener that has none, or
- * whose interface is another one now, is opened again. Returns true if a dial should begin
- * again. */
+/* To be called when interfaces, addresses or routes have changed, and from time to time. Opens the listener
+ * again if there is none, or if its interface has been replaced by another one. Returns true if the caller
+ * should dial again. */
 bool door_look(struct door *door);
 
-/* What this host has not that the port needs (an address, an interface, a name), as a reason; NULL: nothing
- * is missing. */
+/* Returns what the port needs and this host does not have (an address, an interface, a name), as a reason;
+ * NULL: nothing is missing. */
 const char *door_missing(const struct door *door);
 
-/* Closes everything; nothing but `closed` is called any more. */
+/* Closes the door for good; afterwards only `closed` is called. */
 void door_shut(struct door *door);
 
 #endif

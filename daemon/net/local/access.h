@@ -1,5 +1,5 @@
-/* Who may do what at the Unix sockets of a daemon, by the groups of the process that connects
- * (SO_PEERCRED, SO_PEERGROUPS). */
+/* Access rules of the Unix sockets of a daemon, by the groups of the process that connects (SO_PEERCRED,
+ * SO_PEERGROUPS). */
 #ifndef TORUSD_NET_LOCAL_ACCESS_H
 #define TORUSD_NET_LOCAL_ACCESS_H
 
@@ -14,38 +14,39 @@ enum access {
     ACCESS_NONE,
     ACCESS_READ,     /* state, links, predictions */
     ACCESS_EXCHANGE, /* exchanges, and groups of programs */
-    ACCESS_ADMIN,    /* the costs that all nodes predict with */
+    ACCESS_ADMIN,    /* changing the calibration of all nodes */
     ACCESSES,
 };
 
 #define ACCESS_NAME_SIZE 64u
 
-/* Zero-initialised: whoever can connect may do everything. */
+/* Zero-initialised: every process that can connect may do everything. */
 struct access_rules {
     bool checked;
     struct {
         char name[ACCESS_NAME_SIZE];
         gid_t id;
-    } group[ACCESSES]; /* by access; members of the group have it */
+    } group[ACCESSES]; /* by access: the group whose members have it */
 };
 
-/* Rules of group names by access, "" for the group of this process. Nothing is checked if all are
- * "". Returns 0, or -1 with *e: there is no such group. */
+/* Fills the rules from group names by access; "" stands for the group of this process. Nothing is checked
+ * if all names are "". Returns 0, or -1 with *e: there is no such group. */
 int access_resolve(struct access_rules *rules, const char *const name[ACCESSES], struct error *e);
 
-/* What the process at the other end of a connected socket may do. Root and the user of this process
+/* Returns what the process at the other end of a connected socket may do. Root and the user of this process
  * may do everything. */
 enum access access_of_peer(const struct access_rules *rules, int fd);
 
-/* The user of that process: whose share it takes (base/shares.h). A process whose user the kernel cannot tell
- * counts as nobody (65534). */
+/* Returns the user of that process, whose share of resources it uses (base/shares.h). If the kernel cannot
+ * tell the user, it is nobody (65534). */
 uint32_t access_user(int fd);
 
-/* Whether `has` is enough for `needed`. Returns 0, or -1 with *e (ERROR_REFUSED) naming the group. */
+/* Checks that `has` is enough for `needed`. Returns 0, or -1 with *e (ERROR_REFUSED), which names the group
+ * that the user must belong to. */
 int access_check(const struct access_rules *rules, enum access has, enum access needed,
                  struct error *e);
 
-/* The setting that names the group of an access: "read_group". */
+/* Returns the name of the setting that names the group of an access: "read_group". Static. */
 const char *access_setting(enum access access);
 
 #endif

@@ -7,21 +7,22 @@
 #include "daemon/net/local/access.h"
 #include "daemon/net/sockets/listener.h"
 
-/* A socket's file, by more than its path: it may have been removed, and have a successor there. */
+/* Identifies the file of a socket; the path alone would not do, because the file may be removed and another
+ * one created at the same path. */
 struct local_name {
     const char *path;
     dev_t device;
     ino_t number;
 };
 
-/* Listens at the path, which the owner of the process and its group may connect to; everybody, if the
- * rules (or NULL) say that who connects is checked. A socket that a
- * crash has left there, and nobody serves, is replaced. Returns 0 with *name, which borrows the path, or
- * -1 with *e and nothing open: another daemon serves it, no permission, path too long. */
+/* Listens at the path. The owner of this process and its group may connect; everybody may if `rules` (may
+ * be NULL) check each process that connects. Replaces a socket that a crash has left behind and no process
+ * serves. Returns 0 with *name, which borrows the path; or -1 with *e and nothing open: another daemon
+ * serves the socket, permissions are missing, or the path is too long. */
 int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
                  const struct access_rules *rules, struct local_name *name, struct error *e);
 
-/* Removes the file, unless it is another one by now. */
+/* Removes the file, unless another file has replaced it. */
 void local_remove(const struct local_name *name);
 
 #endif

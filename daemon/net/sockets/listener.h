@@ -1,5 +1,5 @@
-/* A listening socket that accepts also when the last descriptors are in use. (That of libuv closes
- * what it cannot accept, and can turn in circles when it has no descriptor even for that.) */
+/* A listening socket that can accept even when all descriptors are in use. (The function of libuv closes
+ * connections that it cannot accept, and can loop forever when it has no descriptor even for that.) */
 #ifndef TORUSD_NET_SOCKETS_LISTENER_H
 #define TORUSD_NET_SOCKETS_LISTENER_H
 
@@ -11,26 +11,26 @@
 struct listener {
     uv_poll_t poll;
     uv_timer_t retry;
-    int type; /* of the socket; 0: SOCK_STREAM */
+    int type; /* type of the socket; 0: SOCK_STREAM */
     int fd;
-    unsigned handles; /* open */
+    unsigned handles; /* number of open handles */
     bool closing, short_of;
     struct reserve *reserve;
-    /* The socket before it is bound, or NULL: what is set there, its connections have from the start.
-     * Returns 0, or -1 with errno: it is not opened. */
+    /* Sets options of the socket before it is bound, which its connections inherit; may be NULL. Returns 0,
+     * or -1 with errno: then the listener is not opened. */
     int (*prepare)(void *context, int fd, sa_family_t family);
-    /* A connection, non-blocking; the callee closes it. */
+    /* A connection, non-blocking; the callee owns it. */
     void (*accepted)(void *context, int fd);
     void (*closed)(void *context);
     void *context;
 };
 
-/* Binds a socket to the address, listens, and accepts from when the loop runs. *l may be opened
- * again after `closed`. On failure nothing is left open: -1 with errno. */
+/* Binds a socket to the address, and listens; connections are accepted when the loop runs. *l may be opened
+ * again after `closed`. Returns 0, or -1 with errno and nothing left open. */
 int listener_open(struct listener *l, uv_loop_t *loop, const struct sockaddr *address,
                   socklen_t length);
 
-/* `closed` is called when the loop has closed its handles. */
+/* Closes the listener; `closed` is called when the loop has closed its handles. */
 void listener_close(struct listener *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* How much of a slow link's data the kernel holds, and how fast it lets it go. */
+/* Limits how much data of a slow link the kernel holds, and how fast the kernel sends it. */
 #ifndef TORUSD_NET_SOCKETS_PACING_H
 #define TORUSD_NET_SOCKETS_PACING_H
 
@@ -6,29 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one connection. Zero-initialise. */
+/* The pacing of one connection. Zero-initialise. */
 struct pacing {
     bool paced;
-    double bytes_per_second; /* of payload, that the link carries */
-    double ahead;            /* bytes that it cannot have carried yet */
-    uint64_t ahead_since_ms; /* when that was computed */
+    double bytes_per_second; /* payload that the link carries */
+    double ahead;            /* bytes written that the link cannot have carried yet */
+    uint64_t ahead_since_ms; /* when `ahead` was computed */
 };
 
-/* Whether a link of this nominal rate (0: unknown) is one that has to be paced, and whose packets
- * end where something ends that a relay waits for. */
+/* Whether a link of this nominal rate in Mbit/s (0: unknown) must be paced, and its packets end where a
+ * unit ends for which a relay waits. */
 bool pacing_is_slow(double link_mbit);
 
-/* Limits how many bytes the kernel takes before they can be sent (TCP_NOTSENT_LOWAT). */
+/* Limits how many bytes the kernel takes before it can send them (TCP_NOTSENT_LOWAT). */
 void pacing_limit_unsent(int fd, bool slow);
 
-/* A connected socket, whose link has this nominal rate, above 0: finds out how much of that is payload. */
+/* Starts the pacing of a connected socket whose link has this nominal rate, above 0 Mbit/s: finds out which
+ * part of that rate is payload. */
 void pacing_start(struct pacing *p, int fd, double link_mbit);
 
-/* So many bytes are about to be written to this socket, now_ms on any clock that does not jump:
- * turns pacing on or off. Only for slow links, after pacing_start(). */
+/* Turns pacing on or off before `bytes` bytes are written to this socket. `now_ms` is in milliseconds, on
+ * any clock that does not jump. Only for slow links, after pacing_start(). */
 void pacing_before_write(struct pacing *p, int fd, size_t bytes, uint64_t now_ms);
 
-/* So much is written to a slow link in one go, and not what would keep the order of departure for longer. */
+/* Most bytes in one write to a slow link: frames that are written cannot be overtaken by more urgent ones. */
 #define PACING_WRITE_MOST (32u * 1024u)
 
 #endif

@@ -1,4 +1,5 @@
-/* Descriptors kept back, so that what must not fail still finds one when all others are in use. */
+/* Descriptors held in reserve, so that an operation that must not fail still gets one when all others are
+ * in use. */
 #ifndef TORUSD_NET_SOCKETS_RESERVE_H
 #define TORUSD_NET_SOCKETS_RESERVE_H
 
@@ -12,15 +13,15 @@ struct reserve {
     int fd[RESERVE_MOST];
 };
 
-/* Holds `wanted` (at most RESERVE_MOST) descriptors, or as many as there are. Again after
- * something has been closed. */
+/* Opens descriptors until `wanted` (at most RESERVE_MOST) are held, or no more can be opened. Call it again
+ * after a descriptor has been closed. */
 void reserve_fill(struct reserve *r, unsigned wanted);
 
-/* `error` is an errno of a call that opens a descriptor. If there was none left and one was kept
- * back, it is released: true, try again. */
+/* To be called with the errno of a call that could not open a descriptor. If there was none left and one is
+ * held, releases it and returns true: the caller should try again. */
 bool reserve_helps(struct reserve *r, int error);
 
-/* Whether an errno says that there are no descriptors, or no memory for one, just now. */
+/* Whether an errno means that there are no descriptors, or no memory for one, at the moment. */
 bool reserve_is_shortage(int error);
 
 void reserve_close(struct reserve *r);

@@ -1,4 +1,4 @@
-/* How the sockets of links are set up. */
+/* Sets up the sockets of links. */
 #ifndef TORUSD_NET_SOCKETS_SOCKETS_H
 #define TORUSD_NET_SOCKETS_SOCKETS_H
 
@@ -12,13 +12,13 @@ struct socket_options {
     unsigned hop_limit;     /* see hops.h */
 };
 
-/* Before a socket is bound, connects or listens; what is accepted there inherits all of it.
- * `interface` is that to which it is bound, or "". Returns 0, or -1 with errno: it cannot be bound
+/* Sets the options of a socket before it is bound, connects or listens; accepted sockets inherit all of
+ * them. Binds the socket to `interface`, unless that is "". Returns 0, or -1 with errno: it cannot be bound
  * to that interface. */
 int socket_set_up(const struct socket_options *o, int fd, sa_family_t family,
                   const char *interface);
 
-/* What errno says of an attempt to use it, in words that help. */
+/* Describes the errno of an attempt to use a socket in words that help. Returns `text`. */
 const char *socket_failure(int error, const char *interface, char *text, size_t size);
 
 #endif

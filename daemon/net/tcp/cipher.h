@@ -1,10 +1,10 @@
-/* What crosses an encrypted link: records of a libsodium secretstream (XChaCha20-Poly1305), one stream
- * in each direction.
+/* The encryption of a link: records of a libsodium secretstream (XChaCha20-Poly1305), one stream in each
+ * direction.
  *
  *     header of the stream | record | record ...        record: u16 length | ciphertext
  *
- * big-endian; a record holds at most CIPHER_RECORD bytes. What is damaged, left out, repeated or from
- * another stream does not open. Knows nothing of sockets. */
+ * Lengths are big-endian; a record holds at most CIPHER_RECORD bytes. A record that is damaged, repeated,
+ * out of order, or from another stream cannot be opened. Knows nothing of sockets. */
 #ifndef TORUSD_NET_TCP_CIPHER_H
 #define TORUSD_NET_TCP_CIPHER_H
 
@@ -23,26 +23,26 @@ void cipher_free(struct cipher *c); /* NULL does nothing */
 
 /* --- out --- */
 
-/* Takes bytes to be sent; they are copied. Returns 0, or -1 if there is no memory: the stream is
+/* Encrypts bytes to be sent, which are copied. Returns 0, or -1 if there is no memory: the stream is
  * broken. */
 int cipher_seal(struct cipher *c, const void *bytes, size_t length);
-/* Ends the record that is being filled: the peer can open it as soon as what has been taken is there.
- * Returns 0, or -1 if there is no memory. */
+/* Ends the record that is being filled, so that the peer can open it as soon as it has arrived. Returns 0,
+ * or -1 if there is no memory. */
 int cipher_end_record(struct cipher *c);
-/* All that is to be written, what was taken since cipher_written() included; borrowed until then. NULL
- * if there is no memory. */
+/* Returns all bytes to be written, including those taken since cipher_written(), with their number in
+ * *length; borrowed until cipher_written(). NULL if there is no memory. */
 uint8_t *cipher_sealed(struct cipher *c, size_t *length);
-/* All of it has been. */
+/* All bytes of cipher_sealed() have been written. */
 void cipher_written(struct cipher *c);
 
 /* --- in --- */
 
-/* Where the next bytes of the connection are to be put. */
+/* Returns where to put the next bytes of the connection, and in *size how many fit. */
 uint8_t *cipher_room(struct cipher *c, size_t *size);
-/* So many bytes have been put there. */
+/* `length` bytes have been put into cipher_room(). */
 void cipher_received(struct cipher *c, size_t length);
-/* Opens the next record into `to`, which has room for CIPHER_RECORD bytes. Returns 1 with *length, 0 if
- * it has not come as a whole, or -1 if it is not what the peer has sealed. */
+/* Decrypts the next record into `to`, which has room for CIPHER_RECORD bytes. Returns 1 with *length, 0 if
+ * the record has not arrived whole, or -1 if the peer has not encrypted it. */
 int cipher_open(struct cipher *c, uint8_t *to, size_t *length);
 
 #endif

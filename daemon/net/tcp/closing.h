@@ -7,7 +7,7 @@
 /* As router_io.close(). */
 void closing_begin(void *context, void *connection, struct outgoing *last);
 
-/* Everything but the last message has been written: it follows. */
+/* Writes the last message. To be called when everything else has been written. */
 void closing_say_last(struct connection *c);
 
 #endif

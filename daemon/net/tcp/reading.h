@@ -1,10 +1,10 @@
-/* What comes in: into the router's memory, through the cipher where links are encrypted. */
+/* Reads into the router's memory, through the cipher where links are encrypted. */
 #ifndef TORUSD_NET_TCP_READING_H
 #define TORUSD_NET_TCP_READING_H
 
 #include "daemon/net/tcp/tcp_record.h"
 
-/* Begins to read. Returns 0, or -1: it cannot. */
+/* Starts to read. Returns 0, or -1 if libuv cannot. */
 int reading_start(struct connection *c);
 
 /* Reads again if the router wants to. */

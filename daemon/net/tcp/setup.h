@@ -1,4 +1,4 @@
-/* How the links' TCP connections are set up. */
+/* The settings of the links' TCP connections. */
 #ifndef TORUSD_NET_TCP_SETUP_H
 #define TORUSD_NET_TCP_SETUP_H
 
@@ -12,7 +12,7 @@ struct tcp_setup {
     const struct torus *torus;
     const struct endpoint *endpoint; /* by port: dialled (+) or listened on (-); borrowed */
     const char *congestion;          /* TCP congestion control; "" = the system's */
-    double link_mbit;                /* nominal rate; 0 = unknown */
+    double link_mbit;                /* nominal rate in Mbit/s; 0 = unknown */
     unsigned hop_limit;              /* see hops.h; 0: HOPS_DEFAULT */
 };
 

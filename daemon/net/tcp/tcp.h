@@ -1,6 +1,6 @@
-/* The links' TCP connections on a libuv loop: implements router/interface/io.h. One connection a port: `+`
- * ports dial, `-` ports listen. What is to be sent is asked of the router just before the loop
- * goes to sleep, and leaves in one multi-buffer write a port and wake-up. */
+/* The links' TCP connections on a libuv loop: implements router/interface/io.h. Each port has one
+ * connection: `+` ports dial, `-` ports listen. Just before the loop sleeps, the router is asked for the
+ * frames to send; they leave in one multi-buffer write a port and wake-up. */
 #ifndef TORUSD_NET_TCP_TCP_H
 #define TORUSD_NET_TCP_TCP_H
 
@@ -13,27 +13,28 @@
 struct router;
 struct tcp;
 
-/* Listens on the `-` ports that have a neighbour, or waits until that is possible. Returns NULL with
- * *e if another program listens on the address of one, or if only root may listen there. The functions
- * of *io are filled in, for router_new(). */
+/* Listens on the `-` ports that have a neighbour, or waits until that is possible. Fills *io for
+ * router_new(). Returns NULL with *e if another program listens on the address of a port, or if only root
+ * may listen there. tcp_close() frees it. */
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
                     struct error *e);
 
-/* The interface that the link of a port uses, or would use; "" if it is not known. */
+/* Returns the interface that the link of a port uses, or would use; "" if it is not known. Borrowed. */
 const char *tcp_interface(const struct tcp *tcp, unsigned port);
 
-/* What this host lacks for a port to dial or listen (an address, an interface, a name); NULL: nothing. */
+/* Returns what this host lacks for a port to dial or listen (an address, an interface, a name); NULL:
+ * nothing. Borrowed. */
 const char *tcp_missing(const struct tcp *tcp, unsigned port);
 
-/* Connections go to this router from now on. */
+/* Gives connections to this router from now on. */
 void tcp_attach(struct tcp *tcp, struct router *router);
 
-/* Sends what there is to send; call it before the loop sleeps. Returns true if there is more than
- * was sent in one go: the loop must not sleep. */
+/* Sends the frames that the router has; call it before the loop sleeps. Returns true if there are more than
+ * fit into one write: the loop must not sleep. */
 bool tcp_flush(struct tcp *tcp);
 
-/* Closes everything; connections that still carry a last message linger for a second at most.
- * Freed when the loop has closed the last handle. */
+/* Closes all connections; those that still carry a last message linger for a second at most. `tcp` is freed
+ * when the loop has closed its last handle. */
 void tcp_close(struct tcp *tcp);
 
 #endif

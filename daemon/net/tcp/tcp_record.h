@@ -1,4 +1,4 @@
-/* What is kept of the links' TCP connections. */
+/* The records of the links' TCP connections. */
 #ifndef TORUSD_NET_TCP_TCP_RECORD_H
 #define TORUSD_NET_TCP_TCP_RECORD_H
 
@@ -28,12 +28,12 @@ struct connection {
     unsigned port;
     unsigned handles; /* open */
     bool dirty, writing, closing, lingers;
-    bool held; /* not read from for now */
+    bool held; /* reading is stopped for now */
     struct pacing pacing;
     struct cipher *cipher;       /* NULL: not encrypted, or not yet */
-    bool sealed;                 /* what is being written is in it */
-    struct outgoing_queue batch; /* being written; what is encrypted is in the cipher instead */
-    struct outgoing *last;       /* to be written before it closes */
+    bool sealed;                 /* the bytes that are being written are in the cipher */
+    struct outgoing_queue batch; /* being written; encrypted bytes are in the cipher instead */
+    struct outgoing *last;       /* to be written before the connection closes */
 };
 
 struct tcp {
@@ -42,18 +42,18 @@ struct tcp {
     struct socket_options options;
     struct door_user user;
     struct door door[TORUS_MAX_PORTS];
-    uv_timer_t look; /* at all doors again */
+    uv_timer_t look; /* when to look at all doors again */
     struct reserve reserve;
     struct carrier *carrier; /* NULL: interfaces cannot be watched */
     struct connection *dirty;
-    unsigned handles; /* things that are not closed: doors' parts, connections, the rest */
+    unsigned handles; /* not closed yet: parts of doors, connections, the rest */
     unsigned lingering;
     bool closing;
     bool slow;
-    struct outgoing_pool frames; /* of last messages, once the router has gone */
+    struct outgoing_pool frames; /* frames of last messages, after the router has been freed */
 };
 
-/* Where the frames that are written come from. */
+/* The pool of the frames that are written. */
 static inline struct outgoing_pool *tcp_frames(struct tcp *tcp)
 {
     return tcp->router != NULL ? router_outgoing(tcp->router) : &tcp->frames;
