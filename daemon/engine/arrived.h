@@ -1,42 +1,45 @@
-/* Which bytes of blocks have arrived: spans of each, known to both ends of a block, so that what is sent
- * after a link went down is only the rest of it. No I/O. */
+/* Records which bytes of blocks have arrived, as spans. Both ends of a block know them, so that after a
+ * link went down only the rest is sent. No I/O. */
 #ifndef TORUSD_ENGINE_ARRIVED_H
 #define TORUSD_ENGINE_ARRIVED_H
 
 #include <stdint.h>
 
-/* Bytes of the block from (or for) a node, from `begin` up to `end`, which is not one of them. */
+/* Bytes of the block from (or for) a node: from `begin` up to, but without, `end`. */
 struct span {
     uint32_t node;
     uint64_t begin, end;
 };
 
-/* Spans by node and place; none touches the next one of its node. Zero-initialise for none. */
+/* Spans in the order of nodes and places; spans of a node do not touch each other. Zero-initialise for
+ * none. */
 struct arrived {
     struct span *span;
     uint32_t count, room;
 };
 
-void arrived_free(struct arrived *a); /* and there are none */
+void arrived_free(struct arrived *a); /* afterwards *a has no spans */
 
-/* One more, in any order; empty ones are left out. The other functions may be called after
- * arrived_settle(). Returns 0, or -1 if there is no memory. */
+/* Adds a span, in any order; ignores an empty one. Call arrived_settle() before the functions below.
+ * Returns 0, or -1 if there is no memory. */
 int arrived_add(struct arrived *a, uint32_t node, uint64_t begin, uint64_t end);
-/* Puts all in order; those that touch or overlap become one. */
+/* Sorts the spans, and joins those that touch or overlap. */
 void arrived_settle(struct arrived *a);
 
-/* Forgets spans, so that there are at most so many of each node's block. */
+/* Forgets spans until each node's block has at most `most` of them. */
 void arrived_trim(struct arrived *a, uint32_t most);
 
-/* How many bytes of a node's block, and where the last of them ends; 0: there are none. */
+/* Returns how many bytes of a node's block have arrived, and where the last span of the block ends; 0:
+ * there is none. */
 uint64_t arrived_bytes(const struct arrived *a, uint32_t node);
 uint64_t arrived_end(const struct arrived *a, uint32_t node);
 
-/* Nothing of that node's block. */
+/* Forgets all spans of a node's block. */
 void arrived_drop(struct arrived *a, uint32_t node);
 
-/* Of what is missing of a block of `size` bytes: where its byte number `at` is, and how many bytes are
- * missing from there on without a gap. Returns how many; 0: not so many are missing. */
+/* Finds the missing byte number `at` of a block of `size` bytes: sets *begin to its offset in the block,
+ * and returns how many bytes are missing from there without a gap. Returns 0 if not so many bytes are
+ * missing. */
 uint64_t arrived_missing(const struct arrived *a, uint32_t node, uint64_t size, uint64_t at,
                          uint64_t *begin);
 

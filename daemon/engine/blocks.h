@@ -1,11 +1,11 @@
-/* Where the blocks of one node come from (source) and go to (sink): a generated pattern, folders,
- * later a program's own memory.
+/* Sources, where the blocks of one node come from, and sinks, where they go to: a generated pattern,
+ * folders, or a program's own memory.
  *
- * Engines call size() and read(), write() and pending() only; the rest is for exchanges, and NULL where a
- * group lends its memory (daemon/group).
+ * Engines call size(), read(), write() and pending() only. The other functions are for exchanges, and are
+ * NULL where a group lends its memory (daemon/group).
  *
- * Nothing here waits. What cannot be done at once is begun, and block_events tell when to ask again;
- * no event is ever raised from inside a call to the source or sink. */
+ * No function blocks. If it cannot finish at once, it starts the work, and block_events tell when to ask
+ * again. No event is raised from inside a call to the source or sink. */
 #ifndef TORUSD_ENGINE_BLOCKS_H
 #define TORUSD_ENGINE_BLOCKS_H
 
@@ -15,11 +15,11 @@
 
 struct block_events {
     void *context;
-    /* Something that was pending is done: ask again. */
+    /* A pending operation is done: ask again. */
     void (*wake)(void *context);
-    /* It cannot go on. At most once. */
+    /* The source or sink cannot continue. At most once. */
     void (*failed)(void *context, const struct error *e);
-    /* Its close() had returned false: now nothing of it is left to do. The last event. */
+    /* close() had returned false, and now everything is done. The last event. */
     void (*closed)(void *context);
 };
 
@@ -30,64 +30,65 @@ struct source_ops {
     /* Whether the blocks have been found and their sizes are known (wake follows if not). */
     bool (*opened)(struct source *s);
 
-    /* How blocks are cut, said once between opened() and the first read: in each round,
-     * `round_bytes` of a block are split into `segments` segments of run_bytes() each, the last may
-     * be shorter; each segment is read front to back, round after round. Where the source is `even`, what
-     * a round has of a block is split like that, however much it is. Returns 0, or -1 with *e.
+    /* Says how blocks are cut, once between opened() and the first read: each round takes `round_bytes` of
+     * a block, split into `segments` segments of run_bytes() each, the last of which may be shorter. Each
+     * segment is read front to back, round after round. If the source is `even`, the bytes that a block has
+     * in a round are split evenly, however few they are. Returns 0, or -1 with *e.
      */
     int (*lay_out)(struct source *s, uint64_t round_bytes, uint32_t segments, struct error *e);
 
-    /* Bytes of the block for a destination that are not skipped; once opened. */
+    /* Returns how many bytes the block for a destination has, without skipped ones; call it once opened. */
     uint64_t (*size)(struct source *s, uint32_t destination);
 
-    /* Bytes of that block from `offset` on, at most `most` of them; each block is read once, front
-     * to back. Returns 1 with an extent whose reference the caller drops; 0 if they are not there
-     * yet (wake follows); -1 with *e. */
+    /* Reads at most `most` bytes of that block from `offset` on; each block is read once, front to back.
+     * Returns 1 with an extent whose reference the caller drops; 0 if the bytes are not there yet (wake
+     * follows); -1 with *e. */
     int (*read)(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
                 struct extent *out, struct error *e);
 
-    /* NULL, or bytes of that block that have been read before, also after finish(): 1 with *bytes, good until
-     * the next call; 0 if they are not there yet (wake follows: ask for the same again); -1 with *e. */
+    /* NULL, or reads bytes of that block that have been read before, also after finish(). Returns 1 with
+     * *bytes, valid until the next call; 0 if they are not there yet (wake follows: ask for the same bytes
+     * again); -1 with *e. */
     int (*again)(struct source *s, uint32_t destination, uint64_t offset, uint32_t length,
                  const uint8_t **bytes, struct error *e);
 
-    /* Everything has been read: check that what was sent is what the source held when it was opened.
-     * Returns true when that is so; else wake or failed follows. */
+    /* To be called when everything has been read: checks that the blocks have not changed since the source
+     * was opened. Returns true if they have not; else wake or failed follows. */
     bool (*finish)(struct source *s);
 
-    /* Frees it. Returns true, or false if operations are under way: closed() follows. No other
-     * event does. */
+    /* Frees the source. Returns true, or false if operations are under way: then closed() follows, and no
+     * other event. */
     bool (*close)(struct source *s);
 
-    /* NULL, or a digest of what the block was found to be when the source was opened, its contents but for:
-     * a source that is opened later and has the same has not been changed meanwhile. 0: it was not looked at. */
+    /* NULL, or a digest of the attributes of the block, not of its contents, when the source was opened. If
+     * a source that is opened later has the same digest, the block has not changed meanwhile. 0: not known. */
     uint64_t (*mark)(const struct source *s, uint32_t destination);
 };
 
-/* Files that an exchange did not move although somebody may think that it has. */
+/* Files that an exchange did not move, although its user may expect that it has. */
 struct unmoved {
-    uint64_t missing; /* not there, and taken for empty, */
-    uint64_t unused;  /* or there, and named after no node */
+    uint64_t missing; /* files that are missing, and count as empty blocks */
+    uint64_t unused;  /* files whose names are not ranks of nodes */
 };
 
 struct source {
     const struct source_ops *ops;
-    bool sized; /* each block has a size of its own; else all have the one that was asked for */
-    /* NULL, or what is left out of its blocks, by destination, said before lay_out(); borrowed. Offsets then count
-     * the other bytes only. */
+    bool sized; /* blocks have sizes of their own; else all have the size that was asked for */
+    /* NULL, or the bytes that are skipped, by destination; set before lay_out(); borrowed. Offsets then
+     * count only the other bytes. */
     const struct arrived *skips;
-    bool even;              /* said then, too: see lay_out() */
+    bool even;              /* set before lay_out(), too; see there */
     struct unmoved unmoved; /* known once opened */
 };
 
-/* For sources: how much is to be read of a block that has so many bytes, */
+/* For sources: returns how many bytes of a block of `size` bytes are to be read. */
 static inline uint64_t source_left(const struct source *s, uint32_t destination, uint64_t size)
 {
     return s->skips != NULL ? size - arrived_bytes(s->skips, destination) : size;
 }
 
-/* and which byte of the block is meant with an offset. Returns how many follow each other from there on; 0: there are
- * not so many. */
+/* For sources: sets *place to the offset in the block, skipped bytes included, of the byte at `offset`.
+ * Returns how many bytes follow each other from there; 0: `offset` is at the end or behind it. */
 static inline uint64_t source_place(const struct source *s, uint32_t destination, uint64_t size,
                                     uint64_t offset, uint64_t *place)
 {
@@ -97,7 +98,7 @@ static inline uint64_t source_place(const struct source *s, uint32_t destination
     return offset < size ? size - offset : 0;
 }
 
-/* What is compared with what was sent, for the result to be called verified. */
+/* What must be compared with the sent data before a result is called verified. */
 enum check {
     CHECK_NOTHING,  /* there are no blocks */
     CHECK_DIGEST,   /* digests of all pieces (piece_digest.h), also summed over all nodes */
@@ -105,45 +106,48 @@ enum check {
 };
 
 struct sink_ops {
-    /* Whether the target can be written (wake follows if not); and, after lay_out(), whether the first
-     * write may come. */
+    /* Whether the target can be written (wake follows if not); after lay_out(), whether the first write may
+     * come. */
     bool (*opened)(struct sink *s);
 
     /* As the source's. */
     int (*lay_out)(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e);
 
-    /* The next bytes of the block from `origin`, which come front to back; or some that were damaged, again,
-     * when nothing is pending. Takes a reference of its
-     * own where it needs one. Returns 0, or -1 with *e. */
+    /* Writes bytes of the block from `origin`: the next ones, front to back; or, when nothing is pending,
+     * bytes again that were damaged. Takes a reference to the bytes of its own where it needs one. Returns
+     * 0, or -1 with *e. */
     int (*write)(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                  struct error *e);
 
-    /* Which byte of the whole block write() takes for `offset`; NULL: that one. */
+    /* Returns the offset in the whole block of the byte that write() calls `offset`. NULL: they are the
+     * same. */
     uint64_t (*place)(const struct sink *s, uint32_t origin, uint64_t offset);
 
-    /* Bytes taken in that are not yet where they belong (wake follows when it becomes 0). */
+    /* Returns how many written bytes are not in their place yet (wake follows when there are none). */
     uint64_t (*pending)(struct sink *s);
 
-    /* Everything has come: make it last. Returns true when that is done (wake follows if not). */
+    /* To be called when everything has been written: makes the output durable. Returns true when that is
+     * done (wake follows if not). */
     bool (*finish)(struct sink *s);
 
-    /* Durable sinks: puts the finished result under its final name. Returns 1 when it is there; 0 if
-     * that has begun (wake follows: ask again); -1 with *e if it could not: the result stays under
-     * its temporary name, for storage.resolve(). */
+    /* Durable sinks: puts the finished result under its final name. Returns 1 when it is there; 0 if that
+     * has started (wake follows: ask again); -1 with *e if it failed: the result keeps its temporary name,
+     * for storage.resolve(). */
     int (*commit)(struct sink *s, struct error *e);
 
-    /* Frees it. What was not committed is removed, unless `keep` (in doubt). Returns true, or false
-     * if operations are under way: closed() follows when nothing is left to remove. No other event
-     * does. */
+    /* Frees the sink. Output that was not committed is removed, unless `keep` (in doubt). Returns true, or
+     * false if operations are under way: then closed() follows when nothing is left to remove, and no other
+     * event. */
     bool (*close)(struct sink *s, bool keep);
 
-    /* NULL if it cannot: its exchange may begin anew (storage.h). From now on events go there; what has been written
-     * stays, and what is being written goes on, until it is handed to the next attempt, or closed. Returns false if
-     * it has failed and can only be closed: events go where they went. May be called again. */
+    /* NULL, or keeps the output for the next attempt of the exchange (output_store.h). Events go to
+     * `events` from now on. Written bytes stay, and writes under way continue, until the next attempt takes
+     * the sink, or it is closed. Returns false if the sink has failed and can only be closed: then events
+     * go where they went. May be called again. */
     bool (*park)(struct sink *s, const struct block_events *events);
 
-    /* NULL, or, before lay_out() of a next attempt: so many bytes of the block from `origin` may be there already,
-     * what is behind them goes. */
+    /* NULL, or says before lay_out() of the next attempt that the first `size` bytes of the block from
+     * `origin` may stay; the bytes behind them are cut off. */
     void (*limit)(struct sink *s, uint32_t origin, uint64_t size);
 };
 
@@ -153,7 +157,7 @@ struct sink {
     enum check check;
 };
 
-/* sink_ops.pending where everything is in its place as soon as it is written. */
+/* sink_ops.pending of a sink whose write() puts bytes in their place at once. */
 static inline uint64_t sink_never_pending(struct sink *s)
 {
     (void)s;
@@ -166,7 +170,8 @@ static inline uint64_t place_in_block(const struct sink *s, uint32_t origin, uin
     return s->ops->place != NULL ? s->ops->place(s, origin, offset) : offset;
 }
 
-/* Bytes from the start of one segment of a round to that of the next; UINT64_MAX of one alone. */
+/* Returns the bytes from the start of one segment of a round to the start of the next; UINT64_MAX if there
+ * is only one segment. */
 static inline uint64_t run_bytes(uint64_t round_bytes, uint32_t segments)
 {
     if (segments <= 1)

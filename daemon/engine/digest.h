@@ -4,14 +4,14 @@
 
 #include "daemon/base/slab.h"
 
-#define DIGEST_SIZE 8u /* bytes of one that travels */
+#define DIGEST_SIZE 8u /* bytes of a digest in a frame */
 
 uint64_t digest_bytes(const void *bytes, size_t length, uint64_t seed);
 
-/* Of the first `length` bytes: the same whether they are in one run or in several. */
+/* The digest of the first `length` bytes, which does not depend on how they are divided into runs. */
 uint64_t digest_extents(const struct extents *bytes, uint32_t length, uint64_t seed);
 
-/* A bijection after which numbers that are alike have nothing in common. */
+/* A bijection that makes similar numbers dissimilar. */
 static inline uint64_t digest_mix(uint64_t x)
 {
     x ^= x >> 31;
@@ -21,7 +21,7 @@ static inline uint64_t digest_mix(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* How it travels: little-endian. */
+/* Digests in frames are little-endian. */
 void digest_write(uint8_t to[DIGEST_SIZE], uint64_t digest);
 uint64_t digest_read(const uint8_t from[DIGEST_SIZE]);
 

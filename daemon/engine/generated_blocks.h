@@ -1,5 +1,5 @@
-/* Generated blocks: every byte depends on the exchange, source, destination and its position, and
- * is checked where it arrives. */
+/* Generated blocks: every byte depends on the seed, source, destination and its position, and is checked
+ * where it arrives. */
 #ifndef TORUSD_ENGINE_GENERATED_BLOCKS_H
 #define TORUSD_ENGINE_GENERATED_BLOCKS_H
 
@@ -11,11 +11,11 @@ struct source *pattern_source(uint64_t seed, uint32_t rank, uint64_t block_bytes
 /* In an allgather (`gather`) every node gets the block that the source has for itself. */
 struct sink *pattern_sink(uint64_t seed, uint32_t rank, bool gather);
 
-/* The bytes themselves: `length` bytes of block (source, destination) from `offset` on. */
+/* Writes `length` bytes of the block from `source` for `destination`, from `offset` on. */
 void pattern_fill(uint8_t *out, uint32_t length, uint64_t seed, uint32_t source,
                   uint32_t destination, uint64_t offset);
 
-/* The position of the first byte that differs, or `length`. */
+/* Returns the position of the first byte that differs, or `length`. */
 uint32_t pattern_compare(const uint8_t *data, uint32_t length, uint64_t seed, uint32_t source,
                          uint32_t destination, uint64_t offset);
 

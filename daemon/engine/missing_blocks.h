@@ -1,18 +1,19 @@
-/* What is missing of the blocks of an exchange that begins anew, as blocks of their own: the missing
- * bytes of a block one after the other. Sources leave out what has arrived (source.skips); this is the other
- * end of it, for sinks that can take any bytes of a block at any time. */
+/* The missing bytes of the blocks of a retried exchange, as blocks of their own: the missing bytes of a
+ * block one after the other. Sources skip what has arrived (source.skips); this is the receiving end, for
+ * sinks that can take any bytes of a block at any time. */
 #ifndef TORUSD_ENGINE_MISSING_BLOCKS_H
 #define TORUSD_ENGINE_MISSING_BLOCKS_H
 
 #include "daemon/engine/arrived.h"
 #include "daemon/engine/blocks.h"
 
-/* Blocks of `size` bytes each (UINT64_MAX: not known) of which `here` have arrived, by origin; borrowed, and may
- * change until the first write(). Bytes that were not missing are refused. Takes `whole` over; NULL: no memory,
- * and not taken. */
+/* Makes a sink for the missing bytes of blocks of `size` bytes each (UINT64_MAX: not known). `here` are the
+ * bytes that have arrived, by origin; borrowed, and may change until the first write(). write() refuses
+ * bytes that are not missing. Takes over `whole`. Returns NULL if there is no memory; then `whole` is not
+ * taken over. */
 struct sink *remainder_sink(struct sink *whole, const struct arrived *here, uint64_t size);
 
-/* What it was made of, which is the caller's again; it is freed. */
+/* Frees the sink, and gives `whole` back to the caller. */
 struct sink *remainder_whole(struct sink *s);
 
 #endif

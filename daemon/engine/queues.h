@@ -1,5 +1,5 @@
-/* What waits to leave, by port and urgency: items are numbers, each in one queue at most. The most
- * urgent leaves first, and of those that are as urgent the one that has waited longest. */
+/* Queues of items that wait to leave, by port and urgency. Items are numbers; each is in at most one queue.
+ * The most urgent item leaves first; among equally urgent items the one that has waited longest. */
 #ifndef TORUSD_ENGINE_QUEUES_H
 #define TORUSD_ENGINE_QUEUES_H
 
@@ -20,8 +20,8 @@ struct queues {
     uint32_t *next;          /* by item; the item itself: it is not in a queue */
 };
 
-/* Empty queues for urgencies below `levels` and items below `items`. Returns 0, or -1 if there is
- * no memory and nothing to free. */
+/* Makes empty queues for urgencies below `levels` and items below `items`. Returns 0, or -1 if there is no
+ * memory; then there is nothing to free. */
 int queues_init(struct queues *q, unsigned ports, uint32_t levels, uint32_t items);
 void queues_free(struct queues *q);
 void queues_clear(struct queues *q);
@@ -32,7 +32,7 @@ static inline bool queues_has(const struct queues *q, uint32_t item)
     return q->next[item] != item;
 }
 
-/* Nothing happens if it waits already. Returns whether it did not. */
+/* Adds an item, unless it is in a queue. Returns whether it was added. */
 static inline bool queues_add(struct queues *q, unsigned port, uint32_t urgency, uint32_t item)
 {
     struct queue_ends *ends = &q->ends[port * q->levels + urgency];
@@ -51,7 +51,7 @@ static inline bool queues_add(struct queues *q, unsigned port, uint32_t urgency,
     return true;
 }
 
-/* The next to leave by a port; QUEUES_NONE if there is none. */
+/* Returns the next item to leave by a port; QUEUES_NONE if there is none. */
 static inline uint32_t queues_peek(const struct queues *q, unsigned port)
 {
     for (uint32_t word = q->words; word-- > 0;) {
@@ -64,7 +64,7 @@ static inline uint32_t queues_peek(const struct queues *q, unsigned port)
     return QUEUES_NONE;
 }
 
-/* Takes the first of this urgency out. There must be one. */
+/* Removes the first item of this urgency. There must be one. */
 static inline void queues_take(struct queues *q, unsigned port, uint32_t urgency)
 {
     struct queue_ends *ends = &q->ends[port * q->levels + urgency];

@@ -1,8 +1,7 @@
-/* Reductions: every node has a vector, one block for each owner, and each owner gets the
- * combination of all nodes' blocks for it, element by element. One tree for each owner
- * (schedule/routes/reduction.h): a node combines its own block with those that come from its children,
- * and passes the result to its parent. With `everywhere` the owner sends the result back down the
- * tree, to all nodes.
+/* Reductions: every node has a vector, with one block for each owner, and each owner gets the combination
+ * of all nodes' blocks for it, element by element. Each owner has a tree (schedule/routes/reduction.h): a
+ * node combines its own block with those from its children, and passes the result to its parent. With
+ * `everywhere` the owner sends the result back down the tree, to all nodes.
  *
  *     trees of all nodes        reduce-scatter; everywhere: allreduce
  *     trees of one owner        reduce to it: nothing comes back, and a node is through when it has
@@ -10,27 +9,26 @@
  *     one tree                  everywhere: allreduce for short vectors
  *     one tree, empty block     a gate: the root knows that all have come; everywhere: a barrier
  *
- * Order. A node combines an element of its own block with those of its children by rising port:
- * ((own op child 0) op child 1) ...; what comes from a child is what it has combined in the same
- * way. When what arrives makes no difference: the result has the same bits every time, and
- * everywhere since there is one of each. If blocks have several segments, the tree that an element
- * goes along depends on its place in the round, and so on round_bytes and the size of the block.
+ * Order. A node combines an element of its own block with those of its children by rising port: ((own op
+ * child 0) op child 1) ...; a child sends what it has combined in the same way. The time of arrival makes
+ * no difference: the result has the same bits every time. It has the same bits at all nodes, because each
+ * block is combined once. If blocks have several segments, the tree of an element depends on its place in
+ * the round, and so on round_bytes and the size of the block.
  *
- * Blocks. source->size(owner) is the same at all nodes, and a multiple of the element's size; a
- * block is read front to back, and copied: what the source lends is not used after it has been
- * read. The result is written to the sink as the block from `owner`, front to back. Nothing is
- * sent or written for an empty block, except that with one tree an empty piece crosses each of its
- * channels.
+ * Blocks. source->size(owner) is the same at all nodes, and a multiple of the element's size. A block is
+ * read front to back, and copied: the engine does not use the source's memory after it has read it. The
+ * result is written to the sink as the block from `owner`, front to back. Nothing is sent or written for an
+ * empty block, except that with one tree an empty piece crosses each channel of the tree.
  *
- * Pieces (a segment of a block in a round) travel in chunks of the same length at all nodes, so
- * that the levels of a tree overlap; elements are never split. A frame has one chunk each of the
- * pieces that it names, and a digest of them, 8 bytes (not if `unchecked`). Who gets it checks the
- * digest before anything is combined. If it does not match, the engine fails with ERROR_DAMAGED
- * and the text names the neighbour and the port.
+ * Pieces (a segment of a block in a round) travel in chunks of the same length at all nodes, so that the
+ * levels of a tree overlap; elements are never split. A frame has one chunk of each piece that it names,
+ * and a digest of them of 8 bytes (not if `unchecked`). The receiver checks the digest before it combines
+ * anything. If the digest does not match, the engine fails with ERROR_DAMAGED, and the text names the
+ * neighbour and the port.
  *
- * Memory. A child may be ahead of its slowest sibling by all that has been admitted, so a node
- * keeps at most reducing_memory() bytes of chunks. Those of more than 4 KiB stay in the slabs that
- * they were read into, as blocks do in the other engines. */
+ * Memory. A child may be ahead of its slowest sibling by all rounds that have been admitted, so a node
+ * keeps at most reducing_memory() bytes of chunks. Chunks of more than 4 KiB stay in the slabs that they
+ * were read into, as blocks do in the other engines. */
 #ifndef TORUSD_ENGINE_REDUCING_H
 #define TORUSD_ENGINE_REDUCING_H
 
@@ -41,21 +39,21 @@
 struct reducing_options {
     enum reduction_type type;
     enum reduction_operator operation; /* defined for the type (reduction_allowed()) */
-    bool everywhere;                   /* the same at all nodes, as all here */
-    bool unchecked;                    /* frames have no digests */
+    bool everywhere; /* send the result to all nodes. All options must be the same at all nodes */
+    bool unchecked;  /* frames have no digests */
 };
 
-/* An engine that accepts frames of the first `window` rounds at once; engine_free() frees it.
- * Setup and trees are borrowed, options copied. Of the setup, one_port, gather, uniform and
- * block_bytes are not used; `segments` is that of the trees; sizes are asked of the source, and
- * round_bytes must be a multiple of the element's size; `idle` must be false: every node
- * contributes. Returns NULL with *e if there is no memory, or for what must not be (ERROR_USAGE).
+/* Returns an engine that accepts frames of the first `window` rounds at once; engine_free() frees it. Setup
+ * and trees are borrowed, options copied. Of the setup, one_port, gather, uniform and block_bytes are not
+ * used; `segments` is that of the trees; the source tells the sizes; round_bytes must be a multiple of the
+ * element's size; `idle` must be false, because every node contributes. Returns NULL with *e if there is no
+ * memory, or if the setup is not valid (ERROR_USAGE).
  */
 struct engine *reducing_new(const struct engine_setup *setup, const struct reduction_trees *trees,
                             const struct reducing_options *options, struct error *e);
 
-/* The most bytes that such an engine keeps at this node, its own state included, without frames
- * that have been handed over. Asks the source for the sizes of blocks. */
+/* Returns the most bytes that such an engine keeps at this node, its own state included, without frames
+ * that it has handed over. Asks the source for the sizes of blocks. */
 uint64_t reducing_memory(const struct engine_setup *setup, const struct reduction_trees *trees,
                          const struct reducing_options *options);
 

@@ -1,15 +1,14 @@
-/* Stepped execution of a plan, as the papers have it: a node starts its step q+1 when everything
- * that its step q receives has arrived. One round at a time; the counts are the schedule's.
+/* Stepped execution of a plan, as in the papers: a node starts its step q+1 when everything that it
+ * receives in step q has arrived. One round at a time; counts are those of the schedule.
  *
- * Outgoing frames are made when a port asks for them, so a message of any size needs no memory
- * before it leaves. */
+ * A frame is made when a port asks for it, so a message of any size needs no memory before it leaves. */
 #ifndef TORUSD_ENGINE_STEPPED_H
 #define TORUSD_ENGINE_STEPPED_H
 
 #include "daemon/engine/engine.h"
 #include "daemon/schedule/plan.h"
 
-/* An engine that accepts frames of round 0 at once; engine_free() frees it. `plan` is borrowed;
+/* Returns an engine that accepts frames of round 0 at once; engine_free() frees it. `plan` is borrowed;
  * setup->window must be 1. Returns NULL with *e if there is no memory. */
 struct engine *stepped_new(const struct engine_setup *setup, const struct plan *plan,
                            struct error *e);

@@ -1,4 +1,4 @@
-/* Chunks are combined, delivered here, and sent on their way down. */
+/* Combines chunks, delivers them here, and sends them down the tree. */
 #ifndef TORUSD_ENGINE_REDUCING_COMBINING_H
 #define TORUSD_ENGINE_REDUCING_COMBINING_H
 
@@ -13,12 +13,13 @@ int reducing_combine(struct reducing *s, struct reducing_round *r, uint32_t inde
 int reducing_deliver(struct reducing *s, struct reducing_round *r, uint32_t index, uint32_t chunk,
                      const struct extent *bytes);
 
-/* A chunk of the result, which all are to have, goes down the tree. */
+/* Sends a chunk of a result for all nodes down the tree. */
 void reducing_send_down(struct reducing *s, struct reducing_round *r, uint32_t index,
                         const struct extent *bytes);
 
-/* Something of a tree has come, or may leave: if its next chunk can be combined, that is done now,
- * at the owner, or when the port to the parent asks for it. `r` may be NULL: nothing is done. */
+/* To be called when a chunk of a tree has arrived, or may leave. If its next chunk can be combined, the
+ * owner combines it at once, other nodes when the port to the parent asks for it. `r` may be NULL: nothing
+ * is done. */
 void reducing_consider(struct reducing *s, struct reducing_round *r, uint32_t index);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a reduction tells of its progress. */
+/* Describes the progress of a reduction. */
 #ifndef TORUSD_ENGINE_REDUCING_PROGRESS_H
 #define TORUSD_ENGINE_REDUCING_PROGRESS_H
 

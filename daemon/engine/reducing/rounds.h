@@ -4,10 +4,11 @@
 
 #include "daemon/engine/reducing/state.h"
 
-/* The round's slot, made ready for it if that is its first use. NULL without memory: the engine has failed. */
+/* Returns the round's slot, and prepares it at its first use. NULL if there is no memory: the engine has
+ * failed. */
 struct reducing_round *reducing_open_round(struct reducing *s, uint64_t number);
 
-/* Ends the rounds that are over, the oldest first. */
+/* Ends the rounds that are complete, the oldest first. */
 void reducing_finish_rounds(struct reducing *s);
 
 /* Frees what the slots of the window own. */

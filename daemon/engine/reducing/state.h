@@ -8,32 +8,32 @@
 #include "daemon/engine/reducing.h"
 #include "daemon/engine/round_window.h"
 
-/* One tree's piece in a round. Its chunks are numbered from 0, and handled in that order. */
+/* One tree's piece in a round. Its chunks are numbered from 0, and processed in that order. */
 struct reducing_piece {
-    uint64_t begin; /* in the block */
+    uint64_t begin; /* where the piece begins in the block */
     uint32_t length, chunks;
     uint32_t gone;     /* chunks that have been combined here, and passed on or delivered */
-    uint32_t returned; /* chunks of the result that have come from the parent */
-    uint32_t missing;  /* children of which no chunk waits */
-    struct extent own; /* our part of the next chunk, as far as the source has had it */
+    uint32_t returned; /* chunks of the result that the parent has sent */
+    uint32_t missing;  /* children without a waiting chunk */
+    struct extent own; /* this node's part of the next chunk, as far as the source has had it */
     uint32_t filled;
 };
 
 /* One child of a tree in a round. */
 struct reducing_branch {
-    uint32_t came;      /* chunks */
-    struct chain up;    /* contributions that wait for those of others */
+    uint32_t came;      /* chunks that have arrived */
+    struct chain up;    /* contributions that wait for those of other children */
     struct chain down;  /* results that wait to leave */
     uint32_t delivered; /* results that have left */
 };
 
 struct reducing_round {
-    struct window_round base; /* left: chunks to combine, to take back and to send down */
+    struct window_round base; /* left: chunks to combine, receive and send down */
     uint64_t begin;
-    bool stalled;                   /* the source had nothing for one of the pieces */
+    bool stalled;                   /* the source had no bytes for one of the pieces */
     struct reducing_piece *piece;   /* by tree */
     struct reducing_branch *branch; /* by child */
-    struct queues queues; /* items: trees, whose next chunk can go up; then children, down */
+    struct queues queues; /* items: trees whose next chunk can go up; then children, down */
 };
 
 struct reducing {
@@ -44,7 +44,7 @@ struct reducing {
     struct slab_writer writer;
     unsigned ports;
     uint32_t element; /* bytes */
-    uint32_t chunk;   /* bytes of a chunk but a piece's last, and what a frame is filled up to */
+    uint32_t chunk;   /* bytes of a chunk, except a piece's last; frames are filled up to this */
     struct chunks chunks;
     struct round_window window;
 };
@@ -59,13 +59,13 @@ static inline bool reducing_has_failed(const struct reducing *s)
     return s->base.failure.code != ERROR_NONE;
 }
 
-/* The round, if it is under way. */
+/* Returns the round, or NULL if it is not under way. */
 static inline struct reducing_round *reducing_find_round(const struct reducing *s, uint64_t number)
 {
     return round_window_find(&s->window, number);
 }
 
-/* The oldest round under way from this number on. */
+/* Returns the oldest round under way from this number on, or NULL. */
 static inline struct reducing_round *reducing_next_round(const struct reducing *s, uint64_t number)
 {
     return round_window_next(&s->window, number);
@@ -84,7 +84,7 @@ static inline uint32_t reducing_chunk_length(const struct reducing *s,
     return piece->length - before < s->chunk ? piece->length - before : s->chunk;
 }
 
-/* How urgent what goes up a tree is, and what comes down: whatever has further to go. */
+/* Urgencies of chunks up and down a tree: chunks with a longer way to go are more urgent. */
 static inline uint32_t reducing_urgency_up(const struct reduction_trees *trees,
                                            const struct reduction_tree *tree)
 {

@@ -4,7 +4,7 @@
 
 #include "daemon/engine/stepped/state.h"
 
-/* One-port: the first leg that ends here and has not come in may start. */
+/* One-port: sends a clear for the first leg that ends here and has not arrived. */
 void stepped_clear_next(struct stepped *s);
 
 /* engine_ops.clear */

@@ -1,4 +1,4 @@
-/* Data frames that come in. */
+/* Receives data frames. */
 #ifndef TORUSD_ENGINE_STEPPED_RECEIVING_H
 #define TORUSD_ENGINE_STEPPED_RECEIVING_H
 

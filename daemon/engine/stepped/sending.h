@@ -1,4 +1,4 @@
-/* Data frames that go out. */
+/* Sends data frames. */
 #ifndef TORUSD_ENGINE_STEPPED_SENDING_H
 #define TORUSD_ENGINE_STEPPED_SENDING_H
 

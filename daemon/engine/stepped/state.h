@@ -5,30 +5,30 @@
 #include "daemon/engine/frame_buffer.h"
 #include "daemon/engine/stepped.h"
 
-/* How far a combined message has come in. */
+/* How far a combined message has arrived. */
 struct stepped_incoming {
     uint32_t begun;     /* blocks */
-    uint32_t remaining; /* bytes of the current block that are still to come */
-    uint32_t offset;    /* bytes of it that have come */
+    uint32_t remaining; /* bytes of the current block that have not arrived */
+    uint32_t offset;    /* bytes of it that have arrived */
     bool started;
-    struct piece_mark mark; /* of it, if it is delivered here and pieces have digests */
+    struct piece_mark mark; /* mark of the block, if it is delivered here and pieces have digests */
 };
 
-/* Where the messages that leave by one port stand; they leave in the plan's order. */
+/* How far the messages that leave by one port have come; they leave in the plan's order. */
 struct stepped_sender {
     const uint32_t *message; /* indices into plan.send */
     uint32_t count;
-    uint32_t active;         /* how many of them may leave: their step has come */
+    uint32_t active;         /* how many of them may leave, because their step has started */
     uint32_t current;        /* the one that is leaving */
-    uint32_t block;          /* the one of its blocks that is leaving, */
-    uint32_t offset;         /* the bytes of it that have left, */
-    struct hold_place place; /* and where they end, for a block that others send, too, */
-    struct piece_mark mark;  /* or its digest, if it comes from the source */
-    bool started;            /* something of the current message has left */
-    bool stalled;            /* the source was asked and had nothing yet */
+    uint32_t block;          /* the block of it that is leaving */
+    uint32_t offset;         /* bytes of that block that have left */
+    struct hold_place place; /* where these bytes end, if other messages send the block, too */
+    struct piece_mark mark;  /* mark of the block, if it comes from the source */
+    bool started;            /* part of the current message has left */
+    bool stalled;            /* the source was asked, and had no bytes yet */
 };
 
-/* A block in transit. In an allgather, behind the plan's slots: the segments of our own. */
+/* A block in transit. In an allgather the segments of this node's own block follow the plan's slots. */
 struct stepped_slot {
     struct hold hold;
     struct piece_mark mark; /* its digest, if pieces have digests */
@@ -44,11 +44,11 @@ struct stepped {
     struct frame_buffer buffer;
     unsigned ports;
     uint64_t round;
-    struct cut_round leaving; /* the same round's */
+    struct cut_round leaving; /* the cut of `round` */
     bool started;
     bool round_over;
     uint32_t step;
-    uint32_t sends_active; /* plan.send up to here are */
+    uint32_t sends_active; /* entries of plan.send that may leave */
     uint32_t sends_left;
     uint32_t *step_sends_left; /* by step */
     uint32_t arrivals_left;
@@ -79,13 +79,13 @@ static inline bool stepped_is_complete(const struct stepped *s, uint32_t arrival
     return in->started && in->begun == s->plan->arrival[arrival].blocks && in->remaining == 0;
 }
 
-/* The round that frames coming in now belong to. */
+/* Returns the round to which arriving frames belong. */
 static inline uint64_t stepped_round_coming_in(const struct stepped *s)
 {
     return s->round_over ? s->round + 1 : s->round;
 }
 
-/* Where a block that leaves is, or NULL: it comes from the source as it goes. */
+/* Returns the slot of a block that leaves, or NULL: it is read from the source as it leaves. */
 static inline struct stepped_slot *stepped_slot_of(const struct stepped *s,
                                                    const struct plan_block *b)
 {
@@ -94,7 +94,7 @@ static inline struct stepped_slot *stepped_slot_of(const struct stepped *s,
     return s->base.set.gather ? &s->slot[s->plan->slots + b->segment] : NULL;
 }
 
-/* What of a block of `length` bytes moves in this round. */
+/* Returns the piece of a block, `length` bytes long, that moves in this round. */
 static inline struct block_piece stepped_piece(const struct stepped *s, const struct plan_block *b,
                                                const struct cut_round *cut, uint32_t length)
 {

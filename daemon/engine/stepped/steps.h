@@ -1,13 +1,13 @@
-/* A round runs step by step, from its admission to its end. */
+/* Runs a round step by step, from its admission to its end. */
 #ifndef TORUSD_ENGINE_STEPPED_STEPS_H
 #define TORUSD_ENGINE_STEPPED_STEPS_H
 
 #include "daemon/engine/stepped/state.h"
 
-/* Nothing of the messages of a round has come in yet. */
+/* Resets the arrivals at the start of a round: no part of a message has arrived. */
 void stepped_expect_arrivals(struct stepped *s);
 
-/* Runs the steps as far as what has arrived, and what has left, allows. */
+/* Runs the steps as far as the arrived and sent messages allow. */
 void stepped_advance(struct stepped *s);
 
 /* engine_ops.admit */

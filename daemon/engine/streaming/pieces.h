@@ -4,8 +4,8 @@
 
 #include "daemon/engine/streaming/state.h"
 
-/* The size of the block that is cut into this piece and others, of our own block or where all have
- * the same. */
+/* Returns the size of the block to which this piece belongs; the block is this node's own, or all have the
+ * same size. */
 static inline uint64_t streaming_block_size(const struct streaming *s, const struct passage *p)
 {
     const struct engine_setup *set = &s->base.set;
@@ -15,7 +15,7 @@ static inline uint64_t streaming_block_size(const struct streaming *s, const str
     return set->source->ops->size(set->source, set->gather ? s->passages->rank : p->destination);
 }
 
-/* How the block that begins or ends here is cut. */
+/* Returns how a block that begins or ends at this node is cut. */
 static inline struct cut_round
 streaming_cut(const struct streaming *s, const struct streaming_round *r, const struct passage *p)
 {
@@ -31,7 +31,7 @@ streaming_cut(const struct streaming *s, const struct streaming_round *r, const 
     return cut_round(&cut, engine_round(&s->base, r->base.number));
 }
 
-/* Where a piece begins in its block. */
+/* Returns where a piece begins in its block. */
 static inline uint64_t streaming_piece_begin(const struct streaming *s,
                                              const struct streaming_round *r,
                                              const struct passage *p)
@@ -52,7 +52,7 @@ static inline struct block_piece streaming_piece(const struct streaming *s,
                                 .length = r->flow[index].length};
 }
 
-/* NULL: it has no digest. */
+/* Returns the mark of a piece; NULL if pieces have no digests. */
 static inline struct piece_mark *streaming_mark(const struct streaming_round *r, uint32_t index)
 {
     return r->mark != NULL ? &r->mark[index] : NULL;

@@ -1,4 +1,4 @@
-/* What a streaming engine tells of its progress. */
+/* Describes the progress of a streaming engine. */
 #ifndef TORUSD_ENGINE_STREAMING_PROGRESS_H
 #define TORUSD_ENGINE_STREAMING_PROGRESS_H
 

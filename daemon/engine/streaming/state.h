@@ -7,28 +7,28 @@
 #include "daemon/engine/round_window.h"
 #include "daemon/engine/streaming.h"
 
-/* Where one piece stands at this node. In an allgather each of the passages that have it in common
- * has a flow, into whose hold come references to the same bytes. */
+/* How far one piece has come at this node. In an allgather several passages may send the same piece: each
+ * has a flow, and the holds of all these flows refer to the same bytes. */
 struct streaming_flow {
-    uint32_t length, came, gone; /* came: of our own only in an allgather */
+    uint32_t length, came, gone; /* came: this node's own pieces only in an allgather */
     bool begun;                  /* its length is known */
-    bool named;                  /* it has been in a frame that left from here */
-    bool sure;                   /* it has arrived, and its digest is right */
-    struct hold hold;            /* of a piece that passes through: what came and is not gone */
+    bool named;                  /* a frame that left this node has had it */
+    bool sure;                   /* it has arrived, and its digest matches */
+    struct hold hold;            /* of a relayed piece: bytes that have arrived and not left */
 };
 
 struct streaming_round {
-    struct window_round base; /* left: flows that are not through */
+    struct window_round base; /* left: flows that are not finished */
     struct cut_round cut;
     struct own_block own;
     struct streaming_flow *flow; /* by passage */
-    struct piece_mark *mark;     /* the same, if pieces have digests; else NULL */
-    /* Items: flows, by port and hops still to go. Behind the ports: our own flows that the source had
-     * nothing for (streaming_stalled_port()). */
+    struct piece_mark *mark;     /* by passage, if pieces have digests; else NULL */
+    /* Items: flows, by port and hops still to go. The queue after those of the ports holds this node's own
+     * flows for which the source had no bytes (streaming_stalled_port()). */
     struct queues queues;
     uint8_t *room;   /* for copies in the flows' holds */
-    bool starved;    /* allgather: the source had nothing for some of our own flows */
-    uint32_t unread; /* allgather: pieces of our own block that are not read to their end */
+    bool starved;    /* allgather: the source had no bytes for some own flows */
+    uint32_t unread; /* allgather: pieces of the own block that are not read to their end */
 };
 
 struct streaming {
@@ -39,7 +39,7 @@ struct streaming {
     unsigned ports;
     uint32_t fill; /* bytes a frame is filled up to */
     struct round_window window;
-    uint64_t *sure; /* with digests: by origin, where the last piece that is sure ends */
+    uint64_t *sure; /* with digests: by origin, the end of the last piece that is sure */
 };
 
 static inline struct streaming *streaming_of(struct engine *engine)
@@ -47,21 +47,21 @@ static inline struct streaming *streaming_of(struct engine *engine)
     return (struct streaming *)engine;
 }
 
-/* The round, if it is under way. */
+/* Returns the round, or NULL if it is not under way. */
 static inline struct streaming_round *streaming_find_round(const struct streaming *s,
                                                            uint64_t number)
 {
     return round_window_find(&s->window, number);
 }
 
-/* The oldest round under way from this number on. */
+/* Returns the oldest round under way from this number on, or NULL. */
 static inline struct streaming_round *streaming_next_round(const struct streaming *s,
                                                            uint64_t number)
 {
     return round_window_next(&s->window, number);
 }
 
-/* The queue of what the source had nothing for. */
+/* The queue of flows for which the source had no bytes. */
 static inline unsigned streaming_stalled_port(const struct streaming *s)
 {
     return s->ports;
@@ -75,7 +75,7 @@ static inline void streaming_enqueue(struct streaming *s, struct streaming_round
     (void)queues_add(&r->queues, p->out, p->ahead, index);
 }
 
-/* It has something to send. */
+/* Queues a flow that has bytes to send, and wakes its port. */
 static inline void streaming_line_up(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];
@@ -84,7 +84,7 @@ static inline void streaming_line_up(struct streaming *s, struct streaming_round
         engine_wake_port(&s->base, p->out);
 }
 
-/* Nothing of this piece is left to do here. */
+/* Counts a piece that is finished at this node. */
 static inline void streaming_pass_through(struct streaming_round *r, const struct passage *p)
 {
     r->base.left--;
@@ -92,14 +92,14 @@ static inline void streaming_pass_through(struct streaming_round *r, const struc
         r->base.delivered++;
 }
 
-/* Whether the passage has what it sends in common with the one before it. */
+/* Whether the passage sends the same bytes as the passage before it. */
 static inline bool streaming_joins(const struct streaming *s, uint32_t index)
 {
     return s->base.set.gather && s->passages->joins[index];
 }
 
-/* Allgather: bytes that have come for the first of the passages that have them in common come for
- * the others, too. `at`: how many had come before. */
+/* Allgather: adds bytes of the first of the passages that send the same piece to the other ones. `at`: how
+ * many bytes had arrived before. */
 static inline void streaming_share_bytes(struct streaming *s, struct streaming_round *r,
                                          uint32_t first, uint32_t at, const struct extent *bytes)
 {
@@ -110,8 +110,8 @@ static inline void streaming_share_bytes(struct streaming *s, struct streaming_r
     }
 }
 
-/* Whether the piece of the round before at the same place has been read: a source is read, and a
- * sink written, front to back. */
+/* Whether the piece at the same place in the round before has been read: sources are read, and sinks
+ * written, front to back. */
 static inline bool streaming_predecessor_gone(const struct streaming *s,
                                               const struct streaming_round *r, uint32_t index)
 {
