@@ -1,4 +1,4 @@
-/* What the sources, sinks and other jobs of a daemon share. */
+/* The data that the sources, sinks and other jobs of a daemon share. */
 #ifndef TORUSD_FILES_RECORD_FOLDERS_RECORD_H
 #define TORUSD_FILES_RECORD_FOLDERS_RECORD_H
 
@@ -22,27 +22,30 @@ struct folders {
     struct slab_pool *pool;
     const struct roots *roots;
     const char *state_folder;
-    mode_t output_mode; /* of folders that are made for results */
+    mode_t output_mode; /* mode of the folders that are made for results */
 
     /* The rest belongs to daemon/files. */
     struct journal journal;
-    struct open_sink *sinks; /* until nothing of them is left to do */
+    struct open_sink *sinks; /* sinks that have work left */
     unsigned users;          /* sources, sinks and tasks: the journal stays open for them */
-    void (*unused)(struct folders *folders); /* the last of them has gone, after closed */
+    void (*unused)(
+        struct folders *folders); /* called when the last user has gone and `closed` is set */
     struct unremoved *unremoved;
     struct task *kept;
     unsigned kept_count;
-    bool closed;      /* storage.close(): no done() any more */
+    bool closed;      /* storage.close() was called: done() is not called any more */
     bool storing;     /* a calibration is being written */
-    bool stored_late; /* `calibration` is to be written then */
+    bool stored_late; /* `calibration` must be written after that */
     struct calibration calibration;
-    atomic_uint held; /* descriptors that stay open between jobs, of all sources and sinks */
+    atomic_uint
+        held; /* number of descriptors of all sources and sinks that stay open between jobs */
 };
 
-/* Files beyond so many are opened for each job: descriptors are for links and clients, too. */
+/* Most files that stay open between jobs; further files are opened for each job, because links and clients
+ * need descriptors, too. */
 #define HELD_MOST 256u
 
-/* Whether one more file may stay open. From any thread. */
+/* Reserves one descriptor; returns whether one more file may stay open. May be called from any thread. */
 static inline bool folders_hold(struct folders *folders)
 {
     if (atomic_fetch_add(&folders->held, 1) < HELD_MOST)
@@ -51,13 +54,13 @@ static inline bool folders_hold(struct folders *folders)
     return false;
 }
 
-/* It has been closed. */
+/* Gives the reservation back, when the file has been closed. */
 static inline void folders_drop(struct folders *folders)
 {
     (void)atomic_fetch_sub(&folders->held, 1);
 }
 
-/* One of the users has gone: the last one, after storage.close(), closes the journal. */
+/* To be called when a user has gone. After storage.close() the last one closes the journal. */
 static inline void folders_release(struct folders *folders)
 {
     if (--folders->users == 0 && folders->closed)

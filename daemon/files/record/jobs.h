@@ -1,5 +1,5 @@
-/* The jobs of a source or sink: one step of its life at a time, and others that only read or write.
- * It goes when the last one is over. */
+/* The jobs of a source or sink: at most one step (opening, closing ...) at a time, and other jobs that only
+ * read or write. The owner is freed when the last job is over. */
 #ifndef TORUSD_FILES_RECORD_JOBS_H
 #define TORUSD_FILES_RECORD_JOBS_H
 
@@ -9,7 +9,7 @@
 #include "daemon/base/work.h"
 #include "daemon/engine/blocks.h"
 
-/* The object that a job is embedded in. */
+/* Returns the object in which a job is embedded. */
 #define JOB_OWNER(work, type, member) ((type *)(void *)((char *)(work)-offsetof(type, member)))
 
 struct jobs { /* embedded in its owner */
@@ -23,20 +23,20 @@ struct jobs { /* embedded in its owner */
     bool failed, closing;
 };
 
-/* Begins a step. Returns false without memory. */
+/* Starts a step. Returns false if there is no memory. */
 bool jobs_begin(struct jobs *j, void (*run)(struct work *step), void (*done)(struct work *step));
 
-/* Submits another job. Returns false without memory. */
+/* Submits a job that is not a step. Returns false if there is no memory. */
 bool jobs_submit(struct jobs *j, struct work *work);
 
-/* One of them is over: called first in every done(). Returns false if the owner is closing: it may be
- * gone, and nobody is to be told. */
+/* To be called first in done() of every job. Returns false if the owner is closing: the owner may have been
+ * freed, and no events may be told. */
 bool jobs_over(struct jobs *j);
 
-/* The same for a step: true only if it went well; else its error has been told. */
+/* Like jobs_over(), for a step: returns true only if the step succeeded; otherwise its error has been told. */
 bool jobs_step_over(struct jobs *j);
 
-/* Tells of the first failure. */
+/* Tells the first failure to the events; ignores later ones. */
 void jobs_fail(struct jobs *j, const struct error *e);
 
 /* As source_ops.close(). */

@@ -1,4 +1,4 @@
-/* What others know of a sink: the outputs of this node that are not finished with, one after the other. */
+/* The list of this node's outputs that have work left, one entry for each sink. */
 #ifndef TORUSD_FILES_RECORD_OPEN_SINK_H
 #define TORUSD_FILES_RECORD_OPEN_SINK_H
 
@@ -9,11 +9,12 @@
 
 struct open_sink { /* the first member of a sink */
     struct open_sink *next;
-    char id[sizeof((struct target *)0)->id];      /* of the exchange, */
-    char next_id[sizeof((struct target *)0)->id]; /* which the target is to have */
+    char id[sizeof((struct target *)0)->id]; /* id of the attempt that has the sink, */
+    char next_id[sizeof((struct target *)0)
+                     ->id]; /* id that the target has, or is getting in a retry */
 };
 
-/* Whether there is a sink of this exchange among `first` and those behind it. */
+/* Whether the list from `first` on has a sink of this exchange. */
 static inline bool open_sinks_have(const struct open_sink *first, const char *id)
 {
     while (first != NULL && strcmp(first->id, id) != 0 && strcmp(first->next_id, id) != 0)

@@ -1,20 +1,22 @@
-/* An output that goes on as that of another attempt: of the last one nothing goes on, but that all is written. */
+/* Hands an output from one attempt to the next. Writes of the last attempt must end before the next one
+ * starts. */
 #ifndef TORUSD_FILES_SINK_ATTEMPT_H
 #define TORUSD_FILES_SINK_ATTEMPT_H
 
 #include "daemon/files/sink/sink_record.h"
 
-/* Begins: prepares the target. Returns false without memory. */
+/* Starts to prepare the target. Returns false if there is no memory. */
 bool attempt_prepare(struct folder_sink *s);
 
-/* To be called whenever something is over. Returns whether there is another attempt. */
+/* To be called whenever a job is over: starts the next attempt if there is one, and nothing is under way.
+ * Returns whether there is a next attempt. */
 bool attempt_go_on(struct folder_sink *s);
 
 /* As sink_ops.park() and limit(). */
 bool sink_park(struct sink *base, const struct block_events *events);
 void sink_limit(struct sink *base, uint32_t origin, uint64_t size);
 
-/* A parked sink is that of another attempt from now on. Returns it, or NULL without memory. */
+/* Gives a kept sink to the next attempt. Returns the sink, or NULL if there is no memory. */
 struct sink *attempt_take_over(struct folder_sink *s, const struct folder_request *request,
                                const struct block_events *events);
 

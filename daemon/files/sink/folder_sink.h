@@ -6,8 +6,8 @@
 
 struct folder_sink;
 
-/* Begins to prepare the output folder of an exchange, or goes on with one that was parked. Returns NULL without
- * memory. */
+/* Starts to prepare the output folder of an exchange, or continues with a kept one (request->parked).
+ * Returns NULL if there is no memory. */
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
                          const struct block_events *events);
 

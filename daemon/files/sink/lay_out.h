@@ -1,4 +1,4 @@
-/* Files are made before anything comes. */
+/* Makes all files of an output before bytes arrive. */
 #ifndef TORUSD_FILES_SINK_LAY_OUT_H
 #define TORUSD_FILES_SINK_LAY_OUT_H
 

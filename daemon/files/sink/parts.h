@@ -1,11 +1,11 @@
-/* Jobs that make or sync all files of an output, each a part of them. */
+/* Jobs that together make or sync all files of an output. */
 #ifndef TORUSD_FILES_SINK_PARTS_H
 #define TORUSD_FILES_SINK_PARTS_H
 
 #include "daemon/files/sink/sink_record.h"
 
-/* Runs `run` for parts of all files, and calls over() on the loop when all went well. Returns 0, or -1 without
- * memory. */
+/* Runs `run` in several jobs, each for a part of the files, and calls over() on the loop if all succeeded.
+ * Returns 0, or -1 if there is no memory. */
 int parts_begin(struct folder_sink *s, void (*run)(struct work *work),
                 int (*over)(struct folder_sink *s));
 

@@ -1,27 +1,28 @@
-/* Pieces wait with their files, in the order of their offsets, until all that came in with a turn of
- * the loop is there and what it brought forth has been sent: so links do not wait for files, and
- * pieces that adjoin are written with one call. A job writes all that waits with one file, or with
- * several, and a file is never in two jobs: under load jobs are few. Where files lie in memory no job
- * is needed, and no more waits than stays in the processor's cache. */
+/* Pieces wait at their files, in the order of their offsets, until everything that arrived in this turn of
+ * the loop is there, and the frames that it caused have been sent. So links do not wait for files, and
+ * adjoining pieces are written by one call. A job writes all waiting pieces of one or several files, and a
+ * file is never in two jobs: under load there are few jobs. For files in memory no job is needed, and only
+ * as many bytes wait as stay in the processor's cache. */
 #ifndef TORUSD_FILES_SINK_PIECES_H
 #define TORUSD_FILES_SINK_PIECES_H
 
 #include "daemon/files/sink/sink_record.h"
 
-/* Frees pieces that are written, or are not going to be. */
+/* Frees a list of pieces, whether they were written or not. */
 void pieces_drop(struct folder_sink *s, struct piece *piece);
 
-/* The file of `origin` waits to be written, if there is something for it and no job has it. */
+/* Queues the file of `origin` for writing, if it has waiting pieces and no job has the file. */
 void pieces_enqueue(struct folder_sink *s, uint32_t origin);
 
-/* A piece among those that wait with its file, by their offsets. */
+/* Inserts a piece among the waiting pieces of its file, by offset. */
 void pieces_insert(struct output *o, struct piece *piece);
 
-/* Whether what waits last with a file ends there. */
+/* Whether the last waiting piece of a file ends at `offset`. */
 bool pieces_end_at(const struct output *o, uint64_t offset);
 
-/* Keeps bytes until they are written; those that are written in this turn of the loop do not keep their slab for
- * long. Returns 0, or -1 without memory. */
+/* Sets *kept to a reference to the bytes, or to a copy, until they are written. Bytes that are written in
+ * this turn of the loop are not copied, because they keep their slab only shortly. Returns 0, or -1 if
+ * there is no memory. */
 int pieces_keep_bytes(struct folder_sink *s, const struct output *o, const struct extent *bytes,
                       struct extent *kept);
 

@@ -1,4 +1,4 @@
-/* The output gets its final name. */
+/* Gives the output its final name. */
 #ifndef TORUSD_FILES_SINK_PLACING_H
 #define TORUSD_FILES_SINK_PLACING_H
 

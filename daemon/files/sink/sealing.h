@@ -1,4 +1,4 @@
-/* All files are brought to the disk; then the journal says that they are there. */
+/* Brings all files to the disk, and then records in the journal that the output is finished. */
 #ifndef TORUSD_FILES_SINK_SEALING_H
 #define TORUSD_FILES_SINK_SEALING_H
 

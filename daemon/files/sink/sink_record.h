@@ -1,13 +1,13 @@
-/* An output folder with a file from each source, named by its rank (target.h: how it lies on the
- * disk):
+/* An output folder with a file from each source, named by the source's rank (target.h describes its life on
+ * the disk):
  *
  *     OPENING  --prepared---> PREPARED --lay_out()--> MAKING  --files made--> FILLING
  *     FILLING  --finish()---> SYNCING  --on disk, entry in the journal--> FINISHED
  *     FINISHED --commit()---> PLACING  --renamed--> PLACED, or back to FINISHED if it cannot be
  *
- * Until PLACING it may be parked, and go on as the output of the next attempt: back to OPENING when nothing
- * of the last one is under way any more, and everything that had come is written; then its temporary folder gets
- * the next one's name. */
+ * Until PLACING the sink may be kept, and handed to the next attempt: it returns to OPENING when no job of
+ * the last attempt is under way, and all received bytes are written; then its temporary folder gets the
+ * name of the next attempt. */
 #ifndef TORUSD_FILES_SINK_SINK_RECORD_H
 #define TORUSD_FILES_SINK_SINK_RECORD_H
 
@@ -15,8 +15,8 @@
 #include "daemon/files/record/jobs.h"
 #include "daemon/files/target/target_record.h"
 
-#define WRITERS 4u /* jobs of a sink at the same time, */
-#define PARTS 4u   /* jobs that make or sync files, each a part of them */
+#define WRITERS 4u /* most jobs at a time that write pieces of a sink */
+#define PARTS 4u   /* most jobs at a time that make or sync files, each a part of them */
 #define NONE UINT32_MAX
 
 enum sink_state { OPENING, PREPARED, MAKING, FILLING, SYNCING, FINISHED, PLACING, PLACED };
@@ -30,24 +30,24 @@ struct piece {
 
 /* A file of the output, by origin. */
 struct output {
-    int fd;          /* the job's while it writes; -1: not open, */
-    bool made;       /* and whether it has been */
-    bool written;    /* there are bytes in it */
-    uint64_t unsent; /* bytes since start_sync() */
-    uint64_t limit;  /* bytes that may be there when it is made once more */
+    int fd;          /* used by the job that has the file; -1: not open */
+    bool made;       /* the file has been made */
+    bool written;    /* bytes have been written */
+    uint64_t unsent; /* bytes written since start_sync() */
+    uint64_t limit;  /* bytes that stay when the next attempt makes the file */
     bool queued, writing;
     struct piece *first, *last;
-    uint32_t next; /* in the queue */
+    uint32_t next; /* next file in the queue */
 };
 
 struct writer {
     struct work work;
     struct folder_sink *owner;
-    struct piece *pieces; /* NULL: no job. Those of one file come one after the other */
+    struct piece *pieces; /* NULL: no job. The pieces of one file follow each other */
     struct error error;
 };
 
-/* A job with the files from `first` on. */
+/* A job that makes or syncs the files from `first` up to `end`. */
 struct part {
     struct work work;
     struct folder_sink *owner; /* NULL: no job */
@@ -60,28 +60,28 @@ struct folder_sink {
     struct open_sink open; /* in folders->sinks */
     struct folders *folders;
     struct jobs jobs;              /* steps: preparing, sealing, placing, closing */
-    struct folder_request request; /* its strings are not kept */
+    struct folder_request request; /* its strings are not valid any more */
     bool *gone;                    /* request.gone */
     enum sink_state state;
-    bool anew;          /* it is to go on as the output of another attempt, open.id, */
-    bool *next_gone;    /* where these take no part */
-    struct place place; /* of the target; no other sink's */
+    bool anew;          /* the next attempt, open.id, will take this output, */
+    bool *next_gone;    /* and these nodes take no part in it */
+    struct place place; /* place of the target; no other sink has it */
     struct target target;
     struct output *output;
-    uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
-    struct slab_writer kept;   /* of them, what does not stay in the slab that it came in */
-    uint64_t pending;          /* bytes, */
-    uint64_t waiting;          /* and those of them that no job has, */
-    uint64_t warm;             /* of which so many have come since write_at_once() */
-    unsigned writing;          /* jobs */
+    uint32_t queue, queue_end; /* first and last file with waiting pieces; NONE */
+    struct slab_writer kept;   /* copies of waiting bytes that do not stay in their slab */
+    uint64_t pending;          /* bytes not written, */
+    uint64_t waiting;          /* those of them that no job has, */
+    uint64_t warm;             /* those that arrived since write_at_once() */
+    unsigned writing;          /* number of writing jobs */
     struct writer writer[WRITERS];
     struct part part[PARTS];
     void (*run_part)(struct work *work);
     int (*parts_over)(struct folder_sink *s); /* returns 0, or -1 without memory */
-    unsigned parts;                           /* under way */
-    uint32_t rest;                            /* the first file that none of them has, or has had */
-    bool in_memory;                           /* writing never waits */
-    bool due;                                 /* pieces have come since folder_sinks_flush() */
+    unsigned parts;                           /* number of parts under way */
+    uint32_t rest;                            /* the first file that no part has had */
+    bool in_memory;                           /* writing never waits for a disk */
+    bool due;                                 /* pieces have arrived since folder_sinks_flush() */
     bool keep, not_placed, not_removed;
 };
 

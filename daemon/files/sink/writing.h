@@ -1,5 +1,5 @@
-/* Two calls are left out because they do not pay (processor time on two cores, files written in
- * pieces of a segment):
+/* Two system calls are not used because they cost more than they save (processor time on two cores, files
+ * written in pieces of a segment):
  *
  * posix_fallocate()    ext4: 1.3 to 2.2 times the time for 1000 files of 16 KiB, the same for 1 MiB, 0.8
  *                      to 0.9 for 100 MiB; in memory 0.8 to 1.15, without a trend. Besides, the sizes
@@ -17,8 +17,8 @@ int sink_write(struct sink *base, uint32_t origin, uint64_t offset, const struct
                struct error *e);
 uint64_t sink_pending(struct sink *base);
 
-/* Begins to write what sinks have been given since the last call; what is in memory is written. Returns
- * whether an exchange has been told of something. */
+/* Starts to write the bytes that sinks have received since the last call; files in memory are written at
+ * once. Returns whether an exchange has been told of an event. */
 bool folder_sinks_flush(struct folders *folders);
 
 #endif

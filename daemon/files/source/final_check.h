@@ -1,4 +1,4 @@
-/* At the end: no file was changed while it was sent. */
+/* Checks at the end that no file was changed while it was sent. */
 #ifndef TORUSD_FILES_SOURCE_FINAL_CHECK_H
 #define TORUSD_FILES_SOURCE_FINAL_CHECK_H
 

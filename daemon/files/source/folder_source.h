@@ -4,11 +4,11 @@
 
 #include "daemon/files/record/folders_record.h"
 
-/* Begins to open the source of an exchange. Returns NULL without memory. */
+/* Starts to open the source of an exchange. Returns NULL if there is no memory. */
 struct source *folder_source(struct folders *folders, const struct folder_request *request,
                              const struct block_events *events);
 
-/* The caller does not take it after all: it closes, and nobody hears of it. */
+/* Closes a source that its caller has not used, without telling any event. */
 void folder_source_disown(struct source *source);
 
 #endif

@@ -1,13 +1,13 @@
-/* All files of a source are found, and opened. */
+/* Finds and opens all files of a source. */
 #ifndef TORUSD_FILES_SOURCE_OPENING_H
 #define TORUSD_FILES_SOURCE_OPENING_H
 
 #include "daemon/files/source/source_record.h"
 
-/* Begins to open them. Returns false without memory. */
+/* Starts to open the files. Returns false if there is no memory. */
 bool source_open(struct folder_source *s);
 
-/* Opening or checking is over: on to `state`, or it has failed. */
+/* To be called when opening or checking is over: the source enters `state`, unless the step has failed. */
 void source_step_over(struct folder_source *s, enum source_state state);
 
 /* As source_ops.opened(), size() and mark(). */

@@ -1,4 +1,4 @@
-/* Blocks are read segment by segment, a chunk ahead. */
+/* Reads blocks segment by segment, one chunk ahead. */
 #ifndef TORUSD_FILES_SOURCE_READING_H
 #define TORUSD_FILES_SOURCE_READING_H
 

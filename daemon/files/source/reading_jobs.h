@@ -1,16 +1,16 @@
-/* Chunks wait in a queue, and a job reads as many as there are, up to a limit. */
+/* A queue of chunks to read; each job reads as many as there are, up to a limit. */
 #ifndef TORUSD_FILES_SOURCE_READING_JOBS_H
 #define TORUSD_FILES_SOURCE_READING_JOBS_H
 
 #include "daemon/files/source/source_record.h"
 
-/* A chunk is to be read. */
+/* Queues a chunk for reading. */
 void reading_jobs_add(struct folder_source *s, struct chunk *c);
 
-/* Gives what waits to jobs, if there is enough of it. Returns 0, or -1 without memory. */
+/* Starts jobs for the queued chunks, if there are enough of them. Returns 0, or -1 if there is no memory. */
 int reading_jobs_start(struct folder_source *s);
 
-/* Returns -1 with *e. */
+/* Fills *e: there is no memory. Returns -1. */
 int reading_jobs_no_memory(struct error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Bytes that were read before are read again. */
+/* Reads bytes again that were read before. */
 #ifndef TORUSD_FILES_SOURCE_REREADING_H
 #define TORUSD_FILES_SOURCE_REREADING_H
 

@@ -14,7 +14,7 @@ static inline struct segments segments_of(uint64_t round_bytes, uint32_t count)
     return (struct segments){count > 1 ? count : 1, round_bytes, run_bytes(round_bytes, count)};
 }
 
-/* Of a round that has only so many bytes and is split evenly. */
+/* Returns the segments of a round that has only `bytes` bytes and is split evenly. */
 static inline struct segments segments_of_rest(const struct segments *s, uint64_t bytes)
 {
     return bytes < s->round_bytes
@@ -22,7 +22,7 @@ static inline struct segments segments_of_rest(const struct segments *s, uint64_
                : *s;
 }
 
-/* The segment that a byte of a block belongs to. */
+/* Returns the segment of a byte of a block. */
 static inline uint32_t segment_at(const struct segments *s, uint64_t offset)
 {
     return s->count == 1 ? 0 : (uint32_t)(offset % s->round_bytes / s->run_bytes);

@@ -1,29 +1,29 @@
-/* A file of a source: opened, lent to jobs, and never changed meanwhile. */
+/* A file of a source: opened, lent to jobs, and checked for changes. */
 #ifndef TORUSD_FILES_SOURCE_SOURCE_FILE_H
 #define TORUSD_FILES_SOURCE_SOURCE_FILE_H
 
 #include "daemon/files/source/source_record.h"
 
-/* The path of a block's file. Returns `out`, which has room for FILE_PATH. */
+/* Writes the path of a block's file to `out`, which has room for FILE_PATH bytes. Returns `out`. */
 const char *source_file_path(const struct folder_source *s, uint32_t d, char *out);
 
-/* Returns -1 with *e. */
+/* Fills *e: the file has changed. Returns -1. */
 int source_file_changed(const char *path, struct error *e);
 
-/* What tells this file, as it is, from another one; never 0. */
+/* Returns a digest of the identity, size and time of the file; never 0. */
 uint64_t source_file_mark(const struct file *f);
 
-/* Whether a file has not been written to in between. */
+/* Whether the file has not changed between the two statuses. */
 bool source_file_is_as_before(const struct file_status *now, const struct file_status *before);
 
-/* Opens the file of `d`, in a job. Returns 0, also if it is missing and may be, or -1 with *e. */
+/* Opens the file of `d`, in a job. Returns 0, also if the file is missing and may be; or -1 with *e. */
 int source_file_open(struct folder_source *s, uint32_t d, struct error *e);
 
-/* In a job: the descriptor that is held, or one of its own for the same file, which is not written to
- * meanwhile. Returns it, or -1 with *e. */
+/* In a job: returns the descriptor that is kept open, or opens another one of the same file, if nothing has
+ * written to the file meanwhile. Returns -1 with *e on failure. */
 int source_file_borrow(const struct folder_source *s, uint32_t d, struct error *e);
 
-/* The job does not need it any more. */
+/* Closes a borrowed descriptor, unless it is the one that is kept open. */
 void source_file_return(const struct folder_source *s, uint32_t d, int fd);
 
 #endif

@@ -1,11 +1,11 @@
-/* A folder with a file for each destination, named by its rank; or one file for all, which is that
- * for the node itself. Each segment of a file is read in chunks, one that is being sent and one behind
- * it. What a file has in memory anyway is read at once, where the file system can tell; all other
- * chunks wait in a queue, and a job reads as many as there are, up to a limit: the first ones of all
- * files before the exchange starts.
+/* A folder with a file for each destination, named by the destination's rank; or a single file, the node's
+ * block for itself or for all. Each segment of a file is read in chunks: one that is being sent, and one
+ * after it. Bytes that are in memory anyway are read at once, if the file system can tell. All other chunks
+ * wait in a queue, and a job reads as many as there are, up to a limit. The first chunks of all files are
+ * read before the exchange starts.
  *
- * Of a file of which something is skipped (source.skips) the rest is read as if it were the file: offsets,
- * sizes and segments are those of the rest, and no chunk goes on behind a gap.
+ * If parts of a file are skipped (source.skips), the rest is read as if it were the whole file: offsets,
+ * sizes and segments are those of the rest, and no chunk extends across a gap.
  *
  *     OPENING --files found--> OPEN --all read, finish()--> CHECKING --unchanged--> CHECKED
  */
@@ -19,7 +19,7 @@
 #define CHUNK_LEAST (4u * 1024u)
 #define CHUNK_MOST (1024u * 1024u)
 #define CHUNK_PARTS (CHUNK_MOST / SLAB_SIZE)
-#define READERS 4u /* jobs of a source at the same time, if there is enough */
+#define READERS 4u /* most jobs of a source at a time */
 #define FILE_PATH (PATH_MAX + 16)
 
 enum source_state { OPENING, OPEN, CHECKING, CHECKED };
@@ -27,16 +27,16 @@ enum source_state { OPENING, OPEN, CHECKING, CHECKED };
 struct folder_source;
 
 struct chunk {
-    struct chunk *next; /* in the queue or in a job */
+    struct chunk *next; /* next chunk in the queue or job */
     uint64_t offset;
-    uint64_t place;        /* of the same byte in the file */
+    uint64_t place;        /* offset of the same byte in the file */
     uint32_t file, length; /* length 0: not in use */
     bool ready;
     unsigned parts;
     struct extent part[CHUNK_PARTS];
 };
 
-/* Reads chunks. */
+/* A job that reads chunks. */
 struct reading {
     struct work work;
     struct folder_source *owner;
@@ -44,39 +44,39 @@ struct reading {
     struct error error;
 };
 
-/* A segment of a file: in each round one run of bytes. */
+/* A segment of a file; it has one run of bytes in each round. */
 struct reader {
     uint64_t requested; /* where the next chunk begins */
-    bool ahead;         /* chunks are read before they are asked for */
+    bool ahead;         /* chunks are read before they are needed */
     struct chunk chunk[2];
 };
 
 struct file {
-    int fd;         /* -1: not held open, */
-    bool there;     /* or missing, an empty block */
-    bool in_memory; /* reading never waits: all but the first chunk is read at once */
+    int fd;         /* -1: not kept open */
+    bool there;     /* false: missing, an empty block */
+    bool in_memory; /* reading never waits for a disk: all chunks but the first are read at once */
     struct file_status status;
-    uint64_t marked; /* what mark() was before; 0: not known */
+    uint64_t marked; /* mark() in the last attempt; 0: not known */
     /* Once laid out: */
-    uint64_t size;         /* of what is to be read, */
-    bool small;            /* which is one chunk */
+    uint64_t size;         /* bytes to read, without skipped ones */
+    bool small;            /* the file is one chunk */
     struct reader *reader; /* by segment; a small file has one */
-    uint64_t left;         /* bytes that have not been asked for */
+    uint64_t left;         /* bytes that have not been read by the engine */
 };
 
-/* So many bytes of a file that follow each other. */
+/* Bytes of a file that follow each other. */
 struct run {
     uint64_t place;
     uint32_t length;
 };
 
-/* Bytes that were read before. */
+/* Bytes that are read again. */
 struct again {
     struct work work;
     enum { AGAIN_NONE, AGAIN_READING, AGAIN_READ } state;
     uint32_t file, length;
     uint64_t offset;
-    struct run *run; /* where they are */
+    struct run *run; /* where the bytes are in the file */
     unsigned runs;
     uint8_t *bytes;
     struct error error;
@@ -86,17 +86,16 @@ struct folder_source {
     struct source base;
     struct folders *folders;
     struct jobs jobs;              /* steps: opening, checking, closing */
-    struct folder_request request; /* its strings are not kept: */
+    struct folder_request request; /* its strings are not valid any more */
     bool *gone;                    /* request.gone */
     char folder[PATH_MAX];
-    bool single; /* it is the file itself */
+    bool single; /* `folder` is the path of the file itself */
     enum source_state state;
-    uint32_t small; /* files up to this size, without gaps, are one chunk, */
-    uint32_t
-        chunk_size;   /* others several of so much, or less at the end of a run or before a gap */
-    bool not_at_once; /* the file system cannot tell what it has in memory */
+    uint32_t small;      /* bytes: files up to this size without gaps are one chunk */
+    uint32_t chunk_size; /* bytes of a chunk of other files */
+    bool not_at_once;    /* the file system cannot tell which bytes are in memory */
     struct chunk *queue, **queue_end;
-    unsigned readings; /* jobs */
+    unsigned readings; /* number of reading jobs */
     uint64_t waiting;  /* bytes in the queue */
     struct reading reading[READERS];
     struct slab_writer writer;

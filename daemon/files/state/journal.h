@@ -1,4 +1,4 @@
-/* What a node must know after a crash, in its state folder:
+/* Files in the state folder that tell a node after a crash what it was doing:
  *
  *     committed-ID    this node, as the root, decided to commit; until every node has confirmed
  *     exchange-ID     an output of this node that does not have its final name yet
@@ -17,22 +17,23 @@
  *     9. entry removed                          in place whatever the root answers: only the entry
  *    10. the root: committed-ID removed         is removed
  *
- * Where an old result is replaced, 8. is:
+ * If an old result is replaced, step 8 is:
  *
  *     8a. entry with both inode numbers       crash: the temporary name tells by its number whether
  *     8b. the folders change places, synced     it is the new folder's or the old one's
  *     8c. the old one removed, synced
  *
- * Where the exchange begins anew between 4. and 7., and the output goes on (target_rename()):
+ * If the exchange is retried between 4. and 7. with kept output (target_rename()):
  *
  *     a. entry of the next id, "preparing"    crash: both entries are met, and the folder is removed by the one
  *     b. renamed, the folder above synced       that has its name
  *     c. the former entry removed
  *
- * Where it is not committed, the temporary folder and the made folders are removed, which is
- * synced, and then the entry.
+ * If the exchange is not committed, the temporary folder and the made folders are removed, the removal is
+ * synced, and then the entry is removed.
  *
- * The calls block: they are made in jobs, several at once for different ids, or at the start. */
+ * The functions block: they are called in jobs, several at once for different ids, or at the start of the
+ * daemon. */
 #ifndef TORUSD_FILES_STATE_JOURNAL_H
 #define TORUSD_FILES_STATE_JOURNAL_H
 
@@ -41,36 +42,36 @@
 
 struct journal {
     const struct file_system *files;
-    const char *path; /* of the state folder */
+    const char *path; /* path of the state folder */
     int folder;       /* its descriptor, locked; -1: not open */
 };
 
 struct journal_entry {
-    bool finished;         /* all is there and synced: only the outcome is missing */
-    unsigned made;         /* how many folders above the target were missing, and are made for it */
-    char folder[PATH_MAX]; /* the one above the target */
+    bool finished;         /* the output is complete and synced; only the outcome is missing */
+    unsigned made;         /* number of folders above the target that are made for it */
+    char folder[PATH_MAX]; /* the folder above the target */
     char temporary[NAME_MAX + 1];
     char final[NAME_MAX + 1];
     bool replaces; /* an old result under the final name may be replaced */
-    /* Inode numbers, known before the new and the old folder change places: they tell after a crash
-     * which has which name. 0: they have not. */
+    /* Inode numbers of the new and the old folder, recorded before the two change places: after a crash
+     * they tell which folder has which name. 0: the folders have not changed places. */
     uint64_t new_number, old_number;
 };
 
-/* Creates the state folder if it is missing (its parent must exist), locks it, and removes what a
- * crash left half written. `path` must outlive the journal. Returns 0, or -1 with *e: it cannot be
+/* Creates the state folder if it is missing (its parent must exist), locks it, and removes files that a
+ * crash left half written. `path` must outlive the journal. Returns 0, or -1 with *e: the folder cannot be
  * written, or another daemon uses it. */
 int journal_open(struct journal *j, const struct file_system *files, const char *path,
                  struct error *e);
 void journal_close(struct journal *j);
 
-/* Replaces the file NAME of the state folder by these bytes: after a crash there are these or the
- * ones before; after a power failure, too, if `sync`. Returns 0, or -1 with *e. */
+/* Replaces the file NAME of the state folder by these bytes: a crash leaves the old or the new bytes, and
+ * so does a power failure if `sync`. Returns 0, or -1 with *e. */
 int journal_replace(const struct journal *j, const char *name, const void *bytes, size_t length,
                     bool sync, struct error *e);
 
-/* Reads the file NAME of the state folder, at most `most` bytes of it. Returns their number, -1
- * with *e, or -1 with e->code == ERROR_NONE if there is no such file. */
+/* Reads at most `most` bytes of the file NAME of the state folder. Returns their number, -1 with *e, or -1
+ * with e->code == ERROR_NONE if there is no such file. */
 ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, size_t most,
                       struct error *e);
 
@@ -81,24 +82,25 @@ bool journal_id_is_valid(const char *id);
 int journal_write(const struct journal *j, const char *id, const struct journal_entry *entry,
                   struct error *e);
 
-/* Returns 0 with *entry, -1 with *e (ERROR_DAMAGED, or it cannot be read), or -1 with
- * e->code == ERROR_NONE if there is none. */
+/* Reads an output's entry. Returns 0 with *entry, -1 with *e (ERROR_DAMAGED, or it cannot be read), or -1
+ * with e->code == ERROR_NONE if there is none. */
 int journal_read(const struct journal *j, const char *id, struct journal_entry *entry,
                  struct error *e);
 
-/* Failures are logged: the entry will be met at the next start. */
+/* Removes an output's entry. A failure is logged; the next start then finds the entry. */
 void journal_remove(const struct journal *j, const char *id);
 
-/* Calls each() with the id of every output's entry. each() may remove entries. Returns 0, or -1 with *e,
- * and each() has not been called: the folder could not be read in whole. */
+/* Calls each() with the id of every output's entry. each() may remove entries. Returns 0, or -1 with *e if
+ * the folder could not be read in whole; then each() has not been called. */
 int journal_each(const struct journal *j, void (*each)(void *context, const char *id),
                  void *context, struct error *e);
 
-/* The decision to commit, durably. Returns 0, or -1 with *e: then it has been removed again. */
+/* Records the decision to commit, durably. Returns 0, or -1 with *e: then the record has been removed
+ * again. */
 int journal_record_commit(const struct journal *j, const char *id, struct error *e);
 void journal_forget_commit(const struct journal *j, const char *id);
 
-/* The same with the id of every decision. */
+/* Calls each() with the id of every decision; otherwise like journal_each(). */
 int journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
                            void *context, struct error *e);
 

@@ -1,9 +1,9 @@
-/* The file-system calls that daemon/files makes: all of them relative to a folder's descriptor,
- * none of them through a symbolic link. The daemon has the system's (file_system_posix.c); tests
- * and the simulator bring their own, with failures and crashes.
+/* The file-system calls that daemon/files makes. All are relative to a folder's descriptor, and none
+ * follows a symbolic link. The daemon uses the system's calls (file_system_posix.c); tests and the
+ * simulator have their own, with failures and crashes.
  *
- * Every call may block: they are made in jobs (base/work.h), several at once, or when the daemon
- * starts. Results are 0 or a count or a descriptor, or -errno. */
+ * Every call may block, and is made in a job (base/work.h), several at once, or when the daemon starts.
+ * Results are 0 or a count or a descriptor, or -errno. */
 #ifndef TORUSD_FILES_SYSTEM_FILE_SYSTEM_H
 #define TORUSD_FILES_SYSTEM_FILE_SYSTEM_H
 
@@ -23,7 +23,7 @@ struct file_status {
     enum file_kind kind;
     uint64_t size;
     struct timespec modified;
-    uint64_t device, number; /* together: which file it is */
+    uint64_t device, number; /* together they identify the file */
     mode_t mode;             /* permissions, with set-user-ID, set-group-ID and sticky bits */
     uid_t owner;
     gid_t group;
@@ -39,7 +39,8 @@ struct file_system {
     /* For the log when the daemon starts, or NULL: what this system lacks. */
     const char *limitation;
 
-    /* The absolute path, free of links, of something that exists. `out` has room for PATH_MAX. */
+    /* Writes the absolute path, without links, of an existing file or folder to `out`, which has room for
+     * PATH_MAX bytes. */
     int (*resolve)(void *context, const char *path, char *out);
 
     /* Opens an existing folder or, for reading, an existing file of any kind; never waits for the
@@ -49,8 +50,8 @@ struct file_system {
     int (*open_folder)(void *context, int folder, const char *path);
     int (*open_file)(void *context, int folder, const char *path);
 
-    /* Directly in the folder; -EEXIST if the name is taken. create_file() opens it for writing,
-     * reopen_file() what it has created. */
+    /* `name` is directly in the folder; -EEXIST if it is taken. create_file() opens the new file for
+     * writing; reopen_file() opens a file that create_file() has made. */
     int (*create_file)(void *context, int folder, const char *name, mode_t mode);
     int (*reopen_file)(void *context, int folder, const char *name);
     int (*make_folder)(void *context, int folder, const char *name, mode_t mode);
@@ -58,33 +59,33 @@ struct file_system {
     /* Both names directly in the folder. Replaces a file by a file and an empty folder by a folder.
      */
     int (*rename)(void *context, int folder, const char *from, const char *to);
-    /* Two names that exist change places, at once. -EINVAL where the file system cannot do it. */
+    /* Exchanges two existing names atomically. -EINVAL if the file system cannot do it. */
     int (*swap)(void *context, int folder, const char *one, const char *other);
     int (*remove_file)(void *context, int folder, const char *name);
-    int (*remove_folder)(void *context, int folder, const char *name); /* an empty one */
+    int (*remove_folder)(void *context, int folder, const char *name); /* must be empty */
 
-    /* Calls each() for every name directly in the folder but "." and "..", in no order. */
+    /* Calls each() for every name directly in the folder, except "." and "..", in any order. */
     int (*list)(void *context, int folder, void (*each)(void *argument, const char *name),
                 void *argument);
 
-    /* Of what is open; of a name directly in the folder, where a link is FILE_OTHER. */
+    /* The status of an open file or folder; or of a name directly in the folder, where a link is
+     * FILE_OTHER. */
     int (*status)(void *context, int file, struct file_status *out);
     int (*status_at)(void *context, int folder, const char *name, struct file_status *out);
 
-    /* Both may do less than was asked for. */
-    /* Of what is open; -EPERM if they are not this process's to set. A mode is set as it is, whatever
-     * the umask. */
+    /* Set the owner or mode of an open file or folder; -EPERM if this process may not. A mode is set
+     * exactly, whatever the umask. */
     int (*set_owner)(void *context, int file, uid_t owner, gid_t group);
     int (*set_mode)(void *context, int file, mode_t mode);
 
-    /* An access-control list of what is open. Reading returns its length, 0 if there is none or the
-     * file system has none. Writing 0 bytes removes it. */
+    /* Read or write an access-control list of an open file or folder. Reading returns its length, 0 if
+     * there is none or the file system has none. Writing 0 bytes removes the list. */
     ssize_t (*read_acl)(void *context, int file, enum acl which, void *bytes, size_t most);
     int (*write_acl)(void *context, int file, enum acl which, const void *bytes, size_t length);
 
-    /* Whether this process could remove or replace what has the name, or with NULL anything, in the
-     * folder, as far as that can be known without doing it. 0, or -errno with *why, a text that
-     * follows the name of what it is about. */
+    /* Whether this process could remove or replace the entry with this name in the folder, or any entry if
+     * `name` is NULL, as far as that can be known without doing it. Returns 0, or -errno with *why, a text
+     * that follows the name of the file or folder that it is about. */
     int (*check_removable)(void *context, int folder, const char *name, const char **why);
 
     /* 0 if this process may list, change and enter an open folder, or -errno. */
@@ -94,32 +95,33 @@ struct file_system {
     ssize_t (*write)(void *context, int file, const struct iovec *piece, int count,
                      uint64_t offset);
 
-    /* What is behind that many bytes of a file goes. */
+    /* Cuts a file off after `size` bytes. */
     int (*truncate)(void *context, int file, uint64_t size);
 
-    /* Does not block and may be called on the loop: reads what is in memory. -EAGAIN if that is
-     * nothing, -EOPNOTSUPP if the file system cannot tell. */
+    /* Reads only bytes that are in memory; does not block, and may be called on the loop. -EAGAIN if none
+     * are, -EOPNOTSUPP if the file system cannot tell. */
     ssize_t (*read_cached)(void *context, int file, void *data, size_t length, uint64_t offset);
 
-    /* Whether read() and write() of what is in this folder, or of this file, never wait for a disk,
-     * so that they may be called on the loop: a tmpfs on a system without swap. */
+    /* Whether read() and write() of this file, or of files in this folder, never wait for a disk, so that
+     * they may be called on the loop: a tmpfs on a system without swap. */
     bool (*in_memory)(void *context, int file);
 
-    /* Contents to the disk; of a folder: its names. start_sync() only begins, so that several files
-     * are under way when the first is waited for; what fails there, sync() will tell. */
+    /* Brings the contents of a file, or the names in a folder, to the disk. start_sync() only starts that,
+     * so that several files are on their way when the caller waits for the first; sync() reports its
+     * failures. */
     int (*sync)(void *context, int file);
     void (*start_sync)(void *context, int file);
 
-    /* Until it is closed nobody else can lock it. -EWOULDBLOCK if somebody has. */
+    /* Locks a file or folder until it is closed. -EWOULDBLOCK if another process has locked it. */
     int (*lock)(void *context, int file);
 
-    /* 1 if what is in this folder does not survive a reboot (tmpfs, ramfs), 0 if it does. */
+    /* 1 if the contents of this folder do not survive a reboot (tmpfs, ramfs), 0 if they do. */
     int (*is_volatile)(void *context, int folder);
 
     void (*close)(void *context, int file);
 };
 
-/* Moves behind what a read() or write() has done, less than was asked for maybe. */
+/* Skips the `done` bytes that a read() or write() has transferred, which may be fewer than requested. */
 static inline void file_system_advance(struct iovec **piece, int *count, size_t done)
 {
     while (*count > 0 && done >= (*piece)->iov_len) {
@@ -133,11 +135,11 @@ static inline void file_system_advance(struct iovec **piece, int *count, size_t 
     }
 }
 
-/* The system's calls. Paths are opened by openat2; on a kernel without it (before Linux 5.6) one
- * component after the other, to the same effect. */
+/* Returns the system's calls. Paths are opened by openat2; on a kernel without it (before Linux 5.6) one
+ * component after the other, with the same effect. */
 const struct file_system *file_system_posix(void);
 
-/* The same without openat2 in any case. */
+/* Returns the system's calls, always without openat2. */
 const struct file_system *file_system_posix_by_steps(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The calls of file_system.h about owners, modes and access-control lists, and about what a file
- * system refuses to remove: those of the system, for file_system_posix.c. */
+/* The system's calls of file_system.h about owners, modes and access-control lists, and about entries that
+ * a file system refuses to remove; for file_system_posix.c. */
 #ifndef TORUSD_FILES_SYSTEM_PERMISSIONS_POSIX_H
 #define TORUSD_FILES_SYSTEM_PERMISSIONS_POSIX_H
 

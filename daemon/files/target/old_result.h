@@ -1,5 +1,5 @@
-/* A folder that holds nothing but what an exchange has put there: files named by ranks. A new result
- * may replace it, and it is removed. */
+/* Recognises an old result: a folder with nothing but files that an exchange has put there, named by ranks.
+ * A new result may replace it, and then it is removed. */
 #ifndef TORUSD_FILES_TARGET_OLD_RESULT_H
 #define TORUSD_FILES_TARGET_OLD_RESULT_H
 
@@ -9,8 +9,8 @@
 /* Whether a file of a result can have this name. */
 bool old_result_is_name(const char *name);
 
-/* Whether all that is in the open folder is a result, and can be removed. `path` is the folder's, for
- * *e. Returns 0, or -1 with *e. */
+/* Checks that everything in the open folder belongs to a result and can be removed. `path` is that of the
+ * folder, for *e. Returns 0, or -1 with *e. */
 int old_result_check(const struct file_system *files, int folder, const char *path,
                      struct error *e);
 

@@ -1,4 +1,4 @@
-/* The folders above a target: the missing ones are made, and removed again if nothing comes of it. */
+/* The folders above a target: makes the missing ones, and removes them again if the output is discarded. */
 #ifndef TORUSD_FILES_TARGET_TARGET_ABOVE_H
 #define TORUSD_FILES_TARGET_TARGET_ABOVE_H
 
@@ -7,15 +7,16 @@
 /* Opens a folder of the target's root. Returns its descriptor or -errno. */
 int target_open_above(const struct target *t, const char *path);
 
-/* Opens the deepest folder above the target that exists; *missing is the number of those that do not. Returns its
- * descriptor or -errno. */
+/* Opens the deepest existing folder above the target, and sets *missing to the number of missing ones below
+ * it. Returns its descriptor or -errno. */
 int target_open_existing(const struct target *t, unsigned *missing);
 
-/* Makes the missing folders, each synced into the one above it; t->parent moves down. Returns 0 or -errno. */
+/* Makes the missing folders, and syncs the folder above each; t->parent moves down to the last one. Returns
+ * 0 or -errno. */
 int target_make_missing(struct target *t);
 
-/* Removes the folders that were made for the target, as far as they are empty. t->parent moves up to the deepest
- * that remains. */
+/* Removes the folders that were made for the target, if they are empty. t->parent moves up to the deepest
+ * one that remains. */
 void target_remove_made(struct target *t);
 
 #endif

@@ -4,16 +4,18 @@
 
 #include "daemon/files/target/target_record.h"
 
-/* The final name with its path. Returns `name`. */
+/* Writes the final name with its path to `name`. Returns `name`. */
 const char *target_full_name(const struct target *t, char name[2 * PATH_MAX]);
 
-/* A name and what is added to it have `length` bytes together, where `size` have room. Returns -1 with *e. */
+/* Fills *e: `name` with its additions has `length` bytes, and only `size` fit. Returns -1. */
 int target_name_too_long(const char *name, size_t length, size_t size, struct error *e);
 
-/* Takes the last component off a path. Returns it, which lies in the same memory, or NULL if there is only one. */
+/* Cuts the last component off a path. Returns the component, in the same memory, or NULL if it is the only
+ * one. */
 char *target_cut_last(char *path);
 
-/* Fills in the temporary name: it tells the exchange and the node. Returns 0, or -1 with *e: it is too long. */
+/* Fills in the temporary name, which contains the exchange and the node. Returns 0, or -1 with *e: it is
+ * too long. */
 int target_set_temporary(struct target *t, const char *name, uint32_t rank, struct error *e);
 
 /* Fills in all names of a target at `place`. Returns 0, or -1 with *e: one is too long. */

@@ -1,4 +1,4 @@
-/* What is known of a target (target.h). */
+/* The record of a target (target.h). */
 #ifndef TORUSD_FILES_TARGET_TARGET_RECORD_H
 #define TORUSD_FILES_TARGET_TARGET_RECORD_H
 
@@ -11,14 +11,14 @@ struct target {
     const struct journal *journal;
     char id[128];
     struct journal_entry entry;
-    struct place above; /* the folder above it */
-    int parent;         /* its descriptor; -1: it is not there (yet) */
-    int folder;         /* of the temporary folder, likewise */
-    bool noted;         /* in the journal */
-    mode_t output_mode; /* where no folder has been prepared */
+    struct place above; /* the folder above the target */
+    int parent;         /* descriptor of `above`; -1: it does not exist (yet) */
+    int folder;         /* descriptor of the temporary folder; -1 likewise */
+    bool noted;         /* the journal has an entry */
+    mode_t output_mode; /* mode if no folder was prepared */
     struct attributes attributes;
-    bool has_attributes; /* those are known */
-    bool left_over; /* in place, but the old result is not removed: target_discard() does that */
+    bool has_attributes; /* `attributes` are valid */
+    bool left_over;      /* in place, but target_discard() must remove the old result */
 };
 
 /* The file system of a target. */
@@ -27,7 +27,7 @@ static inline const struct file_system *target_files(const struct target *t)
     return t->roots->files;
 }
 
-/* Closes a descriptor, unless it is -1, which it is afterwards. */
+/* Closes a descriptor, unless it is -1, and sets it to -1. */
 static inline void target_close_one(const struct target *t, int *file)
 {
     if (*file >= 0)

@@ -4,13 +4,14 @@
 
 #include "daemon/files/target/target_record.h"
 
-/* Returns 0 if what has the temporary name is the temporary folder, -ESTALE if it is not, or another -errno. */
+/* Returns 0 if the entry with the temporary name is the open temporary folder, -ESTALE if it is another
+ * one, or another -errno. */
 int target_check_temporary(const struct target *t);
 
 /* Removes the open folder that has the temporary name, with its files. Returns 0 or -errno. */
 int target_remove_temporary(const struct target *t);
 
-/* Removes the journal's entry, which goes last. */
+/* Removes the journal's entry. Call it last. */
 void target_forget(struct target *t);
 
 #endif

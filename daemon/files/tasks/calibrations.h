@@ -5,7 +5,7 @@
 #include "daemon/planning/calibration.h"
 #include "proto/error.h"
 
-/* As storage.store_calibration(): one after the other, so that the last one is the one that stays. */
+/* As storage.store_calibration(). Calibrations are written one after the other, so that the last one stays. */
 void calibrations_store(void *context, const struct calibration *c);
 
 /* As storage.load_calibration(). */

@@ -1,4 +1,4 @@
-/* Decisions to commit, in the state folder: as storage.h has them; `context` is the folders. */
+/* The decisions to commit in the state folder, as in output_store.h; `context` is the folders. */
 #ifndef TORUSD_FILES_TASKS_COMMITS_H
 #define TORUSD_FILES_TASKS_COMMITS_H
 

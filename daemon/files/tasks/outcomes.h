@@ -1,4 +1,4 @@
-/* Outputs of exchanges that have ended: put in their place, or removed. `context` is the folders. */
+/* Puts the outputs of ended exchanges in their place, or removes them. `context` is the folders. */
 #ifndef TORUSD_FILES_TASKS_OUTCOMES_H
 #define TORUSD_FILES_TASKS_OUTCOMES_H
 
@@ -15,10 +15,10 @@ void outcomes_resolve(void *context, const char *id, bool committed, storage_don
 int outcomes_each_in_doubt(void *context, void (*each)(void *argument, const char *id),
                            void *argument, struct error *e);
 
-/* At the start: removes the output of an exchange that was never finished, which is thus not committed. */
+/* At the start: removes an output that was never finished, and so was not committed. */
 void outcomes_clean_up(void *context, const char *id);
 
-/* What outcomes_resolve() runs (tasks.h). */
+/* The job of outcomes_resolve() (tasks.h). */
 void outcomes_run(struct work *work);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is done for the core besides sources and sinks, each in a job. Some tasks are kept for when there is no
- * memory: a decision must be recorded or refused. */
+/* Jobs for the core that are not part of a source or sink. Some tasks are held in reserve for when there is
+ * no memory, because a decision must be recorded or refused. */
 #ifndef TORUSD_FILES_TASKS_TASKS_H
 #define TORUSD_FILES_TASKS_TASKS_H
 
@@ -9,27 +9,27 @@
 
 struct task {
     struct work work;
-    struct task *next; /* of those kept */
+    struct task *next; /* next task in reserve */
     struct folders *folders;
     char id[128];
     bool committed;
     struct calibration calibration;
-    storage_done_fn *told; /* NULL: nobody */
+    storage_done_fn *told; /* NULL: the end is not told */
     void *argument;
     struct error error;
 };
 
-/* Makes the tasks that are kept. Returns 0, or -1 without memory. */
+/* Makes the reserve of tasks. Returns 0, or -1 if there is no memory. */
 int tasks_init(struct folders *folders);
 
-/* Frees those that are kept. */
+/* Frees the reserve of tasks. */
 void tasks_free(struct folders *folders);
 
-/* The values of a task for tasks_begin(); `told` may be NULL. */
+/* Returns the values of a task for tasks_begin(); `told` may be NULL. */
 struct task tasks_values(const char *id, storage_done_fn *told, void *argument);
 
-/* Runs a task with these values. Returns NULL without memory, beyond the tasks that are kept for that: nobody is
- * told then. */
+/* Runs a task with these values. Returns NULL if there is no memory and the reserve is used up; then `told`
+ * is not called. */
 struct task *tasks_begin(struct folders *folders, void (*run)(struct work *work),
                          const struct task *values);
 
