@@ -67,8 +67,8 @@ void router_start(struct router *r)
             port_dial(r, i);
 }
 
-/* A link stays that was proved with a key which is no longer accepted: nobody is to notice a change of
- * keys. */
+/* A link stays up if the key that it has proved is no longer accepted: a change of keys must not disturb
+ * anyone. */
 static void tell_of_old_key(const struct router *r, unsigned i)
 {
     const struct link *link = r->port[i].link;
@@ -142,7 +142,7 @@ static uint64_t frame_time(const struct router *r)
     return r->silence > ROUTER_FRAME_TIME ? r->silence : ROUTER_FRAME_TIME;
 }
 
-/* Has its other end stopped taking what waits for it? */
+/* Whether the other end has stopped taking the frames that wait for it. */
 static bool is_stuck(struct router *r, struct link *link, uint64_t now)
 {
     struct connection_stat stat = {0};
@@ -158,7 +158,7 @@ static bool is_stuck(struct router *r, struct link *link, uint64_t now)
     return false;
 }
 
-/* A link that is up: what is wrong with it? */
+/* Checks a link that is up. */
 static int check_link(struct router *r, struct link *link, uint64_t now, bool beat,
                       struct error *why)
 {
@@ -166,7 +166,7 @@ static int check_link(struct router *r, struct link *link, uint64_t now, bool be
         *why = link->doom;
         return -1;
     }
-    if (link->held_by != 0) /* it is we who do not listen */
+    if (link->held_by != 0) /* this node has stopped reading */
         link->last_frame = now;
     if (beat && silence_beat(link, why) != 0)
         return -1;
@@ -194,8 +194,9 @@ static void tick_link(struct router *r, struct link *link, uint64_t now, bool be
         router_send(r, link->port, &heartbeat);
 }
 
-/* How late this tick is. If it was we who slept (stopped, starved of a processor), the peers are
- * not to blame. The time since the last tick would not tell: on busy links nothing is due for long.
+/* Returns how many nanoseconds this tick is late. If this node was not running (stopped, without a
+ * processor), its peers are not to blame. The time since the last tick would not tell that: on busy links
+ * nothing is due for long.
  */
 static uint64_t overslept(const struct router *r, uint64_t now)
 {
@@ -204,7 +205,7 @@ static uint64_t overslept(const struct router *r, uint64_t now)
     return due < now && now - due > OVERSLEPT ? now - due : 0;
 }
 
-/* An interval of heartbeats is over. However late this is, it was one. */
+/* Whether a heartbeat interval is over. However late it is, it counts once. */
 static bool beat_is_due(struct router *r, uint64_t now)
 {
     if (now < r->beat_at || !router_beats(r))

@@ -1,7 +1,7 @@
-/* What is wrong with cables, here and elsewhere. A node floods what it finds out of its own ports that are down,
- * and again every RESTATE while it lasts; the others keep it for a while. It is for people only: nothing is
- * decided by it, and most of it comes from who has not proved anything. So it is bounded: few reports are kept,
- * and a node makes one a port in GATHER. */
+/* Faults of cables, here and elsewhere. A node floods the faults that it finds at its own ports that are
+ * down, and floods them again every RESTATE while they last; other nodes keep them for a while. Faults
+ * serve people only and decide nothing, and most of them come from peers that have proved nothing.
+ * Therefore they are bounded: few reports are kept, and a node makes at most one report a port in GATHER. */
 #include "daemon/router/flooding/faults.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #define GATHER (500 * MILLISECONDS)
 #define RESTATE (30 * SECONDS)
 #define KEPT (2 * RESTATE + 10 * SECONDS)
-#define LASTS RESTATE /* if it is not found again */
+#define LASTS RESTATE /* how long a fault lasts if it is not found again */
 
 /* --- own ports --- */
 
@@ -82,7 +82,7 @@ void faults_sighted(struct router *r, unsigned i, const struct sighting *s)
         fault.code = LINK_FAULT_SAME_SIDE;
     else
         fault.code = LINK_FAULT_WRONG_CABLE;
-    /* That the right neighbour is there says nothing about the MTU. */
+    /* The right neighbour is there, but that says nothing about the MTU. */
     if (fault.code != LINK_FAULT_NONE || r->port[i].fault.now.code > LINK_FAULT_MTU)
         faults_found(r, i, &fault);
 }
@@ -130,7 +130,7 @@ void faults_tell_all(struct router *r, unsigned to)
             say(r, (int)to, -1, &r->faults.known[i], r->torus->nodes);
 }
 
-/* Of the MTU, the port has told more. */
+/* The port has told more about the MTU. */
 static void note(const struct router *r, unsigned i)
 {
     const struct fault_report report = {r->rank, i, r->port[i].fault.stated};
@@ -179,7 +179,7 @@ uint64_t faults_deadline(const struct router *r)
 
 /* --- hearing --- */
 
-/* Where it is kept, or is to be. */
+/* Returns the entry that keeps this fault, or may keep it. */
 static struct known_fault *place_of(struct router *r, const struct peer_link_fault *m)
 {
     struct known_fault *oldest = &r->faults.known[0];
@@ -223,7 +223,7 @@ int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *
 
 /* --- telling people --- */
 
-/* What a node says that has been started again meanwhile, or of a link that is up, is over. */
+/* A report is outdated if its node has restarted since, or if the link is up. */
 static bool is_current(const struct router *r, const struct known_fault *k, uint64_t now)
 {
     const struct topology_entry *known = &r->topology.entry[k->report.rank];
@@ -232,7 +232,7 @@ static bool is_current(const struct router *r, const struct known_fault *k, uint
         known->hops >= r->torus->nodes)
         return false;
     if (link_fault_is_of_rank(&k->report))
-        return true; /* the links of both may be up, and who of them is known changes */
+        return true; /* the links of both nodes may be up, and which of the two is known changes */
     return known->boot == k->boot &&
            !topology_link_up(&r->topology, k->report.rank, k->report.port);
 }

@@ -1,7 +1,7 @@
-/* Link states: what changes in the topology is told to all neighbours. Changes are gathered for a
- * moment, so that a torus that comes up at once is not flooded with one frame for each change. A
- * neighbour whose link has come up is told everything, and everything again every RESTATE: a claim
- * that was damaged on its way is then replaced. */
+/* Link states: tells all neighbours about changes of the topology. Changes are collected for a moment, so
+ * that a torus that comes up at once does not cause one frame for each change. A neighbour whose link has
+ * come up is told all link states, and all of them again every RESTATE, which replaces claims that were
+ * damaged on their way. */
 #include "daemon/router/flooding/flood.h"
 
 #include <stdlib.h>
@@ -16,11 +16,12 @@
 #define GATHER (3 * MILLISECONDS)
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
-/* What is heard at once is told one by one so often, then together: all exchanges have to look at it, and a
- * neighbour may say as much as its link carries. */
+/* Of the changes that arrive together, this many are told one by one, and the rest together: every exchange
+ * must look at each, and a neighbour may send as many as its link carries. */
 #define TOLD_MOST 16u
-/* What a node has stated before it was started again is overruled once for each link, or a few times. Who goes on
- * with that has the same rank: then it is told so, and overruled less often. */
+/* A node overrules what it stated before its restart once for each link, or a few times. If more such
+ * claims arrive, another node has the same rank: the fault is told, and the claims are overruled less
+ * often. */
 #define CONTESTS_A_PORT 4u
 #define CONTEST_PAUSE (1 * SECONDS)
 
@@ -124,7 +125,7 @@ static int check(const struct router *r, unsigned port, const struct peer_link_s
     return 0;
 }
 
-/* Whether to overrule what was heard of this node by this port. */
+/* Whether to overrule a claim about this node that arrived by this port. */
 static bool is_answered(struct router *r, unsigned port)
 {
     struct contest *c = &r->contest;

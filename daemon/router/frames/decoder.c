@@ -6,16 +6,16 @@
 #include "daemon/router/frames/head_check.h"
 #include "proto/peer.pb-c.h"
 
-/* A longer head is kept as it is while its body arrives, which may never come. */
+/* A longer head is kept packed while its body arrives, because the body may never arrive. */
 #define UNPACKED_MOST (16u * 1024u)
 
-/* Heads of data frames are unpacked into this, so that the hot path allocates nothing and has
- * nothing to free; whatever does not fit is malloc'ed, as far as the message may take so much. */
+/* Heads of data frames are unpacked into an arena, so that the hot path allocates and frees nothing; what
+ * does not fit is malloc'ed, up to the limit of the message. */
 struct arena {
     size_t used;
     uint8_t *bytes;
     size_t size;
-    size_t left; /* of what it may take */
+    size_t left; /* bytes that the message may still take */
     bool overflown, exceeded;
 };
 
@@ -60,7 +60,7 @@ static void next_frame(struct decoder *d)
     extents_clear(&d->body);
 }
 
-/* What is not in an arena. */
+/* Frees the unpacked head, which is not in an arena. */
 static void drop_unpacked(struct decoder *d)
 {
     struct arena nothing = {0};
@@ -78,7 +78,8 @@ void decoder_free(struct decoder *d)
     extents_free(&d->body);
 }
 
-/* Into the arena's bytes as far as they reach. Returns 0, or -1 with *e; *unpacked may not be NULL then, either. */
+/* Unpacks a head into the arena's bytes as far as they reach. Returns 0, or -1 with *e; *unpacked may not
+ * be NULL then, either. */
 static int unpack(const struct decoder *d, const uint8_t *head, struct arena *a,
                   Peer__Head **unpacked, struct error *e)
 {
@@ -98,7 +99,7 @@ static int unpack(const struct decoder *d, const uint8_t *head, struct arena *a,
     return 0;
 }
 
-/* A whole frame, its body in d->body. */
+/* Gives a whole frame, whose body is in d->body, to the user. */
 static int give(struct decoder *d, const Peer__Head *unpacked, decoder_frame_fn frame,
                 void *context, struct error *e)
 {
@@ -112,7 +113,7 @@ static int give(struct decoder *d, const Peer__Head *unpacked, decoder_frame_fn 
     return result;
 }
 
-/* The usual case: head and body are there as a whole. Nothing is allocated for a data frame. */
+/* The usual case: head and body are complete. Allocates nothing for a data frame. */
 static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head,
                        decoder_frame_fn frame, void *context, struct error *e)
 {
@@ -132,7 +133,7 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
     return result;
 }
 
-/* Bytes that have come in, of which what has been dealt with is taken off the front. */
+/* Received bytes; those that are processed are removed at the front. */
 struct input {
     struct slab *slab;
     const uint8_t *data;
@@ -145,7 +146,7 @@ static void skip(struct input *in, size_t length)
     in->length -= length;
 }
 
-/* Copies what is still missing of `size` bytes, of which there are `have`. Returns how many. */
+/* Copies the missing part of `size` bytes, of which `have` are there. Returns how many were copied. */
 static uint32_t gather(struct input *in, uint8_t *to, uint32_t have, uint32_t size)
 {
     uint32_t n = size - have < in->length ? size - have : (uint32_t)in->length;
@@ -162,8 +163,8 @@ static int unpack_head(struct decoder *d, const uint8_t *head, struct error *e)
     return unpack(d, head, &nothing, &d->unpacked, e);
 }
 
-/* A frame of which not everything is there yet: its head. Returns 0, with the head complete or all
- * bytes used up, or -1 with *e. */
+/* Takes the head of a frame that has arrived in part. Returns 0, with the head complete or all bytes used
+ * up, or -1 with *e. */
 static int feed_head(struct decoder *d, struct input *in, struct error *e)
 {
     bool keeps = d->prefix.head > UNPACKED_MOST;
@@ -182,7 +183,7 @@ static int feed_head(struct decoder *d, struct input *in, struct error *e)
     return !keeps && d->head_have == d->prefix.head ? unpack_head(d, d->head, e) : 0;
 }
 
-/* Its body, behind the complete head. */
+/* Takes the body of a frame whose head is complete. */
 static int feed_body(struct decoder *d, struct input *in, decoder_frame_fn frame, void *context,
                      struct error *e)
 {

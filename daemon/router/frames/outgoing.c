@@ -61,7 +61,7 @@ void outgoing_pool_close(struct outgoing_pool *pool)
 _Static_assert(AROUND + PEER_SHORT <= OUTGOING_INLINE_HEAD,
                "short data needs no memory of its own");
 
-/* Room for a head of at most `size` bytes, in the frame or malloc'ed. */
+/* Returns room for a head of at most `size` bytes, in the frame or malloc'ed. */
 static uint8_t *room_for_head(void *context, size_t size)
 {
     struct outgoing *frame = context;

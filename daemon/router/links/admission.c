@@ -10,9 +10,9 @@
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/view.h"
 
-#define REPORT_MEMORY UINT64_C(4096) /* that the report of a node takes as a message, at most */
+#define REPORT_MEMORY UINT64_C(4096) /* most bytes of a node's report in memory */
 #define REPORTS_MOST (UINT64_C(64) << 20)
-#define PORT_CANDIDATES 32u /* connections that are not known to be the neighbour's */
+#define PORT_CANDIDATES 32u /* most connections of a port that have not proved themselves */
 
 static void say(void *context, const struct peer_message *message)
 {
@@ -21,7 +21,7 @@ static void say(void *context, const struct peer_message *message)
     struct outgoing *frame = outgoing_new(&r->outgoing);
 
     if (frame == NULL)
-        return; /* not said: the peer closes after its time, and we try again */
+        return; /* not sent: the peer closes after its time, and this node dials again */
     if (outgoing_set_message(frame, message) != 0) {
         outgoing_free(&r->outgoing, frame);
         return;
@@ -48,8 +48,9 @@ static struct handshake_place place_of(struct link *link)
                                     .say_context = link};
 }
 
-/* A flood of strangers must not keep the neighbour out. Who has said nothing right yet goes first, the
- * oldest of them; then anyone, so that nobody can choose. Our own connections stay. */
+/* A flood of strangers must not keep the neighbour out. The oldest connection that has not sent anything
+ * valid is closed first; if there is none, a random other one, so that nobody can choose. Connections that
+ * this node dialled stay. */
 static void make_room(struct router *r, unsigned i)
 {
     struct error crowded;
@@ -123,7 +124,7 @@ static void replace_others(struct link *link)
     }
 }
 
-/* It is the neighbour's. */
+/* Accepts a connection that has proved that it belongs to the neighbour. */
 static int let_in(struct link *link, struct error *e)
 {
     struct router *r = link->router;

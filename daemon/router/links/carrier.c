@@ -22,7 +22,7 @@ static void carrier_gone(struct router *r, unsigned i, const char *fault)
     (void)error_set(&why, ERROR_LINK, "%s", fault);
     if (port->link != NULL)
         link_give_up(port->link, &why, false);
-    port->no_carrier = false; /* another fault than before is told, too, */
+    port->no_carrier = false; /* a fault that differs from the last one is told, too, */
     if (!held)                /* but not each loss of a link that flaps */
         port_note(r, i, fault);
     (void)snprintf(port->reason, sizeof port->reason, "%s", fault);
@@ -42,7 +42,7 @@ static void carrier_back(struct router *r, unsigned i)
         log_info("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, port->reason);
     port->flapping.until = router_now(r) + port->flapping.hold;
     port->backoff = 0;
-    /* A dial that is under way still waits for what was lost. */
+    /* A dial that is under way still waits for a packet that was lost. */
     if (port_dials(i) && port->candidates == NULL && !port->flapping.held)
         port_dial(r, i);
 }

@@ -73,7 +73,7 @@ uint8_t *link_room(struct link *link, size_t *size)
     if (link->stranger != NULL)
         return admission_room(link, size);
     if (link->slab != NULL && link->slab->references == 1)
-        link->slab_used = link->slab->spared = 0; /* nobody holds a byte of it: use it again */
+        link->slab_used = link->slab->spared = 0; /* no reference is left: use the slab again */
     if (link->slab != NULL && SLAB_SIZE - link->slab_used < LINK_ROOM_LEAST) {
         slab_unref(link->slab);
         link->slab = NULL;

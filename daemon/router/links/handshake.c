@@ -38,7 +38,7 @@ static void add_side(crypto_generichash_state *state, uint32_t rank, unsigned po
     (void)crypto_generichash_update(state, side->key[0], side->keys * (size_t)KEY_ID_SIZE);
 }
 
-/* Of both hellos, and of `secret` behind them unless it is NULL. */
+/* Computes a digest of both hellos, and of `secret` after them unless it is NULL. */
 static void digest(const struct handshake *h, const struct handshake_place *p, enum role role,
                    const uint8_t *secret, uint8_t out[PROOF_SIZE])
 {
@@ -125,8 +125,8 @@ void handshake_begin(struct handshake *h, const struct handshake_place *place, b
 
 /* --- hearing --- */
 
-/* Errors name both nodes, so that they say the same in the logs of both, and not addresses, so that they
- * are the same each time. */
+/* Errors name both nodes, so that both logs have the same text; they name no addresses, so that the text is
+ * the same each time. */
 
 static bool is_of_torus(const struct handshake_place *p, const struct peer_hello *hello)
 {
@@ -136,7 +136,7 @@ static bool is_of_torus(const struct handshake_place *p, const struct peer_hello
            strcmp(hello->dims, torus_format(p->torus, mine)) == 0;
 }
 
-/* Is this the neighbour that the cabling promises at this port? */
+/* Checks that the peer is the neighbour that the cabling promises at this port. */
 static int check_position(const struct handshake_place *p, const struct peer_hello *hello,
                           struct error *e)
 {
@@ -170,7 +170,7 @@ static int malformed(struct error *e)
     return error_set(e, ERROR_PROTOCOL, "a hello that is not well formed");
 }
 
-/* Copies `in`, which has to have this size. */
+/* Copies `in`, which must have this size. */
 static int take(uint8_t *out, size_t size, const struct peer_bytes *in)
 {
     if (in->len != size)
@@ -205,7 +205,7 @@ static const struct key *find_key(const struct secrets *s, const uint8_t id[KEY_
     return NULL;
 }
 
-/* The first key of the dialler that the listener has, too: both find the same. */
+/* Returns the first key of the dialler that the listener has, too: both sides find the same. */
 static const struct key *common_key(const struct handshake *h, const struct secrets *s)
 {
     const struct key *found;
@@ -250,7 +250,7 @@ static int choose_key(struct handshake *h, const struct handshake_place *p, stru
 static int on_hello(struct handshake *h, const struct handshake_place *p,
                     const struct peer_hello *hello, struct error *e)
 {
-    /* Our own hello has our position, too; it is better called by its name. */
+    /* Our own hello has our position, too; this error names the cause better. */
     if (h->dialled && h->mine.keys > 0 && hello->challenge.len == CHALLENGE_SIZE &&
         memcmp(hello->challenge.data, h->mine.challenge, CHALLENGE_SIZE) == 0)
         return error_set(e, ERROR_PROTOCOL, "reflection: the challenge of node %u is sent back",

@@ -1,5 +1,5 @@
-/* A link counts as up when a frame that fills a packet has passed both ways. A cable, or a switch in it, that
- * drops large packets would pass the handshake and every heartbeat, and lose each exchange.
+/* A link is up when a frame that fills a packet has passed in both directions. A cable, or a switch in it,
+ * that drops large packets would pass the handshake and every heartbeat, and lose each exchange.
  *
  *     either side                                the other
  *     proved, or has said hello without a key
@@ -8,7 +8,7 @@
  *       v
  *     UP, when its own probe has been answered and the other's has come
  *
- * What one side sends once it is up comes behind its answer, so the other side is up by then. */
+ * Frames that one side sends after it is up follow its answer, so the other side is up when they arrive. */
 #include "daemon/router/links/probe.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "daemon/router/record/router_record.h"
 #include "proto/text.h"
 
-#define SEGMENTS 2u         /* one of them is full, wherever the first begins */
+#define SEGMENTS 2u         /* one of them is full, wherever the first one begins */
 #define SEGMENT_LEAST 1460u /* if the connection does not know its own */
 #define PROBE_MOST (128u * 1024u)
 

@@ -19,7 +19,7 @@ int silence_beat(struct link *link, struct error *why)
 {
     struct router *r = link->router;
     struct connection_stat stat = {0};
-    bool heard = link->heard || link->held_by != 0; /* held: it is we who do not listen */
+    bool heard = link->heard || link->held_by != 0; /* held: this node has stopped reading */
     uint64_t stall = r->silence > ROUTER_STALL ? r->silence : ROUTER_STALL;
     uint64_t unacked = r->silence > ROUTER_UNACKED ? r->silence : ROUTER_UNACKED;
 

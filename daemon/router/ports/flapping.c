@@ -7,7 +7,7 @@
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/view.h"
 
-/* How long it has to be quiet after a loss; 0: it does not flap. */
+/* Returns for how many nanoseconds a link must be quiet after a loss; 0: it does not flap. */
 static uint64_t hold_after_loss(struct flapping *f, uint64_t now, uint64_t noticing)
 {
     const uint64_t without = now - (f->noticed += noticing);

@@ -13,7 +13,7 @@
 
 #define BACKOFF_FIRST (50 * MILLISECONDS)
 #define BACKOFF_MOST (2 * SECONDS)
-#define HEARTBEAT_OLD (1 * SECONDS) /* the interval of those that do not say it */
+#define HEARTBEAT_OLD (1 * SECONDS) /* interval of neighbours that do not tell theirs */
 
 bool port_dials(unsigned port)
 {
@@ -27,7 +27,6 @@ void port_dial(struct router *r, unsigned i)
     r->io.dial(r->io.context, i);
 }
 
-/* Logs a reason once, not at every try. */
 void port_note(struct router *r, unsigned i, const char *reason)
 {
     struct port *port = &r->port[i];
@@ -40,7 +39,7 @@ void port_note(struct router *r, unsigned i, const char *reason)
         log_warning("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, reason);
 }
 
-/* A connection of ours that is up, or may be soon. */
+/* Whether this node has dialled a connection that is up, or may be soon. */
 static bool has_dialled(const struct port *port)
 {
     const struct link *link = port->candidates;
@@ -50,8 +49,8 @@ static bool has_dialled(const struct port *port)
     return port->link != NULL || link != NULL;
 }
 
-/* Unless there is another connection, whose end comes here, too: if each that is replaced were dialled
- * again, the new ones would replace each other for ever. */
+/* Dials again later, unless there is another connection, whose end calls this function again: if every
+ * connection that is replaced were dialled again, the new ones would replace each other forever. */
 static void redial_later(struct router *r, unsigned i)
 {
     struct port *port = &r->port[i];
@@ -115,11 +114,11 @@ void port_link_up(struct link *link)
     forget_candidate(port, link);
     link->up = link->heard = true;
     link->last_frame = link->taken_at = r->now;
-    link->interval = HEARTBEAT_OLD; /* until it has said so */
+    link->interval = HEARTBEAT_OLD; /* until the neighbour has told its own */
     if (!router_beats(r))
         r->beat_at = router_now(r) + r->heartbeat;
     port->link = link;
-    port->no_carrier = false; /* whatever was told of it */
+    port->no_carrier = false; /* whatever the carrier watch has told */
     port->backoff = 0;
     port->dial_at = ROUTER_NEVER;
     port->reason[0] = port->turned_away.last[0] = '\0';
@@ -153,7 +152,7 @@ void port_link_gone(struct link *link, const char *reason)
     } else {
         forget_candidate(port, link);
         if (link->stranger == NULL && link->probe.told)
-            ; /* that the other side gives it up as well is not why */
+            ; /* the peer gives the link up as well, but that is not the reason */
         else if (link->dialled || link->stranger == NULL)
             port_note(r, link->port, reason);
         else if (!port->no_carrier && !port->flapping.held)

@@ -27,7 +27,7 @@ const char *port_state_name(enum port_state state)
     return "unknown";
 }
 
-/* The neighbour has proved itself there. */
+/* Whether the neighbour has proved itself, and the probe is under way. */
 static bool is_probing(const struct port *port)
 {
     const struct link *link = port->candidates;
@@ -44,7 +44,7 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
 
     *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
     (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
-    if (port->fault.now.code > LINK_FAULT_MTU) /* of the MTU, the reason says more */
+    if (port->fault.now.code > LINK_FAULT_MTU) /* the reason says more about the MTU */
         link_fault_text(r->torus, &fault, info->reason, sizeof info->reason);
     if (port->neighbour == TORUS_NO_NODE) {
         info->state = PORT_UNUSED;

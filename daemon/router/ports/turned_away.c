@@ -9,10 +9,10 @@
 #include "proto/text.h"
 
 #define TURNED_AWAY_TIME (10 * SECONDS)
-#define TURNED_AWAY_LOGGED 16u /* in that time, one by one */
+#define TURNED_AWAY_LOGGED 16u /* connections that are logged one by one in that time */
 
-/* A connection was refused that somebody else has made. There may be any number of them: each reason is
- * logged when it is new, and not too many of them. */
+/* A connection that this node has not dialled was refused. There may be any number of them: a reason is
+ * logged when it is new, and only a few are logged in a while. */
 void turned_away_note(struct router *r, unsigned i, const char *address, const char *reason)
 {
     struct port *port = &r->port[i];
@@ -51,7 +51,7 @@ void turned_away_tell(struct router *r, unsigned i, uint64_t now)
 
     if (now < turned_away_deadline(&r->port[i]))
         return;
-    /* A neighbour that is not set up right tries again every other second; that is no news. */
+    /* A misconfigured neighbour tries again every other second, which is not worth a line each time. */
     if (t->others < TURNED_AWAY_LOGGED) {
         t->since = ROUTER_NEVER;
         return;
@@ -61,7 +61,7 @@ void turned_away_tell(struct router *r, unsigned i, uint64_t now)
                 text_plural(t->others, "connection that is not the neighbour was",
                             "connections that are not the neighbour were"),
                 (int)(TURNED_AWAY_TIME / SECONDS), t->last);
-    /* They are counted only, from now on, until there is a while with few. */
+    /* From now on connections are only counted, until few arrive for a while. */
     t->since = now;
     t->logged = TURNED_AWAY_LOGGED;
     t->others = 0;

@@ -1,5 +1,5 @@
-/* Frames to be sent: queued at the port of their link. What a neighbour makes us queue is bounded:
- * while the queue is full, nothing more is read from that neighbour. */
+/* Queues frames for sending at the port of their link. The frames that a neighbour makes us queue are
+ * bounded: while the queue is full, nothing more is read from that neighbour. */
 #include "daemon/router/record/send.h"
 
 #include "daemon/router/record/router_record.h"
@@ -32,7 +32,7 @@ void router_send(struct router *r, unsigned port, const struct peer_message *mes
         return;
     frame = outgoing_new(&r->outgoing);
     if (frame == NULL || outgoing_set_message(frame, message) != 0) {
-        /* A control frame must not vanish while its link stays: the peer would wait for ever. */
+        /* A control frame must not vanish while its link stays up: the peer would wait forever. */
         if (frame != NULL)
             outgoing_free(&r->outgoing, frame);
         (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "out of memory for a message");
@@ -40,7 +40,7 @@ void router_send(struct router *r, unsigned port, const struct peer_message *mes
         r->any_doomed = true;
         return;
     }
-    /* The node there begins by it: on a slow link not only when the data behind it has come. */
+    /* This frame makes the peer start; on a slow link it must not wait for the data after it. */
     frame->in_passing = message->kind == PEER_GO;
     outgoing_push(&r->port[port].control, frame);
     if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)

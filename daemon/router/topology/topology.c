@@ -48,7 +48,7 @@ void topology_set_self(struct topology *p, unsigned port, bool up)
     me->up = bits;
 }
 
-/* Of two claims about a node, at two ports. */
+/* Whether claim `a` about a node is to be believed rather than `b`. */
 static bool better(const struct topology_entry *a, const struct topology_entry *b)
 {
     return a->version != b->version ? a->version > b->version : a->hops < b->hops;
@@ -63,7 +63,7 @@ static enum topology_news choose(struct topology *p, uint32_t rank)
     for (unsigned port = 0; port < torus_ports(p->torus); port++) {
         const struct topology_entry *claim = p->claimed[port];
         if (claim == NULL || claim[rank].hops >= p->torus->nodes - 1)
-            continue; /* one hop more, and it cannot be a path */
+            continue; /* with one hop more it cannot be a path */
         if (best == NULL || better(&claim[rank], best) ||
             (port == believed && !better(best, &claim[rank]))) {
             best = &claim[rank];
@@ -80,7 +80,7 @@ static enum topology_news choose(struct topology *p, uint32_t rank)
                                                                       : TOPOLOGY_SAME;
 }
 
-/* Of ourselves we know better, and say so. */
+/* Overrules a claim about this node, which knows its own state better. */
 static enum topology_news outbid(struct topology_entry *me, const struct topology_entry *claim)
 {
     if (claim->version < me->version || me->version == UINT32_MAX ||
@@ -153,7 +153,7 @@ uint32_t topology_first_down(const struct topology *p)
     return TORUS_NO_NODE;
 }
 
-/* Whether all links of the node are among those that are known to be down. */
+/* Whether all links of the node are known to be down. */
 static bool knows_all(const struct topology *p, const uint32_t *known, uint32_t rank)
 {
     for (unsigned port = 0; port < torus_ports(p->torus); port++)
@@ -177,7 +177,7 @@ static bool find_fault(const struct topology *p, const uint32_t *known, unsigned
             }
             continue;
         }
-        for (unsigned dim = 0; dim < p->torus->dims; dim++) { /* each link at its + end */
+        for (unsigned dim = 0; dim < p->torus->dims; dim++) { /* visits each link at its + end */
             unsigned port = torus_port(dim, 1);
             uint32_t peer = torus_neighbour(p->torus, rank, port);
             if (peer == TORUS_NO_NODE || topology_link_up(p, rank, port) ||
