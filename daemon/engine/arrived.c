@@ -66,7 +66,7 @@ void arrived_trim(struct arrived *a, uint32_t most)
     a->count = kept;
 }
 
-/* The first span of a node, or where it would be. */
+/* Returns the index of the first span of a node, or where it would be. */
 static uint32_t find_first_span(const struct arrived *a, uint32_t node)
 {
     uint32_t low = 0, high = a->count;
@@ -110,7 +110,7 @@ void arrived_drop(struct arrived *a, uint32_t node)
 uint64_t arrived_missing(const struct arrived *a, uint32_t node, uint64_t size, uint64_t at,
                          uint64_t *begin)
 {
-    uint64_t place = 0; /* behind the last span */
+    uint64_t place = 0; /* after the last span */
 
     for (uint32_t i = find_first_span(a, node); i < a->count && a->span[i].node == node; i++) {
         uint64_t gap = a->span[i].begin - place;

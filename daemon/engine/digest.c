@@ -1,6 +1,6 @@
 #include "daemon/engine/digest.h"
 
-#define XXH_STATIC_LINKING_ONLY /* the state's size, for one that is not allocated */
+#define XXH_STATIC_LINKING_ONLY /* defines the size of the state, which is not allocated */
 #include <xxhash.h>
 #ifdef TORUS_XXHASH_DISPATCH
 #include <xxh_x86dispatch.h> /* the same functions, twice as fast, by the processor's vectors */

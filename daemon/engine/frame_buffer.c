@@ -127,7 +127,7 @@ static int add_extent(struct frame_buffer *c, struct outgoing *frame, const stru
     return 0;
 }
 
-/* Copies follow each other in a slab, so that a frame of them has one extent, or two. */
+/* Copies follow each other in a slab, so that a frame of copies has one or two extents. */
 static int add_copy(struct frame_buffer *c, struct outgoing *frame, const uint8_t *data,
                     uint32_t length)
 {
@@ -151,7 +151,7 @@ uint32_t frame_buffer_fits(const struct outgoing *frame, uint32_t fill, uint32_t
     return room;
 }
 
-/* The next bytes at a place, which moves behind them. */
+/* Returns the next bytes at a place, and advances the place. */
 static struct extent next_bytes(const struct frame_buffer *c, const struct hold *hold,
                                 struct hold_place *place, uint32_t most)
 {
@@ -170,7 +170,7 @@ static struct extent next_bytes(const struct frame_buffer *c, const struct hold 
     return bytes;
 }
 
-/* Takes the first bytes out of the hold: they are in a frame now. */
+/* Removes the first bytes from the hold, because a frame has them now. */
 static void take_from_hold(struct frame_buffer *c, struct hold *hold, uint32_t length)
 {
     struct extent *bytes = &c->parcel[hold->first].bytes;
@@ -200,8 +200,7 @@ uint32_t frame_buffer_load(struct frame_buffer *c, struct hold *hold, uint32_t o
     return moved;
 }
 
-/* Returns whether the piece, of which these bytes are from `offset` on, ends with them, and its digest is
- * known. */
+/* Adds bytes of a piece to its digest. Returns whether the piece ends with them, and its digest is known. */
 static bool pass_to_digest(struct frame_buffer *c, struct piece_mark *mark,
                            const struct block_piece *piece, uint32_t offset,
                            const struct extent *bytes)
@@ -254,7 +253,7 @@ static int write_out(struct frame_buffer *c, uint32_t origin, uint64_t offset,
     return sink->ops->write(sink, origin, offset, piece, &e) == 0 ? 0 : engine_fail(c->engine, &e);
 }
 
-/* Puts its name behind what is known of a block that is damaged. */
+/* Appends the name of the piece to an error about a damaged block. */
 static void name_piece(const struct frame_buffer *c, const struct block_piece *piece,
                        struct error *e)
 {

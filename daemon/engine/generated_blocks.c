@@ -8,8 +8,8 @@
 
 #define CHUNK (64u * 1024u)
 
-/* A block is a sequence of little-endian words in arithmetic progression from a mixed start: cheap
- * enough not to be what is measured, and no two positions or blocks look alike. */
+/* A block is a sequence of little-endian words in arithmetic progression from a mixed start. That is cheap
+ * enough not to dominate measurements, and no two positions or blocks look alike. */
 struct progression {
     uint64_t start, step;
 };
@@ -20,13 +20,12 @@ static struct progression block_progression(uint64_t seed, uint32_t source, uint
     return (struct progression){start, digest_mix(start) | 1};
 }
 
-/* Contents are made and checked at the rate of the links, so in vectors: two of LANES words at a
- * time. */
+/* Blocks are generated and checked at the rate of the links, so in vectors: two of LANES words at a time. */
 #define LANES 2u
 #define RUN (2 * LANES * 8u) /* bytes */
 typedef uint64_t words __attribute__((vector_size(8 * LANES)));
 
-/* Always inline: with sanitizers, a call costs far more than the rest. */
+/* Always inline: with sanitizers, a call costs far more than the function. */
 static inline __attribute__((always_inline)) words little_endian(words value)
 {
     for (unsigned lane = 0; lane < LANES; lane++)
@@ -34,7 +33,7 @@ static inline __attribute__((always_inline)) words little_endian(words value)
     return value;
 }
 
-/* The progression's words from `first` on, `runs` times RUN bytes. */
+/* Writes the progression's words from `first` on, `runs` times RUN bytes. */
 static void fill_words(uint8_t *out, uint32_t runs, uint64_t first, uint64_t step)
 {
     words a = {first, first + step}, b = a + 2 * step;
@@ -48,7 +47,7 @@ static void fill_words(uint8_t *out, uint32_t runs, uint64_t first, uint64_t ste
     }
 }
 
-/* Whether those are the bytes at `data`. */
+/* Whether the bytes at `data` are those words. */
 static bool are_words(const uint8_t *data, uint32_t runs, uint64_t first, uint64_t step)
 {
     words a = {first, first + step}, b = a + 2 * step, differ = {0};

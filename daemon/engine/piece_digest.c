@@ -44,7 +44,8 @@ static struct piece_state *take_state(struct piece_states *states)
     return state;
 }
 
-/* A seed for the digest itself would cost more than a short piece's bytes. */
+/* Mixes the name of a piece into the digest of its bytes. A seed for the digest itself would cost more time
+ * than the bytes of a short piece. */
 static uint64_t with_name(uint64_t bytes, const struct block_piece *piece)
 {
     uint64_t name = digest_mix((uint64_t)piece->source << 32 | piece->destination);

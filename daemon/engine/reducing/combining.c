@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* A source is read, and a sink written, front to back. */
+/* Whether the piece of the round before has been combined: sources are read, and sinks written, front to
+ * back. */
 static bool is_predecessor_combined(const struct reducing *s, const struct reducing_round *r,
                                     uint32_t index)
 {
@@ -14,7 +15,7 @@ static bool is_predecessor_combined(const struct reducing *s, const struct reduc
     return before == NULL || before->piece[index].gone == before->piece[index].chunks;
 }
 
-/* Whether all parts of the piece's next chunk are here, but perhaps for our own. */
+/* Whether all parts of the piece's next chunk have arrived, except perhaps this node's own. */
 static bool is_chunk_ready(const struct reducing *s, const struct reducing_round *r, uint32_t index)
 {
     const struct reducing_piece *piece = &r->piece[index];
@@ -23,8 +24,8 @@ static bool is_chunk_ready(const struct reducing *s, const struct reducing_round
            is_predecessor_combined(s, r, index);
 }
 
-/* Our own part of the piece's next chunk, copied. Returns 1 when it is complete; 0 if the source
- * has not all of it yet; -1. */
+/* Copies this node's part of the piece's next chunk. Returns 1 when it is complete; 0 if the source does
+ * not have all of it yet; -1 if the engine has failed. */
 static int read_own_part(struct reducing *s, struct reducing_piece *piece, uint32_t owner,
                          uint32_t length)
 {
@@ -140,6 +141,7 @@ void reducing_consider(struct reducing *s, struct reducing_round *r, uint32_t in
         combine_at_owner(s, r, index);
         if (r->piece[index].gone < r->piece[index].chunks)
             return;
-        r = reducing_find_round(s, r->base.number + 1); /* which had to wait for this one */
+        r = reducing_find_round(s,
+                                r->base.number + 1); /* the round that had to wait for this one */
     }
 }

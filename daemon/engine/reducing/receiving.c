@@ -5,14 +5,14 @@
 #include "daemon/engine/reducing/rounds.h"
 #include "proto/text.h"
 
-/* A frame's bytes that have not been taken. */
+/* The bytes of a frame that are not processed yet. */
 struct reducing_arrival {
     const struct extents *body;
     struct extent_cursor cursor;
     uint32_t left;
 };
 
-/* The next chunk of a piece, of which `number` have come before. */
+/* Takes the next chunk of a piece; `number` chunks have arrived before. */
 static int take_arriving_chunk(struct reducing *s, const struct reducing_piece *piece,
                                uint32_t number, struct reducing_arrival *in, struct extent *chunk,
                                struct error *e)
@@ -51,7 +51,7 @@ static int take_contribution(struct reducing *s, struct reducing_round *r, uint3
     return 0;
 }
 
-/* From the parent. */
+/* Takes a chunk of the result from the parent. */
 static int take_result(struct reducing *s, struct reducing_round *r, uint32_t index,
                        struct reducing_arrival *in, struct error *e)
 {

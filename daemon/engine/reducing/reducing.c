@@ -127,7 +127,7 @@ uint64_t reducing_memory(const struct engine_setup *setup, const struct reductio
         const struct reduction_tree *tree = &trees->tree[i];
         uint64_t at,
             length = reducing_piece_length(&s, 0, tree, &at); /* later rounds are not longer */
-        /* Each child's chunks, and our own part of one; then the same results for all children. */
+        /* Chunks of each child, and this node's part of one; then the results, which all children share. */
         uint64_t kept = tree->children + (options->everywhere && tree->children > 0 ? 1u : 0u);
         bytes += kept * length + (length < chunk ? length : chunk);
         chunks += (kept + tree->children) * (length / chunk + 1);

@@ -22,7 +22,7 @@ static void free_reducing_round(struct reducing_round *r)
     *r = (struct reducing_round){0};
 }
 
-/* All of it or nothing. */
+/* Allocates all memory of a round or none. */
 static int allocate_reducing_round(struct reducing *s, struct reducing_round *r)
 {
     const struct reduction_trees *trees = s->trees;

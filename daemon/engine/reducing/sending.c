@@ -20,7 +20,8 @@ static int add_chunk_bytes(struct reducing *s, struct outgoing *frame, const str
     return 0;
 }
 
-/* Takes the tree's next chunk up. Returns 1, or 0 if the source is not ready or we have failed. */
+/* Adds the tree's next chunk for the parent to the frame. Returns 1, or 0 if the source is not ready, or
+ * the engine has failed. */
 static int add_contribution(struct reducing *s, struct reducing_round *r, unsigned port,
                             uint32_t index, struct reducing_filling *filling)
 {
@@ -34,13 +35,13 @@ static int add_contribution(struct reducing *s, struct reducing_round *r, unsign
     chunk_drop(&chunk);
     s->base.counts.port[port].tx_blocks += piece->gone == 1;
     filling->piece[filling->pieces++] = s->trees->tree[index].place;
-    reducing_consider(s, r, index); /* behind those with as far to go */
+    reducing_consider(s, r, index); /* the tree queues again after those that have as far to go */
     if (piece->gone == piece->chunks)
         reducing_consider(s, reducing_find_round(s, r->base.number + 1), index);
     return result == 0;
 }
 
-/* The same of a result for a child. */
+/* Adds the next chunk of a result for a child to the frame. */
 static int add_result(struct reducing *s, struct reducing_round *r, unsigned port, uint32_t child,
                       struct reducing_filling *filling)
 {
@@ -88,7 +89,7 @@ static void fill_reducing_frame(struct reducing *s, struct reducing_round *r, un
     }
 }
 
-/* The next frame of this round, or NULL if nothing of it can leave now. */
+/* Returns the next frame of this round, or NULL if nothing can leave now. */
 static struct outgoing *next_frame_of_reducing_round(struct reducing *s, struct reducing_round *r,
                                                      unsigned port)
 {

@@ -29,8 +29,8 @@ void stepped_clear_next(struct stepped *s)
     send_clear(s, plan->arrival[i].port, &clear);
 }
 
-/* Passes the clear on to where the leg comes from; only where the leg itself comes through, or the
- * clear might go round for ever. */
+/* Relays the clear towards the start of the leg. It must take the leg's own way, because otherwise it could
+ * circulate forever. */
 static int pass_clear_on(struct stepped *s, unsigned port, const struct peer_clear *clear,
                          struct error *e)
 {

@@ -5,14 +5,13 @@
 #include "daemon/engine/stepped/steps.h"
 #include "proto/text.h"
 
-/* Whether a block that comes in is for us. In an exchange one for us may go on as well, and come
- * back (imaginary nodes). */
+/* Whether an arriving block is for this node. In an exchange such a block may also continue, and come back
+ * (imaginary nodes). */
 static bool stays_here(const struct stepped *s, const struct plan_block *b)
 {
     return b->slot == PLAN_NO_SLOT || s->base.set.gather;
 }
 
-/* A block of `length` bytes begins. */
 static void begin_arriving_block(struct stepped *s, const struct plan_block *b, uint32_t length,
                                  const struct cut_round *cut)
 {
@@ -25,7 +24,7 @@ static void begin_arriving_block(struct stepped *s, const struct plan_block *b, 
     s->delivered += b->segment == 0;
 }
 
-/* A frame that is being taken in. */
+/* A frame that is being processed. */
 struct stepped_arrival {
     const struct plan_message *message;
     struct stepped_incoming *in;
@@ -33,8 +32,8 @@ struct stepped_arrival {
     const struct peer_stepped_data *data;
     const struct extents *body;
     struct extent_cursor cursor;
-    uint32_t have;           /* bytes of the body that are left */
-    uint32_t sizes, digests; /* how many of the head's have been used */
+    uint32_t have;           /* bytes of the body that are not processed yet */
+    uint32_t sizes, digests; /* how many entries of the head have been used */
     uint32_t begun;          /* blocks that begin in it */
 };
 
@@ -43,7 +42,7 @@ static bool is_relayed_arrival(const struct stepped_arrival *a)
     return a->message->left > 0;
 }
 
-/* `bytes` continue a block, of which in->offset have come. */
+/* Adds `bytes` to a block that has received in->offset bytes before. */
 static void put_arriving_bytes(struct stepped *s, struct stepped_arrival *a,
                                const struct plan_block *b, const struct extent *bytes)
 {
@@ -60,7 +59,7 @@ static void put_arriving_bytes(struct stepped *s, struct stepped_arrival *a,
     }
 }
 
-/* A block ends in this frame. Returns 0, or -1 with *e. */
+/* Ends a block whose last bytes are in this frame. Returns 0, or -1 with *e. */
 static int end_arriving_block(struct stepped *s, struct stepped_arrival *a, struct error *e)
 {
     struct stepped_incoming *in = a->in;
@@ -83,8 +82,7 @@ static int end_arriving_block(struct stepped *s, struct stepped_arrival *a, stru
     return 0;
 }
 
-/* Bytes of the block that was begun last. Those of a relayed message are only counted. Returns 0, or -1
- * with *e. */
+/* Takes bytes of the current block; bytes of a relayed message are only counted. Returns 0, or -1 with *e. */
 static int take_block_bytes(struct stepped *s, struct stepped_arrival *a, struct error *e)
 {
     struct stepped_incoming *in = a->in;
@@ -105,8 +103,8 @@ static int take_block_bytes(struct stepped *s, struct stepped_arrival *a, struct
     return 0;
 }
 
-/* How long the message's next block is. Returns 1, 0 if it does not begin in this frame, or -1 with
- * *e. */
+/* Finds the length of the message's next block. Returns 1, 0 if the block does not begin in this frame, or
+ * -1 with *e. */
 static int next_block_length(const struct stepped *s, struct stepped_arrival *a, uint32_t *length,
                              struct error *e)
 {
@@ -123,7 +121,7 @@ static int next_block_length(const struct stepped *s, struct stepped_arrival *a,
     return 1;
 }
 
-/* Sorts the body's bytes into blocks. */
+/* Divides the body's bytes among the blocks. */
 static int take_frame_in(struct stepped *s, struct stepped_arrival *a, struct error *e)
 {
     struct stepped_incoming *in = a->in;
@@ -133,7 +131,7 @@ static int take_frame_in(struct stepped *s, struct stepped_arrival *a, struct er
         if (take_block_bytes(s, a, e) != 0)
             return -1;
         if (in->remaining > 0 || in->begun == a->message->blocks)
-            break; /* the rest comes with the next frame, or there is none */
+            break; /* the next frame has the rest, if there is one */
         int begins = next_block_length(s, a, &length, e);
         if (begins < 0)
             return -1;

@@ -3,12 +3,12 @@
 #include "daemon/engine/stepped/steps.h"
 #include "daemon/schedule/predict/relay.h"
 
-#define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
+#define BLOCKS_A_FRAME 512u /* most that begin in a frame: bounds the head */
 /* Pieces with digests that end in a frame: one of them may have begun before it. */
 #define DIGESTS_A_FRAME (FRAME_MAX_BODY / PIECE_DIGEST_LEAST + 1u)
 #define NONE UINT32_MAX
 
-/* Bytes of a block that leaves in this round. */
+/* Returns how many bytes of a block leave in this round. */
 static uint32_t leaving_block_length(const struct stepped *s, const struct plan_block *b)
 {
     const struct stepped_slot *slot = stepped_slot_of(s, b);
@@ -21,7 +21,7 @@ static uint32_t leaving_block_length(const struct stepped *s, const struct plan_
     return cut_length(&s->leaving, source->ops->size(source, b->destination), b->segment);
 }
 
-/* Moves up to `most` bytes of the block, which has `length`, into the frame. Returns how many. */
+/* Loads up to `most` bytes of the block, which has `length`, into the frame. Returns how many. */
 static uint32_t move_block_bytes(struct stepped *s, struct stepped_sender *sender,
                                  const struct plan_block *b, uint32_t length, uint32_t most,
                                  struct outgoing *frame)
@@ -38,7 +38,7 @@ static uint32_t move_block_bytes(struct stepped *s, struct stepped_sender *sende
     return n;
 }
 
-/* The block has left: on to the next one. */
+/* Advances to the next block, because this one has left. */
 static void end_leaving_block(struct stepped *s, struct stepped_sender *sender,
                               const struct plan_block *b)
 {
@@ -51,7 +51,8 @@ static void end_leaving_block(struct stepped *s, struct stepped_sender *sender,
     sender->place = (struct hold_place){0};
 }
 
-/* Bytes of a frame's body. Only where relays pass the frame on it matters when it has come in. */
+/* Returns how many bytes a frame's body should have. The time when it arrives matters only if relays pass
+ * the frame on. */
 static uint32_t leaving_frame_size(const struct stepped *s, const struct plan_message *m)
 {
     if (m->hops == 1 || s->base.set.relayed == 0)
@@ -59,9 +60,9 @@ static uint32_t leaving_frame_size(const struct stepped *s, const struct plan_me
     return relay_frame_of(s->base.set.relayed, (uint64_t)m->blocks * s->leaving.stride);
 }
 
-/* What goes into a frame's head. */
+/* The contents of a frame's head. */
 struct stepped_filling {
-    uint32_t size[BLOCKS_A_FRAME]; /* of blocks that begin in it, if they differ */
+    uint32_t size[BLOCKS_A_FRAME]; /* sizes of the blocks that begin in it, if they differ */
     uint32_t digests;
     uint64_t digest[DIGESTS_A_FRAME];
 };
@@ -94,7 +95,7 @@ static uint32_t fill_stepped_frame(struct stepped *s, struct stepped_sender *sen
             begun++;
         }
         if (sender->offset < length)
-            break; /* the frame is full, or the source has no more yet */
+            break; /* the frame is full, or the source has no more bytes yet */
         if (stepped_has_digest(s, length)) {
             const struct stepped_slot *slot = stepped_slot_of(s, b);
             filling->digest[filling->digests++] =
@@ -105,7 +106,7 @@ static uint32_t fill_stepped_frame(struct stepped *s, struct stepped_sender *sen
     return begun;
 }
 
-/* The index in the plan of the message that is to leave by the port now, or NONE. */
+/* Returns the index in the plan of the message that leaves by the port now, or NONE. */
 static uint32_t current_send(const struct stepped *s, unsigned port)
 {
     const struct stepped_sender *sender = &s->sender[port];
@@ -117,8 +118,8 @@ static uint32_t current_send(const struct stepped *s, unsigned port)
     return s->base.set.one_port && s->cleared[index] != s->round + 1 ? NONE : index;
 }
 
-/* A frame with `begun` of the message's blocks leaves; if it is the last one, on to the next
- * message. */
+/* Records that a frame leaves in which `begun` blocks of the message begin; after the last frame, advances
+ * to the next message. */
 static void note_frame_sent(struct stepped *s, struct stepped_sender *sender,
                             const struct plan_message *m, uint32_t begun)
 {

@@ -31,7 +31,7 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
 {
     const struct stepped *s = (const struct stepped *)engine;
     const struct plan *plan = s->plan;
-    /* After the last step something may still be to be relayed. */
+    /* Blocks may still have to be relayed after the last step. */
     uint32_t step = s->step < plan->steps ? s->step + 1 : plan->steps;
 
     for (uint32_t i = 0; i < plan->arrivals && !s->round_over; i++) {
@@ -97,7 +97,7 @@ static void *allocate_array(size_t count, size_t size)
     return calloc(count + 1, size); /* never 0 bytes */
 }
 
-/* All that the plan determines. Returns 0, or -1 if there is no memory. */
+/* Allocates the tables whose sizes the plan determines. Returns 0, or -1 if there is no memory. */
 static int allocate_by_plan(struct stepped *s)
 {
     const struct plan *plan = s->plan;

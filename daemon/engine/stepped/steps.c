@@ -17,7 +17,7 @@ void stepped_expect_arrivals(struct stepped *s)
             s->takes_left[plan->arrival[i].step]++;
 }
 
-/* What this round put on the channels, into the counts. */
+/* Adds this round's blocks and messages on the channels to the counts. */
 static void fold_channel_counts(struct stepped *s)
 {
     for (uint32_t step = 0; step < s->base.counts.steps; step++) {
@@ -47,7 +47,7 @@ static void activate_sends(struct stepped *s)
     }
 }
 
-/* One-port: a step is over when what is sent in it has left, too. */
+/* With one port a step is over only when its messages have left, too. */
 static bool is_step_over(const struct stepped *s)
 {
     return s->takes_left[s->step] == 0 &&
@@ -85,7 +85,8 @@ void stepped_advance(struct stepped *s)
     s->base.counts.blocks_delivered = s->delivered;
     s->delivered = 0;
     fold_channel_counts(s);
-    stepped_expect_arrivals(s); /* of the next round: a neighbour may hear of it before we do */
+    stepped_expect_arrivals(
+        s); /* expect the next round: a neighbour may start it before this node does */
 }
 
 void stepped_admit(struct engine *engine, uint64_t round)

@@ -10,7 +10,8 @@ void streaming_feed(struct streaming *s, struct streaming_round *r)
             streaming_line_up(s, r, i);
 }
 
-/* A piece of our own block has been read to its end; the one behind it may have waited for that. */
+/* Ends a piece of the own block that has been read to its end; the next piece of that block may have waited
+ * for it. */
 static void end_reading_own(struct streaming *s, struct streaming_round *r)
 {
     struct streaming_round *after = streaming_find_round(s, r->base.number + 1);
@@ -20,8 +21,8 @@ static void end_reading_own(struct streaming *s, struct streaming_round *r)
         streaming_feed(s, after);
 }
 
-/* Allgather: reads up to `most` bytes of a piece of our own block, for all ports by which it leaves,
- * and for ourselves. The round's memory holds what has not left by all of them. */
+/* Allgather: reads up to `most` bytes of a piece of the own block, for all ports by which it leaves, and
+ * for this node. The round holds the bytes until they have left by all ports. */
 static void read_own_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
                            uint32_t most)
 {
@@ -64,7 +65,7 @@ uint32_t streaming_move_shared(struct streaming *s, struct streaming_round *r, u
     if (flow->came - flow->gone < most)
         read_own_piece(s, r, index, most - (flow->came - flow->gone));
     if (s->base.failure.code != ERROR_NONE)
-        return 0; /* then the hold may lack what has come */
+        return 0; /* then the hold may lack bytes that have arrived */
     if (most > flow->came - flow->gone)
         most = flow->came - flow->gone;
     return most > 0 ? frame_buffer_load(&s->buffer, &flow->hold, flow->gone, NULL, most, frame) : 0;

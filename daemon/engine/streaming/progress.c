@@ -43,8 +43,8 @@ void streaming_describe(const struct engine *engine, char *text, size_t size)
             engine_neighbour(engine, s->passages->passage[first].in));
 }
 
-/* How much of a block has arrived in rounds that are over, so many bytes of it at the most. A block's last piece
- * may have no digest, and one within it if rounds are cut so. */
+/* Returns how many bytes of a block have arrived in finished rounds; the block may be shorter. The last
+ * piece of a block may have no digest, nor a piece inside the block if rounds are cut so. */
 static uint64_t finished_bytes(const struct streaming *s, uint32_t origin, uint64_t most)
 {
     const struct engine_setup *set = &s->base.set;
@@ -72,7 +72,7 @@ void streaming_arrived(const struct engine *engine,
     uint64_t whole = engine->rounds_finished * s->cut.round_bytes;
 
     if (engine->failure.code != ERROR_NONE && engine->failure.code != ERROR_DAMAGED)
-        return; /* perhaps more has come than the sink has taken */
+        return; /* more bytes may have arrived than the sink has written */
     for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
         tell(context, origin, 0, finished_bytes(s, origin, whole));
     const struct streaming_round *r = streaming_next_round(s, engine->rounds_finished);

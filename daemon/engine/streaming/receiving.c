@@ -4,8 +4,8 @@
 #include "daemon/engine/streaming/rounds.h"
 #include "proto/text.h"
 
-/* Bytes of a piece, which go to the sink or wait to leave. Of what has come only what the sink has taken
- * counts if it fails. */
+/* Takes bytes of a piece, which go to the sink or wait to leave. If the sink fails, only bytes that it has
+ * accepted count as arrived. */
 static void take_piece_bytes(struct streaming *s, struct streaming_round *r, uint32_t index,
                              uint32_t length, const struct extents *body,
                              struct extent_cursor *cursor)
@@ -31,17 +31,17 @@ static void take_piece_bytes(struct streaming *s, struct streaming_round *r, uin
     }
 }
 
-/* A frame that is being taken in. */
+/* A frame that is being processed. */
 struct streaming_arrival {
     const struct peer_streamed_data *data;
     const struct extents *body;
     struct extent_cursor cursor;
-    uint32_t have;         /* bytes of the body that are left */
-    size_t sizes, digests; /* how many of the head's have been used */
+    uint32_t have;         /* bytes of the body that are not processed yet */
+    size_t sizes, digests; /* how many entries of the head have been used */
 };
 
-/* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, and *digest if
- * it ends there and has one. */
+/* Checks the next piece that a frame names, and sets *length to its bytes in this frame, and *digest if the
+ * piece ends there and has one. */
 static int begin_arriving_piece(struct streaming *s, struct streaming_round *r, unsigned port,
                                 uint32_t place, struct streaming_arrival *a, uint32_t *index,
                                 uint32_t *length, uint64_t *digest, struct error *e)
@@ -86,7 +86,7 @@ static void line_up_shared(struct streaming *s, struct streaming_round *r, uint3
     }
 }
 
-/* All of a piece has come. */
+/* Compares the digest of a piece that has arrived whole. */
 static void compare_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
                           uint64_t digest)
 {
@@ -101,7 +101,7 @@ static void compare_piece(struct streaming *s, struct streaming_round *r, uint32
         *sure = piece.begin + piece.length;
 }
 
-/* `digest`: of the piece, if it ends here and has one. */
+/* Takes the bytes of a piece. `digest` is that of the piece, if it ends in this frame and has one. */
 static void take_arriving_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
                                 uint32_t length, struct streaming_arrival *a, uint64_t digest)
 {
@@ -128,7 +128,7 @@ static void take_arriving_piece(struct streaming *s, struct streaming_round *r, 
     streaming_pass_through(r, p);
 }
 
-/* Neither the first bytes nor the last. */
+/* Whether bytes are neither the first nor the last of their piece. */
 static bool is_within_piece(const struct streaming_flow *flow, uint32_t length)
 {
     return flow->came > 0 && flow->came + length < flow->length;
@@ -170,7 +170,7 @@ int streaming_frame(struct engine *engine, unsigned port, const struct peer_mess
             return -1;
         take_arriving_piece(s, r, index, length, &a, digest);
         if (s->base.failure.code != ERROR_NONE)
-            return 0; /* nothing more counts as arrived */
+            return 0; /* further bytes do not count as arrived */
         a.have -= length;
     }
     if (a.have > 0)

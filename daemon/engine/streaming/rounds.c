@@ -14,7 +14,7 @@ void streaming_free_round(struct streaming_round *r)
     *r = (struct streaming_round){0};
 }
 
-/* All of it or nothing. */
+/* Allocates all memory of a round or none. */
 static int allocate_streaming_round(struct streaming *s, struct streaming_round *r)
 {
     r->flow = calloc((size_t)s->passages->count + 1, sizeof *r->flow);
@@ -62,11 +62,12 @@ struct streaming_round *streaming_open_round(struct streaming *s, uint64_t numbe
         struct streaming_flow *flow = &r->flow[i];
         *flow = (struct streaming_flow){.hold = frame_buffer_hold(&s->buffer, r->room, i)};
         if (!set->uniform && p->in != PASSAGE_HERE)
-            continue; /* its length comes with it */
+            continue; /* the frames tell its length */
         flow->begun = true;
         const struct cut_round cut = streaming_cut(s, r, p);
         flow->length = cut_length(&cut, streaming_block_size(s, p), p->segment);
-        if (set->uniform && flow->length == 0) { /* known to everybody: never sent */
+        if (set->uniform &&
+            flow->length == 0) { /* every node knows that it is empty: it is not sent */
             if (p->out == PASSAGE_HERE)
                 frame_buffer_deliver_nothing(&s->buffer, p->source, streaming_piece_begin(s, r, p));
             streaming_pass_through(r, p);

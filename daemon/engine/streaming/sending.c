@@ -6,7 +6,7 @@
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 
-/* Takes the first piece with this one's way to go out of its queue: it is this one. */
+/* Removes a piece from its queue. It is the first one with its way to go. */
 static void dequeue_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];
@@ -14,7 +14,7 @@ static void dequeue_piece(struct streaming *s, struct streaming_round *r, uint32
     queues_take(&r->queues, p->out, p->ahead);
 }
 
-/* Moves up to `most` bytes of a piece into the frame. Returns how many; 0 if there are none yet. */
+/* Loads up to `most` bytes of a piece into the frame. Returns how many; 0 if there are none yet. */
 static uint32_t move_piece_bytes(struct streaming *s, struct streaming_round *r, uint32_t index,
                                  uint32_t most, struct outgoing *frame)
 {
@@ -32,8 +32,8 @@ static uint32_t move_piece_bytes(struct streaming *s, struct streaming_round *r,
                                  frame);
 }
 
-/* What the source has nothing for waits for streaming_wake(); in an allgather also for another port
- * that asks it successfully. */
+/* Puts a piece for which the source has no bytes aside until streaming_wake(); in an allgather also until
+ * another port gets bytes of it. */
 static void stall_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     if (s->base.set.gather) {
@@ -49,8 +49,8 @@ struct streaming_filling {
     uint64_t digest[PIECES_A_FRAME];
 };
 
-/* Adds what there is of a piece, as far as there is room. Returns whether the frame may take
- * another one: the last piece alone may be there in part. */
+/* Adds the available bytes of a piece, as many as fit. Returns whether the frame may take another piece:
+ * only the last piece of a frame may be incomplete. */
 static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
                               struct outgoing *frame, struct streaming_filling *filling)
 {
@@ -62,7 +62,8 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
     uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
 
     flow->gone += moved;
-    if (moved == 0 && flow->length > 0) { /* the source has nothing yet; or we have failed */
+    if (moved == 0 &&
+        flow->length > 0) { /* the source has no bytes yet, or the engine has failed */
         dequeue_piece(s, r, index);
         stall_piece(s, r, index);
         return true;
@@ -80,7 +81,7 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
         return true;
     }
     if (own || flow->gone < flow->came)
-        streaming_enqueue(s, r, index); /* behind those with as far to go */
+        streaming_enqueue(s, r, index); /* it queues again after those that have as far to go */
     return false;
 }
 
@@ -97,7 +98,7 @@ static void fill_streaming_frame(struct streaming *s, struct streaming_round *r,
     }
 }
 
-/* The next frame of this round, or NULL if nothing of it can leave now. */
+/* Returns the next frame of this round, or NULL if nothing can leave now. */
 static struct outgoing *next_frame_of_streaming_round(struct streaming *s,
                                                       struct streaming_round *r, unsigned port)
 {

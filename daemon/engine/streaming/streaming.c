@@ -10,7 +10,7 @@
 #define FILL_LEAST (16u * 1024u)
 #define FILL_LEAST_OF_ONE (4u * 1024u) /* a broadcast, where relays have nothing else to send */
 #define FILL_MOST (60u * 1024u)
-#define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
+#define FILLS_A_CHANNEL 64u /* this many frames a channel and round keep its relays busy */
 
 _Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY,
                "the longest frame can be relayed");
@@ -53,8 +53,8 @@ static void streaming_free(struct engine *engine)
     free(s);
 }
 
-/* What a frame is filled up to: small beside what a channel carries, so that relays can begin
- * early, and else as much as a frame may have. */
+/* Returns up to how many bytes a frame is filled: few compared with what a channel carries, so that relays
+ * can start early; otherwise as many as a frame may have. */
 static uint32_t choose_frame_fill(const struct streaming *s)
 {
     const struct engine_setup *set = &s->base.set;
