@@ -18,8 +18,7 @@ struct attributes {
     gid_t group;
     bool given_away; /* new files do not have this owner and group by themselves */
     mode_t file_mode;
-    bool
-        by_acl; /* the folder's default list changes file_mode; else files have exactly file_mode */
+    bool by_acl; /* a default list changes file_mode; else files have just that */
 };
 
 /* Fills *out with the attributes that a new folder with `mode` (07777) gets at this place; `folder` is an
