@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct root {
-    char *name; /* as it was given */
+    char *name; /* path as configured */
     int folder;
 };
 
@@ -57,7 +57,7 @@ int roots_folder(const struct roots *roots, const struct place *place)
     return roots->root[place->root].folder;
 }
 
-/* As it is given, or with what stands for %r in it. */
+/* Fills *e: a path, as given or expanded, is too long. Returns -1. */
 static int too_long(const char *path, struct error *e)
 {
     return error_set(e, ERROR_USAGE, "path too long: at most %d bytes are possible: %.60s...",
@@ -101,8 +101,8 @@ static int outside(const struct roots *roots, const char *path, struct error *e)
                      roots->path[0], roots->count > 1 ? ", ..." : "");
 }
 
-/* The next component of a path at or behind *at, which moves behind it; "." and nothing between
- * slashes are none. Returns its length, 0 at the end. */
+/* Finds the next component of a path at or after *at, and advances *at behind it. "." and empty components
+ * are skipped. Returns the length of the component, 0 at the end. */
 static size_t component(const char **at, const char **start)
 {
     size_t length;
@@ -127,7 +127,7 @@ static bool has_parent_component(const char *path)
     return false;
 }
 
-/* What follows the root's path in `path`, or NULL if it is not below. */
+/* Returns the part of `path` after the root's path, or NULL if `path` is not below the root. */
 static const char *below(const char *root, const char *path)
 {
     const char *r, *p;
@@ -141,7 +141,7 @@ static const char *below(const char *root, const char *path)
     }
 }
 
-/* Several roots may lie within one another: the deepest one, so that each place has one root. */
+/* Roots may lie within each other: the deepest one counts, so that each place has one root. */
 int roots_find(const struct roots *roots, const char *path, struct place *place, struct error *e)
 {
     const char *rest = NULL, *start;
@@ -211,8 +211,8 @@ int roots_open(const struct roots *roots, const char *path, struct place *place,
     if (roots_find(roots, path, place, e) == 0)
         file = open_place(roots, place);
     if (file == -ELOOP) {
-        /* Where links lead is looked up first; what is then opened lies below a root whatever
-         * becomes of them meanwhile. */
+        /* Links are resolved first. The file that is then opened lies below a root even if the links change
+         * meanwhile. */
         file = files->resolve(files->context, path, resolved);
         if (file == 0 && roots_find(roots, resolved, place, e) != 0)
             return outside(roots, path, e);

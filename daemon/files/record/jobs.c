@@ -24,14 +24,14 @@ static void on_closed(struct work *step)
     events.closed(events.context);
 }
 
-/* Returns whether that is done already. */
+/* Starts the closing step. Returns whether closing is already done. */
 static bool begin_to_close(struct jobs *j)
 {
     j->step.run = j->run_close;
     j->step.done = on_closed;
     if (workers_submit(j->workers, &j->step) == 0)
         return false;
-    j->run_close(&j->step); /* without memory for a job */
+    j->run_close(&j->step); /* there is no memory for a job */
     return true;
 }
 

@@ -35,7 +35,7 @@ static void run_go_on(struct work *work)
     }
 }
 
-/* When nothing of the last attempt is under way any more. Returns 0, or -1 with *e. */
+/* Starts the next attempt, unless jobs of the last one are under way. Returns 0, or -1 with *e. */
 static int begin_to_go_on(struct folder_sink *s, struct error *e)
 {
     if (s->jobs.under_way > 0 || s->pending > 0 || s->jobs.failed)

@@ -68,7 +68,8 @@ static bool sink_opened(struct sink *base)
     return s->state != OPENING && s->state != MAKING && !s->anew;
 }
 
-/* Two exchanges for one target of this node: the first has it, until nothing of it is left to do.
+/* Checks that no other exchange of this node writes to the target. The first exchange has the target until
+ * its sink has no work left.
  */
 static int check_own_rivals(const struct folder_sink *s, const char *id, const char *path,
                             struct error *e)
@@ -127,7 +128,7 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         gone[i] = folder_is_gone(request, i);
     }
     target_init(&s->target, folders->roots, &folders->journal, folders->output_mode, request->id);
-    /* What is wrong already is told as what is found out later. */
+    /* Problems that are known now are told like those that are found later. */
     if (path_expand(request->to, request->rank, path, &s->jobs.error) == 0 &&
         roots_find_target(folders->roots, path, &s->place, &s->jobs.error) == 0)
         (void)check_own_rivals(s, request->id, path, &s->jobs.error);

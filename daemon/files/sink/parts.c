@@ -6,7 +6,7 @@
 
 static void on_part_done(struct work *work);
 
-/* Hands files to jobs, as far as there are jobs and memory. */
+/* Gives files to jobs, as long as there are jobs and memory. */
 static void start_parts(struct folder_sink *s)
 {
     uint32_t nodes = s->request.nodes, each = (nodes + PARTS - 1) / PARTS;

@@ -23,7 +23,7 @@ int sink_commit(struct sink *base, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    s->not_placed = s->state != PLACED; /* all is there: it may be put in place later */
+    s->not_placed = s->state != PLACED; /* the output is complete, and may be put in place later */
     if (s->state == FINISHED && s->jobs.error.code != ERROR_NONE) {
         *e = s->jobs.error;
         s->jobs.error = (struct error){0};

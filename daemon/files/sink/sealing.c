@@ -7,10 +7,10 @@
 #include "daemon/files/sink/parts.h"
 #include "daemon/files/target/target.h"
 
-/* Before the folder's entry in the journal says that all is there, every file must be: fsync() of
- * each. To begin with all of them before any is waited for lets the disk write them together, and a
- * journalling file system commit them together. What has no bytes is only a name: that is on the disk
- * with the folder. */
+/* Before the folder's entry in the journal says that the output is complete, every file must be on the
+ * disk: fsync() of each. All of them are started before the first is waited for, so that the disk writes
+ * them together, and a journalling file system commits them together. A file without bytes is only a name,
+ * which reaches the disk with the folder. */
 static int sync_files(struct folder_sink *s, struct part *part, bool wait)
 {
     const struct file_system *files = sink_files(s);
@@ -73,6 +73,6 @@ bool sink_finish(struct sink *base)
 
     if (s->state == FILLING && s->pending == 0 && !s->jobs.failed &&
         parts_begin(s, run_sync, on_synced) == 0)
-        s->state = SYNCING; /* else there is no memory now: we are asked again */
+        s->state = SYNCING; /* else there is no memory now, and the caller asks again */
     return s->state > SYNCING;
 }

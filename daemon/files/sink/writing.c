@@ -7,14 +7,14 @@
 #include "daemon/files/sink/output_file.h"
 #include "daemon/files/sink/pieces.h"
 
-#define WRITER_MORE (256u * 1024u)      /* another one for each time that so many bytes wait */
-#define PIECES_ENOUGH 32                /* for one job; it may have more, of one file */
-#define WRITE_MOST 64                   /* pieces in one call */
-#define WARM_MOST (256u * 1024u)        /* bytes that wait for files in memory */
-#define SYNC_EVERY (8u * 1024u * 1024u) /* bytes of a file */
+#define WRITER_MORE (256u * 1024u)      /* one more writer for each this many waiting bytes */
+#define PIECES_ENOUGH 32                /* for one job; it may have more of one file */
+#define WRITE_MOST 64                   /* most pieces in one call */
+#define WARM_MOST (256u * 1024u)        /* most bytes that wait for files in memory */
+#define SYNC_EVERY (8u * 1024u * 1024u) /* bytes of a file between two start_sync() */
 
-/* Writes adjoining pieces of one file, from *piece on, with one call if it takes them all; *piece
- * moves behind them. Returns 0 or -errno. */
+/* Writes adjoining pieces of one file, from *piece on, with one call if possible, and advances *piece
+ * behind them. Returns 0 or -errno. */
 static int write_run(const struct folder_sink *s, int fd, struct piece **piece)
 {
     const struct file_system *files = sink_files(s);
@@ -39,7 +39,7 @@ static int write_run(const struct folder_sink *s, int fd, struct piece **piece)
     return 0;
 }
 
-/* Writes all pieces of the first one's file; *piece moves behind them. Returns 0, or -1 with *e. */
+/* Writes all pieces of the file of *piece, and advances *piece behind them. Returns 0, or -1 with *e. */
 static int write_file(struct folder_sink *s, struct piece **piece, struct error *e)
 {
     uint32_t origin = (*piece)->origin;
@@ -68,7 +68,7 @@ static void run_write(struct work *work)
 
 static void on_written(struct work *work);
 
-/* Gives the pieces of the first files in the queue to a job. Returns 0, or -1 without memory. */
+/* Gives the pieces of the first files in the queue to a job. Returns 0, or -1 if there is no memory. */
 static int start_writer(struct folder_sink *s, struct writer *w)
 {
     struct piece **end = &w->pieces;
@@ -98,7 +98,8 @@ static int start_writer(struct folder_sink *s, struct writer *w)
     return 0;
 }
 
-/* As few as can be: what comes while one writes is written together by the next. */
+/* Starts as few writers as possible: pieces that arrive while a writer works are written together by the
+ * next one. */
 static int start_writers(struct folder_sink *s)
 {
     for (unsigned i = 0; i < WRITERS && s->queue != NONE; i++) {
@@ -135,7 +136,7 @@ static void on_written(struct work *work)
         s->jobs.events.wake(s->jobs.events.context);
 }
 
-/* Writes what waits with files that are open. */
+/* Writes the waiting pieces of files that are open. */
 static void write_at_once(struct folder_sink *s, struct error *e)
 {
     uint32_t origin = s->queue, next;
@@ -159,7 +160,7 @@ static void write_at_once(struct folder_sink *s, struct error *e)
     }
 }
 
-/* Returns whether its exchange has been told of something. */
+/* Flushes one sink. Returns whether its exchange has been told of an event. */
 static bool flush(struct folder_sink *s)
 {
     struct error e = {0};
@@ -187,7 +188,7 @@ bool folder_sinks_flush(struct folders *folders)
 
     while (open != NULL) {
         struct folder_sink *s = JOB_OWNER(open, struct folder_sink, open);
-        if (s->due) { /* any of them may be gone after this */
+        if (s->due) { /* any sink may have been freed after this */
             told |= flush(s);
             open = folders->sinks;
         } else {
@@ -205,7 +206,7 @@ int sink_write(struct sink *base, uint32_t origin, uint64_t offset, const struct
     struct piece *piece;
     struct extent kept;
 
-    if (bytes->length == 0) /* its file has been made */
+    if (bytes->length == 0) /* its file exists already */
         return 0;
     if (s->warm >= WARM_MOST && !pieces_end_at(o, offset)) {
         *e = (struct error){0};

@@ -2,9 +2,9 @@
 
 #include "daemon/files/source/opening.h"
 
-#define READ_AHEAD (8u * 1024u * 1024u) /* of all files together */
+#define READ_AHEAD (8u * 1024u * 1024u) /* bytes, all files together */
 
-/* Where the run of bytes that contains `offset` ends. */
+/* Returns where the run of bytes that contains `offset` ends. */
 static uint64_t run_end(const struct folder_source *s, const struct file *f, uint64_t offset)
 {
     const struct segments d = chunks_cut_at(s, f, offset);
@@ -25,7 +25,7 @@ uint64_t chunks_place_of(const struct folder_source *s, const struct file *f, ui
     return source_place(&s->base, (uint32_t)(f - s->file), f->status.size, offset, place);
 }
 
-/* A segment has been read up to `offset`, where a run ends: on to its run of the next round, if there is one. */
+/* Returns where the next run of a segment begins, after one that ends at `offset`. */
 static uint64_t next_run(const struct folder_source *s, const struct file *f, uint32_t segment,
                          uint64_t offset)
 {

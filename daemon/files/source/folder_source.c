@@ -100,7 +100,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
         file[d].fd = -1;
         file[d].marked = request->marks != NULL ? request->marks[d] : 0;
     }
-    /* What is wrong with the path is told as what is found out later. */
+    /* An invalid path is told like problems that are found later. */
     (void)path_expand(request->from, request->rank, s->folder, &s->jobs.error);
     if (!source_open(s))
         goto no_memory;

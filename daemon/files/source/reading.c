@@ -6,9 +6,9 @@
 #include "daemon/files/source/chunks.h"
 #include "daemon/files/source/reading_jobs.h"
 
-#define AT_ONCE_MOST SLAB_SIZE /* read on the loop */
+#define AT_ONCE_MOST SLAB_SIZE /* most bytes that are read on the loop */
 
-/* Whether a chunk of one part could be read from what is in memory. */
+/* Reads a chunk of one part, if its bytes are in memory. Returns whether they were. */
 static bool read_at_once(struct folder_source *s, const struct file *f, struct chunk *c)
 {
     const struct file_system *files = source_files(s);
@@ -40,7 +40,7 @@ static struct chunk *chunk_at(struct reader *r, uint64_t offset)
     return NULL;
 }
 
-/* Begins to read what a segment will be asked for next. Returns 0, or -1 with *e. */
+/* Starts to read the next chunk of a segment. Returns 0, or -1 with *e. */
 static int read_ahead(struct folder_source *s, const struct file *f, struct reader *r,
                       struct error *e)
 {
@@ -55,14 +55,14 @@ static int read_ahead(struct folder_source *s, const struct file *f, struct read
     return reading_jobs_start(s) == 0 ? 0 : reading_jobs_no_memory(e);
 }
 
-/* Whether what comes next may be in memory. */
+/* Whether the next bytes may be in memory. */
 static bool may_read_at_once(const struct folder_source *s, const struct file *f,
                              const struct reader *r)
 {
     return f->fd >= 0 && !r->ahead && (f->in_memory || !s->not_at_once);
 }
 
-/* The chunk that begins at `offset`, which nothing has been read of yet. Returns 0, or -1 with *e. */
+/* Reads the chunk that begins at `offset`, of which no byte has been read yet. Returns 0, or -1 with *e. */
 static int read_next(struct folder_source *s, const struct file *f, struct reader *r,
                      uint64_t offset, struct error *e)
 {
@@ -73,7 +73,7 @@ static int read_next(struct folder_source *s, const struct file *f, struct reade
             return -1;
         if (read_at_once(s, f, c))
             return 0;
-        r->ahead = true; /* what is not in memory here is not there further on */
+        r->ahead = true; /* bytes further on are not in memory either */
         reading_jobs_add(s, c);
     }
     return read_ahead(s, f, r, e);

@@ -4,7 +4,7 @@
 
 #include "daemon/files/source/source_file.h"
 
-#define JOB_BYTES CHUNK_MOST /* enough for one job */
+#define JOB_BYTES CHUNK_MOST /* enough bytes for one job */
 #define JOB_CHUNKS 64u
 
 /* Reads a chunk. Returns 0, or -1 with *e. */
@@ -50,7 +50,7 @@ static void run_read(struct work *work)
 
 static void on_read(struct work *work);
 
-/* Gives the first chunks of the queue to a job. Returns 0, or -1 without memory. */
+/* Gives the first chunks of the queue to a job. Returns 0, or -1 if there is no memory. */
 static int start_reading(struct folder_source *s, struct reading *r)
 {
     struct chunk **end = &s->queue;

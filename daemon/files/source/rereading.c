@@ -35,7 +35,7 @@ static void run_again(struct work *work)
     source_file_return(s, a->file, fd);
 }
 
-/* Returns 0, or -1 without memory. */
+/* Finds where the bytes are in the file. Returns 0, or -1 if there is no memory. */
 static int find_runs(const struct folder_source *s, struct again *a)
 {
     for (uint32_t found = 0; found < a->length; a->runs++) {

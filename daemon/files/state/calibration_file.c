@@ -7,7 +7,7 @@
 
 #define NAME "calibration"
 
-/* Without what an editor on another system adds to line ends. */
+/* Removes the carriage returns that an editor on another system adds at line ends. */
 static void drop_carriage_returns(char *text)
 {
     char *to = text;
@@ -47,6 +47,6 @@ int calibration_file_write(const struct journal *j, const struct calibration *c,
     char text[CALIBRATION_TEXT_SIZE];
 
     (void)calibration_format(c, text);
-    /* Not synced: neighbours tell it again. */
+    /* Not synced, because neighbours tell the calibration again. */
     return journal_replace(j, NAME, text, strlen(text), false, e);
 }

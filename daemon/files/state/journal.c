@@ -10,7 +10,7 @@
 
 #define OUTPUT "exchange-"
 #define DECISION "committed-"
-#define NEXT ".next-" /* a file that is being written */
+#define NEXT ".next-" /* prefix of a file that is being written */
 #define ID_MOST 100
 #define NAME_SIZE (sizeof NEXT + NAME_MAX + 1)
 #define ENTRY_MOST (sizeof(struct journal_entry) + 64)
@@ -33,7 +33,7 @@ bool journal_id_is_valid(const char *id)
 
 struct names {
     const char *prefix;
-    char **name; /* without the prefix */
+    char **name; /* names without the prefix */
     size_t count;
     bool no_memory;
 };
@@ -60,8 +60,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of a copy of the names: each() may remove files. Returns 0, or -1 with *e if not all names could be read:
- * then each() has not been called. */
+/* Calls each() for a copy of the names, because each() may remove files. Returns 0, or -1 with *e if not
+ * all names could be read: then each() has not been called. */
 static int each_name(const struct journal *j, const char *prefix,
                      void (*each)(void *context, const char *name), void *context, struct error *e)
 {
@@ -94,7 +94,7 @@ static void remove_unfinished(void *context, const char *name)
     (void)j->files->remove_file(j->files->context, j->folder, full);
 }
 
-/* A folder that was made has to be found after a power failure, too. */
+/* Syncs the parent, so that a new folder survives a power failure. */
 static int sync_parent(const struct journal *j)
 {
     const struct file_system *files = j->files;
@@ -187,7 +187,7 @@ int journal_replace(const struct journal *j, const char *name, const void *bytes
 
     (void)snprintf(next, sizeof next, NEXT "%s", name);
     file = files->create_file(files->context, j->folder, next, 0600);
-    if (file == -EEXIST) { /* an attempt that failed */
+    if (file == -EEXIST) { /* left by an attempt that failed */
         (void)files->remove_file(files->context, j->folder, next);
         file = files->create_file(files->context, j->folder, next, 0600);
     }
@@ -240,7 +240,7 @@ static const char *output_name(char name[NAME_SIZE], const char *id)
     return name;
 }
 
-/* Strings with their final zeros: names may hold anything else. */
+/* Strings are written with their final zeros, because names may hold any other byte. */
 int journal_write(const struct journal *j, const char *id, const struct journal_entry *entry,
                   struct error *e)
 {
@@ -259,7 +259,7 @@ int journal_write(const struct journal *j, const char *id, const struct journal_
     return journal_replace(j, output_name(name, id), bytes, (size_t)length, true, e);
 }
 
-/* Copies the string at *at, which moves behind it. */
+/* Copies the string at *at, and advances *at behind it. */
 static bool take_string(const char **at, const char *end, char *out, size_t size)
 {
     size_t length = strnlen(*at, (size_t)(end - *at));
@@ -271,7 +271,7 @@ static bool take_string(const char **at, const char *end, char *out, size_t size
     return true;
 }
 
-/* Of an output that may replace another one there are two more. */
+/* Takes the two numbers that an output has if it may replace another one. */
 static bool take_numbers(const char **at, const char *end, struct journal_entry *entry)
 {
     char new_number[24], old_number[24];
@@ -346,7 +346,7 @@ int journal_record_commit(const struct journal *j, const char *id, struct error 
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
     if (journal_replace(j, decision_name(name, id), "", 0, true, e) == 0)
         return 0;
-    /* It may have its name already, and must not be found after a restart. */
+    /* The record may have its name already, and must not be found after a restart. */
     remove_named(j, name);
     (void)j->files->sync(j->files->context, j->folder);
     return -1;

@@ -39,14 +39,14 @@ static int open_by_openat2(int folder, const char *path, int flags)
                                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     long result;
 
-    do /* EAGAIN: something was renamed meanwhile */
+    do /* EAGAIN: a component was renamed meanwhile */
         result = syscall(SYS_openat2, folder, path, &how, sizeof how);
     while (result < 0 && (errno == EAGAIN || errno == EINTR));
     return result < 0 ? -errno : (int)result;
 }
 
-/* Opens what must not be a link: O_NOFOLLOW alone says ENOTDIR of a link where a folder is asked
- * for. */
+/* Opens a file or folder that must not be a link: O_NOFOLLOW alone gives ENOTDIR for a link where a folder
+ * is requested. */
 static int open_one(int folder, const char *name, int flags)
 {
     struct stat st;

@@ -28,7 +28,7 @@ static const char *acl_name(enum acl which)
     return which == ACL_DEFAULT ? "system.posix_acl_default" : "system.posix_acl_access";
 }
 
-/* There is none, or the file system knows none. */
+/* Whether an error means that there is no list, or that the file system has no lists. */
 static bool is_none(int error)
 {
     return error == ENODATA || error == EOPNOTSUPP;
@@ -56,8 +56,8 @@ int permissions_write_acl(void *context, int file, enum acl which, const void *b
 
 /* --- what cannot be removed or replaced --- */
 
-/* Whether the process may act as the owner of a file: it is, or has CAP_FOWNER for it. O_NOATIME is
- * granted to exactly those, and changes nothing. */
+/* Whether the process may act as the owner of a file: it is the owner, or has CAP_FOWNER for the file.
+ * O_NOATIME is allowed in exactly these cases, and changes nothing. */
 static bool acts_as_owner(int folder, const char *name, const struct statx *st)
 {
     if (st->stx_uid == geteuid())
@@ -86,7 +86,8 @@ int permissions_check_removable(void *context, int folder, const char *name, con
         return 0;
     if (statx(folder, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st) != 0)
         return *why = "cannot be examined", -errno;
-    if (has(&st, STATX_ATTR_MOUNT_ROOT)) /* since Linux 5.8; before, the other device tells most */
+    if (has(&st,
+            STATX_ATTR_MOUNT_ROOT)) /* since Linux 5.8; before that, the device number finds most mount points */
         return *why = "is a mount point, which cannot be replaced: name a folder in it", -EBUSY;
     if (st.stx_dev_major != above.stx_dev_major || st.stx_dev_minor != above.stx_dev_minor)
         return *why = "is on another file system than the folder above it, and cannot be replaced: "

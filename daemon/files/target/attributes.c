@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TRIAL ".torusd-trial" /* a folder, for a moment */
+#define TRIAL ".torusd-trial" /* name of a folder that exists only for a moment */
 #define FILE_BITS 0666u
 
 /* --- access-control lists --- */
@@ -33,7 +33,7 @@ static int write_list(const struct file_system *files, int folder, enum acl whic
     return files->write_acl(files->context, folder, which, list->bytes, list->length);
 }
 
-/* The entry with this tag; false if there is none. */
+/* Finds the entry with this tag; returns false if there is none. */
 static bool find_entry(const struct acl_list *list, unsigned tag, size_t *offset)
 {
     struct posix_acl_xattr_entry entry;
@@ -68,7 +68,7 @@ static void permit(struct acl_list *list, unsigned tag, unsigned permissions)
         memcpy(list->bytes + offset, &value, sizeof value);
 }
 
-/* The entry that the group's bits of a mode stand for. */
+/* Returns the entry for which the group's bits of a mode stand. */
 static unsigned group_class(const struct acl_list *list)
 {
     size_t offset;
@@ -76,14 +76,14 @@ static unsigned group_class(const struct acl_list *list)
     return find_entry(list, ACL_MASK, &offset) ? ACL_MASK : ACL_GROUP_OBJ;
 }
 
-/* The most that a mode can be where the list is inherited. */
+/* Returns the largest mode that a file can have where the list is inherited. */
 static mode_t bits_of(const struct acl_list *list)
 {
     return permissions_of(list, ACL_USER_OBJ) << 6 | permissions_of(list, group_class(list)) << 3 |
            permissions_of(list, ACL_OTHER);
 }
 
-/* Makes of an access list that of a private folder; a mode opens it again. */
+/* Changes an access list to that of a private folder; setting a mode opens it again. */
 static void close_list(struct acl_list *list)
 {
     permit(list, group_class(list), 0);
@@ -102,8 +102,8 @@ int attributes_set(const struct file_system *files, int folder, const struct att
         return result;
     bool owner = status.owner != a->owner, group = status.group != a->group,
          mode = status.mode != a->mode;
-    /* The owner goes last: others must not set modes; the group first: a mode with set-group-ID is
-     * for its members. */
+    /* The group is set before the mode, because a mode with set-group-ID is for the members of that group;
+     * the owner is set last, because only the owner may set modes. */
     if (group)
         result = files->set_owner(files->context, folder, (uid_t)-1, a->group);
     if (result == 0 && mode)
@@ -120,8 +120,8 @@ int attributes_clean_up(const struct file_system *files, int folder)
     return result == -ENOENT ? 0 : result;
 }
 
-/* Does to a folder in the private one what the commit is to do to that: the only sure way to learn
- * whether this process may. */
+/* Tries on a folder inside the private one what the commit will do to the private one: there is no other
+ * sure way to learn whether this process may. */
 static int try_out(const struct file_system *files, int private, const struct attributes *a)
 {
     struct file_status status;
@@ -135,7 +135,7 @@ static int try_out(const struct file_system *files, int private, const struct at
         result = files->status(files->context, folder, &status);
     if (result == 0 &&
         (status.mode != a->mode || status.owner != a->owner || status.group != a->group))
-        result = -EPERM; /* set-group-ID is dropped in silence */
+        result = -EPERM; /* the system has dropped set-group-ID without an error */
     if (result == 0)
         result = files->check_writable(files->context, folder);
     if (folder >= 0)
@@ -219,7 +219,7 @@ int attributes_set_file(const struct file_system *files, int file, const struct 
 {
     int result = 0;
 
-    if (!a->by_acl && (a->file_mode & 0077u) != 0) /* which a umask may have cut */
+    if (!a->by_acl && (a->file_mode & 0077u) != 0) /* which a umask may have reduced */
         result = files->set_mode(files->context, file, a->file_mode);
     if (result == -EPERM)
         result = 0; /* it is ours: the file system has no modes */

@@ -76,7 +76,7 @@ int target_seal(struct target *t, struct error *e)
     return journal_write(t->journal, t->id, &t->entry, e);
 }
 
-/* Whichever of both names the folder has when the power fails, there is an entry for it. */
+/* The journal has entries for both names, so a power failure leaves the folder with an entry. */
 static int rename_temporary(struct target *t, const struct target *former, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -102,7 +102,7 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
     if (!journal_id_is_valid(id))
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
     t->entry.finished = false;
-    if (strcmp(t->id, id) == 0) /* it was begun once more before others had heard of it */
+    if (strcmp(t->id, id) == 0) /* retried again before other nodes had heard of this attempt */
         return former.entry.finished ? journal_write(t->journal, id, &t->entry, e) : 0;
     (void)snprintf(t->id, sizeof t->id, "%s", id);
     if (target_set_temporary(t, t->entry.final, rank, e) != 0 ||

@@ -26,7 +26,7 @@ int target_open_existing(const struct target *t, unsigned *missing)
     return folder;
 }
 
-/* The part of a path that ends before its last `missing` components; "" for none of it. */
+/* Returns the part of a path before its last `missing` components; "" if nothing is left. */
 static const char *last_components(const char *path, unsigned missing)
 {
     const char *at = path + strlen(path);
@@ -37,7 +37,7 @@ static const char *last_components(const char *path, unsigned missing)
     return at;
 }
 
-/* A folder that was made above the target gets its mode. Returns 0 or -errno. */
+/* Gives a folder that was made above the target its mode. Returns 0 or -errno. */
 static int open_new(const struct target *t, int folder)
 {
     struct attributes a;

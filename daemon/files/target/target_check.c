@@ -13,7 +13,7 @@ static void note_any(void *argument, const char *name)
     *(bool *)argument = true;
 }
 
-/* What is under the final name, which is an open folder. */
+/* Finds out what the open folder under the final name holds. */
 static int look_into(const struct target *t, int folder, enum target_occupant *what,
                      struct error *e)
 {
@@ -79,7 +79,7 @@ int target_check_free(const struct target *t, enum target_occupant *what, struct
 
 struct rivals {
     const struct target *t;
-    char stem[NAME_MAX + 1]; /* how all temporary names for this target begin */
+    char stem[NAME_MAX + 1]; /* beginning of all temporary names for this target */
     struct error error;
 };
 
@@ -93,8 +93,8 @@ static bool is_locked(const struct target *t, const char *name)
     return locked;
 }
 
-/* An output of this node that is complete, and waits to be put in place or removed; `id` ends with
- * the node's rank. */
+/* Whether an output of this node is complete, and waits to be put in place or removed; `id` ends with the
+ * node's rank. */
 static bool is_in_doubt(const struct target *t, const char *id, const char *name)
 {
     const char *end = strrchr(id, '-');

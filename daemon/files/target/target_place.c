@@ -16,7 +16,8 @@ static int cannot_rename(const struct target *t, int result, struct error *e)
                                        : strerror(-result));
 }
 
-/* After a restart: who prepared the target is still there, or there was nobody. */
+/* Finds the attributes again after a restart: those of the folder in the target's place, or, if there is
+ * none, those of a new folder. */
 static int find_attributes(struct target *t)
 {
     const struct file_system *files = target_files(t);
@@ -29,7 +30,7 @@ static int find_attributes(struct target *t)
     if (result == 0)
         result = files->status_at(files->context, t->parent, t->entry.final, &status);
     if (result == 0) {
-        t->attributes.mode = status.mode; /* its lists are set already */
+        t->attributes.mode = status.mode; /* the folder has its lists already */
         t->attributes.owner = status.owner;
         t->attributes.group = status.group;
     }
@@ -37,7 +38,7 @@ static int find_attributes(struct target *t)
     return t->has_attributes ? 0 : result;
 }
 
-/* The temporary folder becomes what it is to be under its final name. Returns 0 or -errno. */
+/* Gives the temporary folder the attributes that it has under its final name. Returns 0 or -errno. */
 static int open_temporary(struct target *t)
 {
     int result = find_attributes(t);
@@ -47,7 +48,7 @@ static int open_temporary(struct target *t)
     return result > 0 ? target_sync_one(t, t->folder) : result;
 }
 
-/* The new and the old folder change places; t->folder is the old one then. */
+/* Exchanges the new and the old folder; t->folder is the old one afterwards. */
 static int swap_folders(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -71,8 +72,8 @@ static int swap_folders(struct target *t, struct error *e)
     return 0;
 }
 
-/* Whether the temporary name is the old result's: the new one was in its place before a crash. 1, 0, or
- * -1 with *e. */
+/* Whether the old result has the temporary name, because the new one was put in place before a crash.
+ * Returns 1, 0, or -1 with *e. */
 static int is_swapped(const struct target *t, struct error *e)
 {
     const struct journal_entry *entry = &t->entry;
@@ -91,7 +92,7 @@ static int is_swapped(const struct target *t, struct error *e)
                      entry->folder, entry->temporary, entry->final);
 }
 
-/* Returns 0, or -1 with *e. t->folder is open where there is an old result to be removed. */
+/* Returns 0, or -1 with *e. t->folder is open if an old result must be removed. */
 static int put_in_place(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -118,7 +119,7 @@ static int put_in_place(struct target *t, struct error *e)
     return 0;
 }
 
-/* The old result goes. If it cannot, the new one is in place all the same. */
+/* Removes the old result. If that fails, the new one is in place nevertheless. */
 static void remove_old(struct target *t)
 {
     int result = target_remove_temporary(t);

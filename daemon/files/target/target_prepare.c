@@ -7,7 +7,7 @@
 #include "daemon/files/target/target_check.h"
 #include "daemon/files/target/target_names.h"
 
-#define ATTEMPTS 5 /* at making folders that others remove again */
+#define ATTEMPTS 5 /* to make folders that other processes remove again */
 
 static int cannot_write(const struct target *t, int result, struct error *e)
 {
@@ -20,7 +20,8 @@ static int cannot_write(const struct target *t, int result, struct error *e)
                      t->entry.final, strerror(-result));
 }
 
-/* Returns 0, or an error number: -ENOENT where somebody else has removed a folder meanwhile. */
+/* Makes the temporary folder. Returns 0 or -errno: -ENOENT if another process has removed a folder
+ * meanwhile. */
 static int make_temporary(struct target *t)
 {
     const struct file_system *files = target_files(t);
@@ -39,8 +40,7 @@ static int make_temporary(struct target *t)
     return files->lock(files->context, t->folder);
 }
 
-/* Whether this file system can let two names change places, tried with two files. Returns 0 or
- * -errno. */
+/* Tries with two files whether this file system can exchange two names. Returns 0 or -errno. */
 static int try_swap(const struct target *t)
 {
     static const char *const name[] = {"0", "1"}; /* target_discard() would remove them */
@@ -62,8 +62,8 @@ static int try_swap(const struct target *t)
     return result;
 }
 
-/* As the folder that is to be replaced has them, and the temporary one gets its lists; or as a new one
- * has them. */
+/* Copies the attributes of the folder that will be replaced, and gives its lists to the temporary one; if
+ * there is none, takes those of a new folder. */
 static int set_attributes(struct target *t, enum target_occupant what, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -89,7 +89,7 @@ static int set_attributes(struct target *t, enum target_occupant what, struct er
     return 0;
 }
 
-/* What target_place() will do is possible, and nobody else does it. */
+/* Checks that target_place() will be possible, and that no other exchange writes to this target. */
 static int check_prospects(struct target *t, struct error *e)
 {
     char name[2 * PATH_MAX];
@@ -130,7 +130,7 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, b
             return -1;
         if (!t->noted || missing > t->entry.made) {
             t->entry.made = missing;
-            t->noted = true; /* part of it may be there even if this fails */
+            t->noted = true; /* part of the entry may exist even if this fails */
             if (journal_write(t->journal, t->id, &t->entry, e) != 0)
                 return error_wrap(e, "state folder");
         }

@@ -8,9 +8,9 @@
 #include "daemon/files/tasks/outcomes.h"
 #include "daemon/files/tasks/tasks.h"
 
-#define UNREMOVED_MOST 64 /* that are tried again before the next start */
+#define UNREMOVED_MOST 64 /* most outputs that are tried again before the next start */
 
-/* An output of which not all could be removed. */
+/* An output that could not be removed completely. */
 struct unremoved {
     struct unremoved *next;
     char id[sizeof((struct target *)0)->id];
