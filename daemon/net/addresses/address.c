@@ -18,7 +18,7 @@ struct part {
 };
 
 struct parts {
-    struct part host, zone, port, interface; /* length 0: not there */
+    struct part host, zone, port, interface; /* length 0: missing */
     bool brackets;
 };
 
@@ -30,7 +30,7 @@ static int bad_address(struct error *e, const char *text, const char *why)
                      text, why);
 }
 
-/* What follows the port: nothing, or "on INTERFACE". */
+/* Parses the text after the port: nothing, or "on INTERFACE". */
 static const char *split_interface(const char *rest, struct parts *p)
 {
     rest += strspn(rest, SPACES);
@@ -47,7 +47,7 @@ static const char *split_interface(const char *rest, struct parts *p)
     return NULL;
 }
 
-/* Returns NULL, or what is wrong. */
+/* Divides a text into its parts. Returns NULL, or the problem. */
 static const char *split(const char *text, struct parts *p)
 {
     const char *end, *colon;
@@ -224,7 +224,7 @@ void address_format(const struct sockaddr *address, char *text, size_t size)
         (void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
         if (in6->sin6_scope_id != 0 && if_indextoname(in6->sin6_scope_id, zone + 1) != NULL)
             zone[0] = '%';
-        else if (in6->sin6_scope_id != 0) /* the interface has gone */
+        else if (in6->sin6_scope_id != 0) /* the interface does not exist any more */
             (void)snprintf(zone, sizeof zone, "%%%u", in6->sin6_scope_id);
         (void)snprintf(text, size, "[%s%s]:%u", host, zone, ntohs(in6->sin6_port));
     } else {

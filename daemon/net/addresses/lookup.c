@@ -1,7 +1,7 @@
 /* Happy path: lookup_start() -> thread: getaddrinfo(), writes to `fd` -> on_answer() -> done().
  *
- * The question belongs to both sides, the last of which frees it: a thread that is cancelled goes on
- * until the resolver gives up, and its answer is dropped. */
+ * Both sides own the question, and the last one frees it: a thread that is cancelled continues until the
+ * resolver gives up, and its answer is dropped. */
 #include "daemon/net/addresses/lookup.h"
 
 #include <errno.h>
@@ -85,11 +85,11 @@ static void on_answer(uv_poll_t *poll, int status, int events)
     const struct question *q = lookup->question;
 
     (void)status, (void)events;
-    lookup_cancel(lookup); /* freed when the loop comes round */
+    lookup_cancel(lookup); /* freed in the next turn of the loop */
     lookup->user.done(lookup->user.context, q->found, q->count, q->reason);
 }
 
-/* Signals are for the thread of the loop. */
+/* Starts a thread that gets no signals, because the thread of the loop takes them. */
 static int start_thread(struct question *q)
 {
     pthread_attr_t attributes;

@@ -25,7 +25,7 @@ static void put(struct question *q, unsigned short type, const void *value, size
     q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(attribute->rta_len));
 }
 
-/* The bytes of an address, and how many; those of IPv4 if it is one in the clothes of IPv6. */
+/* Returns the bytes of an address and their number; those of the IPv4 address if it is mapped into IPv6. */
 static const void *bytes_of(const struct sockaddr *address, sa_family_t *family, uint8_t *size)
 {
     const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;

@@ -22,14 +22,14 @@
 
 struct watched {
     bool on;
-    struct sockaddr_storage local, peer; /* ss_family 0: not known */
-    char named[IFNAMSIZ];                /* by the configuration; "": no interface is */
-    bool bound;                          /* its sockets are bound to that */
-    bool scoped;                         /* or to it in effect, by a link-local address */
-    char interface[IFNAMSIZ];            /* that it uses, or has used; "": none so far */
-    unsigned index;                      /* of that interface */
+    struct sockaddr_storage local, peer; /* ss_family 0: unknown */
+    char named[IFNAMSIZ];                /* interface in the configuration; "": none */
+    bool bound;                          /* sockets are bound to `named` */
+    bool scoped;                         /* or in effect bound, by a link-local address */
+    char interface[IFNAMSIZ];            /* used now or last; "": none so far */
+    unsigned index;                      /* index of `interface` */
     bool replaced;                       /* `fault` says so, until the next look */
-    char fault[CARRIER_TEXT_SIZE];       /* that has been told; "": none */
+    char fault[CARRIER_TEXT_SIZE];       /* last one told; "": none */
 };
 
 struct carrier {
@@ -40,7 +40,7 @@ struct carrier {
     struct watched watched[TORUS_MAX_PORTS];
 };
 
-/* What is reported is not parsed: that there is a report suffices. */
+/* Reports are not parsed: it is enough that there is one. */
 static void on_report(uv_poll_t *poll, int status, int events)
 {
     struct carrier *c = poll->data;
@@ -53,7 +53,7 @@ static void on_report(uv_poll_t *poll, int status, int events)
         (void)uv_poll_stop(poll);
         return;
     }
-    /* ENOBUFS: some were lost, which comes to the same. */
+    /* ENOBUFS: reports were lost, which has the same effect as a report. */
     while (recv(c->fd, report, sizeof report, MSG_DONTWAIT) >= 0 || errno == EINTR ||
            errno == ENOBUFS)
         continue;
@@ -132,7 +132,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
            (x->sin6_scope_id == y->sin6_scope_id || x->sin6_scope_id == 0 || y->sin6_scope_id == 0);
 }
 
-/* What dual-stack sockets say of an IPv4 address is that address. */
+/* Replaces an IPv4 address that is mapped into IPv6, as dual-stack sockets give it, by that IPv4 address. */
 static void unmap(struct sockaddr_storage *address)
 {
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
@@ -192,7 +192,7 @@ static bool find_flags(const struct ifaddrs *all, const char *name, unsigned *fl
     return false;
 }
 
-/* Why a link over this interface cannot work; "": it can. */
+/* Writes why a link over this interface cannot work; "" if it can. */
 static void fault_of(const struct ifaddrs *all, const char *interface, char *fault)
 {
     unsigned flags = 0;
@@ -205,8 +205,8 @@ static void fault_of(const struct ifaddrs *all, const char *interface, char *fau
                        (flags & IFF_UP) != 0 ? "" : ", which is set down");
 }
 
-/* How many interfaces have an address; *name is one of them, that which is `preferred` if it is one
- * of them. */
+/* Returns how many interfaces have an address, and sets *name to one of them: `preferred`, if it is among
+ * them. */
 static unsigned with_address(const struct ifaddrs *all, const struct sockaddr *address,
                              const char *preferred, char *name)
 {
@@ -235,7 +235,7 @@ static bool has_local(const struct watched *w)
     return w->local.ss_family != 0 && !is_wildcard((const struct sockaddr *)&w->local);
 }
 
-/* The zone of a link-local address is a number, and that of an interface that has been made again is
+/* Sets the zone of a link-local address. A zone is a number, and an interface that is made again gets
  * another one. */
 static void set_zone(struct sockaddr_storage *address, unsigned index)
 {
@@ -243,7 +243,7 @@ static void set_zone(struct sockaddr_storage *address, unsigned index)
         ((struct sockaddr_in6 *)address)->sin6_scope_id = index;
 }
 
-/* The interface that it would use now, "" if there is none or it is not known. */
+/* Writes the interface that a link would use now; "" if there is none or it is not known. */
 static void find_interface(struct watched *w, const struct ifaddrs *all, char *name)
 {
     const unsigned named = w->named[0] != '\0' ? interface_index(w->named) : 0;
@@ -265,11 +265,11 @@ static void find_interface(struct watched *w, const struct ifaddrs *all, char *n
             name[0] = '\0';
     } else if (has_local(w) && with_address(all, local, w->interface, name) > 1 &&
                strcmp(name, w->interface) != 0) {
-        name[0] = '\0'; /* any of them: what fails of one need not concern this link */
+        name[0] = '\0'; /* any of them: the failure of one need not concern */
     }
 }
 
-/* What is wrong with a link that has used an interface, and would not now. */
+/* Explains the fault of a link that has used an interface, and would not use it now. */
 static void explain(const struct watched *w, const struct ifaddrs *all, char *fault)
 {
     char other[IFNAMSIZ], address[ADDRESS_TEXT_SIZE];
@@ -287,7 +287,7 @@ static void explain(const struct watched *w, const struct ifaddrs *all, char *fa
     }
 }
 
-/* It uses this interface, as before or from now on. */
+/* Records that a link uses this interface, as before or from now on. */
 static void settle_on(struct watched *w, const struct ifaddrs *all, const char *name, char *fault)
 {
     const unsigned index = if_nametoindex(name), before = w->index;
@@ -316,11 +316,11 @@ static void find_fault(struct watched *w, const struct ifaddrs *all, char *fault
             settle_on(w, all, now, fault);
         return;
     }
-    /* Its name may have changed, and not the interface. */
+    /* The interface may have a new name. */
     if (w->index != 0 && if_indextoname(w->index, renamed) != NULL)
         (void)strcpy(w->interface, renamed);
     if (now[0] != '\0' && has_local(w) && with_address(all, local, w->interface, holder) == 0)
-        now[0] = '\0'; /* IPv6 has routes also from addresses that are gone */
+        now[0] = '\0'; /* IPv6 keeps routes from addresses that do not exist any more */
     if (now[0] == '\0') {
         explain(w, all, fault);
         return;
@@ -355,5 +355,5 @@ bool carrier_look(struct carrier *c)
         c->user.changed(c->user.context, port, fault[0] != '\0' ? fault : NULL);
     }
     freeifaddrs(all);
-    return c->stale; /* what was told may have led to another address */
+    return c->stale; /* the user's reaction may have changed an address */
 }

@@ -12,18 +12,18 @@
 
 #define INTERVAL_MS 2000
 #define FIRST_MS 500
-#define READ_MOST 32 /* datagrams of one port at a time */
+#define READ_MOST 32 /* most datagrams of one port that are read at a time */
 
 static const char magic[8] = "torusd\0b";
 
-/* What says and hears at one port. */
+/* The socket that sends and receives beacons at one port. */
 struct mouth {
     uv_poll_t poll;
     struct beacon *beacon;
     unsigned port;
     bool open, closing;
     int fd;
-    unsigned index; /* of the interface */
+    unsigned index; /* index of the interface */
 };
 
 struct beacon {
@@ -43,7 +43,7 @@ static void release(struct beacon *b)
 
 /* --- datagrams --- */
 
-/* A hello without keys, behind the magic bytes. Returns its length. */
+/* Packs a hello without keys, after the magic bytes. Returns its length. */
 static size_t pack(const struct beacon *b, unsigned port, uint8_t out[FRAME_MAX_STRANGER_HEAD])
 {
     char dims[TORUS_TEXT_SIZE];
@@ -101,7 +101,7 @@ static void say(const struct mouth *m)
     uint8_t bytes[FRAME_MAX_STRANGER_HEAD];
     size_t length = pack(m->beacon, m->port, bytes);
 
-    /* If it cannot be said now, it may be the next time. */
+    /* A beacon that cannot be sent now may be sent the next time. */
     (void)sendto(m->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&all,
                  sizeof all);
 }
@@ -161,7 +161,7 @@ static void open_mouth(struct mouth *m, unsigned index)
     (void)uv_poll_start(&m->poll, UV_READABLE, on_readable);
 }
 
-/* The interface of a port that has no link; 0: it has one, or the interface is not known. */
+/* Returns the interface of a port that has no link; 0: the port has a link, or the interface is not known. */
 static unsigned wanted(const struct beacon *b, unsigned port)
 {
     struct port_info info;

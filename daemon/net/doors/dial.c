@@ -10,11 +10,11 @@
 #include "daemon/net/sockets/hops.h"
 
 #define SYN_RETRIES 2              /* about seven seconds */
-#define IPV6_PREFER_SRC_PUBLIC 0x2 /* of linux/in6.h, which cannot be had beside netinet/in.h */
+#define IPV6_PREFER_SRC_PUBLIC 0x2 /* linux/in6.h excludes netinet/in.h */
 
 struct dial {
     uv_poll_t poll;
-    int fd; /* -1: given away */
+    int fd; /* -1: handed over */
     sa_family_t family;
     struct dial_user user;
 };
@@ -54,11 +54,12 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     } else {
         farther = hops_exceeded(fd, host, sizeof host);
     }
-    dial_cancel(dial); /* freed when the loop comes round */
+    dial_cancel(dial); /* freed in the next turn of the loop */
     dial->user.done(dial->user.context, error == 0 ? fd : -1, error, farther ? host : NULL);
 }
 
-/* Addresses that are made for privacy are removed after some days, and the link would go down with its own. */
+/* Prefers a lasting source address: temporary addresses, made for privacy, are removed after some days, and
+ * the link would go down with its address. */
 static void prefer_lasting_source(int fd, sa_family_t family)
 {
     const int lasting = IPV6_PREFER_SRC_PUBLIC;

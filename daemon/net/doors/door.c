@@ -20,7 +20,7 @@ static void set_reason(struct door *door, int error, bool here, const char *reas
     (void)snprintf(door->reason, sizeof door->reason, "%s", reason);
 }
 
-/* One of several addresses may fail in another way than the one before. */
+/* Adds the reason of one more address, which may differ from the reasons of the addresses before. */
 static void add_reason(struct door *door, int error, bool here, const char *address,
                        const char *what)
 {
@@ -32,7 +32,7 @@ static void add_reason(struct door *door, int error, bool here, const char *addr
     set_reason(door, error, here || (door->reason[0] != '\0' && door->here), reason);
 }
 
-/* Errors that follow from what this host has, and not from what the neighbour does. */
+/* Whether an error comes from the state of this host, and not from the neighbour. */
 static bool is_here(int error)
 {
     return error == ENODEV || error == EADDRNOTAVAIL || error == ENETUNREACH ||
@@ -55,7 +55,8 @@ static const char *text_of(const struct door *door, const struct sockaddr *addre
     return text;
 }
 
-/* Why it cannot be listened on, or dialled, if that is because the kernel does not use an address. */
+/* Explains why the door cannot listen or dial, if the kernel does not use an address because it is a
+ * duplicate. */
 static bool explain_duplicate(const struct door *door, char *what, size_t size)
 {
     const char *side = door->listens ? "-" : "+";
@@ -115,7 +116,7 @@ static void on_dialled(void *context, int fd, int error, const char *farther)
     try_addresses(door);
 }
 
-/* Returns 0 if it is under way. */
+/* Starts a dial. Returns 0 if it is under way. */
 static int dial(struct door *door, const struct sockaddr *address)
 {
     const struct dial_user user = {on_dialled, on_part_closed, door, door};
@@ -179,7 +180,7 @@ static int listen_on(struct door *door, const struct sockaddr *address)
 
 /* --- both --- */
 
-/* In turn, until one leads somewhere. */
+/* Tries one address after the other, until a dial or listener has started. */
 static void try_addresses(struct door *door)
 {
     while (door->next < door->count) {
@@ -269,7 +270,7 @@ bool door_look(struct door *door)
         return false;
     if (door->listens) {
         if (door->listening && index != door->index)
-            close_listener(door); /* opened again when it is closed */
+            close_listener(door); /* opened again after it has been closed */
         else if (door->lookup == NULL)
             door_open(door);
         return false;

@@ -46,7 +46,7 @@ int access_resolve(struct access_rules *rules, const char *const name[ACCESSES],
     return 0;
 }
 
-/* The most that these groups give. */
+/* Returns the highest access that these groups give. */
 static enum access most_of(const struct access_rules *rules, const gid_t *groups, size_t count)
 {
     for (enum access a = ACCESS_ADMIN; a > ACCESS_NONE; a--)
@@ -56,7 +56,7 @@ static enum access most_of(const struct access_rules *rules, const gid_t *groups
     return ACCESS_NONE;
 }
 
-/* By its further groups. */
+/* Returns the access by the supplementary groups of the process. */
 static enum access of_groups(const struct access_rules *rules, int fd)
 {
     gid_t usual[GROUPS_USUAL], *groups = usual;

@@ -18,7 +18,7 @@ static struct sockaddr_un address_of(const char *path)
 }
 
 /* Tries to connect, without waiting for a daemon that is stopped. Returns 0, or an error number:
- * ECONNREFUSED if nobody listens. */
+ * ECONNREFUSED if no process listens. */
 static int try_connect(const char *path, int type)
 {
     struct sockaddr_un address = address_of(path);
@@ -31,7 +31,7 @@ static int try_connect(const char *path, int type)
     return error;
 }
 
-/* Is the path free? What a crash has left there is removed. */
+/* Makes the path free: removes a socket that a crash has left there. */
 static int make_room(const char *path, int type, struct error *e)
 {
     struct stat st;
@@ -48,10 +48,10 @@ static int make_room(const char *path, int type, struct error *e)
     case ECONNREFUSED:
         (void)unlink(path);
         return 0;
-    case ENOENT: /* gone meanwhile */
+    case ENOENT: /* removed meanwhile */
         return 0;
     case 0:
-    case EAGAIN: /* so many wait there that there is no room for one more */
+    case EAGAIN: /* the queue of connections there is full */
         return error_set(e, ERROR_REFUSED,
                          "another daemon serves the socket %s; give this one a different --control",
                          path);

@@ -33,7 +33,7 @@ void hops_keep_errors(int fd, sa_family_t family)
 
 void hops_drop_errors(int fd, sa_family_t family)
 {
-    set_errors(fd, family, 0); /* what has been kept is dropped as well */
+    set_errors(fd, family, 0); /* errors that were kept are dropped as well */
 }
 
 static bool is_exceeded(const struct sock_extended_err *error)
@@ -54,7 +54,7 @@ static void format_offender(const struct sock_extended_err *error, char *host, s
         host[0] = '\0';
 }
 
-/* The kernel's record among the ancillary data of a message from the error queue. */
+/* Returns the kernel's record from the ancillary data of a message from the error queue. */
 static const struct sock_extended_err *error_of(struct msghdr *message)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c))

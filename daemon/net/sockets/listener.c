@@ -12,7 +12,7 @@
 
 #include "daemon/base/log.h"
 
-#define BACKLOG 128 /* what does not fit is dropped, and a neighbour tries again after a second */
+#define BACKLOG 128 /* more are dropped; a neighbour tries again after a second */
 #define ACCEPTS_A_TURN 16
 #define RETRY_MS 100
 
@@ -38,7 +38,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct listener *l = poll->data;
 
-    (void)status, (void)events; /* accept4() finds out */
+    (void)status, (void)events; /* accept4() finds the error */
     for (int i = 0; i < ACCEPTS_A_TURN && !l->closing; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
@@ -49,7 +49,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         } else if (reserve_is_shortage(errno) && !reserve_helps(l->reserve, errno)) {
             wait_for_room(l, errno);
             return;
-        } /* else that connection has gone */
+        } /* else that connection does not exist any more */
     }
 }
 

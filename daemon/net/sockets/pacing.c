@@ -4,33 +4,32 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/* What the kernel has not sent yet leaves before anything that is more urgent: beyond so much, the
- * order of departure is ours. */
+/* Bytes that the kernel holds leave before any frame that is more urgent. Limiting them keeps the order of
+ * departure in the daemon's hands. */
 #define UNSENT_MOST (64 * 1024)
 
-/* On links up to SLOW_MBIT that much takes milliseconds, in which what has farther to go comes in
- * and cannot overtake: there less is kept. (8x8 at 10 Mbit/s, blocks of 16 KiB streaming after a
- * pause: 1.4 times the bound with 64 KiB, 1.01 with 16.)
+/* On links up to SLOW_MBIT sending that much takes milliseconds, during which blocks with a longer way to
+ * go arrive and cannot overtake; so the kernel holds less there. (8x8 at 10 Mbit/s, blocks of 16 KiB
+ * streaming after a pause: 1.4 times the bound with 64 KiB, 1.01 with 16.)
  *
- * Such links are paced at the rate at which they carry payload: TCP then leaves hardly anything with the
- * device. Left to its window it queues hundreds of packets there, and the other direction's acknowledgements
- * behind them: with a round trip of 0.3 s a window that is small, after a loss or at the start, stays small
- * for seconds. (4x4 at 50 Mbit/s, 64 KiB, first exchange of new connections: 91 ms paced, 127 not.) Paced at
- * their nominal rate, of which headers take a part, they still have a queue of two packets of 64 KiB, behind
- * which waits whatever says that a link is down. (4x4 at 50 Mbit/s, while blocks stream: round trips of 28 ms,
- * and below 1 ms at the rate of payload, with the same times.)
- * The first PACED_FROM bytes after a rest are not paced: what limits a link may let them through at
- * once.
+ * Such links are paced at the rate at which they carry payload, so that TCP leaves hardly anything with the
+ * device. Otherwise TCP queues hundreds of packets in the device, and the other direction's
+ * acknowledgements wait behind them: with a round trip of 0.3 s a window that is small, after a loss or at
+ * the start, stays small for seconds. (4x4 at 50 Mbit/s, 64 KiB, first exchange of new connections: 91 ms
+ * paced, 127 not.) With pacing at the nominal rate, of which headers take a part, the device still has a
+ * queue of two packets of 64 KiB, behind which a message that a link is down must wait. (4x4 at 50 Mbit/s,
+ * while blocks stream: round trips of 28 ms, and below 1 ms at the rate of payload, with the same times.)
+ * The first PACED_FROM bytes after a rest are not paced, because the link may let them through at once.
  *
- * A relay has nothing before all of a packet of the kernel, up to 64 KiB, has come: there a frame
- * that somebody passes on gets a packet of its own. (at2 in steps, 64 KiB on 4x4 at 50 Mbit/s,
- * paced: 89 ms, and 112 in common packets.) */
+ * A relay can use a packet of the kernel, up to 64 KiB, only when all of it has arrived; so a frame that
+ * will be relayed gets a packet of its own. (at2 in steps, 64 KiB on 4x4 at 50 Mbit/s, paced: 89 ms, and
+ * 112 in common packets.) */
 #define SLOW_MBIT 500.0
 #define UNSENT_SLOW (16 * 1024)
 #define PACED_FROM (24u * 1024u)
 
-/* Of a packet: what limits the rates of emulated links counts them, and not the 24 bytes between frames of
- * Ethernet, which real cables need. */
+/* Bytes of headers in a packet. They count on emulated links with limited rates; the 24 bytes between
+ * frames of Ethernet, which real cables need, do not. */
 #define HEADERS_ETHERNET 14u
 #define HEADERS_TCP (20u + 12u) /* with timestamps */
 #define HEADERS_IPV4 20u

@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* What has been written and was not acknowledged; also what the interface itself has dropped, which the kernel
- * does not count as sent. */
+/* Returns how many bytes were written and not acknowledged, including bytes that the interface itself has
+ * dropped, which the kernel does not count as sent. */
 static uint64_t unacked_bytes(int fd)
 {
     int bytes = 0;
@@ -31,14 +31,14 @@ void tcp_stat(int fd, struct connection_stat *stat)
     struct tcp_info info;
     socklen_t size = sizeof info;
 
-    memset(&info, 0, sizeof info); /* an older kernel fills less of it */
+    memset(&info, 0, sizeof info); /* an older kernel fills only a part */
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return;
     stat->rtt_us = info.tcpi_rtt;
-    /* It is the largest 32-bit number before there has been any. */
+    /* The kernel gives the largest 32-bit number before it has measured a round trip. */
     stat->min_rtt_us = info.tcpi_min_rtt < UINT32_MAX ? info.tcpi_min_rtt : 0;
     stat->acked = info.tcpi_bytes_acked;
-    /* Older kernels do not say that there is no room: then it is taken for that. */
+    /* Older kernels do not tell whether the peer has room: then it counts as full. */
     bool full = size < offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof info.tcpi_snd_wnd ||
                 info.tcpi_snd_wnd == 0;
     stat->unacked = unacked_bytes(fd);

@@ -7,23 +7,23 @@
 
 #define LENGTH_SIZE 2u
 #define HEADER_SIZE crypto_secretstream_xchacha20poly1305_HEADERBYTES
-#define MORE crypto_secretstream_xchacha20poly1305_ABYTES /* bytes that a record has more */
+#define MORE crypto_secretstream_xchacha20poly1305_ABYTES /* added to a record */
 #define SEALED_MOST (LENGTH_SIZE + CIPHER_RECORD + MORE)
 #define IN_SIZE (4u * SEALED_MOST)
-#define OUT_USUAL (256u * 1024u) /* more is given back */
+#define OUT_USUAL (256u * 1024u) /* more memory than that is freed */
 
 _Static_assert(CIPHER_RECORD + MORE <= UINT16_MAX, "the length of a record");
 _Static_assert(CIPHER_KEY_SIZE == crypto_secretstream_xchacha20poly1305_KEYBYTES, "as derived");
 
 struct cipher {
     crypto_secretstream_xchacha20poly1305_state send, receive;
-    uint8_t receive_key[CIPHER_KEY_SIZE]; /* until the peer's header has come */
+    uint8_t receive_key[CIPHER_KEY_SIZE]; /* used until the peer's header has arrived */
     bool opened;                          /* it has */
     size_t plain_length;
-    uint8_t plain[CIPHER_RECORD]; /* of the record that is being filled */
+    uint8_t plain[CIPHER_RECORD]; /* bytes of the record that is being filled */
     uint8_t *out;
     size_t out_length, out_size;
-    size_t in_first, in_length; /* what has come and is not opened */
+    size_t in_first, in_length; /* received and not opened */
     uint8_t in[IN_SIZE];
 };
 
@@ -91,7 +91,7 @@ int cipher_seal(struct cipher *c, const void *bytes, size_t length)
 
     while (length > 0) {
         size_t room = CIPHER_RECORD - c->plain_length, n = length < room ? length : room;
-        if (n == CIPHER_RECORD) { /* a whole one: need not be copied */
+        if (n == CIPHER_RECORD) { /* a whole record need not be copied */
             if (seal_record(c, from, n) != 0)
                 return -1;
         } else {

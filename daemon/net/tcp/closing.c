@@ -6,7 +6,7 @@
 #include "daemon/net/tcp/reading.h"
 
 #define LINGER_MS 1000
-#define LINGER_MOST 32u /* connections at the same time: strangers could make any number of them */
+#define LINGER_MOST 32u /* most connections at a time: strangers could make any number of them */
 
 static void on_linger_over(uv_timer_t *timer)
 {
@@ -32,14 +32,15 @@ void closing_say_last(struct connection *c)
                               : NULL;
         buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
     }
-    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1); /* or not: we are going */
+    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer,
+                       1); /* if it fails, it is lost: the daemon ends */
     /* Closing at once would reset the connection if the peer still sends, and lose the message. */
     c->shutdown.data = c;
     if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0)
         connection_close_handles(c);
 }
 
-/* The end of what is sent would wait behind what is not acknowledged, and the other side would not hear of it. */
+/* Resets the connection. A normal close would wait for acknowledgements, and the peer would not hear of it. */
 static void give_up(struct connection *c)
 {
     struct connection_stat stat = {0};
@@ -59,12 +60,12 @@ void closing_begin(void *context, void *connection, struct outgoing *last)
     c->link = NULL;
     c->closing = true;
     c->last = last;
-    /* A peer that reads nothing would leave us waiting for what is being written, too. */
+    /* The timer also ends a write under way, which a peer that reads nothing would block. */
     if (last == NULL || uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0) {
         give_up(c);
         return;
     }
-    if (c->tcp->lingering == LINGER_MOST) { /* it is told if it does not send any more */
+    if (c->tcp->lingering == LINGER_MOST) { /* the peer is told if it does not send any more */
         if (!c->writing)
             closing_say_last(c);
         connection_close_handles(c);
@@ -72,7 +73,7 @@ void closing_begin(void *context, void *connection, struct outgoing *last)
     }
     c->lingers = true;
     c->tcp->lingering++;
-    if (c->held) /* the peer's end of file is to be seen */
+    if (c->held) /* reading must continue to find the peer's end of file */
         (void)reading_start(c);
     if (!c->writing)
         closing_say_last(c);

@@ -3,7 +3,7 @@
 #include "daemon/router/links/carrier.h"
 #include "daemon/router/ports/port.h"
 
-#define LOOK_SOON_MS 50 /* after reports of changes, which come in swarms */
+#define LOOK_SOON_MS 50 /* after reports of changes, because many arrive together */
 
 static void on_look(uv_timer_t *timer)
 {

@@ -11,7 +11,7 @@
 #include "daemon/router/ports/port.h"
 
 #define LOOK_AGAIN_MS 2000  /* while a port cannot listen */
-#define KEPT_BACK_A_PORT 2u /* descriptors: for its link, and for a stranger before it */
+#define KEPT_BACK_A_PORT 2u /* descriptors: for the link, and for a stranger before it */
 
 void port_sockets_watch_carrier(struct connection *c)
 {
@@ -55,8 +55,8 @@ static void on_connected(struct door *door, int fd)
         router_dial_failed(tcp->router, door->port, "no room for another connection");
 }
 
-/* Before there has been a link, the carrier is that of the way to what is dialled, or of the address
- * that is listened on. */
+/* Before there has been a link, watches the interface of the way to the dialled address, or of the address
+ * that the port listens on. */
 static void on_placed(struct door *door, const struct sockaddr *local, const struct sockaddr *peer)
 {
     const struct tcp *tcp = door->user->context;
@@ -104,8 +104,8 @@ void port_sockets_tell_doors(struct tcp *tcp)
     }
 }
 
-/* Errors of a port that listens that end the start: there is another program here that listens on this
- * address, most likely another torusd, or the port is privileged. */
+/* Checks the errors of listening that end the start: another program, most likely another torusd, listens
+ * on this address; or the port is privileged. */
 static int check_listens(const struct door *door, struct error *e)
 {
     char text[ENDPOINT_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];

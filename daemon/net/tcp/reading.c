@@ -8,7 +8,7 @@ _Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the ro
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
-    static char discarded[4096]; /* what comes after we have closed */
+    static char discarded[4096]; /* bytes that arrive after the daemon has closed the connection */
     struct connection *c = handle->data;
     size_t size = 0;
     uint8_t *at = c->link == NULL     ? NULL
@@ -21,10 +21,10 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     else if (c->link == NULL)
         *buffer = uv_buf_init(discarded, sizeof discarded);
     else
-        *buffer = uv_buf_init(NULL, 0); /* read fails with ENOBUFS */
+        *buffer = uv_buf_init(NULL, 0); /* makes the read fail with ENOBUFS */
 }
 
-/* Gives the router what the records that have come hold. */
+/* Opens the records that have arrived, and gives their contents to the router. */
 static void open_records(struct connection *c, size_t length)
 {
     int result = 1;

@@ -4,13 +4,13 @@
  *                                          -> tcp_flush(): link_next() -> write
  *                                          -> end of file: link_closed()
  *
- * Failure modes: it cannot be dialled (router_dial_failed(), which dials again later) or listened for
- * (router_listening()): door.h says what is tried again when; end of file,
- * a read or a write error (link_closed()); the router closes it (closing.c): a last message may
- * still leave, behind what is being written, and the connection lingers until the peer has read it,
- * but for LINGER_MS at most, and only so many at a time. The carrier goes (router_carrier(), which
- * closes it). No descriptors left: those that are kept back for links are used. In every case a
- * connection is freed when its handles are closed, and never before. */
+ * Failure modes: a dial fails (router_dial_failed(); the router dials again later), or a port cannot listen
+ * (router_listening()): door.h says what is tried again when. End of file, a read or a write error:
+ * link_closed(). The router closes the connection (closing.c): a last message may still leave, after the
+ * write under way, and the connection lingers until the peer has read it, for at most LINGER_MS, and only
+ * so many linger at a time. The carrier is lost: router_carrier(), which closes the connection. No
+ * descriptors are left: those held in reserve for links are used. In every case a connection is freed only
+ * when all its handles are closed. */
 #include "daemon/net/tcp/tcp.h"
 
 #include <sodium.h>
@@ -67,7 +67,8 @@ static uint64_t io_now(void *context)
 static void io_random(void *context, void *buffer, size_t size)
 {
     (void)context;
-    randombytes_buf(buffer, size); /* challenges and keys among them: not without the system's */
+    randombytes_buf(
+        buffer, size); /* used for challenges and keys: only the system's random bytes will do */
 }
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
@@ -89,7 +90,7 @@ static int io_encrypt(void *context, void *connection, const struct link_keys *k
     return c->cipher != NULL ? 0 : -1;
 }
 
-/* Strangers, who may come by any interface, have no say in which one is watched. */
+/* Only a proved connection decides which interface is watched; strangers may come by any interface. */
 static void io_proved(void *context, void *connection)
 {
     struct connection *c = connection;
@@ -117,7 +118,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
                                            setup->hop_limit != 0 ? setup->hop_limit : HOPS_DEFAULT};
     (void)uv_timer_init(setup->loop, &tcp->look);
     tcp->look.data = tcp;
-    tcp->handles = 2; /* our own, and that timer */
+    tcp->handles = 2; /* this object itself, and the timer */
     tcp->carrier = carrier_open(setup->loop, &user);
     tcp->handles += tcp->carrier != NULL;
     if (port_sockets_open_doors(tcp, rank, e) != 0) {

@@ -36,7 +36,7 @@ static void on_write(uv_write_t *request, int status)
         connection_mark_dirty(c);
 }
 
-/* What of `buffers` follows after `done` bytes. */
+/* Skips the first `done` bytes of `buffers`. Returns how many buffers are left. */
 static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
 {
     unsigned i = 0;
@@ -51,7 +51,7 @@ static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
     return count - i;
 }
 
-/* As uv_try_write(), but what follows does not go into the same packet. */
+/* Like uv_try_write(), but bytes that follow do not go into the same packet. */
 static int try_write_packet(struct connection *c, uv_buf_t *buffers, unsigned count)
 {
     struct msghdr message = {.msg_iov = (struct iovec *)buffers, .msg_iovlen = count};
@@ -65,12 +65,12 @@ static int try_write_packet(struct connection *c, uv_buf_t *buffers, unsigned co
     return written < 0 ? uv_translate_sys_error(errno) : (int)written;
 }
 
-/* What is to be written in one go. */
+/* The frames of one write. */
 struct batch {
     uv_buf_t buffers[BATCH_BUFFERS];
     unsigned count;
     size_t bytes;
-    bool packet; /* what follows does not go into the same packet */
+    bool packet; /* bytes that follow do not go into the same packet */
 };
 
 static void take_plain(struct batch *b, struct connection *c, struct outgoing *frame)
@@ -89,12 +89,12 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
     for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
         result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
     outgoing_free(tcp_frames(c->tcp), frame);
-    if (result == 0 && c->tcp->slow) /* a relay need not wait for what follows */
+    if (result == 0 && c->tcp->slow) /* a relay need not wait for the bytes that follow */
         result = cipher_end_record(c->cipher);
     return result;
 }
 
-/* Returns 0, or -1 if there is no memory to encrypt it. */
+/* Collects the frames of one write. Returns 0, or -1 if there is no memory to encrypt them. */
 static int take_batch(struct batch *b, struct connection *c)
 {
     const size_t most = c->tcp->slow ? PACING_WRITE_MOST : BATCH_BYTES;
@@ -106,7 +106,7 @@ static int take_batch(struct batch *b, struct connection *c)
         if (frame == NULL)
             break;
         b->bytes += frame->head_length + frame->body_length;
-        /* A probe that is lost must not take the handshake before it with it. */
+        /* If a probe is lost, the handshake before it must not be lost with it. */
         b->packet = frame->plain || (frame->in_passing && c->tcp->slow);
         last = b->packet;
         if (c->cipher == NULL || frame->plain) {
@@ -126,7 +126,7 @@ static int take_batch(struct batch *b, struct connection *c)
     return 0;
 }
 
-/* One batch. Returns true if the next one may be tried at once. */
+/* Writes one batch. Returns true if the next one may be tried at once. */
 static bool write_batch(struct connection *c)
 {
     struct batch b;
