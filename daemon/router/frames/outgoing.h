@@ -36,7 +36,9 @@ struct outgoing_pool {
 /* Returns an empty frame, or NULL if there is no memory. The owner of the frame frees it with
  * outgoing_free(). */
 struct outgoing *outgoing_new(struct outgoing_pool *pool);
+/* Returns a frame to the pool, and drops the references of its body. */
 void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame);
+/* Frees all frames of the pool. */
 void outgoing_pool_close(struct outgoing_pool *pool);
 
 /* Encodes the prefix and the message with its check; the frame must have its body before. Returns 0, or -1
@@ -46,6 +48,7 @@ int outgoing_set_message(struct outgoing *frame, const struct peer_message *mess
 /* Appends a frame; the queue owns it. */
 void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame);
 struct outgoing *outgoing_pop(struct outgoing_queue *queue); /* NULL when empty */
+/* Frees all frames of the queue. */
 void outgoing_clear(struct outgoing_pool *pool, struct outgoing_queue *queue);
 
 #endif

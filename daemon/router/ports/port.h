@@ -10,6 +10,7 @@ struct router;
 /* Whether this side of the cable dials; else it listens. */
 bool port_dials(unsigned port);
 
+/* Starts a dial. */
 void port_dial(struct router *r, unsigned port);
 
 /* Records why the port is not up. The log gets each reason once, not at every attempt. */

@@ -35,6 +35,7 @@ struct port_info {
 
 /* Fills *info. `port` must be below torus_ports(). */
 void router_port_info(struct router *r, unsigned port, struct port_info *info);
+/* Returns the name of a state as `torusctl links` shows it. Static. */
 const char *port_state_name(enum port_state state);
 
 #endif

@@ -44,6 +44,7 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
  * cables. */
 bool link_fault_is_of_rank(const struct fault_report *report);
 
+/* Whether two faults are equal. */
 bool link_fault_same(const struct link_fault *a, const struct link_fault *b);
 
 #endif

@@ -55,6 +55,7 @@ struct topology {
 
 /* Returns 0, or -1 if there is no memory. `torus` must outlive the topology. */
 int topology_init(struct topology *p, const struct torus *torus, uint32_t self, uint64_t boot);
+/* Frees the memory of the topology. */
 void topology_free(struct topology *p);
 
 /* A port of this node has come up or gone down. */
@@ -75,6 +76,7 @@ enum topology_news topology_hear(struct topology *p, unsigned port, uint32_t ran
  * `rank`. */
 enum topology_news topology_unhear(struct topology *p, unsigned port, uint32_t rank);
 
+/* Whether both ends of the link at this port of `rank` say that it is up. */
 bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port);
 
 /* Whether the other ends of all its links say that they are down (false if it has no links). */
