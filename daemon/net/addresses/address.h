@@ -38,7 +38,9 @@ void endpoint_complete(const struct endpoint *endpoint, unsigned index,
 /* Returns the index of an interface, given by name or as a decimal index; 0: there is no such interface. */
 unsigned interface_index(const char *name);
 
+/* Whether an address is an IPv6 link-local address. */
 bool address_is_link_local(const struct sockaddr *address);
+/* Returns the length in bytes of an address of its family. */
 socklen_t address_length(const struct sockaddr *address);
 
 /* Writes "10.0.0.1:7411", "[fd00::1]:7411" or "[fe80::1%eth0]:7411"; ADDRESS_TEXT_SIZE bytes are enough. */

@@ -43,6 +43,7 @@ struct carrier_ends {
 /* Starts to watch; *user is copied. Returns NULL, and logs the reason, if interfaces cannot be watched:
  * links are then lost only by silence. carrier_close() ends it. */
 struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user);
+/* Stops watching; the user's closed() follows, and *c is freed. */
 void carrier_close(struct carrier *c);
 
 /* Watches the link of `port`, which has these ends (copied). Addresses without an interface, such as the

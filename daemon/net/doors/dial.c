@@ -9,8 +9,9 @@
 #include "daemon/net/addresses/address.h"
 #include "daemon/net/sockets/hops.h"
 
-#define SYN_RETRIES 2              /* about seven seconds */
-#define IPV6_PREFER_SRC_PUBLIC 0x2 /* linux/in6.h excludes netinet/in.h */
+#define SYN_RETRIES 2 /* about seven seconds */
+/* from linux/in6.h, which cannot be included beside netinet/in.h */
+#define IPV6_PREFER_SRC_PUBLIC 0x2
 
 struct dial {
     uv_poll_t poll;

@@ -24,6 +24,7 @@ bool reserve_helps(struct reserve *r, int error);
 /* Whether an errno means that there are no descriptors, or no memory for one, at the moment. */
 bool reserve_is_shortage(int error);
 
+/* Closes all held descriptors. */
 void reserve_close(struct reserve *r);
 
 #endif
