@@ -24,6 +24,7 @@ struct place {
  */
 int roots_add(struct roots *roots, const struct file_system *files, const char *path,
               struct error *e);
+/* Closes all roots, and frees their memory. */
 void roots_free(struct roots *roots);
 
 /* Returns the descriptor of a place's root; borrowed. */

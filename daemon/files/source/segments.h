@@ -9,6 +9,7 @@ struct segments {
     uint64_t round_bytes, run_bytes;
 };
 
+/* Returns the segments of rounds of `round_bytes` bytes; a `count` of 0 means 1. */
 static inline struct segments segments_of(uint64_t round_bytes, uint32_t count)
 {
     return (struct segments){count > 1 ? count : 1, round_bytes, run_bytes(round_bytes, count)};

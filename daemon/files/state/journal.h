@@ -63,6 +63,7 @@ struct journal_entry {
  * written, or another daemon uses it. */
 int journal_open(struct journal *j, const struct file_system *files, const char *path,
                  struct error *e);
+/* Closes and so unlocks the state folder. */
 void journal_close(struct journal *j);
 
 /* Replaces the file NAME of the state folder by these bytes: a crash leaves the old or the new bytes, and
@@ -98,6 +99,7 @@ int journal_each(const struct journal *j, void (*each)(void *context, const char
 /* Records the decision to commit, durably. Returns 0, or -1 with *e: then the record has been removed
  * again. */
 int journal_record_commit(const struct journal *j, const char *id, struct error *e);
+/* Removes the record of a decision. A failure is logged. */
 void journal_forget_commit(const struct journal *j, const char *id);
 
 /* Calls each() with the id of every decision; otherwise like journal_each(). */
