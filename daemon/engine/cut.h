@@ -31,6 +31,7 @@ struct cut_round {
     uint32_t stride;
 };
 
+/* Returns how the round with this number is cut. */
 struct cut_round cut_round(const struct cut *cut, uint64_t round);
 
 /* Returns the length in bytes of the longest piece of any round, if no block is larger than `block_bytes`,

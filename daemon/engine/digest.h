@@ -6,6 +6,7 @@
 
 #define DIGEST_SIZE 8u /* bytes of a digest in a frame */
 
+/* The digest of `length` bytes. */
 uint64_t digest_bytes(const void *bytes, size_t length, uint64_t seed);
 
 /* The digest of the first `length` bytes, which does not depend on how they are divided into runs. */

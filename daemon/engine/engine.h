@@ -120,6 +120,7 @@ struct engine {
     struct error failure; /* why this node cannot continue; ERROR_NONE if it can */
 };
 
+/* Frees the engine, but nothing that its setup has lent; NULL does nothing. */
 static inline void engine_free(struct engine *engine)
 {
     if (engine != NULL)
@@ -186,6 +187,7 @@ static inline void engine_lose_port(struct engine *engine, unsigned port)
     engine->lost |= 1u << port;
 }
 
+/* Whether the link at this port has been down. */
 static inline bool engine_has_lost(const struct engine *engine, unsigned port)
 {
     return (engine->lost & 1u << port) != 0;

@@ -29,6 +29,7 @@ struct folder_request {
     struct sink *parked; /* the kept sink of the last attempt (sink_ops.park()) */
 };
 
+/* Whether a node takes no part. */
 static inline bool folder_is_gone(const struct folder_request *r, uint32_t rank)
 {
     return r->gone != NULL && r->gone[rank];

@@ -58,6 +58,7 @@ int piece_pass(struct piece_states *states, struct piece_mark *mark,
 void piece_is_damaged(const struct block_piece *piece, const struct sink *sink, uint32_t rank,
                       struct error *e);
 
+/* Whether a piece of `length` bytes carries a digest. */
 static inline bool piece_has_digest(uint32_t length)
 {
     return length >= PIECE_DIGEST_LEAST;

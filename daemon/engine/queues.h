@@ -23,7 +23,9 @@ struct queues {
 /* Makes empty queues for urgencies below `levels` and items below `items`. Returns 0, or -1 if there is no
  * memory; then there is nothing to free. */
 int queues_init(struct queues *q, unsigned ports, uint32_t levels, uint32_t items);
+/* Frees the memory of the queues. */
 void queues_free(struct queues *q);
+/* Removes all items from the queues. */
 void queues_clear(struct queues *q);
 
 /* Whether the item is in a queue. */

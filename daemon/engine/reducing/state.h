@@ -54,6 +54,7 @@ static inline struct reducing *reducing_of(struct engine *engine)
     return (struct reducing *)engine;
 }
 
+/* Whether the engine has failed. */
 static inline bool reducing_has_failed(const struct reducing *s)
 {
     return s->base.failure.code != ERROR_NONE;
@@ -71,11 +72,13 @@ static inline struct reducing_round *reducing_next_round(const struct reducing *
     return round_window_next(&s->window, number);
 }
 
+/* Whether this node is the owner (the root) of a tree. */
 static inline bool reducing_is_owner(const struct reduction_tree *tree)
 {
     return tree->parent == REDUCTION_NO_PORT;
 }
 
+/* Returns how many bytes chunk number `chunk` of a piece has. */
 static inline uint32_t reducing_chunk_length(const struct reducing *s,
                                              const struct reducing_piece *piece, uint32_t chunk)
 {

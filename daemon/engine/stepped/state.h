@@ -72,6 +72,7 @@ static inline struct stepped *stepped_of(struct engine *engine)
     return (struct stepped *)engine;
 }
 
+/* Whether an arriving message is complete in this round. */
 static inline bool stepped_is_complete(const struct stepped *s, uint32_t arrival)
 {
     const struct stepped_incoming *in = &s->incoming[arrival];
@@ -110,17 +111,20 @@ static inline struct piece_mark *stepped_mark(const struct stepped *s, struct pi
     return s->base.set.digests ? mark : NULL;
 }
 
+/* Whether pieces of `length` bytes carry digests. */
 static inline bool stepped_has_digest(const struct stepped *s, uint32_t length)
 {
     return s->base.set.digests && piece_has_digest(length);
 }
 
+/* Prepares a slot for a block of `length` bytes. */
 static inline void stepped_open_slot(struct stepped_slot *slot, uint32_t length)
 {
     slot->length = length;
     slot->sends_left = slot->sends;
 }
 
+/* Counts blocks, and a message if `message`, on the channel of a port in a step. */
 static inline void stepped_count_channel(struct stepped *s, uint32_t step, unsigned port,
                                          uint32_t blocks, bool message)
 {

@@ -41,6 +41,7 @@ static inline uint64_t streaming_piece_begin(const struct streaming *s,
     return cut_begin(&cut, p->segment);
 }
 
+/* Returns the name and place of a piece. */
 static inline struct block_piece streaming_piece(const struct streaming *s,
                                                  const struct streaming_round *r, uint32_t index)
 {
@@ -58,6 +59,7 @@ static inline struct piece_mark *streaming_mark(const struct streaming_round *r,
     return r->mark != NULL ? &r->mark[index] : NULL;
 }
 
+/* Whether a piece carries a digest. */
 static inline bool streaming_has_digest(const struct streaming_round *r, uint32_t index)
 {
     return r->mark != NULL && piece_has_digest(r->flow[index].length);
