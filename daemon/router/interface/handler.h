@@ -1,4 +1,4 @@
-/* What a router asks of the exchanges above it, and tells them. */
+/* The functions that a router calls of the exchanges above it. */
 #ifndef TORUSD_ROUTER_INTERFACE_HANDLER_H
 #define TORUSD_ROUTER_INTERFACE_HANDLER_H
 

@@ -1,12 +1,12 @@
-/* What a connection has until it has proved that it is the neighbour's. */
+/* The state of a connection that has not proved that it belongs to the neighbour. */
 #ifndef TORUSD_ROUTER_LINKS_STRANGER_H
 #define TORUSD_ROUTER_LINKS_STRANGER_H
 
 #include "daemon/router/links/handshake.h"
 #include "proto/frame.h"
 
-/* What a connection has until then. `bytes` holds the received part of one message, and nothing after that
- * message: the bytes that follow the last message of the handshake are still unread. */
+/* `bytes` holds the received part of one message, and nothing after that message: the bytes that follow the
+ * last message of the handshake are still unread. */
 struct stranger {
     struct handshake handshake;
     struct frame_prefix prefix;

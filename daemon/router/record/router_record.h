@@ -1,4 +1,4 @@
-/* What is kept of a router. The rooms of this folder call downwards only:
+/* The record of a router. The folders of the router call downwards only:
  *
  *     router.c    the object and its clock
  *     links/      one connection: admission, frames in and out, silence, the carrier

@@ -10,21 +10,20 @@
  * statement, it takes a higher version; at UINT32_MAX it keeps that. Versions only make news spread faster;
  * correctness does not depend on them.
  *
- * Why a false claim does not last, whatever it says and wherever it is made: call a belief rooted
- * if it was copied, hop by hop, from what its node states now. Suppose that from some moment on no
- * more false claims are made and no link changes, and that what was on its way has arrived.
+ * A false claim does not last, whatever it says and wherever it is made. Proof: call a belief rooted if it
+ * was copied, hop by hop, from what its node states now. Suppose that from some moment on no more false
+ * claims are made and no link changes, and that all messages on their way have arrived.
  *
- *   1. Of the beliefs about a node that are not rooted, take one with the fewest hops, h. It is one
- *      hop more than the claim of a neighbour, which believes it too, and whose belief is not
- *      rooted either. So h grows by at least one each time that all neighbours have told each other
- *      their news; and as many hops as there are nodes mean "cannot be reached", since no path is
- *      that long. After at most that many rounds there is no belief left that is not rooted. (The
- *      node itself may have taken a higher version meanwhile, if it has heard of such a belief;
- *      once there are none it has no more reason to, and the same holds again for what it has
- *      stated before.)
- *   2. Then all beliefs about the node have the same version, and fewest hops decide: the nodes at
- *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe
- *      these, and so on. Everybody believes what the node states, and there it stays.
+ *   1. Among the beliefs about a node that are not rooted, take one with the fewest hops, h. It was copied from
+ *      a neighbour's claim with one hop less; the neighbour believes that claim, which is not rooted either. So
+ *      h grows by at least one each time that all neighbours have told each other their news. A belief with as
+ *      many hops as there are nodes means "cannot be reached", because no path is that long. So after at most
+ *      that many rounds no belief is left that is not rooted. (The node itself may have taken a higher version
+ *      meanwhile, because it heard of such a belief. When none is left it has no reason to do so again, and
+ *      the same argument removes the beliefs in its earlier statements.)
+ *   2. Then all beliefs about the node have the same version, and the fewest hops decide: the nodes at
+ *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe the nodes at
+ *      distance 1, and so on. All nodes believe what the node states, and this does not change any more.
  *
  * So no version is final, not even the highest possible one, and any node may restart at any time. A claim
  * with fewer hops than the cabling permits is refused. From time to time each neighbour repeats all that it
