@@ -23,8 +23,8 @@ struct folder_request {
     uint32_t rank, nodes;
     const bool *gone; /* by rank: takes no part; NULL: all take part */
 
-    /* For a retry that continues with kept output; else NULL: */
-    /* by destination: source_ops.mark() in the last attempt; a block whose mark differs has changed */
+    /* The next two are for a retry that continues with kept output; else NULL. */
+    /* by destination: source_ops.mark() in the last attempt. A block whose mark differs has changed. */
     const uint64_t *marks;
     struct sink *parked; /* the kept sink of the last attempt (sink_ops.park()) */
 };

@@ -1,4 +1,4 @@
-/* What the files of the streaming engine share: the state of an engine, and small functions on it. */
+/* The state of a streaming engine, and small functions on it, for all files of the engine. */
 #ifndef TORUSD_ENGINE_STREAMING_STATE_H
 #define TORUSD_ENGINE_STREAMING_STATE_H
 
