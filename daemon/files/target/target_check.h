@@ -4,7 +4,7 @@
 
 #include "daemon/files/target/target_record.h"
 
-/* What has the final name. */
+/* What exists under the final name. */
 enum target_occupant { TARGET_NOTHING, TARGET_EMPTY, TARGET_OLD_RESULT };
 
 /* Checks that entries of the deepest existing folder, t->parent, can be removed again. Returns 0, or -1
