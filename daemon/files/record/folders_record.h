@@ -28,8 +28,8 @@ struct folders {
     struct journal journal;
     struct open_sink *sinks; /* sinks that have work left */
     unsigned users;          /* sources, sinks and tasks: the journal stays open for them */
-    void (*unused)(
-        struct folders *folders); /* called when the last user has gone and `closed` is set */
+    /* Called when the last user has gone and `closed` is set. */
+    void (*unused)(struct folders *folders);
     struct unremoved *unremoved;
     struct task *kept;
     unsigned kept_count;
@@ -37,8 +37,7 @@ struct folders {
     bool storing;     /* a calibration is being written */
     bool stored_late; /* `calibration` must be written after that */
     struct calibration calibration;
-    atomic_uint
-        held; /* number of descriptors of all sources and sinks that stay open between jobs */
+    atomic_uint held; /* descriptors that stay open between jobs, of all sources and sinks */
 };
 
 /* Most files that stay open between jobs; further files are opened for each job, because links and clients

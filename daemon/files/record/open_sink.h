@@ -9,9 +9,8 @@
 
 struct open_sink { /* the first member of a sink */
     struct open_sink *next;
-    char id[sizeof((struct target *)0)->id]; /* id of the attempt that has the sink, */
-    char next_id[sizeof((struct target *)0)
-                     ->id]; /* id that the target has, or is getting in a retry */
+    char id[sizeof((struct target *)0)->id];      /* of the attempt that has the sink */
+    char next_id[sizeof((struct target *)0)->id]; /* that the target has, or will get */
 };
 
 /* Whether the list from `first` on has a sink of this exchange. */
