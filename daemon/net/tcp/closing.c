@@ -32,8 +32,8 @@ void closing_say_last(struct connection *c)
                               : NULL;
         buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
     }
-    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer,
-                       1); /* if it fails, it is lost: the daemon ends */
+    /* if it fails, it is lost: the daemon ends */
+    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1);
     /* Closing at once would reset the connection if the peer still sends, and lose the message. */
     c->shutdown.data = c;
     if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0)

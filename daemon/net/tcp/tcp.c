@@ -67,8 +67,8 @@ static uint64_t io_now(void *context)
 static void io_random(void *context, void *buffer, size_t size)
 {
     (void)context;
-    randombytes_buf(
-        buffer, size); /* used for challenges and keys: only the system's random bytes will do */
+    /* used for challenges and keys: only the system's random bytes will do */
+    randombytes_buf(buffer, size);
 }
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
