@@ -16,8 +16,8 @@ struct roots {
 /* A file or folder at a root or below it. */
 struct place {
     size_t root;
-    char path
-        [PATH_MAX]; /* relative to the root: "." or components with one "/" between them; no ".." */
+    /* relative to the root: "." or components with one "/" between them; no ".." */
+    char path[PATH_MAX];
 };
 
 /* Opens an existing folder as a root. All roots use the same `files`. Returns 0, or -1 with *e.

@@ -86,8 +86,8 @@ int permissions_check_removable(void *context, int folder, const char *name, con
         return 0;
     if (statx(folder, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st) != 0)
         return *why = "cannot be examined", -errno;
-    if (has(&st,
-            STATX_ATTR_MOUNT_ROOT)) /* since Linux 5.8; before that, the device number finds most mount points */
+    /* since Linux 5.8; before that, the device number finds most mount points */
+    if (has(&st, STATX_ATTR_MOUNT_ROOT))
         return *why = "is a mount point, which cannot be replaced: name a folder in it", -EBUSY;
     if (st.stx_dev_major != above.stx_dev_major || st.stx_dev_minor != above.stx_dev_minor)
         return *why = "is on another file system than the folder above it, and cannot be replaced: "

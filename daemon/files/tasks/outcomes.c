@@ -42,8 +42,8 @@ static void note_in_doubt(void *context, const char *id)
     struct error e;
 
     if (journal_read(d->journal, id, &entry, &e) == 0 ? entry.finished : e.code == ERROR_IO)
-        d->each(d->argument,
-                id); /* an output whose entry cannot be read now may be finished, too */
+        /* an output whose entry cannot be read now may be finished, too */
+        d->each(d->argument, id);
 }
 
 int outcomes_each_in_doubt(void *context, void (*each)(void *argument, const char *id),
