@@ -27,8 +27,8 @@ struct engine_part {
 struct engine_setup {
     struct router *router;
     const struct engine_part *part; /* NULL: the whole torus */
-    const struct peer_group_call
-        *call;             /* NULL, or the call with which all data of the engine is marked */
+    /* NULL, or the call with which all data of the engine is marked */
+    const struct peer_group_call *call;
     uint32_t handle;       /* Prepare.handle */
     struct source *source; /* borrowed, like all pointers here */
     struct sink *sink;

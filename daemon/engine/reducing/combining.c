@@ -141,7 +141,7 @@ void reducing_consider(struct reducing *s, struct reducing_round *r, uint32_t in
         combine_at_owner(s, r, index);
         if (r->piece[index].gone < r->piece[index].chunks)
             return;
-        r = reducing_find_round(s,
-                                r->base.number + 1); /* the round that had to wait for this one */
+        /* the round that had to wait for this one */
+        r = reducing_find_round(s, r->base.number + 1);
     }
 }

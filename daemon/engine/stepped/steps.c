@@ -85,8 +85,8 @@ void stepped_advance(struct stepped *s)
     s->base.counts.blocks_delivered = s->delivered;
     s->delivered = 0;
     fold_channel_counts(s);
-    stepped_expect_arrivals(
-        s); /* expect the next round: a neighbour may start it before this node does */
+    /* expect the next round: a neighbour may start it before this node does */
+    stepped_expect_arrivals(s);
 }
 
 void stepped_admit(struct engine *engine, uint64_t round)

@@ -66,8 +66,8 @@ struct streaming_round *streaming_open_round(struct streaming *s, uint64_t numbe
         flow->begun = true;
         const struct cut_round cut = streaming_cut(s, r, p);
         flow->length = cut_length(&cut, streaming_block_size(s, p), p->segment);
-        if (set->uniform &&
-            flow->length == 0) { /* every node knows that it is empty: it is not sent */
+        /* every node knows that it is empty: it is not sent */
+        if (set->uniform && flow->length == 0) {
             if (p->out == PASSAGE_HERE)
                 frame_buffer_deliver_nothing(&s->buffer, p->source, streaming_piece_begin(s, r, p));
             streaming_pass_through(r, p);

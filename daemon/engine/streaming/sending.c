@@ -62,8 +62,8 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
     uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
 
     flow->gone += moved;
-    if (moved == 0 &&
-        flow->length > 0) { /* the source has no bytes yet, or the engine has failed */
+    /* the source has no bytes yet, or the engine has failed */
+    if (moved == 0 && flow->length > 0) {
         dequeue_piece(s, r, index);
         stall_piece(s, r, index);
         return true;
