@@ -42,8 +42,8 @@ enum operation {
 
 struct algorithm;
 
-/* The functions of an algorithm that is made while the program runs: they get the algorithm itself.
- * Where one is NULL, the function of the same name in struct algorithm is called. */
+/* The functions of an algorithm that is made while the program runs. They get the algorithm
+ * itself. If one is NULL, the function of the same name in struct algorithm is called. */
 struct algorithm_methods {
     int (*accepts)(const struct algorithm *a, const struct torus *t, struct error *e);
     uint32_t (*max_legs)(const struct algorithm *a, const struct torus *t);
@@ -54,8 +54,9 @@ struct algorithm_methods {
 };
 
 struct algorithm {
-    /* NULL, or what is called instead of the functions below; and what these methods need: NULL, or
-     * a schedule that was read from a file, or routes around what is out of order. */
+    /* NULL, or the functions that are called instead of those below; and what these functions
+     * need: NULL, a schedule that was read from a file, or routes that avoid what is out of
+     * order. */
     const struct algorithm_methods *methods;
     const struct imported *imported;
     const struct detour *detour;
@@ -85,16 +86,16 @@ struct algorithm {
      * nothing else. 1 means that every node does the same; t->size[i] promises nothing. */
     void (*period)(const struct torus *t, uint32_t *period);
 
-    /* NULL, or a second symmetry, of algorithms that are made of XOR: the same with XOR instead of
-     * addition, sizes and periods being powers of two. XOR of source's and destination's
-     * coordinates with multiples of the period does the same to the ends of the route's legs, and
-     * leaves their steps and dimensions. Each leg is the shortest way between its ends, in the same
-     * direction as before where both are as long; so, unlike with translation, the nodes inside a
-     * leg are not moved along. */
+    /* NULL, or a second symmetry, of algorithms that are made of XOR: XOR takes the place of
+     * addition, and sizes and periods are powers of two. If the coordinates of source and
+     * destination are XORed with multiples of the period, so are the ends of the route's legs,
+     * and their steps and dimensions stay. Each leg is the shortest way between its ends, in the
+     * same direction as before where both directions are equally long; so, unlike with
+     * translation, the nodes inside a leg do not move along. */
     void (*xor_period)(const struct torus *t, uint32_t *period);
 
-    /* NULL, or of algorithms whose blocks all go through the dimensions in rising order the highest
-     * step of the schedule + 1: so that a plan need not look at blocks that cannot come by. */
+    /* NULL, or, for algorithms whose blocks all go through the dimensions in rising order, the
+     * highest step of the schedule + 1. A plan then need not look at blocks that cannot come by. */
     uint32_t (*ordered_steps)(const struct torus *t);
 
     /* Writes the route of one segment of block (source, destination), source != destination, in
@@ -109,14 +110,14 @@ struct algorithm {
     int (*plan)(struct plan *p, const struct torus *t, uint32_t rank);
     uint64_t (*peak_transit)(const struct torus *t);
 
-    /* NULL, or the algorithms of which it is one, and which one it is. Those that are not in the
-     * registry have no route(): use algorithm_route(). */
+    /* NULL, or the family that the algorithm is a member of, and its degree. Members that are
+     * not in the registry have no route(): use algorithm_route(). */
     const struct family *family;
     uint32_t degree;
 };
 
-/* What the functions above say, of any algorithm: of the registry, of a family that is not in it, or
- * from a file, or around what is out of order. */
+/* These call the functions above for any algorithm: of the registry, of a family that is not in
+ * it, from a file, or around what is out of order. */
 int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e);
 uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t);
 void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period);

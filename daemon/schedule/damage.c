@@ -121,7 +121,7 @@ struct writer {
     bool full;
 };
 
-/* Appends a part as a whole, or "...", for which there is always room left. */
+/* Appends a whole part, or "..." if the part does not fit; there is always room for "...". */
 static void append(struct writer *w, const char *separator, const char *part)
 {
     const size_t kept = sizeof "...";
@@ -182,13 +182,13 @@ char *damage_describe(const struct damage *d, char *text, size_t size)
 
 /* --- in one piece? --- */
 
-/* Names those of one part, the smaller one if there are two, as far as there is room. */
+/* Names the nodes of one part, the smaller one if there are two, as far as there is room. */
 static int name_part(const struct damage *d, uint32_t first, const bool *reached, uint32_t known,
                      uint32_t present, struct error *e)
 {
     char text[100], part[24];
     struct writer w = {.text = text, .size = sizeof text};
-    bool which = known < present - known; /* name those that are reached */
+    bool which = known < present - known; /* the reached nodes are named */
     uint32_t count = which ? known : present - known, from = first;
 
     for (uint32_t rank = d->torus.nodes; which && rank-- > 0;)

@@ -1,4 +1,4 @@
-/* What of a torus is out of order: links, and nodes, of which all links are. */
+/* The links and nodes of a torus that are out of order. A node is, if all of its links are. */
 #ifndef TORUSD_SCHEDULE_DAMAGE_H
 #define TORUSD_SCHEDULE_DAMAGE_H
 
@@ -6,33 +6,33 @@
 
 struct damage {
     struct torus torus;
-    uint32_t *dead; /* by node: ports (bits) that have a link, which is out of order */
+    uint32_t *dead; /* by node: bits of the ports whose link is out of order */
     bool *gone;     /* by node */
 };
 
-/* Nothing is out of order. Owned by the caller afterwards, freed with damage_free(). Returns 0, or -1
- * with *e (no memory) and nothing to free. */
+/* Sets *d to no damage. The caller frees *d with damage_free(). Returns 0, or -1 with *e (no
+ * memory) and nothing to free. */
 int damage_init(struct damage *d, const struct torus *t, struct error *e);
 void damage_free(struct damage *d);
 int damage_copy(struct damage *d, const struct damage *from, struct error *e);
 bool damage_equal(const struct damage *a, const struct damage *b);
 
-/* The link at this port, which must have one; at both of its ends. */
+/* Adds the link at this port, which must have one, at both of its ends. */
 void damage_add_link(struct damage *d, uint32_t rank, unsigned port);
 void damage_add_node(struct damage *d, uint32_t rank);
 
-/* Reads "3:+0,7": the link at port +0 of node 3, and node 7. Returns 0 with *d as from damage_init(),
- * or -1 with *e (ERROR_USAGE: what is wrong with the text; no memory). */
+/* Reads "3:+0,7": the link at port +0 of node 3, and node 7. Returns 0 with *d, which the caller
+ * frees with damage_free(), or -1 with *e (ERROR_USAGE: what is wrong with the text; no memory). */
 int damage_parse(struct damage *d, const struct torus *t, const char *text, struct error *e);
 
-/* The same text, links at their + ends: "3:+0,7"; "" if nothing is out of order. Ends in "..." where
- * `size` is not enough for all. Returns text. */
+/* Writes the text that damage_parse() reads, with links at their + ends; "" if nothing is out of
+ * order. A text for which `size` is not enough ends in "...". Returns text. */
 char *damage_format(const struct damage *d, char *text, size_t size);
 
-/* The links alone, without those of nodes that are gone, for people, cut off in the same way: "link 3:+0,
- * link 7:+1". */
+/* Writes the links for people, without those of nodes that are gone: "link 3:+0, link 7:+1".
+ * Otherwise as damage_format(). */
 char *damage_describe_links(const struct damage *d, char *text, size_t size);
-/* The nodes, too: "link 3:+0, node 7". */
+/* Writes links and nodes for people: "link 3:+0, node 7". Otherwise as damage_format(). */
 char *damage_describe(const struct damage *d, char *text, size_t size);
 
 bool damage_is_none(const struct damage *d);
@@ -43,8 +43,8 @@ static inline bool damage_has_link(const struct damage *d, uint32_t rank, unsign
            (d->dead[rank] & 1u << port) == 0;
 }
 
-/* Whether every node that is not gone can reach every other. Returns 0; or -1 with *e: which cannot
- * (ERROR_LINK), no memory. */
+/* Checks that all nodes that are not gone can reach each other. Returns 0; or -1 with *e, which
+ * names nodes that cannot (ERROR_LINK), or without memory. */
 int damage_is_connected(const struct damage *d, struct error *e);
 
 #endif

@@ -140,10 +140,10 @@ static struct walk array_walk(const struct factor *f, uint32_t x, uint32_t y)
 /* Ring: everything that goes +, then everything that goes -, so that every node sends and takes one
  * message in every step.
  *
- * Array: the same; what goes - as in a mirror. The nodes in the middle have n-1 blocks of their own
- * to send, and the others' blocks from one side to the other: floor((n^2-1)/2) in all, and that is
- * what the exchange takes. For if n is odd, each half takes floor(n^2/4). If it is even, the middle
- * channels are the only ones with n^2/4 blocks, and carry one of these side by side at the
+ * Array: likewise; blocks that go - mirror those that go +. The nodes in the middle have n-1 blocks
+ * of their own to send, and relay the blocks from one side to the other: floor((n^2-1)/2) in all,
+ * which is what the exchange takes. If n is odd, each half takes floor(n^2/4). If n is even, the
+ * middle channels are the only ones with n^2/4 blocks, and carry one of these side by side at the
  * beginning.
  *
  * Complete graph: node i sends to i+1, i+2, ... */

@@ -29,7 +29,7 @@ double factor_average_status(const struct factor *f);
  * of 2 counts as two links, as a torus has them. */
 double factor_cut(const struct factor *f);
 
-/* All its links, a ring of 2 having two; and the links of a node with the fewest. */
+/* All links of the dimension (a ring of 2 has two), and the links of a node with the fewest. */
 uint64_t factor_links(const struct factor *f);
 uint32_t factor_fewest_links(const struct factor *f);
 

@@ -1,14 +1,14 @@
-/* Combined messages as keys of a tally (tally.h): those that start at the node of one class, and
- * with its moves (routes.h) those of all nodes of the class. Rising keys are in the order of the
- * steps. */
+/* Combined messages as keys of a tally (tally.h). A key stands for the messages that start at
+ * the node of one class; moves (routes.h) make of them the messages of all nodes of the class.
+ * Rising keys are in the order of the steps. */
 #ifndef TORUSD_SCHEDULE_MESSAGE_KEY_H
 #define TORUSD_SCHEDULE_MESSAGE_KEY_H
 
 #include "daemon/schedule/algorithm.h"
 
-#define MESSAGE_MAX_STEP ((1u << 24) - 1) /* room for it in a key */
+#define MESSAGE_MAX_STEP ((1u << 24) - 1) /* the highest step that a key has room for */
 
-/* `class` may be any number below TORUS_MAX_NODES, also that of a node. */
+/* `class` may be any number below TORUS_MAX_NODES, so also the rank of a node. */
 static inline uint64_t message_key(uint32_t class, const struct leg *leg)
 {
     return (uint64_t)leg->step << 40 | (uint64_t) class << 20 |

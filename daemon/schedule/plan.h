@@ -17,14 +17,14 @@ struct plan_block {
                     * takes has a slot if it is sent on as well, by several ports maybe. */
 };
 
-/* One combined message as this node sees it. The blocks in it are in the same order at both of its
- * ends: by (source, destination, segment). */
+/* One combined message as this node sees it. Its blocks are in the same order at both ends: by
+ * (source, destination, segment). */
 struct plan_message {
     uint32_t step;
     uint32_t blocks; /* how many blocks it holds */
     uint32_t first;  /* index of its first block in plan.block; unused for relayed ones */
     uint16_t hops;   /* length of the leg */
-    uint16_t left;   /* hops still to go when it has come here: 0 = it ends here (takes) */
+    uint16_t left;   /* hops that are left when it has arrived here: 0 = it ends here (takes) */
     uint8_t port;    /* sends: out; relays and takes: in */
 };
 
@@ -59,8 +59,9 @@ int plan_compare_key(const void *key, const void *message);
 const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
                                         uint16_t hops, uint16_t left);
 
-/* What this node puts on `port`'s channel in one round: blocks, those that it only relays included
- * (they leave by the port opposite to the one they came in by), and messages that start here. */
+/* What this node puts on `port`'s channel in one round: blocks, including those that the node
+ * only relays (they leave by the port opposite to the one by which they came), and messages that
+ * start here. */
 void plan_port_totals(const struct plan *p, unsigned port, uint64_t *blocks, uint64_t *messages);
 
 #endif

@@ -36,7 +36,7 @@ static void skip_spaces(const char **text)
         ++*text;
 }
 
-/* One "complete:2^10". */
+/* Reads one "complete:2^10". */
 static int read_factors(struct product *p, const char **text, struct error *e)
 {
     struct factor f;
@@ -191,8 +191,8 @@ double product_bound_one_port(const struct product *p)
     return larger(product_bound_all_port(p), p->nodes - 1);
 }
 
-/* What the nodes in the middle of array i send: N-1 blocks each, and all those from one side to the
- * other. */
+/* Blocks that the nodes in the middle of array i send: N-1 of their own each, and all blocks
+ * from one side to the other. */
 static double bound_by_middle(const struct product *p, unsigned i)
 {
     uint64_t others = p->factor[i].nodes - 1;
@@ -233,7 +233,7 @@ double product_bound_single_hops(const struct product *p)
     return larger(bound, bound_by_corners(p));
 }
 
-/* Of a node with the fewest. */
+/* The links of a node with the fewest. */
 static double fewest_links(const struct product *p)
 {
     double links = 0;

@@ -23,10 +23,11 @@ struct product {
  * ten such dimensions. Returns 0, or -1 with *e saying what is wrong with the text. */
 int product_parse(struct product *p, const char *text, struct error *e);
 
-/* Writes such a text; it has room for PRODUCT_TEXT_SIZE. Returns text. */
+/* Writes the text that product_parse() reads; `text` has room for PRODUCT_TEXT_SIZE. Returns
+ * text. */
 char *product_format(const struct product *p, char *text);
 
-/* Rings, and arrays where the torus does not wrap. */
+/* The torus as a product of rings, and of arrays where the torus does not wrap. */
 struct product product_of_torus(const struct torus *t);
 
 uint32_t product_distance(const struct product *p, uint32_t a, uint32_t b);
@@ -38,24 +39,26 @@ uint64_t product_least_status(const struct product *p);
 uint64_t product_most_status(const struct product *p);
 double product_average_status(const struct product *p); /* corollary 1 */
 
-/* The average status over N-1; 0 where there is only one node. */
+/* The average status divided by N-1; 0 if there is only one node. */
 double product_average_distance(const struct product *p);
 
-/* Lower bounds on the time of a complete exchange, in blocks. All ports at once: the best cut of
- * one dimension into two halves (4). One send and one receive at a time: that, or the N-1 blocks that
- * a node has to take. With single hops also the average status (3), at which all nodes send all the
- * time; and where there are arrays, since their nodes at the ends have less to relay, what the
- * middle of an array has to send, and in a two-dimensional mesh all nodes but the corners. On a
- * single array, rings and complete graphs A2 takes no longer. */
+/* Lower bounds on the time of a complete exchange, in blocks. With all ports at once: the best
+ * cut of one dimension into two halves (4). With one send and one receive at a time: the larger
+ * of that and N-1, the blocks that a node receives. With single hops also the average status
+ * (3), at which all nodes send all the time. In arrays, nodes at the ends have less to relay; so
+ * the bound is also what the middle of an array has to send and, in a two-dimensional mesh, what
+ * all nodes but the corners have to send. On a single array, on rings and on complete graphs A2
+ * attains this bound. */
 double product_bound_all_port(const struct product *p);
 double product_bound_one_port(const struct product *p);
 double product_bound_single_hops(const struct product *p);
 
-/* Lower bounds on the time of reductions with all ports at once, in the times that the whole vector
- * of one node needs to cross a link, whatever it is split into. Nodes combine what comes in.
+/* Lower bounds on the time of reductions with all ports at once. The unit is the time that the
+ * whole vector of one node needs to cross a link. Vectors may be split; nodes combine what they
+ * receive.
  *
- * Reduce-scatter with blocks of equal size, and backwards allgather: the node with the fewest links,
- * d, has something to send for N-1 of the N blocks: (N-1)/N / d.
+ * Reduce-scatter with blocks of equal size, and allgather in reverse: the node with the fewest
+ * links, d, has to send something for N-1 of the N blocks: (N-1)/N / d.
  *
  * Allreduce: an element crosses at least 2(N-1) channels, N-1 until any node has all of it and
  * as many from then on; and a node with d links gets all of the vector, and sends all of its own. So
@@ -64,28 +67,30 @@ double product_bound_single_hops(const struct product *p);
  * Algorithms for Large MPI Collectives on Torus Interconnects (2010). Where not, in arrays, a
  * reduce-scatter into equal blocks and an allgather of them take longer than that bound.
  *
- * Reduce to a root, and backwards broadcast: a node with d links sends all of its own vector, or, at
- * the root, takes in all of the result: 1/d for the node with the fewest links. Where a root has as
- * many trees as that, no two of which share a channel, each carrying an equal part attains it; how many
- * there can be: Edmonds: Edge-Disjoint Branchings (in: Combinatorial Algorithms, 1973, p. 91). */
+ * Reduce to a root, and broadcast in reverse: a node with d links sends its whole vector or, at
+ * the root, receives the whole result: 1/d for the node with the fewest links. The bound is
+ * attained if the root has that many trees, no two of which share a channel, and each carries an
+ * equal part. How many such trees exist: Edmonds: Edge-Disjoint Branchings (in: Combinatorial
+ * Algorithms, 1973, p. 91). */
 double product_bound_reduce(const struct product *p);
 double product_bound_reduce_scatter(const struct product *p);
 double product_bound_allreduce(const struct product *p);
 
-/* The same of a torus or mesh. */
+/* The bound for a torus or mesh. */
 double torus_bound_reduce(const struct torus *t);
 double torus_bound_reduce_scatter(const struct torus *t);
 double torus_bound_allreduce(const struct torus *t);
 
-/* Their exchanges by single hops, one send and one receive a node at a time.
+/* Exchanges of both algorithms by single hops, with one send and one receive a node at a time.
  *
- * A2: the exchanges of the single dimensions, one after the other, the last dimension first. All
- * rounds of a dimension go together: N/n_i blocks for every one of its own exchange.
+ * A2 runs the exchanges of the single dimensions one after the other, the last dimension first. All
+ * rounds of a dimension are combined: its messages have N/n_i blocks for each block of the
+ * dimension's own exchange.
  *
- * A1: the last dimension is B, all others are A. First every node of B in turn sends to every other,
- * in rising order, all that it has for that copy of A, in one message, while nobody else in that
- * copy of B sends anything. Then come as many exchanges within the copies of A as B has nodes, the
- * j-th one for the blocks from the j-th copy: these by A1 again. */
+ * A1: the last dimension is B, all others are A. First the nodes of each copy of B send one
+ * after the other: a node sends to each other node of its copy, in rising order, one message
+ * with all blocks for that node's copy of A. Then follow as many exchanges within the copies of
+ * A as B has nodes; the j-th one moves the blocks from the j-th copy, again by A1. */
 enum product_algorithm { PRODUCT_A1, PRODUCT_A2 };
 
 const char *product_algorithm_name(enum product_algorithm a); /* "a1" */
@@ -99,8 +104,9 @@ struct product_walk {
 unsigned product_route(const struct product *p, enum product_algorithm a, uint32_t source,
                        uint32_t destination, struct product_walk *walks);
 
-/* What it costs: steps, and the sum over them of the most blocks on any channel. A2's blocks are
- * corollary 2; on rings and complete graphs that is product_bound_single_hops(). */
+/* What the exchange costs: its steps, and the sum over the steps of the most blocks on any
+ * channel. The blocks of A2 are corollary 2, which is product_bound_single_hops() on rings and
+ * complete graphs. */
 uint64_t product_steps(const struct product *p, enum product_algorithm a);
 uint64_t product_blocks(const struct product *p, enum product_algorithm a);
 

@@ -10,14 +10,14 @@ struct tally_entry {
     uint64_t count; /* 0: an empty place in the table */
 };
 
-/* Zero-initialise. Open addressing, at most half full, until it is sorted. The keys may come from a
- * file that was made to put them all into one place: when finding them takes too long, they move to
- * places that depend on the address of the table, which nobody knows beforehand. */
+/* Zero-initialise. A hash table with open addressing, at most half full, until it is sorted. A
+ * file may be made so that all keys fall into one place: when finding keys takes too long, the
+ * entries move to places that depend on the address of the table, which nobody can foresee. */
 struct tally {
     struct tally_entry *at;
     size_t count;        /* different keys */
     size_t room;         /* 0 or a power of two */
-    uint64_t multiplier; /* decides on the places */
+    uint64_t multiplier; /* determines the places */
     uint64_t finds;      /* how often a key was looked for since the entries moved, */
     uint64_t probes;     /* how many places were looked at for that, */
     uint64_t earlier;    /* and before */

@@ -188,8 +188,8 @@ double torus_bound_all_port(const struct torus *t)
     for (unsigned i = 0; i < t->dims; i++) {
         double lines = (double)(t->nodes / t->size[i]);
         uint64_t n = t->size[i];
-        /* floor(n/2) * ceil(n/2) = floor(n^2/4): what one direction of a cut in two halves has to
-         * carry on a mesh; a ring is cut at two places. */
+        /* A cut into two halves carries floor(n/2) * ceil(n/2) = floor(n^2/4) blocks in one
+         * direction on a mesh; a ring is cut at two places. */
         double across = lines * (double)(n * n / 4);
         double load = t->wrap[i] ? across / 2 : across;
         if (load > bound)

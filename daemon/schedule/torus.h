@@ -83,16 +83,17 @@ int torus_port_parse(const struct torus *t, const char *name);
 /* Hops of a shortest path between two nodes. */
 uint32_t torus_distance(const struct torus *t, uint32_t a, uint32_t b);
 
-/* Hops between the two nodes of a line along `dim` that are furthest apart; between any two nodes.
- */
+/* Hops between the two nodes of a line along `dim` that are furthest apart, and between the two
+ * nodes of the torus that are. */
 uint32_t torus_longest_way(const struct torus *t, unsigned dim);
 uint32_t torus_diameter(const struct torus *t);
 
-/* The translation period (algorithm.h) of whatever depends only on where two nodes lie relative to
- * each other and to the ends of a mesh: 1 in dimensions that wrap, else the size. */
+/* Sets the translation period (algorithm.h) of algorithms that depend only on where two nodes
+ * lie relative to each other and to the ends of a mesh: 1 in dimensions that wrap, else the
+ * size. */
 void torus_full_period(const struct torus *t, uint32_t *period);
 
-/* The same for algorithms that have none: every node is different. */
+/* Sets the period of algorithms without a symmetry: every node is different. */
 void torus_no_period(const struct torus *t, uint32_t *period);
 
 /* Lower bound on the blocks that the busiest channel must carry in a complete exchange, all ports

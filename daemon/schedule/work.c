@@ -11,7 +11,7 @@ double work_routes(const struct torus *t, const struct algorithm *a)
     return routes;
 }
 
-/* Of one route: its legs, and the hops between two nodes on average. */
+/* The work of one route: its legs, and the hops between two nodes on average. */
 static double work_of_one(const struct torus *t, const struct algorithm *a)
 {
     double work = algorithm_max_legs(a, t);

@@ -8,8 +8,9 @@
  * Lines 5 to 7: n exchanges within the copies of A, the j-th one for the blocks that come from the
  * j-th copy. These are by A1 again, until A is a single dimension, with the exchange of factor.c.
  *
- * It is where the paper begins, to be improved: in lines 1 to 4 only one node of each copy of B sends.
- * A2 makes these an exchange in B. On 8x8 A1 takes 1152 blocks in 184 steps, A2 256 in 14. */
+ * The paper begins with A1, and improves it: in lines 1 to 4 only one node of each copy of B
+ * sends. A2 makes these an exchange in B. On 8x8 A1 takes 1152 blocks in 184 steps, A2 256 in
+ * 14. */
 #include "daemon/schedule/algorithms/product_legs.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/message_key.h"
@@ -22,7 +23,7 @@ static int a1_accepts(const struct torus *t, struct error *e)
                : algorithm_refuse(&algorithm_a1, t, e);
 }
 
-/* In B the nodes' turns come in the order of their numbers. */
+/* In B the nodes send one after the other, in the order of their numbers. */
 static void a1_period(const struct torus *t, uint32_t *period)
 {
     bool first = true;

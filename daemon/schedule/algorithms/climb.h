@@ -31,10 +31,10 @@ struct climb {
     uint32_t begin;   /* the tree's first step */
 };
 
-/* From `hops` away from the line's root to `end` away, which is nearer. */
+/* Appends the hops from `hops` away from the line's root to `end` away, which is nearer. */
 void climb_up(struct climb *c, unsigned dim, int64_t hops, int64_t end);
 
-/* From `start` away to `hops` away, which is further. */
+/* Appends the hops from `start` away to `hops` away, which is further. */
 void climb_down(struct climb *c, unsigned dim, int64_t start, int64_t hops);
 
 #endif

@@ -6,7 +6,7 @@
 
 static const struct family *const families[] = {&family_cccube};
 
-/* A number from 1 on, without leading zeros. */
+/* Reads a number from 1 on, without leading zeros. */
 static bool read_degree(const char *text, uint32_t *degree)
 {
     *degree = 0;
@@ -17,7 +17,7 @@ static bool read_degree(const char *text, uint32_t *degree)
     return *text == '\0' && *degree <= TORUS_MAX_NODES;
 }
 
-/* The family and degree in "<base>-q<degree>". */
+/* Finds the family and degree in "<base>-q<degree>". */
 static const struct family *parse(const char *name, uint32_t *degree)
 {
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {

@@ -21,7 +21,7 @@ struct one_port {
     uint32_t ring_steps;         /* steps of AR1 on the longest logical ring */
 };
 
-/* Of a torus, or of the one it is padded to. */
+/* Fills *p for a torus, or for the torus that it is padded to. */
 void one_port_init(struct one_port *p, const struct torus *t);
 
 /* Whether all dimensions of more than one node wrap. */

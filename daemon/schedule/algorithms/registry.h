@@ -9,14 +9,14 @@
 const struct algorithm *algorithm_at(size_t index);
 size_t algorithm_count(void);
 const struct algorithm *algorithm_find(const char *name);
-/* Whether it is in the registry. */
+/* Whether the algorithm is in the registry. */
 bool algorithm_is_listed(const struct algorithm *a);
 
 /* The names of all algorithms, "ar, at2, direct", for messages. */
 const char *algorithm_names(void);
 
-/* The names of those that can carry out an operation, the same way. Cut off after
- * ALGORITHM_NAMES_SIZE - 1 characters. Returns `names`. */
+/* Writes the names of the algorithms that can carry out an operation, separated likewise. Cut
+ * off after ALGORITHM_NAMES_SIZE - 1 characters. Returns `names`. */
 #define ALGORITHM_NAMES_SIZE 512
 const char *algorithm_names_for(enum operation operation, char *names);
 

@@ -1,9 +1,9 @@
 /* The rows of the registry, for registry.c and the algorithms themselves. A new algorithm is one
  * file that defines `algorithm_<identifier>` and one entry in this list: its identifier, and its
- * name, which may have a dash where the identifier has none. MEMBER is a member of a family (family.h) that is listed
- * and tried by `auto`, too: the identifier of the family's base, its name, and its degree. `auto` takes the first one that can
- * carry out an allgather on the torus, and of exchanges that are predicted to be equally fast the
- * last one. */
+ * name, which may have a dash where the identifier has none. MEMBER is a member of a family
+ * (family.h) that is listed and that `auto` tries, too: the identifier of the family's base, its
+ * name, and its degree. For an allgather `auto` takes the first algorithm that can carry it out
+ * on the torus; of exchanges that are predicted to be equally fast it takes the last. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_ROWS_H
 #define TORUSD_SCHEDULE_ALGORITHMS_ROWS_H
 

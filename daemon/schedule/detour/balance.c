@@ -11,9 +11,9 @@
 #define SPARE_HOPS                                                                                 \
     8u /* of a route, beyond twice the diameter of the whole torus, or what is left */
 
-/* A channel with the largest load costs 2^TOP_BITS, one with a segment less the part top / (top +
- * steep) of that, and so on; and each channel costs BASE besides, so that ways do not grow long where
- * it does not matter. */
+/* A channel with the largest load, top, costs 2^TOP_BITS; for each segment less the cost is
+ * multiplied by top / (top + steep). Each channel costs BASE in addition, so that ways do not
+ * grow long where loads do not matter. */
 #define TOP_BITS 44
 #define BASE (UINT64_C(1) << 30)
 
@@ -37,7 +37,7 @@ struct search {
     uint8_t *way; /* ports */
 };
 
-/* Blocks can be evened out the more finely, the fewer there are. */
+/* With fewer blocks there can be more segments, which even out the loads better. */
 static uint32_t choose_segments(uint32_t nodes)
 {
     return nodes <= 16 ? 12 : nodes <= 36 ? 8 : nodes <= 128 ? 4 : nodes <= 256 ? 2 : 1;
@@ -60,7 +60,7 @@ static uint32_t largest_load(const struct search *s)
     return largest;
 }
 
-/* For the loads as they are. Returns 0, or -1 without memory. */
+/* Sets the prices for the current loads. Returns 0, or -1 without memory. */
 static int set_prices(struct search *s, uint32_t steep)
 {
     uint32_t top = largest_load(s) + 1, count = 2 * top + 64;
@@ -196,7 +196,7 @@ static uint32_t find_missing(struct search *s, uint32_t source, uint32_t segment
 
 /* --- getting better --- */
 
-/* Moves a segment to the way that has been found, of this length, if it saves by it. */
+/* Moves a segment to the way that has been found, of this length, if that saves something. */
 static bool improve(struct search *s, uint32_t source, size_t index, uint32_t hops)
 {
     struct balance *b = s->b;
@@ -237,7 +237,7 @@ static uint32_t improve_source(struct search *s, uint32_t source, unsigned turn)
     return moved;
 }
 
-/* With one steepness as long as that helps. */
+/* Improves all sources with one steepness as long as that helps. */
 static int improve_all(struct search *s, uint32_t steep, unsigned turn)
 {
     uint32_t before = UINT32_MAX; /* the largest load a few passes ago */

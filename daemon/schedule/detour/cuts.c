@@ -6,7 +6,7 @@
 #include "daemon/schedule/detour/ways.h"
 #include "daemon/schedule/watch.h"
 
-#define SEARCHED 64u /* boxes from which other parts are searched: the best of all so many */
+#define SEARCHED 64u /* boxes from which other parts are searched: the best ones */
 #define WORK_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; else only slabs are */
 
 struct cut {
@@ -88,8 +88,8 @@ static void enter_box(struct cut *c, const struct box *box)
             c->outward += count_channels(c, node, false);
 }
 
-/* Goes on to the next box; false: that was the last. With `slabs`, it is a whole one in all dimensions
- * but one. */
+/* Moves on to the next box; false: that was the last one. With `slabs`, a box is whole in all
+ * dimensions but one. */
 static bool next_box(const struct torus *t, struct box *box, bool slabs)
 {
     for (unsigned i = 0; i < t->dims; i++) {

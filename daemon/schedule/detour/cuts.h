@@ -5,11 +5,11 @@
 
 #include "daemon/schedule/damage.h"
 
-/* The best bound that was found, in blocks, of these: the parts are boxes (a range of coordinates in
- * each dimension), and what comes of them by moving single nodes to the other part as long as that
- * helps; and all hops of shortest ways, shared by all channels. It is nearly always the least that is
- * possible. 0 if there is no memory, or fewer than two nodes. The damage must leave the torus
- * connected. */
+/* The best bound that was found, in blocks. The search tries boxes (a range of coordinates in
+ * each dimension) as the one part, and moves single nodes to the other part as long as that
+ * raises the bound. It also tries the hops of all shortest ways, divided among all channels. The
+ * result is nearly always the optimum. It is 0 if there is no memory, or with fewer than two
+ * nodes. The damage must leave the torus connected. */
 double cuts_bound(const struct damage *d);
 
 #endif

@@ -1,6 +1,6 @@
-/* The routes around what is out of order on a torus, as an algorithm: `stream`, so to speak, for a
- * damaged torus. See balance.h for how they are found. Blocks from and to nodes that are gone have no
- * route: algorithm_route() returns 0 legs for them. For allgathers there are trees (spread.h). */
+/* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged
+ * torus. balance.h says how the routes are found; allgathers use trees (spread.h). Blocks from
+ * and to nodes that are gone have no route: algorithm_route() returns 0 legs for them. */
 #ifndef TORUSD_SCHEDULE_DETOUR_DETOUR_H
 #define TORUSD_SCHEDULE_DETOUR_DETOUR_H
 
@@ -11,13 +11,13 @@
 
 struct detour;
 
-/* Returns 0 with *out, which the caller gives to detour_free(); or -1 with *e: the torus is in parts
- * (ERROR_LINK), too large (ERROR_REFUSED), no memory. The damage is copied. Takes 10 ms of processor
- * time on a 4x4, up to a second on a 16x16. */
+/* Finds the routes for a copy of the damage. Takes 10 ms of processor time on a 4x4, up to a
+ * second on a 16x16. Returns 0 with *out, which the caller gives to detour_free(); or -1 with
+ * *e: the torus is in parts (ERROR_LINK), too large (ERROR_REFUSED), no memory. */
 int detour_new(struct detour **out, const struct damage *damage, struct error *e);
-/* Another user of it, who also calls detour_free(): the last one frees it. Not thread-safe. */
+/* Adds a user, who calls detour_free() as well; the last call frees the routes. Not thread-safe. */
 void detour_keep(const struct detour *d);
-void detour_free(const struct detour *d); /* NULL: nothing */
+void detour_free(const struct detour *d); /* Ends one use; NULL does nothing */
 
 /* For exchanges, and for allgathers. Valid as long as *d, as is what they are for. */
 const struct algorithm *detour_algorithm(const struct detour *d);
@@ -26,8 +26,9 @@ const struct damage *detour_damage(const struct detour *d);
 
 /* Segments on the busiest channel. */
 uint32_t detour_busiest(const struct detour *d);
-/* Finds a lower bound for that (cuts.h), which takes some 100 ms on a 16x16; and what it is, in
- * blocks: 0 if it has not been found. */
+/* The first function finds a lower bound on the load of the busiest channel (cuts.h), which
+ * takes some 100 ms on a 16x16. The second one returns that bound in blocks; 0 if it has not
+ * been found. */
 void detour_find_bound(struct detour *d);
 double detour_bound(const struct detour *d);
 

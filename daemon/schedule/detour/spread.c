@@ -5,7 +5,7 @@
 #include "daemon/schedule/tree.h"
 #include "proto/text.h"
 
-/* What the trees are found with. */
+/* The state of the search for trees. */
 struct finder {
     const struct damage *damage;
     uint32_t *load;     /* trees that use a channel, by node * ports + port */

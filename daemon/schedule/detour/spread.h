@@ -1,7 +1,7 @@
-/* Trees along which every node's block spreads over what is left of a damaged torus: an allgather's
- * routes. Each leads to every node by the fewest hops; of several such ways to a node it takes the
- * channel that the trees so far have used least. Integers only: every node finds the same trees from the
- * same damage. */
+/* Trees over which each node's block spreads on a damaged torus: the routes of an allgather. A
+ * tree reaches every node by the fewest hops; of several such ways to a node it takes the
+ * channel that the trees so far have used least. All numbers are integers: every node finds the
+ * same trees from the same damage. */
 #ifndef TORUSD_SCHEDULE_DETOUR_SPREAD_H
 #define TORUSD_SCHEDULE_DETOUR_SPREAD_H
 
@@ -16,12 +16,12 @@ struct spread {
                        * source and where there is no way */
 };
 
-/* Owned by the caller afterwards, freed with spread_free(). Returns 0, or -1 with *e (no memory) and
- * nothing to free. */
+/* The caller frees *s with spread_free(). Returns 0, or -1 with *e (no memory) and nothing to
+ * free. */
 int spread_find(struct spread *s, const struct damage *d, struct error *e);
 void spread_free(struct spread *s);
 
-/* What algorithm.h asks of an algorithm. */
+/* The functions that algorithm.h asks of an algorithm. */
 uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t source,
                       uint32_t destination, struct leg *legs);
 

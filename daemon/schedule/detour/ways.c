@@ -87,7 +87,7 @@ static struct ways_entry pop(struct ways *w)
     return first;
 }
 
-/* Goes on from a node that has been reached. */
+/* Reaches the neighbours of a node that has been reached itself. */
 static void spread(struct ways *w, struct ways_entry from, unsigned turn)
 {
     for (unsigned i = 0; i < w->ports; i++) {

@@ -1,5 +1,6 @@
-/* The cheapest ways from one node to all others, over the channels of a damaged torus that are in
- * order, each of which has a cost. Integers only; of equally cheap ways every node finds the same. */
+/* The cheapest ways from one node to all others over those channels of a damaged torus that are
+ * in order. Each channel has a cost. All numbers are integers: every node chooses the same of
+ * several equally cheap ways. */
 #ifndef TORUSD_SCHEDULE_DETOUR_WAYS_H
 #define TORUSD_SCHEDULE_DETOUR_WAYS_H
 
@@ -10,20 +11,21 @@
 struct ways {
     uint32_t nodes;
     unsigned ports;
-    size_t channels;     /* with those that do not exist */
+    size_t channels;     /* including channels that do not exist */
     uint32_t *neighbour; /* by channel: node * ports + port; TORUS_NO_NODE: none, or out of order */
     uint64_t *cost;      /* by channel; filled by the caller */
     /* From the source of the last ways_find(), by node: */
     uint64_t *distance; /* UINT64_MAX: not reached */
-    uint32_t *before;   /* the node before it on its way, */
+    uint32_t *before;   /* the node before it on its way, or */
     uint8_t *via;       /* and the port by which it is left there */
-    uint32_t *order;    /* those reached, the nearest first */
+    uint32_t *order;    /* the nodes that were reached, the nearest first */
     uint32_t reached;
     struct ways_entry *heap;
     uint32_t heaped;
 };
 
-/* Freed with ways_free(). Returns 0, or -1 with *e (no memory) and nothing to free. */
+/* The caller frees *w with ways_free(). Returns 0, or -1 with *e (no memory) and nothing to
+ * free. */
 int ways_init(struct ways *w, const struct damage *d, struct error *e);
 void ways_free(struct ways *w);
 
@@ -32,14 +34,15 @@ static inline size_t ways_channel(const struct ways *w, uint32_t node, unsigned 
     return (size_t)node * w->ports + port;
 }
 
-/* Of equally cheap ways into a node, those by ports from `turn` on come first. */
+/* Finds the ways from `source`. Of equally cheap ways into a node, ways by the ports from `turn`
+ * on are preferred. */
 void ways_find(struct ways *w, uint32_t source, unsigned turn);
 
 /* Writes the ports of the way found to a node that was reached. Returns how many there are, at most
  * nodes - 1. */
 uint32_t ways_trace(const struct ways *w, uint32_t destination, uint8_t *port);
 
-/* The hops of the longest of the shortest ways between any two nodes that can reach each other.
+/* The hops of the longest of all shortest ways between two nodes that can reach each other.
  * Overwrites the costs. */
 uint32_t ways_diameter(struct ways *w);
 

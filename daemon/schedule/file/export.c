@@ -29,7 +29,7 @@ static void print_header(FILE *out, const struct torus *t, const struct algorith
     (void)fputs("}\n", out);
 }
 
-/* Numbers only, and up to millions of lines: printed as they are, without a JSON value each. */
+/* Routes hold numbers only, and there may be millions: printing them needs no JSON values. */
 static void print_route(FILE *out, uint32_t source, uint32_t destination, uint32_t segment,
                         const struct leg *legs, uint32_t count)
 {

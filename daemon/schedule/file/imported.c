@@ -55,7 +55,8 @@ static bool same_legs(const struct leg *a, const struct leg *b, uint32_t count)
     return true;
 }
 
-/* Allgather: what comes before the last leg has to be the whole route to where that leg begins. */
+/* Allgather: the legs before the last one must be the whole route to the node where the last leg
+ * begins. */
 static int check_branch(struct imported_reader *r, const struct imported_route *route,
                         struct error *e)
 {
@@ -131,7 +132,7 @@ static int read_lines(struct imported_reader *r, const char *text, size_t length
     return check_routes(r, e);
 }
 
-/* A byte order mark at its beginning has no meaning, but is one of the bytes that the digest is of. */
+/* A byte order mark at the beginning is skipped, but the digest covers it. */
 static int read_text(struct imported_reader *r, const char *text, size_t length, struct error *e)
 {
     static const struct text_kind schedule = {.name = "a schedule", .most = IMPORTED_BYTES_MOST};
@@ -144,7 +145,7 @@ static int read_text(struct imported_reader *r, const char *text, size_t length,
     return text_check(&text, &length, &schedule, e) != 0 ? -1 : read_lines(r, text, length, e);
 }
 
-/* Counts it, and holds it to its port model. */
+/* Counts what the schedule costs, and checks that it keeps to its port model. */
 static int price(const struct imported *s, struct schedule_report *report, struct error *e)
 {
     if (schedule_verify(&s->torus, &s->algorithm, report, e) != 0)
@@ -195,7 +196,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
 
 void imported_keep(const struct imported *kept)
 {
-    struct imported *s = (struct imported *)(uintptr_t)kept; /* only counted */
+    struct imported *s = (struct imported *)(uintptr_t)kept; /* only the count of users changes */
 
     s->users++;
 }

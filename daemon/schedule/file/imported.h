@@ -1,4 +1,4 @@
-/* Anybody's schedule: routes that were read from a file, as an algorithm.
+/* A schedule that was read from a file, as an algorithm.
  *
  * A file has one JSON object in each line, first the header, then a route for each source,
  * destination and segment, in any order:
@@ -34,28 +34,30 @@
 #define IMPORTED_ROUTES_MOST (1u << 20)
 #define IMPORTED_SEGMENTS_MOST 256u
 #define IMPORTED_STEP_MOST 65535u
-#define IMPORTED_NAME_SIZE 21u /* of the name in the header */
+#define IMPORTED_NAME_SIZE 21u /* bytes for the name in the header, with its end */
 
 struct imported;
 
-/* Reads a file and proves its schedule: every segment of every block arrives exactly once, over legs
- * that exist, in steps that rise; in an allgather a source's routes form a tree; with one port, no
- * node starts or ends two messages in a step. `only` is NULL or the only torus that the schedule may
- * be for. Returns 0 with *out, which the caller gives to imported_free(), and, unless it is NULL,
- * *report; or -1 with *e (ERROR_REFUSED), which names the line, and the pair, step and node where
- * there are any; also without memory. */
+/* Reads a file and proves that its schedule is right: every segment of every block arrives
+ * exactly once, over legs that exist, in rising steps; in an allgather the routes of a source
+ * form a tree; with one port, no node starts or ends two messages in a step. The schedule must
+ * be for the torus `only`, unless that is NULL. Returns 0 with *out, which the caller gives to
+ * imported_free(), and with *report unless `report` is NULL; or -1 with *e: no memory, or
+ * ERROR_REFUSED, which names the line and, where they are known, the pair, the step and the
+ * node. */
 int imported_read(struct imported **out, const char *text, size_t length, const struct torus *only,
                   struct schedule_report *report, struct error *e);
-/* Another user of it, who also calls imported_free(): the last one frees it. Not thread-safe. */
+/* Adds a user, who calls imported_free() as well; the last call frees the schedule. Not
+ * thread-safe. */
 void imported_keep(const struct imported *s);
-void imported_free(const struct imported *s); /* NULL: nothing */
+void imported_free(const struct imported *s); /* Ends one use; NULL does nothing */
 
-/* The algorithm, valid as long as *s. Its name is that in the header and the first digits of the
- * digest: "mine@1f4a09c2". */
+/* The algorithm, valid as long as *s. Its name has the name in the header and the first digits
+ * of the digest: "mine@1f4a09c2". */
 const struct algorithm *imported_algorithm(const struct imported *s);
 const struct torus *imported_torus(const struct imported *s);
 const char *imported_name(const struct imported *s);   /* in the header */
 const char *imported_digest(const struct imported *s); /* SHA-256 of the file, in hexadecimal */
-size_t imported_bytes(const struct imported *s);       /* of memory that it takes, about */
+size_t imported_bytes(const struct imported *s);       /* memory that *s takes, about */
 
 #endif

@@ -64,7 +64,7 @@ static int read_operation(struct json_line *line, void *into, struct error *e)
     return 0;
 }
 
-/* As algorithm_bound_name() says. */
+/* The port models have the names that algorithm_bound_name() returns. */
 static int read_ports(struct json_line *line, void *into, struct error *e)
 {
     struct imported *s = into;
@@ -131,7 +131,7 @@ static const struct json_key header_keys[] = {
     {"period", read_period},
 };
 
-/* Sets the period where there is none, and counts the classes. */
+/* Sets the default period if the header has none, and counts the classes. */
 static int check_period(struct imported_reader *r, struct error *e)
 {
     struct imported *s = r->s;

@@ -6,12 +6,12 @@
 #include "daemon/schedule/file/json_line.h"
 #include "proto/sha256.h"
 
-#define IMPORTED_DIGEST_SHOWN 8u /* digits of it in the algorithm's name */
+#define IMPORTED_DIGEST_SHOWN 8u /* digits of the digest in the algorithm's name */
 
 struct imported_route {
-    uint32_t first; /* of its legs */
+    uint32_t first; /* index of its first leg */
     uint32_t legs;
-    uint32_t line; /* where it was read; 0: not yet */
+    uint32_t line; /* where it was read in the file; 0: not read yet */
 };
 
 struct imported {
@@ -31,10 +31,10 @@ struct imported {
     char digest[SHA256_TEXT_SIZE];
 };
 
-/* What a file is read with. */
+/* The state of reading a file. */
 struct imported_reader {
     struct imported *s;
-    const struct torus *only; /* that it may be for; NULL: any */
+    const struct torus *only; /* the torus that the file must be for; NULL: any */
     struct json_line line;
     bool has_header;
 
@@ -47,7 +47,8 @@ struct imported_reader {
 /* The route of one segment from the first source of a class. */
 struct imported_route *imported_route_at(const struct imported *s, uint32_t class,
                                          uint32_t destination, uint32_t segment);
-/* The route that the route of this block follows from: both ends are moved into the first box. */
+/* The stored route from which the route of this block follows: both ends are moved into the
+ * first box. */
 struct imported_route *imported_find_route(const struct imported *s, uint32_t source,
                                            uint32_t destination, uint32_t segment);
 /* The first source of a class. */

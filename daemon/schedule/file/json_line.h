@@ -1,7 +1,8 @@
-/* A strict reader of what imported.h needs of JSON: objects in one line, with strings without
- * escapes, whole numbers, and arrays of them. It takes no memory, whatever a neighbour sends; a
- * library's would make values of tens of times their text. Every function returns 0, or -1 with *e
- * naming the line and column. */
+/* A strict reader for the part of JSON that imported.h needs: objects in one line, with strings
+ * without escapes, whole numbers, and arrays of them. It allocates nothing, because neighbours
+ * send such texts, and the values of a JSON library would take tens of times the size of the
+ * text. Every function returns 0, or -1 with *e naming the line and column, unless it says
+ * otherwise. */
 #ifndef TORUSD_SCHEDULE_FILE_JSON_LINE_H
 #define TORUSD_SCHEDULE_FILE_JSON_LINE_H
 
@@ -22,19 +23,19 @@ struct json_key {
     int (*read)(struct json_line *line, void *into, struct error *e);
 };
 
-/* Nothing but spaces is left. */
+/* Whether only spaces are left in the line. */
 bool json_line_is_empty(struct json_line *line);
 
-/* An object with some of these keys, at most 32, each at most once; sets *seen to those that were
- * there (bit i for keys[i]). Nothing may follow it. */
+/* Reads an object with some of these keys, at most 32, each at most once; the line must end
+ * behind the object. Sets *seen to the keys that were there (bit i for keys[i]). */
 int json_line_object(struct json_line *line, const struct json_key *keys, unsigned count,
                      void *into, uint32_t *seen, struct error *e);
 
-/* A number from `least` to `most`, called `what` in errors. */
+/* Reads a number from `least` to `most`, called `what` in errors. */
 int json_line_number(struct json_line *line, const char *what, int64_t least, int64_t most,
                      int64_t *number, struct error *e);
 
-/* A string of less than `size` bytes. */
+/* Reads a string of less than `size` bytes. */
 int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
                      struct error *e);
 

@@ -12,20 +12,21 @@
 #include "daemon/schedule/work.h"
 
 #define QUICK_ROUTES 4e6
-/* What a step takes beyond its busiest channel's bytes, as a part of them: no two links are equally
- * fast in every moment, and a step waits for the slowest. As seen on links at their limit. */
+/* The extra time of a step, as a part of the time of its busiest channel: links are not equally
+ * fast at every moment, and a step waits for the slowest. Observed on links at their limit. */
 #define STEP_SKEW 0.04
 #define STREAM_HOPS 0.9 /* messages through each link for each hop after the first */
 #define FRAME 4096.0    /* bytes of a broadcast that a relay may wait for */
 /* Messages of an allgather whose blocks travel in parts, for each that the steps of its trees have.
  * As counted: 8 to 11 through each link of 4x4, where there are 7 steps. */
 #define PARTS_APART 1.5
-/* A message of a broadcast comes alone: each wakes a node, where those of an exchange or of an allgather are
- * handled several at a time. As measured with small blocks, on whole trees and on split ones: 0.39 and 1.5 ms on
- * 4x8, 0.16 and 0.8 on 4x4. */
+/* A message of a broadcast comes alone and wakes its node, whereas a node handles several
+ * messages of an exchange or an allgather at a time. Measured with small blocks, on whole trees
+ * and on split ones: 0.39 and 1.5 ms on 4x8, 0.16 and 0.8 on 4x4. */
 #define ALONE 2.5
-/* The same of an allgather of short whole blocks: they come one by one, and each wakes a node.
- * As measured with 8 bytes: 2.0 ms of 0.6 that the model has on 4x4 at 50 Mbit/s, 4.8 of 2.4 on 4x8 at 20. */
+/* Short whole blocks of an allgather come one by one, too, and each wakes a node. Measured with
+ * 8 bytes: 2.0 ms where the model has 0.6 on 4x4 at 50 Mbit/s, 4.8 ms where it has 2.4 on 4x8 at
+ * 20 Mbit/s. */
 #define GATHER_APART 2.0
 /* Messages are handled while others are on the links, but not all of them: what both take together
  * is between the longer of the two (a high exponent) and their sum (1). Seen: with blocks of 64 and
@@ -286,7 +287,7 @@ double predict_rate(const struct predict_counts *c, const struct predict_costs *
     double rest = seconds - c->steps * costs->step;
     double sent = rest > handled ? pow(pow(rest, OVERLAP) - pow(handled, OVERLAP), 1 / OVERLAP) : 0;
 
-    /* Where hardly anything is left for them, bytes have not been what took the time. */
+    /* If hardly any time is left for bytes, it was not bytes that took the time. */
     if (sent < seconds / 2)
         sent = seconds;
     if (!c->streaming)

@@ -1,14 +1,15 @@
-/* Which algorithm is the fastest for blocks of a size, on links that have been measured. What a
- * schedule counts (steps, messages, blocks on the busiest channel) is priced with what a step, a
- * message and a byte cost; three numbers are all that is known of a torus. The cost models of the
- * papers, with the parameters of their machines, are in client/theory/cost.h. */
+/* Predicts which algorithm is the fastest for blocks of a given size, on links that have been
+ * measured. The counts of a schedule (steps, messages, blocks on the busiest channel) are priced
+ * with the costs of a step, a message and a byte; these three numbers are all that is known of a
+ * torus. The cost models of the papers, with the parameters of their machines, are in
+ * client/theory/cost.h. */
 #ifndef TORUSD_SCHEDULE_PREDICT_PREDICT_H
 #define TORUSD_SCHEDULE_PREDICT_PREDICT_H
 
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/predict/predict_costs.h"
 
-/* What is counted of an algorithm on a torus; does not depend on the size of the blocks. */
+/* The counts of an algorithm on a torus; they do not depend on the size of the blocks. */
 struct predict_counts {
     bool streaming;
     uint32_t segments;
@@ -29,11 +30,12 @@ bool predict_is_quick(const struct torus *t, const struct algorithm *a);
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
                   struct predict_counts *counts, struct error *e);
 
-/* The same of an allgather's algorithm; with `one`, of a broadcast along the trees of one node. */
+/* Counts the schedule of an allgather's algorithm; with `one`, of a broadcast along the trees of
+ * one node. Otherwise as predict_count(). */
 int predict_count_gather(const struct torus *t, const struct algorithm *a, bool one, bool streaming,
                          struct predict_counts *counts, struct error *e);
 
-/* Seconds from a node's start until its last block has come. */
+/* Seconds from a node's start until its last block has arrived. */
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
 
@@ -43,20 +45,21 @@ double predict_seconds(const struct predict_counts *counts, const struct predict
 double predict_unmeasured_seconds(const struct predict_counts *counts,
                                   const struct predict_costs *costs, uint64_t block_bytes);
 
-/* Whether an allgather of blocks of so many bytes is faster as one vector of them all, combined on the tree
- * of one node, than streaming as counted. */
+/* Whether an allgather of blocks of so many bytes is faster as one vector of all blocks,
+ * combined on the tree of one node, than streaming with these counts. */
 bool predict_joins_gather(const struct torus *t, const struct predict_counts *streaming,
                           const struct predict_costs *costs, uint64_t block_bytes);
 
-/* Bytes of a vector from which an allreduce is faster on the trees of all nodes, each of which
- * combines a part, than on one; UINT64_MAX where it never is. */
+/* Bytes of a vector from which on an allreduce is faster on the trees of all nodes, each of
+ * which combines a part, than on one tree; UINT64_MAX if it never is. */
 uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs);
 
-/* costs->frame where relays pass messages on; see relay_frame() for the parameters. */
+/* The value for costs->frame where relays pass messages on; relay_frame() describes the
+ * parameters. */
 uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst);
 
-/* The bytes a second with which predict_seconds() explains a measured exchange of large blocks,
- * given the other costs. */
+/* The rate in bytes a second with which predict_seconds(), given the other costs, predicts the
+ * measured time of an exchange of large blocks. */
 double predict_rate(const struct predict_counts *counts, const struct predict_costs *costs,
                     uint64_t block_bytes, double seconds);
 

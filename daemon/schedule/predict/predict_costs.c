@@ -8,7 +8,8 @@
 #define MESSAGE 10e-6
 #define LONG_STEP 40e-6
 #define SHORT_STEP 10e-6
-/* Of a nominal rate: 1448 of 1514 bytes, behind the headers of TCP, IP and Ethernet. */
+/* The part of a nominal rate that blocks get: 1448 of 1514 bytes, behind the headers of TCP, IP
+ * and Ethernet. */
 #define GOODPUT 0.956
 
 struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor)

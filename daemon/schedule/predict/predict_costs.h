@@ -1,4 +1,4 @@
-/* What a step, a message and a byte cost on links that have been measured, or not. */
+/* The costs of a step, a message and a byte on links, measured or assumed. */
 #ifndef TORUSD_SCHEDULE_PREDICT_PREDICT_COSTS_H
 #define TORUSD_SCHEDULE_PREDICT_PREDICT_COSTS_H
 
@@ -13,9 +13,9 @@ struct predict_costs {
     uint64_t burst;          /* bytes that a link passes at once after a pause. Not measured */
 };
 
-/* What is taken where nothing has been measured: link_mbit of nominal rate, 0 = not known. Where
- * nodes share processors (an emulated torus), each handles its messages in turn with others: so many
- * a processor, at least 1. */
+/* The costs that are assumed where nothing has been measured. link_mbit: nominal rate, 0 = not
+ * known. nodes_per_processor: at least 1; where nodes share processors (an emulated torus), a
+ * processor handles the messages of so many nodes one after the other. */
 struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor);
 
 #endif

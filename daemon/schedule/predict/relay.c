@@ -7,8 +7,9 @@
 #define PACKET 1428u
 #define HEAD 28u
 
-/* A frame takes so many times as long on its link as it costs a processor. A node of a torus of two
- * dimensions then spends half of one on frames while all of its links are busy both ways. */
+/* A frame takes so many times as long on its link as it costs a processor. On a torus of two
+ * dimensions, a node whose links are all busy both ways then spends half of a processor on
+ * frames. */
 #define FRAME_COSTS 16
 #define FRAMES_A_MESSAGE 64u /* so many make a further hop cheap */
 

@@ -47,11 +47,12 @@ struct passages {
     uint32_t departures[TORUS_MAX_PORTS];
 };
 
-/* Fills *p for node `rank`. Owned by the caller afterwards, freed with passages_free(). Returns 0,
- * or -1 with *e set (no such node, algorithm refuses the torus, no memory) and nothing to free. */
+/* Fills *p for node `rank`. Returns 0 with *p, which the caller gives to passages_free(), or -1
+ * with *e set (no such node, algorithm refuses the torus, no memory) and nothing to free. */
 int passages_build(struct passages *p, const struct torus *t, const struct algorithm *a,
                    uint32_t rank, struct error *e);
-/* The same for the blocks of one source alone: its trees, in an allgather. */
+/* Fills *p with the passages of one source's blocks alone: of its trees, in an allgather.
+ * Otherwise as passages_build(). */
 int passages_build_source(struct passages *p, const struct torus *t, const struct algorithm *a,
                           uint32_t rank, uint32_t source, struct error *e);
 /* The largest `transit` of any node; of one source's blocks, or with TORUS_NO_NODE of all. Returns

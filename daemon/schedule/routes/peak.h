@@ -1,5 +1,5 @@
-/* How many blocks are in transit at a node at most, if all nodes run a schedule's steps at the same
- * time. Found by walking the routes of the source classes: no node's plan is built. */
+/* The most blocks in transit at any node, if all nodes run a schedule's steps at the same time.
+ * Found by walking the routes of the source classes: no node's plan is built. */
 #ifndef TORUSD_SCHEDULE_ROUTES_PEAK_H
 #define TORUSD_SCHEDULE_ROUTES_PEAK_H
 

@@ -56,29 +56,31 @@ struct reduction_trees {
     uint32_t *arrival[TORUS_MAX_PORTS], *departure[TORUS_MAX_PORTS];
 };
 
-/* Fills *p for node `rank` with a tree for each segment of each node's block; an allgather's
- * algorithm only. Owned by the caller afterwards, freed with reduction_free(); the torus and the
- * algorithm are not needed any more. Walks all routes of the algorithm's classes. Returns 0, or -1
- * with *e set (no such node, the algorithm refuses the torus, is not for an allgather, or a block's
- * routes are not a tree; no memory) and nothing to free. */
+/* Fills *p for node `rank` with a tree for each segment of each node's block. The algorithm must
+ * be for an allgather; it and the torus are not needed afterwards. Walks all routes of the
+ * algorithm's classes. Returns 0 with *p, which the caller gives to reduction_free(); or -1 with
+ * *e set and nothing to free: no such node, the algorithm refuses the torus, is not for an
+ * allgather, or a block's routes are not a tree; no memory. */
 int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
                     uint32_t rank, struct error *e);
 
-/* The same with one owner, `root`: one tree for each of the algorithm's segments, which are its routes
- * from the root backwards. */
+/* Fills *p for one owner, `root`: one tree for each of the algorithm's segments, made of its
+ * routes from the root in reverse. Otherwise as reduction_build(). */
 int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
                            const struct algorithm *a, uint32_t root, uint32_t rank,
                            struct error *e);
 
-/* One owner, `root`, and one tree of least depth (tree.h). Otherwise as reduction_build(). */
+/* Fills *p for one owner, `root`, with one tree of least depth (tree.h). Otherwise as
+ * reduction_build(). */
 int reduction_build_single(struct reduction_trees *p, const struct torus *t, uint32_t root,
                            uint32_t rank, struct error *e);
-/* The same over the links that are in order, all of whose nodes the root must reach. */
+/* As reduction_build_single(), over the links that are in order; the root must reach all nodes
+ * of these links. */
 int reduction_build_around(struct reduction_trees *p, const struct damage *d, uint32_t root,
                            uint32_t rank, struct error *e);
 void reduction_free(struct reduction_trees *p);
 
-/* A node from which no other one is further away than it must be: a good root. */
+/* A good root: a node whose largest distance to another node is as small as possible. */
 uint32_t reduction_root(const struct torus *t);
 
 /* The place on its channel of what comes down to this node, from the parent of a tree; */

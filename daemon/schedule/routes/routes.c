@@ -4,7 +4,7 @@
 
 #include "proto/text.h"
 
-/* Numbers the classes, and tables what a walk over the torus asks for at every hop. */
+/* Numbers the classes, and fills the tables that a walk over the torus looks into at every hop. */
 static void fill_tables(struct routes *r)
 {
     const struct torus *t = r->torus;
@@ -147,7 +147,7 @@ uint32_t routes_leg_end(const struct routes *r, uint32_t node, const struct leg 
 {
     unsigned port = torus_port(leg->dim, leg->direction);
 
-    if (leg->hops > 4) /* then arithmetic is quicker than the table */
+    if (leg->hops > 4) /* beyond this, arithmetic is faster than the table */
         return torus_walk(r->torus, node, leg->dim, leg->direction, leg->hops);
     for (uint16_t hop = 0; hop < leg->hops && node != TORUS_NO_NODE; hop++)
         node = routes_neighbour(r, node, port);

@@ -26,16 +26,17 @@ struct schedule_report {
     uint32_t crowded_step, crowded_node; /* else the first that does */
 };
 
-/* Walks all routes. Returns 0 with *r filled if every block arrives exactly once over legal legs,
- * in an allgather over legs that form a tree; -1 with *e naming the first pair that does not, or
- * why the torus is not accepted, or too much work (ERROR_REFUSED, see work.h). Trusts the algorithm's translation period, and looks at the routes
- * of one node of each class only. */
+/* Walks all routes. Trusts the algorithm's translation period, and looks only at the routes of
+ * one node of each class. Returns 0 with *r filled if every block arrives exactly once over
+ * legal legs, which form a tree in an allgather; or -1 with *e, which names the first pair for
+ * which that is not so, or says why the torus is not accepted, or that it would be too much work
+ * (ERROR_REFUSED, see work.h). */
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e);
 
-/* Whether a schedule with this report keeps to the algorithm's port model: in no step does a channel
- * carry two messages; with one port no node starts, or ends, two; with single hops no leg is longer
- * than one. */
+/* Whether a schedule with this report keeps to the algorithm's port model: no channel carries
+ * two messages in a step; with one port no node starts, or ends, two in a step; with single hops
+ * no leg is longer than one hop. */
 bool schedule_keeps_ports(const struct algorithm *a, const struct schedule_report *r);
 
 #endif
