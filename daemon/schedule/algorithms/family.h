@@ -9,19 +9,19 @@
 #include "daemon/schedule/counts.h"
 
 struct family {
-    const struct algorithm *base; /* degree 1; what a member does not say of itself is as here */
+    const struct algorithm *base; /* degree 1; defines what a member does not define itself */
     const char *best;             /* "cccube-best" */
     const char *summary, *startups, *transmission; /* of all members but the base */
 
     /* The highest degree on this torus, which the base accepts: at least 1. */
     uint32_t (*most)(const struct torus *t);
 
-    /* algorithm.h, of the member of a degree. */
+    /* As in algorithm.h, for the member of a degree. */
     uint32_t (*route)(const struct torus *t, uint32_t degree, uint32_t source, uint32_t destination,
                       struct leg *legs);
 
-    /* What it takes: steps, blocks and hops as schedule_verify() counts them, and the messages that
-     * a node sends or passes on. Microseconds to milliseconds. */
+    /* What the member takes: steps, blocks and hops as schedule_verify() counts them, and the
+     * messages that a node sends or passes on. Computed in microseconds to milliseconds. */
     struct cost_counts (*counts)(const struct torus *t, uint32_t degree);
     uint64_t (*messages)(const struct torus *t, uint32_t degree);
 };
@@ -29,13 +29,13 @@ struct family {
 /* Whether the member of a degree is possible on the torus: 0, or -1 with *e. */
 int family_accepts(const struct family *f, uint32_t degree, const struct torus *t, struct error *e);
 
-/* The member of a degree from 1 on. It is made when it is asked for the first time, and kept for ever. NULL: no
- * memory; the first FAMILY_NEED_NO_MEMORY members, as those of the registry are, need none. May be called from
- * several threads. */
+/* The member of a degree from 1 on. The first call makes it, and it is kept for ever. NULL: no
+ * memory; the first FAMILY_NEED_NO_MEMORY members, such as those of the registry, need none. May
+ * be called from several threads. */
 #define FAMILY_NEED_NO_MEMORY 16u
 const struct algorithm *family_of_degree(const struct family *f, uint32_t degree);
 
-/* How many have been made in this program. */
+/* How many members have been made in this program. */
 size_t family_made_count(void);
 
 /* The degree with the lowest price, and of equals the lowest. `price` is asked for every degree on

@@ -15,7 +15,7 @@ struct ways {
     uint32_t *neighbour; /* by channel: node * ports + port; TORUS_NO_NODE: none, or out of order */
     uint64_t *cost;      /* by channel; filled by the caller */
     /* From the source of the last ways_find(), by node: */
-    uint64_t *distance; /* UINT64_MAX: not reached */
+    uint64_t *distance; /* the node before it on its way */
     uint32_t *before;   /* the node before it on its way, or */
     uint8_t *via;       /* and the port by which it is left there */
     uint32_t *order;    /* the nodes that were reached, the nearest first */

@@ -6,9 +6,10 @@
 
 #include "daemon/schedule/algorithm.h"
 
-/* Prints the header and one line for each source, destination and segment, in this order; with
- * `by_period`, only for the sources of which the others follow. Stops early once `out` has an error.
- * The torus must be accepted. Returns 0, or -1 with *e set if out of memory. */
+/* Prints the header and one line for each source, destination and segment, in this order. With
+ * `by_period`, prints only the routes of the sources from which all other routes follow. Stops
+ * early after an error of `out`, which the caller looks for. The torus must be accepted. Returns
+ * 0, or -1 with *e set if there is no memory. */
 int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a, bool by_period,
                     struct error *e);
 
