@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No link, processor or clock is beyond these. */
+/* No link, processor or clock exceeds these. */
 #define STEP_MOST 60.0
 #define MESSAGE_MOST 60.0
 #define RATE_LEAST 1.0
@@ -59,7 +59,7 @@ static bool names_algorithm(const struct calibration *c, uint64_t id)
     return false;
 }
 
-/* What is named twice is dropped, and what there is no room for. */
+/* Ids that are named already are dropped, and those for which there is no room. */
 void calibration_replaces(struct calibration *c, uint64_t id)
 {
     if (id == 0 || names_algorithm(c, id))
@@ -81,7 +81,7 @@ static void name_first(struct calibration *c, uint64_t id)
     c->replaced[0] = id;
 }
 
-/* Where neither replaces the other. */
+/* Orders calibrations of which neither replaces the other. */
 static int compare_calibrations(const struct calibration *a, const struct calibration *b)
 {
     int result;
@@ -118,8 +118,8 @@ struct calibration calibration_after(const struct calibration *known, uint64_t i
     return c;
 }
 
-/* The ids that have made a difference here come first: ids that somebody has invented cannot drive
- * them out. (Or calibrations that go round could replace each other for ever.) */
+/* The ids that have made a difference here come first, so that invented ids cannot drive them
+ * out. (Otherwise calibrations that travel in circles could replace each other for ever.) */
 enum calibration_news calibration_merge(struct calibration *mine, const struct calibration *theirs)
 {
     const struct calibration before = *mine;
@@ -138,7 +138,7 @@ enum calibration_news calibration_merge(struct calibration *mine, const struct c
     return take ? CALIBRATION_TAKEN : keep ? CALIBRATION_OUTDATED : CALIBRATION_SAME;
 }
 
-/* All digits of the numbers, so that what is read is what was written. */
+/* All digits of the numbers are written, so that reading gives the same numbers. */
 size_t calibration_format(const struct calibration *c, char text[CALIBRATION_TEXT_SIZE])
 {
     int length = snprintf(text, CALIBRATION_TEXT_SIZE,
@@ -171,7 +171,7 @@ int calibration_parse(const char *text, struct calibration *c)
     for (unsigned i = 0; i < CALIBRATION_REPLACED; i++, length += more)
         if (sscanf(text + length, " %16" SCNx64 "%n", &c->replaced[i], &more) != 1)
             break;
-    /* Whatever else is in it, or is not, it would not have been written like that. */
+    /* The text may have other contents, or lack some: then writing gives another text. */
     (void)calibration_format(c, again);
     return strcmp(text, again) == 0 ? 0 : -1;
 }

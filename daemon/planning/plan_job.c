@@ -26,7 +26,7 @@ static int find_transit(struct plan_job *j)
         return passages_most_transit(&j->torus, j->algorithm, j->sender, &j->most_transit,
                                      &j->error);
     if (j->sender != TORUS_NO_NODE) {
-        j->most_transit = j->algorithm->segments; /* of one block */
+        j->most_transit = j->algorithm->segments; /* the pieces of one block */
         return 0;
     }
     return plan_peak_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
@@ -98,7 +98,7 @@ struct plan_job *plan_job_new(const struct plan_job *like, const struct torus *t
     *j = *like;
     j->damage = (struct damage){0};
     if (j->algorithm != NULL && j->algorithm->imported != NULL)
-        imported_keep(j->algorithm->imported); /* it may be forgotten meanwhile */
+        imported_keep(j->algorithm->imported); /* the store may drop it meanwhile */
     if (j->algorithm != NULL && j->algorithm->detour != NULL)
         detour_keep(j->algorithm->detour);
     j->work = (struct work){.run = run_work};

@@ -9,11 +9,11 @@ enum plan_job_kind { PLAN_JOB_BUILD, PLAN_JOB_TRANSIT, PLAN_JOB_COUNT, PLAN_JOB_
 struct plan_job {
     struct work work;
     struct plan_job *next;
-    struct planner *planner; /* NULL: it has gone */
+    struct planner *planner; /* NULL: the planner has been freed */
     enum plan_job_kind kind;
     struct torus torus;
     uint32_t rank;
-    /* PLAN_JOB_BUILD, PLAN_JOB_TRANSIT: what for, and what has been computed */
+    /* PLAN_JOB_BUILD, PLAN_JOB_TRANSIT: the request, and the result */
     const struct algorithm *algorithm;
     enum mode mode;
     uint32_t sender;
@@ -28,14 +28,15 @@ struct plan_job {
     struct error error;
 };
 
-/* Copies `like`, of which the kind and what that kind is for are set. The copy's `work` is ready except for done(),
- * which the caller sets with `planner` before it submits the work. An imported algorithm or a detour stays until
- * plan_job_free(). Returns NULL if there is no memory. */
+/* Copies `like`, in which the kind and the request of that kind are set. The copy's `work` is
+ * ready except for done(), which the caller sets together with `planner` before it submits the
+ * work. An imported algorithm or a detour stays until the caller calls plan_job_free(). Returns
+ * NULL if there is no memory. */
 struct plan_job *plan_job_new(const struct plan_job *like, const struct torus *torus,
                               uint32_t rank);
 void plan_job_free(struct plan_job *j);
 
-/* Whether both compute the same thing. Both must be of the same torus and node. */
+/* Whether both jobs compute the same result. Both must be of the same torus and node. */
 bool plan_job_is_same(const struct plan_job *a, const struct plan_job *b);
 
 #endif

@@ -10,11 +10,11 @@
 #include "daemon/schedule/routes/peak.h"
 #include "daemon/schedule/routes/plan_build.h"
 
-#define DETOURS_KEPT 3u /* that nobody uses now */
-#define UNUSED_KEPT 64u /* of the plans that need not be kept */
-#define JOBS_MOST 64u   /* with more under way, nothing new is begun for other nodes */
+#define DETOURS_KEPT 3u /* detours that are kept unused */
+#define UNUSED_KEPT 64u /* unused plans that are kept beside those that always are */
+#define JOBS_MOST 64u   /* with more jobs under way, no work starts for other nodes */
 
-/* Routes around what is out of order. The youngest come first. */
+/* Routes that avoid what is out of order. The latest come first. */
 struct kept_detour {
     struct kept_detour *next;
     struct detour *detour;
@@ -27,7 +27,7 @@ struct planner {
     struct workers workers;
     void (*wake)(void *context);
     void *context;
-    struct planned *planned; /* those that were asked for or used last come first */
+    struct planned *planned; /* in the order of their last use, the latest first */
     struct counted *counted; /* by index */
     bool is_counted;
     struct kept_detour *detours;
@@ -35,7 +35,7 @@ struct planner {
     const struct plan_job *failed; /* while those who wait for it are woken */
 };
 
-/* What is planned as the job says. */
+/* The plan that the job would build, if there is one. */
 static struct planned *find_planned(const struct planner *p, const struct plan_job *like)
 {
     struct planned *found = p->planned;
@@ -46,7 +46,7 @@ static struct planned *find_planned(const struct planner *p, const struct plan_j
     return found;
 }
 
-/* Those that nobody uses go, but the youngest few. */
+/* Drops unused detours except the latest `kept`. */
 static void drop_unused_detours(struct planner *p, unsigned kept)
 {
     for (struct kept_detour **at = &p->detours; *at != NULL;) {
@@ -73,7 +73,7 @@ static struct kept_detour *find_kept_detour(const struct planner *p, const struc
     return k;
 }
 
-/* Without memory it is thrown away, and the next one who asks has it found again. */
+/* Without memory the result is dropped, and the next request starts the search again. */
 static void keep_detour(struct planner *p, struct plan_job *j)
 {
     struct kept_detour *k = calloc(1, sizeof *k);
@@ -106,7 +106,7 @@ static void install_result(struct planner *p, struct plan_job *j)
     }
     planned = find_planned(p, j);
     if (planned == NULL)
-        return; /* nobody waits for it any more: the next one asks again */
+        return; /* nobody waits for the result any more: the next request starts the work again */
     if (j->kind == PLAN_JOB_TRANSIT) {
         planned->most_transit = j->most_transit;
         planned->transit_known = true;
@@ -121,7 +121,8 @@ static void install_result(struct planner *p, struct plan_job *j)
     j->trees = (struct reduction_trees){0};
 }
 
-/* The others are many: as many broadcasts as nodes, and half as many algorithms of a family. */
+/* Other plans are many: there are as many broadcasts as nodes, and half as many algorithms of a
+ * family. */
 static bool is_always_kept(const struct planned *planned)
 {
     return planned->sender == TORUS_NO_NODE &&
@@ -146,8 +147,8 @@ static void free_planned(struct planned *planned)
     free(planned);
 }
 
-/* A program's broadcasts mostly come from few roots, again and again: of what nobody uses now, the youngest
- * stay. Perhaps nobody has ever come for them. */
+/* The broadcasts of a program mostly come from few roots, again and again: of the unused plans
+ * the latest are kept. Perhaps no request has ever come for some of them. */
 static void drop_unused_plans(struct planner *p)
 {
     unsigned kept = 0;
@@ -193,7 +194,7 @@ static bool find_job_like(const struct planner *p, const struct plan_job *like)
     return false;
 }
 
-/* Returns 0: it is under way; -1 with *e: there is no memory, or it has just failed. */
+/* Returns 0 if the job is under way; -1 with *e: there is no memory, or the job has just failed. */
 static int begin_job(struct planner *p, const struct plan_job *like, struct error *e)
 {
     struct plan_job *j;
@@ -272,7 +273,7 @@ void planner_leave_detour(struct planner *p, const struct detour *detour)
     drop_unused_detours(p, DETOURS_KEPT);
 }
 
-/* What the job, a PLAN_JOB_BUILD, would bring, and what is on its way at the most if `anywhere`. */
+/* Gets the result of a PLAN_JOB_BUILD job, with most_transit if `anywhere`. */
 static int get_planned(struct planner *p, const struct plan_job *build_job, bool anywhere,
                        struct planned **out, struct error *e)
 {

@@ -1,5 +1,5 @@
-/* The plans of this node, by algorithm and mode, and the counts that "auto" chooses by. They are
- * computed off the loop when they are first asked for, and kept. */
+/* The plans of this node, by algorithm and mode, and the counts by which "auto" chooses. They
+ * are computed off the loop when they are first asked for, and kept. */
 #ifndef TORUSD_PLANNING_PLANNER_H
 #define TORUSD_PLANNING_PLANNER_H
 
@@ -16,24 +16,25 @@ struct planned {
     struct planned *next;
     const struct algorithm *algorithm;
     enum mode mode;
-    uint32_t sender; /* of a broadcast; TORUS_NO_NODE: all have blocks */
-    bool reduces;    /* to `sender`, against the routes of its broadcast */
+    uint32_t sender; /* the only node with a block, in a broadcast; TORUS_NO_NODE: all have
+                      * blocks */
+    bool reduces;    /* a reduction to `sender`, against the routes of its broadcast */
     struct plan plan;
-    struct passages passages;     /* for streaming, instead */
-    struct reduction_trees trees; /* if it reduces, instead */
-    uint32_t most_transit;        /* pieces on their way, at the most, at the node that has most */
+    struct passages passages;     /* for streaming, instead of `plan` */
+    struct reduction_trees trees; /* for a reduction, instead of `plan` */
+    uint32_t most_transit;        /* the most pieces on their way at the node that has most */
     bool built, transit_known;
     unsigned users;
 };
 
-/* What auto knows of an algorithm on this torus. */
+/* What is known of an algorithm on this torus, for "auto". */
 #define PLANNER_OCTAVES 48u
 struct learnt {
     uint64_t block_bytes;
     double seconds; /* 0: not known */
 };
 struct counted {
-    struct predict_counts counts;       /* of an exchange; */
+    struct predict_counts counts;       /* of an exchange */
     struct predict_counts gather[2][2]; /* of an allgather, a broadcast: in steps, streaming */
     bool candidate;
     struct learnt learnt[PLANNER_OCTAVES]; /* by the binary logarithm of the block's size */
@@ -41,44 +42,47 @@ struct counted {
 
 struct planner;
 
-/* `wake` is called on the loop when something that was under way is there, or has failed. `torus`
- * and `workers` are copied. Returns NULL if there is no memory. */
+/* Makes a planner; `torus` and `workers` are copied. `wake` is called on the loop when work that
+ * was under way is done, or has failed. The caller gives the planner to planner_free(). Returns
+ * NULL if there is no memory. */
 struct planner *planner_new(const struct torus *torus, uint32_t rank, const struct workers *workers,
                             void (*wake)(void *context), void *context);
-/* What is under way is thrown away when it is done. */
+/* Frees the planner. Results of work that is under way are dropped. */
 void planner_free(struct planner *p);
 
-/* The plan for an algorithm in a mode (stepped or streaming); `sender` is TORUS_NO_NODE except for
- * broadcasts; `anywhere`: most_transit is needed, too. Returns 1 with *out, which the caller gives
- * back with planner_put(); 0 if it is being computed (wake follows); -1 with *e. */
+/* The plan for an algorithm in a mode (stepped or streaming). `sender` is TORUS_NO_NODE except
+ * for broadcasts; with `anywhere`, most_transit is computed, too. Returns 1 with *out, which the
+ * caller gives back with planner_put(); 0 if it is being computed (wake follows); -1 with *e. */
 int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
                 bool anywhere, struct planned **out, struct error *e);
-/* The trees of a reduction to `root`, which are those of the algorithm's broadcast backwards, in
- * (*out)->trees. As planner_get(). */
+/* The trees of a reduction to `root`, which are those of the algorithm's broadcast in reverse,
+ * in (*out)->trees. Otherwise as planner_get(). */
 int planner_get_reduction(struct planner *p, const struct algorithm *a, uint32_t root,
                           struct planned **out, struct error *e);
-/* Of a barrier: no messages. Returns NULL if there is no memory. */
+/* A plan without messages, for a barrier. The caller gives it back with planner_put(). Returns
+ * NULL if there is no memory. */
 struct planned *planner_get_empty(struct planner *p);
 void planner_put(struct planner *p, struct planned *planned);
-/* So much is under way that what other nodes begin has to wait. */
+/* Whether so much is being computed that exchanges of other nodes have to wait. */
 bool planner_is_busy(const struct planner *p);
 
-/* The routes around what is out of order. Returns 1 with *out, which the caller gives back with
+/* Routes that avoid what is out of order. Returns 1 with *out, which the caller gives back with
  * planner_leave_detour(); 0 if they are being found (wake follows); -1 with *e. */
 int planner_detour(struct planner *p, const struct damage *damage, const struct detour **out,
                    struct error *e);
-/* The caller has no plan for them any more. */
+/* Gives back routes; the caller has no plan for them any more. */
 void planner_leave_detour(struct planner *p, const struct detour *detour);
 
-/* No more is asked for this algorithm, which is not in the registry: what is kept of it goes. Nobody
- * may have a plan for it. */
+/* Drops everything that is kept for this algorithm, which is not in the registry and goes away.
+ * Nobody may have a plan for it. */
 void planner_forget(struct planner *p, const struct algorithm *a);
 
-/* What is counted of all algorithms, by index in the registry. Returns 1 with *out (kept by the
- * planner, which the caller may let learn), 0 if it is being counted (wake follows), -1 with *e. */
+/* The counts of all algorithms, by index in the registry. Returns 1 with *out, which the planner
+ * owns, and in which the caller may note what it learns; 0 if they are being counted (wake
+ * follows); -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);
 
-/* The same array at any time: what has been learnt need not wait for the counts. */
+/* The same array, also before the counts are there: learning need not wait for them. */
 struct counted *planner_counted(struct planner *p);
 
 #endif

@@ -13,11 +13,11 @@
 enum state { GATHERING, CHECKING, KNOWN, FAILED };
 
 struct schedule {
-    struct schedule *next; /* used last first */
+    struct schedule *next; /* in the order of their last use, the latest first */
     char digest[SHA256_TEXT_SIZE];
     enum state state;
     unsigned users;
-    uint32_t owner; /* while it is used: the first that did */
+    uint32_t owner; /* uid of the first user, while it is used */
     char *text;     /* total bytes, of which `have` are there */
     uint32_t total, have;
     uint32_t port;                    /* GATHERING: who is asked, or NOBODY; */
@@ -28,11 +28,11 @@ struct schedule {
     struct error error;               /* FAILED */
 };
 
-/* Off the loop: whether it is what its digest says, and a schedule for this torus. */
+/* Checks off the loop whether a schedule has its digest, and is one for this torus. */
 struct check {
     struct work work;
-    struct schedules *all;     /* NULL: they have gone */
-    struct schedule *schedule; /* NULL: nobody waits for it any more, and text is to be freed */
+    struct schedules *all;     /* NULL: the store has been freed */
+    struct schedule *schedule; /* NULL: nobody waits for the result, and text is to be freed */
     struct torus torus;
     char digest[SHA256_TEXT_SIZE];
     char *text;
@@ -91,7 +91,7 @@ static void send_part(struct schedules *all, unsigned port, const char *digest,
     router_send(all->set.router, port, &message);
 }
 
-/* Answers those whose part is here; if it never will be, all of them. */
+/* Answers the neighbours whose part is here, or all of them if their parts will never be here. */
 static void answer_askers(struct schedules *all, struct schedule *s)
 {
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
@@ -113,8 +113,8 @@ static void ask_neighbour(struct schedules *all, struct schedule *s)
 
 /* --- the list --- */
 
-/* It could not be fetched, which says nothing of what it is: those that wait for it hear so, and whoever comes after
- * them begins anew. */
+/* The schedule could not be fetched, which says nothing about its contents. Those that wait for
+ * it learn that, and the next use starts from the beginning. */
 static bool has_not_come(const struct schedule *s)
 {
     return s->state == FAILED && (s->error.code == ERROR_BUSY || s->error.code == ERROR_TIMEOUT ||
@@ -156,7 +156,7 @@ static void forget_schedule(struct schedules *all, struct schedule *s)
     free(s);
 }
 
-/* Of those that nobody uses, the one that has not been used for longest. */
+/* The schedule that has been unused for longest. */
 static struct schedule *oldest_unused(const struct schedules *all)
 {
     struct schedule *unused = NULL;
@@ -167,7 +167,7 @@ static struct schedule *oldest_unused(const struct schedules *all)
     return unused;
 }
 
-/* Makes room for one more, or so many more bytes. */
+/* Makes room for one more schedule, or for so many more bytes. */
 static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struct error *e)
 {
     struct schedule *s;
@@ -301,8 +301,9 @@ static int begin_check(struct schedules *all, struct schedule *s, struct error *
 
 /* --- parts --- */
 
-/* Returns 1: more is here than before; 0: it was here already, or begins behind what is here; -1 with *e, the
- * code of which is ERROR_PROTOCOL if it cannot be a part of this schedule. */
+/* Returns 1 if there is more text than before; 0 if the part was here already, or begins behind
+ * what is here; -1 with *e, whose code is ERROR_PROTOCOL if it cannot be a part of this
+ * schedule. */
 static int add_part(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
                     const uint8_t *part, size_t length, struct error *e)
 {
@@ -315,7 +316,8 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
                          " of %" PRIu32 " %s here",
                          s->digest, length, text_plural(length, "byte", "bytes"), offset, total,
                          s->have, s->total, text_plural(s->have, "is", "are"));
-    /* Behind what is here: it was asked for before the schedule was forgotten, and is now fetched again. */
+    /* Behind what is here: the part was asked for before the schedule was dropped, and the
+     * schedule is fetched again. */
     if (offset > s->have || offset + length <= s->have)
         return 0;
     if (s->text == NULL) {
@@ -414,7 +416,8 @@ int schedules_query_heard(struct schedules *all, unsigned port,
     if (!schedules_is_digest(query->digest))
         return error_set(e, ERROR_PROTOCOL, "query for a schedule without a digest");
     if (router_is_full(all->set.router, port))
-        return 0; /* it asks for more than it takes; answers are many times as long as questions */
+        return 0; /* the query is longer than its text may be: answers are many times as long as
+                   * queries */
     s = find_schedule(all, query->digest);
     if (s == NULL || s->state == FAILED) {
         send_part(all, port, query->digest, NULL, 0);
@@ -441,7 +444,7 @@ int schedules_part_heard(struct schedules *all, unsigned port,
         return error_set(e, ERROR_PROTOCOL, "part of a schedule without a digest");
     s = find_schedule(all, part->digest);
     if (s == NULL || s->state != GATHERING || s->port != port)
-        return 0; /* it was asked for, and is not needed any more */
+        return 0; /* the part was asked for, and is not needed any more */
     if (part->total == 0) {
         (void)error_set(&why, ERROR_BUSY, "node %" PRIu32 " does not have schedule %.8s any more",
                         asked_node(all, s), s->digest);
@@ -483,7 +486,7 @@ void schedules_free(struct schedules *all)
     for (struct check *c = all->checks; c != NULL; c = c->next)
         c->all = NULL;
     while (all->list != NULL) {
-        memset(all->list->wanted, 0, sizeof all->list->wanted); /* nobody is answered any more */
+        memset(all->list->wanted, 0, sizeof all->list->wanted); /* neighbours get no more answers */
         forget_schedule(all, all->list);
     }
     free(all);

@@ -1,11 +1,12 @@
-/* The schedules from files that this node knows, by their digests. Clients give them to it, or it
+/* The schedules from files that this node knows, by their digests. Clients give them, or the node
  * fetches them, part by part, from the neighbour that names one in an exchange:
  *
  *     GATHERING --all parts--> CHECKING --digest and schedule are right--> KNOWN
  *         |                       +------------------------------------> FAILED
  *         +--------------------------------------------------------------^
  *
- * What nobody uses is forgotten when something else needs its room; unfinished or failed, at once. */
+ * A schedule that nobody uses is dropped when something else needs its room; an unfinished or
+ * failed one is dropped at once. */
 #ifndef TORUSD_PLANNING_SCHEDULE_STORE_H
 #define TORUSD_PLANNING_SCHEDULE_STORE_H
 
@@ -15,8 +16,8 @@
 #include "daemon/schedule/file/imported.h"
 
 #define SCHEDULES_MOST 64u
-#define SCHEDULES_BYTES_MOST (UINT64_C(64) << 20) /* of memory for all of them */
-/* A neighbour that is asked for a part and has none itself yet may take that long to send more. */
+#define SCHEDULES_BYTES_MOST (UINT64_C(64) << 20) /* memory for all schedules */
+/* How long a neighbour that has not got a part itself yet may take to send more. */
 #define SCHEDULES_PATIENCE (30 * SECONDS)
 
 struct schedules;
@@ -25,56 +26,62 @@ struct schedule;
 struct schedules_setup {
     struct router *router;
     struct workers workers;
-    struct shares *shares; /* of those that are used */
-    /* One has become KNOWN or FAILED. */
+    struct shares *shares; /* counts the schedules in use */
+    /* Called when a schedule has become KNOWN or FAILED. */
     void (*wake)(void *context);
-    /* No more is asked for the algorithm of one. */
+    /* Called when the algorithm of a schedule is about to go. */
     void (*forget)(void *context, const struct algorithm *a);
     void *context;
 };
 
-/* Returns NULL if there is no memory. */
+/* Makes an empty store, which the caller gives to schedules_free(). Returns NULL if there is no
+ * memory. */
 struct schedules *schedules_new(const struct schedules_setup *setup);
-/* Nobody may use any. */
+/* Frees the store; nobody may use a schedule of it. */
 void schedules_free(struct schedules *all);
 
-/* Whether it is 64 hexadecimal digits. */
+/* Whether the text is 64 hexadecimal digits. */
 bool schedules_is_digest(const char *text);
 
-/* Somebody who uses it, known or not, and gives it to schedules_leave(). As long as anybody does, it takes a
- * place of the user (uid) who was the first. NULL with *e: no memory, or no room (ERROR_BUSY). */
+/* Adds a use of a schedule, known or not, which the caller gives to schedules_leave(). As long
+ * as a schedule is used, it takes a place of the user (uid) who was the first. Returns NULL with
+ * *e: no memory, or no room (ERROR_BUSY). */
 struct schedule *schedules_join(struct schedules *all, const char *digest, uint32_t user,
                                 struct error *e);
 void schedules_leave(struct schedules *all, struct schedule *s);
 
-/* Whether all of it is here. */
+/* Whether all of the schedule's text is here. */
 bool schedule_is_complete(const struct schedule *s);
-/* Returns 1 with *a, valid as long as it is used; 0: not yet (wake follows); -1 with *e: it has
- * FAILED. */
+/* Returns 1 with *a, valid as long as the schedule is used; 0 if it is not there yet (wake
+ * follows); -1 with *e if it has FAILED. */
 int schedule_ready(const struct schedule *s, const struct algorithm **a, struct error *e);
 
-/* The neighbour at the port has it: it is asked for what is missing, unless another one is. */
+/* The neighbour at the port has the schedule: asks it for what is missing, unless another
+ * neighbour has been asked. */
 void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port);
-/* The link at the port has gone down: what was asked for there does not come, nor does anybody wait there.
- * Whoever names such a schedule next is asked. */
+/* The link at the port has gone down: parts that were asked for there do not come, and nobody
+ * waits for parts there. The next neighbour that names such a schedule is asked instead. */
 void schedules_lost(struct schedules *all, unsigned port);
-/* When its neighbour has been silent for too long, unless it is heard before: ROUTER_NEVER if none is
- * asked. From then on schedule_ready() says that it has FAILED. */
+/* The time when the asked neighbour has been silent for too long, unless it sends something
+ * before; ROUTER_NEVER if none is asked. From then on schedule_ready() says that the schedule
+ * has FAILED. */
 uint64_t schedule_deadline(const struct schedule *s);
 void schedule_tick(struct schedules *all, struct schedule *s, uint64_t now);
 
-/* A client gives this part of it; one that is here, or that begins behind what is, is ignored. Sets *have to
- * how much is here after that. Returns 0, or -1 with *e: it cannot be a part of it, or there is no room. */
+/* A client gives this part of the schedule. A part that is here already, or that begins behind
+ * what is here, is ignored. Sets *have to the bytes that are here afterwards. Returns 0, or -1
+ * with *e: it cannot be a part of this schedule, or there is no room. */
 int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
                   const uint8_t *part, size_t length, uint32_t *have, struct error *e);
 
-/* Messages of neighbours. Return 0, or -1 with *e: that neighbours send no such thing. */
+/* Handle messages of neighbours. Return 0, or -1 with *e if a neighbour must not send such a
+ * message. */
 int schedules_query_heard(struct schedules *all, unsigned port,
                           const struct peer_schedule_query *query, struct error *e);
 int schedules_part_heard(struct schedules *all, unsigned port,
                          const struct peer_schedule_part *part, struct error *e);
 
-/* Bytes of memory that all take. */
+/* Bytes of memory that all schedules take. */
 uint64_t schedules_bytes(const struct schedules *all);
 
 #endif

@@ -92,7 +92,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
                          message->mode);
     if (spec_copy(s, &borrowed, e) != 0)
         return -1;
-    text_clean((char *)(uintptr_t)s->schedule); /* our copies */
+    text_clean((char *)(uintptr_t)s->schedule); /* the texts are our copies */
     text_clean((char *)(uintptr_t)s->algorithm);
     text_clean((char *)(uintptr_t)s->barrier);
     return 0;
@@ -119,7 +119,7 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->timeout_ms = s->timeout_ns / MILLISECOND;
 }
 
-/* What names the algorithm. */
+/* Checks the text that names the algorithm. */
 static int check_name(const struct spec *s, const struct torus *t, struct error *e)
 {
     char names[ALGORITHM_NAMES_SIZE];

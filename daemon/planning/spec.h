@@ -1,5 +1,5 @@
-/* What was asked for: one owned struct, with one checker and one codec, for the control socket, the
- * root and every node. */
+/* What a client asks for: one owned struct, with one checker and one codec, for the control
+ * socket, the root and every node. */
 #ifndef TORUSD_PLANNING_SPEC_H
 #define TORUSD_PLANNING_SPEC_H
 
@@ -16,56 +16,60 @@
 
 enum mode { MODE_OF_ALGORITHM, MODE_STEPPED, MODE_STREAMING };
 
-/* "stepped", "streaming"; "" is left to the algorithm. Returns 0, or -1 for any other name. */
+/* Reads "stepped" or "streaming"; "" leaves the mode to the algorithm. Returns 0, or -1 for any
+ * other name. */
 int mode_parse(const char *name, enum mode *mode);
 const char *mode_name(enum mode mode);
 
 struct spec {
     const char *schedule; /* "", or instead of an algorithm: the digest of a schedule from a file */
-    const char *algorithm; /* all texts are owned by who called spec_copy() or spec_unpack() */
+    const char *algorithm; /* all texts are owned by the caller of spec_copy() or spec_unpack() */
     enum mode mode;
     enum operation operation;
-    uint32_t sender;       /* broadcast: whose block */
+    uint32_t sender;       /* broadcast: rank of the node that has the block */
     const char *barrier;   /* barrier, group: its name; see exchange/phases/entry.c */
-    uint64_t block_bytes;  /* of generated blocks */
+    uint64_t block_bytes;  /* size of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;
-    bool replace;    /* old results at `to` are replaced */
-    bool shrink;     /* exchange, group: nodes that are down are left out; else they fail it */
-    bool wait;       /* nodes that are down are waited for, within the timeout; else they fail it */
+    bool replace;    /* old results at `to` are replaced; otherwise there must be none */
+    bool shrink;     /* exchange, group: nodes that are down are left out; otherwise they fail it */
+    bool wait;       /* nodes that are down are waited for, within the timeout; otherwise they
+                      * fail it */
     bool unchecked;  /* group: blocks travel without digests */
-    uint32_t repeat; /* so many exchanges back to back; 0 is 1 */
-    uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */
+    uint32_t repeat; /* exchanges back to back; 0 means 1 */
+    uint64_t timeout_ns; /* limit for all repetitions; 0: a default by sizes and link rate */
 };
 
-/* A copy with texts of its own, "" for each that is NULL, that the caller gives to spec_free().
+/* Copies a spec with its texts; NULL becomes "". The caller gives the copy to spec_free().
  * Returns 0, or -1 with *e and nothing to free. */
 int spec_copy(struct spec *to, const struct spec *from, struct error *e);
 void spec_free(struct spec *s);
 
-/* From a message of a client or peer: the same, and the texts are printable. Also -1 if a value is
- * none that there is (ERROR_USAGE). */
+/* Reads the message of a client or peer, and makes the texts printable. The caller gives *s to
+ * spec_free(). Returns 0, or -1 with *e and nothing to free: no memory, or a value that does not
+ * exist (ERROR_USAGE). */
 int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e);
 
-/* Into a message, which borrows the texts. */
+/* Fills a message, which borrows the texts of *s. */
 void spec_pack(const struct spec *s, Torus__Spec *message);
 
-/* Every rule that does not depend on the node. Returns 0, or -1 with *e. */
+/* Checks every rule that does not depend on the node. Returns 0, or -1 with *e. */
 int spec_check(const struct spec *s, const struct torus *t, struct error *e);
 
-/* The rules for an algorithm and mode, once they are chosen. Sets *mode where it was left to the
+/* Checks the rules for the chosen algorithm and mode. Sets *mode if it was left to the
  * algorithm. Returns 0, or -1 with *e. */
 int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,
                          enum mode *mode, struct error *e);
 
-/* Whether the root chooses the algorithm, by the size of the blocks: of all ("auto") or of a family
- * ("cccube-best", family.h). */
+/* Whether the root chooses the algorithm by the size of the blocks: among all ("auto") or in a
+ * family ("cccube-best", family.h). */
 bool spec_leaves_choice(const struct spec *s);
 
-/* Whether it does that when all nodes have told the sizes of their blocks. */
+/* Whether the root chooses only when all nodes have told the sizes of their blocks. */
 bool spec_chooses_late(const struct spec *s);
 
-/* Whether it begins when a client has entered it at every node, and has no blocks of its own. */
+/* Whether the operation has no blocks of its own, and starts when a client has entered it at
+ * every node. */
 static inline bool spec_is_entered(const struct spec *s)
 {
     return s->operation == OPERATION_BARRIER || s->operation == OPERATION_GROUP;
