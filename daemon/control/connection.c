@@ -1,5 +1,7 @@
-/* One client: requests read one after the other, replies written. What it sends is not a request: it
- * is told so, then closed. It does not read its replies: no more of its requests are read, nor
+/* One client: reads requests one after the other, and writes replies. A client that sends something
+ * else is told so, and closed. While a client does not read its replies, its requests are not read
+ * nor answered. A client that ends its side while an answer is due is closed after the answer; a
+ * client that goes away is closed at once.
  * answered. It ends its side while an answer is due: it is closed after that. It goes away: closed. */
 #include <stdlib.h>
 
@@ -34,7 +36,7 @@ void control_client_close(struct control_client *client)
     uv_close((uv_handle_t *)&client->progress, on_handle_closed);
 }
 
-/* Replies wait that the client does not read. */
+/* Whether too many replies wait for the client to read them. */
 static bool is_behind(const struct control_client *client)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&client->pipe) > REPLIES_MOST;
@@ -63,7 +65,7 @@ void control_reply(struct control_client *client, const Control__Reply *reply)
     if (uv_is_closing((uv_handle_t *)&client->pipe))
         return;
     if (reply->kind_case == CONTROL__REPLY__KIND_PROGRESS && is_behind(client))
-        return; /* the next one says more */
+        return; /* the next progress message says more */
     w = calloc(1, sizeof *w);
     if (w != NULL)
         w->frame = frame_pack(&reply->base, &length);
@@ -114,7 +116,8 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
     (void)buffer;
     if (length == UV_EOF && client->exchange != NULL) {
-        /* It may still want to know how its exchange ends; if not, the answer cannot be written. */
+        /* The client may still want to know how its exchange ends; if it has gone, the answer
+         * cannot be written. */
         client->leaving = true;
         (void)uv_read_stop(stream);
         client->hooks->leaves(client);
@@ -143,7 +146,7 @@ static int check_request(const Control__Request *request, struct error *e)
     return 0;
 }
 
-/* One request after the other, as long as the replies are read. */
+/* Answers one request after the other, as long as the client reads its replies. */
 static void answer_requests(struct control_client *client)
 {
     const uint8_t *head;
@@ -203,7 +206,7 @@ void control_client_no_place(struct control_client *client)
     control_reply_error(client, &client->no_place, NULL);
 }
 
-/* At once it might not read why, as it is still sending. */
+/* A client that is still sending might not read why if it were closed at once. */
 void control_client_refuse(struct control_client *client, const struct error *e, bool slowly)
 {
     if (!slowly || uv_timer_start(&client->progress, on_refusal_over, REFUSAL_MS, 0) != 0) {

@@ -1,11 +1,12 @@
-/* The request for an exchange: accepted, progress now and then, then the result or an error. */
+/* Requests for an exchange: the client gets Accepted, Progress now and then, then the result or
+ * an error. */
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/control/internal.h"
 
-/* Tells the client the id of its exchange, unless it knows it: there is a new one when an exchange
- * begins again. */
+/* Tells the client the id of its exchange, unless the client knows it: each attempt has a new
+ * id. */
 static void say_accepted(struct control_client *client)
 {
     const char *id = exchange_id(client->exchange);

@@ -1,4 +1,4 @@
-/* Shared by the files of this folder only. */
+/* What the files of this folder share. */
 #ifndef TORUSD_CONTROL_INTERNAL_H
 #define TORUSD_CONTROL_INTERNAL_H
 
@@ -13,12 +13,15 @@
 
 struct control_client;
 
-/* What a connection calls above it. */
+/* The functions above a connection that it calls. */
 struct control_hooks {
     void (*request)(struct control_client *client, const Control__Request *request);
-    void (*leaves)(struct control_client *client); /* it sends no more, but an answer is due */
-    void (*gone)(struct control_client *client);   /* nobody is to be answered any more */
-    void (*closed)(struct control_client *client); /* its handles are: it can be freed */
+    void (*leaves)(struct control_client *client); /* the client sends no more, but an answer is
+                                                    * due */
+    void (*gone)(struct control_client *client);   /* the client has gone: nobody is to be
+                                                    * answered any more */
+    void (*closed)(struct control_client *client); /* the handles are closed: the client can be
+                                                    * freed */
 };
 
 struct control_client {
@@ -29,18 +32,21 @@ struct control_client {
     struct control_server *server;
     struct control_client *next;
     struct frame_stream in;
-    struct job *exchange;                   /* under way for this client, */
-    char exchange_id[EXCHANGE_ID_SIZE];     /* by the name it has been told last */
-    struct schedule *schedule;              /* that it has given last, or is giving */
-    Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
+    struct job *exchange;                   /* the exchange under way for this client, or NULL */
+    char exchange_id[EXCHANGE_ID_SIZE];     /* the id that the client has been told last */
+    struct schedule *schedule;              /* the schedule that the client has given last, or is
+                                             * giving */
+    Control__CandidatesRequest *candidates; /* the request to answer when schedules have been
+                                             * counted */
     enum access access;
     uint32_t user;
-    bool counted;          /* it has a place of that user, */
-    bool state_only;       /* of those that may ask for the state for a moment, */
-    struct error no_place; /* as it has no other, for this reason */
-    bool leaving;          /* it sends no more, and is closed after the answer */
-    bool refused;          /* told why, and not answered */
-    bool held;             /* it does not read its replies: nothing is read from it for now */
+    bool counted;          /* the client has a place of its user */
+    bool state_only;       /* that place allows to ask for the state only */
+    struct error no_place; /* why the client has no other place */
+    bool leaving;          /* the client sends no more, and is closed after the answer */
+    bool refused;          /* the client is told why, and gets no answers */
+    bool held;             /* the client does not read its replies: nothing is read from it for
+                            * now */
 };
 
 struct control_server {
@@ -49,25 +55,26 @@ struct control_server {
     struct local_name name;
     struct reserve reserve; /* a descriptor to turn a client away with */
     struct control_client *clients;
-    unsigned denied; /* clients who may do nothing, and are told so */
+    unsigned denied; /* refused clients that are being told why */
     bool listener_closed, closing;
     uint64_t started;
 };
 
 /* connection.c */
-/* Takes requests from now on. */
+/* Starts to take requests of the client. */
 void control_client_begin(struct control_client *client);
-/* It asks for something that it has no place for: tells it so, and answers nothing more. */
+/* Tells the client that it has no place for what it asks for, and answers nothing more. */
 void control_client_no_place(struct control_client *client);
-/* Tells it why it is not served, and closes it; with `slowly` after it had time to read that. */
+/* Tells the client why it is not served, and closes it; with `slowly` after it has had time to
+ * read that. */
 void control_client_refuse(struct control_client *client, const struct error *e, bool slowly);
 void control_client_close(struct control_client *client);
-/* Pack and send; nothing happens if the client has gone. */
+/* Packs and sends a reply; does nothing if the client has gone. */
 void control_reply(struct control_client *client, const Control__Reply *reply);
 void control_reply_error(struct control_client *client, const struct error *e, const char *id);
 
 /* permission.c */
-/* Whether the client may do this; if not, it is told which group may. */
+/* Whether the client may do this. If not, the client is told which group may. */
 bool control_may(struct control_client *client, enum access needed);
 
 /* result.c */
@@ -84,7 +91,7 @@ struct calibration_message { /* its message points into it */
 void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out);
 void control_calibration(struct control_client *client, const Control__Request *request);
 void control_candidates(struct control_client *client, const Control__Request *request);
-/* Answers it now, if it has waited for schedules to be counted. */
+/* Answers the request for candidates now, if it has waited for schedules to be counted. */
 void control_candidates_again(struct control_client *client);
 void control_candidates_forget(struct control_client *client);
 
@@ -93,7 +100,7 @@ void control_status(struct control_client *client, const Control__Request *reque
 
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);
-/* The daemon stops: tells the client, if its exchange was not decided, that it may ask for it again. */
+/* The daemon stops: if the exchange was not decided, tells the client that it may ask again. */
 void control_exchange_stopped(struct control_client *client);
 void control_exchange_abandon(struct control_client *client);
 

@@ -1,4 +1,4 @@
-/* The requests for what "auto" chooses from, and for the costs that this is predicted with. */
+/* The requests for the candidates of "auto", and for the costs with which these are predicted. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -53,7 +53,7 @@ void control_calibration(struct control_client *client, const Control__Request *
     control_reply(client, &reply);
 }
 
-/* What a file is taken for before its size is known. */
+/* The block size that is assumed for files whose sizes are not known yet. */
 #define FOLDER_BLOCK (UINT64_C(1) << 20)
 
 /* Returns false if schedules are being counted. */

@@ -45,8 +45,8 @@ static void on_links(struct control_client *client, const Control__Request *requ
     control_reply(client, &reply);
 }
 
-/* An exchange is answered with how it ends. If nothing is under way, its last reply and this
- * request have crossed. */
+/* The answer is that of the exchange, which now ends. If no exchange is under way, its last
+ * reply and this request have crossed. */
 static void on_cancel(struct control_client *client, const Control__Request *request)
 {
     const struct error cancelled = {.code = ERROR_CANCELLED, .text = "cancelled"};
@@ -62,7 +62,7 @@ static void on_cancel(struct control_client *client, const Control__Request *req
 
 static const struct {
     Control__Request__KindCase kind;
-    enum access access; /* that is needed at least */
+    enum access access; /* the least that is needed */
     void (*answer)(struct control_client *client, const Control__Request *request);
 } requests[] = {
     {CONTROL__REQUEST__KIND_STATUS, ACCESS_READ, control_status},

@@ -1,4 +1,4 @@
-/* The result of an exchange as a reply. */
+/* Writes the result of an exchange as a reply. */
 #include <stdlib.h>
 
 #include "daemon/control/internal.h"
@@ -7,7 +7,8 @@ _Static_assert((int)CHECK_NOTHING == (int)CONTROL__CHECK__NOTHING, "checks");
 _Static_assert((int)CHECK_DIGEST == (int)CONTROL__CHECK__DIGESTS, "checks");
 _Static_assert((int)CHECK_CONTENTS == (int)CONTROL__CHECK__BYTES, "checks");
 
-/* What the message points to: an element for each node, and for each port of each node. */
+/* The elements that the message points to: one for each node, and one for each port of each
+ * node. */
 struct figures {
     Control__ExchangeResult__Node *node, **nodes;
     Control__ExchangeResult__Port *port, **ports;
@@ -40,7 +41,7 @@ static int figures_alloc(struct figures *f, const struct torus *t)
     return -1;
 }
 
-/* Those of one node, the i-th: its ports that have a neighbour. */
+/* Fills in node i, and its ports that have a neighbour. */
 static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
                       const struct exchange_node_report *from)
 {

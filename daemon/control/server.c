@@ -1,4 +1,4 @@
-/* Who may connect: so many clients as descriptors allow; one more is told so and closed. */
+/* Accepts clients, as many as descriptors allow; a client beyond that is told so, and closed. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,9 +9,11 @@
 #include "daemon/net/local/local.h"
 
 #define CLIENTS_MOST 512u
-#define ASKERS_SHARE 8u  /* beside so many clients one more that may ask for the state only */
-#define DENIED_MOST 16u  /* that are waited for until they have read why */
-#define CLIENTS_SHARE 4u /* of the descriptors that this process may have: one in so many */
+#define ASKERS_SHARE 8u  /* so many clients for each one that has no place, and may ask for the
+                          * state only */
+#define DENIED_MOST 16u  /* refused clients that get time to read why */
+#define CLIENTS_SHARE 4u /* clients get one in so many of the descriptors that this process may
+                          * have */
 
 static void server_release(struct control_server *s)
 {
@@ -23,7 +25,8 @@ static void server_release(struct control_server *s)
 
 static void on_leaves(struct control_client *client)
 {
-    /* It may still want to know how its exchange ends; if not, the answer cannot be written. */
+    /* The client may still want to know how its exchange ends; if it has gone, the answer cannot
+     * be written. */
     exchange_cancel(client->exchange);
 }
 
@@ -56,7 +59,7 @@ static void on_gone(struct control_client *client)
 
 static const struct control_hooks hooks = {control_request, on_leaves, on_gone, on_closed};
 
-/* At most a share of the descriptors: links and files need theirs. */
+/* The most clients: a share of the descriptors, since links and files need theirs. */
 static unsigned most_clients(void)
 {
     struct rlimit limit;
@@ -68,8 +71,8 @@ static unsigned most_clients(void)
     return share < CLIENTS_MOST ? (unsigned)share : CLIENTS_MOST;
 }
 
-/* Takes a place for it; of a user who may have no more, one of those that may ask for the state only. Returns
- * 0, or -1 with *e. */
+/* Takes a place for the client. If its user may have no more, takes one of the places that allow
+ * to ask for the state only. Returns 0, or -1 with *e. */
 static int take_place(struct control_client *client, struct error *e)
 {
     struct control_server *s = client->server;
@@ -82,7 +85,7 @@ static int take_place(struct control_client *client, struct error *e)
     client->counted = shares_take(s->set.shares, SHARE_CLIENTS, client->user, 1, e) == 0;
     if (client->counted)
         return 0;
-    e->code = ERROR_REFUSED; /* nobody waits for it */
+    e->code = ERROR_REFUSED; /* nobody waits for such a place */
     client->no_place = *e;
     client->state_only = client->counted =
         shares_take(s->set.shares, SHARE_ASKERS, client->user, 1, &none) == 0;

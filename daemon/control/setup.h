@@ -9,7 +9,7 @@
 #include "daemon/net/local/access.h"
 #include "daemon/net/tcp/tcp.h"
 
-/* What requests are answered from; all borrowed. */
+/* What the control socket answers requests from; all pointers are borrowed. */
 struct control_setup {
     uv_loop_t *loop;
     const char *path;

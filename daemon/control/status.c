@@ -1,4 +1,4 @@
-/* The request for the state of the node and of all that is under way. */
+/* The request for the state of the node and of everything that is under way. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -110,7 +110,7 @@ static void set_shares(Control__Status *status, const struct shares *all, struct
     status->share = m->list;
 }
 
-/* A link that is kept out, or cannot even be tried; false if it is neither. */
+/* Describes a link that is held, or that cannot even be tried; returns false for other links. */
 static bool describe_port(const struct control_setup *set, unsigned port, char *text, size_t size)
 {
     const char *missing = tcp_missing(set->tcp, port);
@@ -135,7 +135,7 @@ struct faults_message {
     char text[FAULTS_SHOWN][PORT_REASON_SIZE + 40], *list[FAULTS_SHOWN];
 };
 
-/* What the topology lacks, and the ports of this node that do not help it. */
+/* Sets what the topology lacks, and the faults of this node's ports. */
 static void set_faults(Control__Status *status, const struct control_setup *set,
                        struct faults_message *m)
 {
@@ -186,7 +186,7 @@ struct node_message {
     uint32_t coordinates[TORUS_MAX_DIMS];
 };
 
-/* Which node of which torus it is, and which program. */
+/* Sets which node of which torus this is, and which program runs. */
 static void set_node(Control__Status *status, const struct control_server *server,
                      struct node_message *m)
 {
