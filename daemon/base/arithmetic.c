@@ -1,4 +1,4 @@
-/* One loop for each operator and width, which the compiler makes vector instructions of. */
+/* One loop for each operator and width, of which the compiler makes vector instructions. */
 #include "daemon/base/arithmetic.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 
 typedef void combine(void *into, const void *from, size_t count);
 
-/* Elements lie anywhere: in bytes that a neighbour has sent, and in programs' memory. */
+/* Elements may have any address: in bytes that a neighbour has sent, and in programs' memory. */
 #define ANYWHERE __attribute__((aligned(1), may_alias))
 typedef int8_t ANYWHERE anywhere_int8;
 typedef int16_t ANYWHERE anywhere_int16;
@@ -55,8 +55,8 @@ ORDERED(uint16)
 ORDERED(uint32)
 ORDERED(uint64)
 
-/* Of two NaNs, processors keep one or the other, which for the compiler is the same: any NaN
- * becomes this one. */
+/* Processors keep either of two NaNs, and the compiler may choose which: any NaN becomes this
+ * one. */
 static inline float one_nan32(float x)
 {
     return x == x ? x : NAN;

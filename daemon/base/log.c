@@ -18,9 +18,9 @@
 
 #define LINE_MOST 1024u
 #define ROOM ((size_t)256 * 1024)
-#define PATIENCE_MS 20 /* of those who log, for their line to be written */
+#define PATIENCE_MS 20 /* how long a caller waits until its line is written */
 #define LAST_PATIENCE_MS 1000
-#define TELL_MS 1000 /* between two looks at what has been left out */
+#define TELL_MS 1000 /* between two reports of lines that were left out */
 
 static const char *const names[] = {"error", "warning", "info", "debug"};
 static enum log_level threshold = LOG_LEVEL_INFO;
@@ -38,25 +38,26 @@ int log_level_parse(const char *name)
     return -1;
 }
 
-/* Lines that the thread has not written yet. */
+/* Lines that the writer thread has not written yet. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t more, less; /* lines to be written, or the end; lines have been written */
     pthread_t thread;
     char *line;         /* ROOM bytes; NULL: there is no thread */
-    size_t length;      /* of all that is there */
+    size_t length;      /* bytes that wait */
     uint64_t put, done; /* bytes, from the start */
-    unsigned lost;      /* lines, since one was last taken */
-    bool behind;        /* somebody has waited in vain: nobody waits until all is written */
+    unsigned lost;      /* lines without room, since one was last taken */
+    bool behind;        /* a caller has waited in vain: no caller waits until everything is
+                         * written */
     bool ending;
     struct log_kinds kinds;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* What could not be written: a disk is full, or nobody will ever read it. The next line that can be
- * written tells of it. */
+/* Lines that could not be written, because a disk is full or a pipe has no reader. The next line
+ * that can be written reports them. */
 static struct {
     unsigned lines;
-    bool torn; /* the last line that was written ends in the middle */
+    bool torn; /* the last written line is cut off */
 } unwritten;
 
 /* Returns how many bytes could be written. */
@@ -122,7 +123,7 @@ static void tell_unwritten(void)
         unwritten.lines = before; /* without this one */
 }
 
-/* Whole lines; where some before them are missing, that is told first. */
+/* Writes whole lines; first reports lines that are missing before them. */
 static void write_lines(const char *lines, size_t length)
 {
     tell_unwritten();
@@ -140,7 +141,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Returns false if there is no room. The lock is held. */
+/* Appends a line. Returns false if there is no room. The lock is held. */
 static bool append(const char *line, size_t length)
 {
     if (queue.length + length > ROOM)
@@ -151,8 +152,8 @@ static bool append(const char *line, size_t length)
     return true;
 }
 
-/* How many lines have been left out: of all kinds, or where that has gone on for long enough. The lock is
- * held. */
+/* Reports how many lines have been left out: of all kinds, or of a kind for which that has
+ * lasted long enough. The lock is held. */
 static void tell_left_out(bool all)
 {
     const uint64_t now = now_ns();
@@ -182,7 +183,7 @@ static struct timespec in_milliseconds(long milliseconds)
     return at;
 }
 
-/* For lines, or the time to tell of those that were left out. The lock is held. */
+/* Waits for lines, or for the time to report lines that were left out. The lock is held. */
 static void wait_for_more(void)
 {
     const struct timespec soon = in_milliseconds(TELL_MS);
@@ -205,7 +206,8 @@ static void *write_queue(void *unused)
             wait_for_more();
             continue;
         }
-        /* All that is there, so that lines of several processes on one terminal do not mix. */
+        /* Takes all that is there, so that lines of several processes on one terminal do not
+         * mix. */
         size_t length = taken != NULL || queue.length < LINE_MOST ? queue.length : LINE_MOST;
         char few[LINE_MOST], *bytes = taken != NULL ? taken : few;
         unsigned lost = queue.lost;
@@ -227,7 +229,8 @@ static void *write_queue(void *unused)
     return NULL;
 }
 
-/* Until so many bytes have been written. Returns false if that takes too long. The lock is held. */
+/* Waits until so many bytes have been written. Returns false if that takes too long. The lock is
+ * held. */
 static bool wait_until_done(uint64_t bytes, long milliseconds)
 {
     const struct timespec until = in_milliseconds(milliseconds);
@@ -252,7 +255,7 @@ void log_begin(void)
     queue.ending = queue.behind = false;
     queue.line = malloc(ROOM);
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the others */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for other threads */
     if (queue.line != NULL && pthread_create(&queue.thread, NULL, write_queue, NULL) != 0) {
         free(queue.line);
         queue.line = NULL;
@@ -271,7 +274,7 @@ void log_end(void)
     queue.ending = true;
     (void)pthread_cond_signal(&queue.more);
     (void)pthread_mutex_unlock(&queue.lock);
-    if (!written) { /* it hangs in a write, and the process ends: what it has stays its own */
+    if (!written) { /* the thread hangs in a write while the process ends: it keeps its memory */
         (void)pthread_detach(queue.thread);
         return;
     }
@@ -280,7 +283,7 @@ void log_end(void)
     queue.line = NULL;
 }
 
-/* The lock is held. */
+/* Puts a line into the queue. The lock is held. */
 static void put(const char *line, size_t length)
 {
     if (!append(line, length)) {
@@ -292,7 +295,8 @@ static void put(const char *line, size_t length)
         queue.behind = !wait_until_done(queue.put, PATIENCE_MS);
 }
 
-/* A line that ends with '\n'. Debug lines are all written: somebody wants them. */
+/* Hands over a line that ends with '\n'. Debug lines are all written, because somebody has asked
+ * for them. */
 static void hand_over(enum log_level level, const char *format, const char *line, size_t begin,
                       size_t length)
 {

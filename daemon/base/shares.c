@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* `keeps` is small where what is kept free is small change for one user alone, such as places; memory is what
- * one user's work is slower without. */
+/* `keeps` is small where what is kept free matters little to a single user, such as places;
+ * memory makes one user's work slower where it lacks. */
 static const struct {
     const char *name, *what, *advice;
     unsigned keeps;
@@ -30,7 +30,7 @@ static const struct {
 
 struct resource {
     uint64_t capacity, least, total;
-    struct share_holder *holder; /* of more than nothing */
+    struct share_holder *holder; /* users that hold more than nothing */
     size_t count, room;
 };
 
@@ -103,7 +103,7 @@ uint64_t shares_capacity(const struct shares *all, enum share share)
     return all->resource[share].capacity;
 }
 
-/* What is held of the same capacity under the other name. */
+/* What the user holds of the same capacity under the other name. */
 static uint64_t beside(const struct shares *all, enum share share)
 {
     if (share == SHARE_TRANSIT)

@@ -1,17 +1,18 @@
-/* What the users of this daemon's host share, and how much of it each may take: whatever is bounded and can be
- * taken by a client is counted here by the user that asked for it.
+/* Shares of the users of this daemon's host: everything that is bounded and that a client can take
+ * is counted here by the user that asked for it.
  *
- * The rule, for each resource of a capacity: a user may take more as long as, of what all others leave, one
- * part in `keeps` stays free afterwards. Who has no more than `least` with it (one place; of the memory budget,
- * what one group needs) may take it if it is free at all. What a user's groups
- * hold of the memory budget and what its exchanges do are as if of two users: who keeps groups open can still
+ * The rule for a resource of some capacity: of what all others leave, one part in `keeps` must stay
+ * free after a user has taken more. A user who then has no more than `least` (one place; of the
+ * memory budget, what one group needs) may take that if it is free at all. A user's groups and a
+ * user's exchanges count as two users of the memory budget: a user who keeps groups open can still
  * exchange.
  *
- * The guarantee: while k users hold something, at least capacity / keeps^k is free for a user who has nothing
- * (but for what was taken as `least`). Proof: look at the user who took last. What the others hold has not grown
- * since, so at least one part in `keeps` of what they leave is free; and what they leave is what would be free
- * without that user, with k - 1 users, to each of whom the same applies. So the number of a user's processes or
- * requests does not matter, and one user alone may use all but one part in `keeps`. */
+ * The guarantee: while k users hold something, at least capacity / keeps^k is free for a user
+ * who has nothing (except what was taken as `least`). Proof: consider the user who took last.
+ * The holdings of the others have not grown since, so at least one part in `keeps` of what they
+ * leave is free. What they leave is what would be free without that user, with k - 1 users, and
+ * the same argument applies to each of them. So the number of a user's processes or requests
+ * does not matter, and a single user may take all but one part in `keeps`. */
 #ifndef TORUSD_BASE_SHARES_H
 #define TORUSD_BASE_SHARES_H
 
@@ -23,47 +24,50 @@
 
 enum share {
     SHARE_CLIENTS,        /* connections to the control socket */
-    SHARE_ASKERS,         /* those of users without a place, who may ask for the state only */
+    SHARE_ASKERS,         /* connections of users without a place, which may ask for the state
+                           * only */
     SHARE_PROGRAMS,       /* connections to the socket of programs: groups */
     SHARE_PROGRAM_MEMORY, /* bytes that programs share with the daemon, or have requested */
-    SHARE_EXCHANGES,      /* exchanges that have been asked for here and have not ended, */
-    SHARE_TURNS,          /* and those of them that have begun */
-    SHARE_TRANSIT,        /* bytes of the memory budget that exchanges have reserved, */
-    SHARE_GROUPS,         /* and groups: of the same budget, where both count */
+    SHARE_EXCHANGES,      /* jobs of this node that have not ended */
+    SHARE_TURNS,          /* of these, jobs that have been started */
+    SHARE_TRANSIT,        /* bytes of the memory budget that exchanges have reserved */
+    SHARE_GROUPS,         /* bytes of the same budget that groups have reserved */
     SHARE_SCHEDULES,      /* schedules that are in use, or not complete */
 };
 #define SHARES (SHARE_SCHEDULES + 1u)
 
 struct shares;
 
-/* Makes a set of shares. Every resource has the capacity 0 until it is set. Returns NULL without memory. */
+/* Makes a set of shares, which the caller gives to shares_free(). Every resource has the
+ * capacity 0 until it is set. Returns NULL without memory. */
 struct shares *shares_new(void);
 void shares_free(struct shares *all);
 
-/* Sets how much there is of a resource. What is held already is not taken away. */
+/* Sets the capacity of a resource. Users keep what they hold. */
 void shares_set_capacity(struct shares *all, enum share share, uint64_t capacity);
 
-/* Sets what everybody may have if it is free; it is one place, or no bytes. */
+/* Sets what every user may have if it is free; the default is one place, or no bytes. */
 void shares_set_least(struct shares *all, enum share share, uint64_t least);
 
-/* Takes `amount` for the user (a uid of this host, or of the node that asked). Returns 0, or -1 with *e and
- * nothing taken: ERROR_BUSY, which says how much the user has and may have, or that nothing is free;
- * ERROR_MEMORY. */
+/* Takes `amount` for the user (a uid of this host, or of the node that asked), who gives it back
+ * with shares_give(). Returns 0, or -1 with *e and nothing taken: ERROR_BUSY, which says how
+ * much the user has and may have, or that nothing is free; ERROR_MEMORY. */
 int shares_take(struct shares *all, enum share share, uint32_t user, uint64_t amount,
                 struct error *e);
 /* Gives back what was taken. */
 void shares_give(struct shares *all, enum share share, uint32_t user, uint64_t amount);
 
-/* How much the user may hold now, with what it has. */
+/* How much the user may hold now, including what it has. */
 uint64_t shares_limit(const struct shares *all, enum share share, uint32_t user);
 uint64_t shares_of(const struct shares *all, enum share share, uint32_t user);
 uint64_t shares_total(const struct shares *all, enum share share);
 uint64_t shares_capacity(const struct shares *all, enum share share);
 
-/* "programs"; it is part of what status prints. */
+/* The name of a resource, "programs"; `status` prints it. */
 const char *shares_name(enum share share);
 
-/* Lists the users that hold some of it, at most `most` of them, in no order. Returns how many it has listed. */
+/* Lists up to `most` users that hold some of a resource, in no order. Returns how many it has
+ * listed. */
 struct share_holder {
     uint32_t user;
     uint64_t held;

@@ -143,7 +143,8 @@ uint8_t *slab_writer_take(struct slab_writer *w, struct slab_pool *pool, uint32_
         if (w->slab == NULL)
             return NULL;
     } else if (w->slab->references == 1) {
-        w->used = 0; /* nobody else holds a byte of it: start over while it is in the cache */
+        w->used = 0; /* no reference to its bytes is left: start over while the slab is in the
+                      * cache */
     }
     uint8_t *at = w->slab->data + w->used;
     w->used += length;

@@ -1,20 +1,20 @@
-/* Work that may block or take long (disks, counting schedules) and must not hold up the loop. Under
- * libuv it runs in the thread pool (daemon/workers.h), in the simulator at virtual times. */
+/* Work that may block or take long (disks, counting schedules), and must not delay the loop.
+ * Under libuv it runs in the thread pool (daemon/workers.h), in the simulator at virtual times. */
 #ifndef TORUSD_BASE_WORK_H
 #define TORUSD_BASE_WORK_H
 
-/* Embedded in its owner's object, which has to live until done(). */
+/* Embedded in an object of its owner, which must live until done(). */
 struct work {
-    /* Off the loop: touches only what its owner leaves to it meanwhile. */
+    /* Runs off the loop; uses only what its owner does not touch meanwhile. */
     void (*run)(struct work *work);
-    /* On the loop: comes exactly once, never from inside submit(). */
+    /* Called on the loop exactly once, never from inside submit(). */
     void (*done)(struct work *work);
-    void *reserved[20]; /* the implementation's */
+    void *reserved[20]; /* for the implementation */
 };
 
 struct workers {
     void *context;
-    /* Returns 0, or -1 if there is no memory: then done() never comes. */
+    /* Starts the work. Returns 0, or -1 if there is no memory: then done() is never called. */
     int (*submit)(void *context, struct work *work);
 };
 
