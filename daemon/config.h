@@ -1,4 +1,4 @@
-/* What a daemon is told: by an INI file, by flags, or both (flags win). */
+/* The configuration of a daemon: from an INI file, from options, or from both (options win). */
 #ifndef TORUSD_CONFIG_H
 #define TORUSD_CONFIG_H
 
@@ -38,11 +38,11 @@ struct config {
 void config_init(struct config *c);
 void config_free(struct config *c);
 
-/* Reads a file. Returns 0, or -1 with *e naming the file and line. */
+/* Reads a file into *c. Returns 0, or -1 with *e naming the file and line. */
 int config_read(struct config *c, const char *path, struct error *e);
 
-/* Checks that all is there and fits together, and fills in what follows from the rest. Returns 0,
- * or -1 with *e. */
+/* Checks that all settings are there and fit together, and fills in what follows from them.
+ * Returns 0, or -1 with *e. */
 int config_finish(struct config *c, struct error *e);
 
 /* Reads the cluster keys from their files. Returns 0, or -1 with *e and *secrets unchanged. */

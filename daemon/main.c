@@ -22,15 +22,16 @@ static void raise_file_limit(void)
     }
 }
 
-/* Whatever a file's size is limited to (ulimit -f), a write that exceeds it is an error like others. */
+/* With a limit on the size of files (ulimit -f), a write beyond it shall be an error like
+ * others. */
 static void ignore_signals(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
-/* While nobody handles it, at the start and at the end, SIGHUP would end the process. Threads that are
- * started meanwhile never get it. */
+/* At the start and at the end, while nobody handles SIGHUP, it would end the process. Threads
+ * that are started meanwhile never get it. */
 static void hold_hangup(int how)
 {
     sigset_t hangup;

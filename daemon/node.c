@@ -29,7 +29,7 @@ struct node {
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
-    uint64_t wakes_at; /* by that timer; ROUTER_NEVER: it is not set */
+    uint64_t wakes_at; /* when that timer fires; ROUTER_NEVER: it is not set */
     bool running;
 };
 
@@ -37,7 +37,7 @@ static void on_wake_up(uv_timer_t *timer)
 {
     struct node *node = timer->data;
 
-    node->wakes_at = ROUTER_NEVER; /* the loop is awake: before_sleep() does the rest */
+    node->wakes_at = ROUTER_NEVER; /* the loop is awake: before_sleep() does the work */
 }
 
 static void on_no_sleep(uv_idle_t *idle)
@@ -45,8 +45,8 @@ static void on_no_sleep(uv_idle_t *idle)
     (void)idle;
 }
 
-/* Deadlines move away with every frame: the timer is left alone if it fires in time, and then too
- * early as a rule. */
+/* Deadlines move away with every frame, so the timer stays as it is if it fires in time; usually
+ * it then fires too early. */
 static void wake_up_at(struct node *node, uint64_t at)
 {
     uint64_t now;
@@ -60,8 +60,8 @@ static void wake_up_at(struct node *node, uint64_t at)
         node->wakes_at = at;
 }
 
-/* All that has come in during this turn of the loop has been dealt with: send what there is to
- * send, let time pass, write what is for files, and see when to wake up. */
+/* Everything that has arrived in this iteration of the loop has been handled: sends what there
+ * is to send, lets time pass, writes what is for files, and sets the next time to wake up. */
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct node *node = prepare->data;
@@ -89,7 +89,7 @@ static void on_planned(void *context)
         control_planned(node->control);
 }
 
-/* Says which keys are in use; they have been read. */
+/* Logs which keys are in use; they have been read. */
 static void log_keys(const struct secrets *s)
 {
     char id[SECRETS_MOST][KEY_ID_TEXT_SIZE];
@@ -125,7 +125,7 @@ void node_read_keys(struct node *node)
     forget_keys(&secrets);
 }
 
-/* What the core stands on: workers, who may ask, keys, and the files of exchanges. */
+/* Starts what the core needs: workers, permissions, keys, and the files of exchanges. */
 static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secrets, struct error *e)
 {
     const struct config *config = node->config;
@@ -182,7 +182,7 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
     return node->core != NULL ? 0 : -1;
 }
 
-/* The sockets of torusctl and of programs. */
+/* Opens the sockets for torusctl and for programs. */
 static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
 {
     const struct config *config = node->config;
@@ -221,7 +221,7 @@ static void start_turns(struct node *node, uv_loop_t *loop)
     node->running = true;
 }
 
-/* What node_start() does once there is a node; the keys stay in *secrets. */
+/* The part of node_start() that needs a node; the keys stay in *secrets. */
 static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secrets, struct error *e)
 {
     if (start_base(node, loop, secrets, e) != 0 || start_core(node, loop, secrets, e) != 0)

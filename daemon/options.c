@@ -60,7 +60,8 @@ static void print_version(void)
     (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n", VERSION_PROTOCOLS);
 }
 
-/* The rows of the table for getopt_long(), whose values are FIRST_OPTION + the index of the row. */
+/* Fills the table for getopt_long() from the rows; an option's value is FIRST_OPTION + the index
+ * of its row. */
 static void make_long_options(struct option *options)
 {
     size_t i = 0;
@@ -80,7 +81,7 @@ static bool is_option(int option, const char *name)
            strcmp(config_settings[option - FIRST_OPTION].option, name) == 0;
 }
 
-/* The file comes first, so that options override it wherever they stand. */
+/* Reads the file first, so that options override it wherever they stand. */
 static int read_config_file(int argc, char **argv, const struct option *options,
                             struct config *config, struct error *e)
 {
@@ -95,7 +96,8 @@ static int read_config_file(int argc, char **argv, const struct option *options,
     return result;
 }
 
-/* Options that only print something: 0 if this is none of them, otherwise *exit_code is set. */
+/* Handles options that only print something. Returns 0 if this is none of them, otherwise
+ * *exit_code is set. */
 static int print_and_end(int option, int *exit_code)
 {
     bool help = is_option(option, "help"), version = is_option(option, "version");

@@ -8,15 +8,16 @@
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
 #define DEFAULT_STATE "/var/lib/torusd"
 
-/* Sets what a value says. Returns 0, or -1 with *e. */
+/* Sets a value from its text. Returns 0, or -1 with *e. */
 typedef int setting_fn(struct config *c, const char *value, struct error *e);
 
 struct setting {
     const char *option;     /* "state-dir": the option is --state-dir. NULL ends the table */
     const char *name;       /* in section [node] of torusd.ini: "state_dir". NULL: only an option */
-    const char *value;      /* what the value is called, "DIR". NULL: the option takes no value */
-    setting_fn *set;        /* NULL if there is no name */
-    setting_fn *set_option; /* for the value of the option, where `set` is not meant for it */
+    const char *value;      /* the placeholder for the value, "DIR". NULL: the option takes no
+                             * value */
+    setting_fn *set;        /* NULL if `name` is NULL */
+    setting_fn *set_option; /* sets the value of the option, if `set` cannot */
     const char *help;       /* lines without a full stop at the end */
 };
 

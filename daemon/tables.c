@@ -1,5 +1,5 @@
-/* Prints the options and settings of torusd as JSON: what --help prints and man pages are made from. Built for the
- * build only. */
+/* Prints the options and settings of torusd as JSON, from which the man pages are made. Only the
+ * build uses this program. */
 #include <jansson.h>
 
 #include "daemon/settings.h"

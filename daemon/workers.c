@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define THREADS 4 /* of libuv, unless UV_THREADPOOL_SIZE says otherwise */
+#define THREADS 4 /* libuv's number, unless UV_THREADPOOL_SIZE sets another one */
 #define THREADS_MOST 1024
 
 _Static_assert(sizeof(uv_work_t) <= sizeof((struct work *)0)->reserved, "room for libuv's request");
@@ -18,7 +18,7 @@ static void on_done(uv_work_t *request, int status)
 {
     struct work *work = request->data;
 
-    (void)status; /* nothing is ever cancelled */
+    (void)status; /* work is never cancelled */
     work->done(work);
 }
 
@@ -36,7 +36,7 @@ static void await(void *lock)
     uv_mutex_unlock(lock);
 }
 
-/* So many threads at the same time. Returns 0, or an error of libuv. */
+/* Starts so many threads that run at the same time. Returns 0, or an error of libuv. */
 static int try_threads(int count)
 {
     uv_thread_t thread[THREADS_MOST];
@@ -66,7 +66,8 @@ static void nothing_done(uv_work_t *request, int status)
     (void)request, (void)status;
 }
 
-/* libuv starts its threads with the first work, and ends the process if it cannot. */
+/* libuv starts its threads with the first work, and ends the process if it cannot: so the
+ * threads are tried before. */
 int workers_on_loop(uv_loop_t *loop, struct workers *workers, struct error *e)
 {
     static uv_work_t first;
