@@ -1,10 +1,11 @@
-/* Descriptors that a program is started with. */
+/* The descriptors with which a program starts. */
 #ifndef TORUSD_PROTO_DESCRIPTORS_H
 #define TORUSD_PROTO_DESCRIPTORS_H
 
-/* If standard input, output or error are closed, keeps sockets and files from getting their numbers: what is
- * printed or logged would go there. What takes their place cannot be written to, so that lost output is
- * noticed. Before anything is opened. */
+/* Opens something in place of standard input, output or error if they are closed: otherwise
+ * sockets and files would get their numbers, and receive what is printed or logged. The
+ * replacement cannot be written to, so that lost output is noticed. To be called before anything
+ * is opened. */
 void descriptors_fill_standard(void);
 
 #endif

@@ -1,9 +1,9 @@
-/* The numbers by which a program (libtorus) and the daemon name a group's operations, and the types and
- * operators of its reductions (proto/program.h). */
+/* The numbers by which a program (libtorus) and the daemon name the operations of a group, and
+ * the types and operators of reductions (proto/program.h). */
 #ifndef TORUSD_PROTO_GROUP_CALL_H
 #define TORUSD_PROTO_GROUP_CALL_H
 
-#define GROUP_NAME_SIZE 64u /* of a group's name, with its end */
+#define GROUP_NAME_SIZE 64u /* bytes for the name of a group, with its end */
 
 enum group_operation {
     GROUP_ALLTOALL = 1,
@@ -14,12 +14,12 @@ enum group_operation {
     GROUP_BARRIER,
     GROUP_ALLREDUCE,
     GROUP_REDUCE_SCATTER,
-    GROUP_PART, /* makes a part of the torus known: its members' calls may follow */
+    GROUP_PART, /* makes a part of the torus known, before the calls of its members */
     GROUP_REDUCE,
 };
 #define GROUP_OPERATIONS (GROUP_REDUCE + 1u)
 
-/* As enum torus_type and enum torus_operator of torus/group.h. */
+/* The same numbers as enum torus_type and enum torus_operator of torus/group.h. */
 enum reduction_type {
     REDUCTION_INT8 = 1,
     REDUCTION_INT16,

@@ -13,11 +13,12 @@ struct reading {
     ini_line_fn *each;
     void *context;
     struct ini_line line;
-    bool has_begun;     /* there was a line that is no comment */
-    const char *format; /* what the file is if its first line is wrong; NULL: unknown */
+    bool has_begun;     /* a line that is no comment has been read */
+    const char *format; /* the recognised format of the file if its first line is wrong; NULL:
+                         * unknown */
 };
 
-/* Takes blanks away at both ends, in place. */
+/* Removes blanks at both ends, in place. */
 static char *trim(char *text)
 {
     size_t length;
@@ -29,7 +30,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Ends the text before a comment. */
+/* Ends the text where a comment begins. */
 static void cut_comment(char *text)
 {
     for (char *at = text; (at = strchr(at, ';')) != NULL; at++)
@@ -78,7 +79,7 @@ static int read_line(struct reading *r, char *text, struct error *e)
     return error_set(e, ERROR_USAGE, "neither \"name = value\" nor \"[section]\"");
 }
 
-/* Whoever gives a file of another format is told so, and not what is wrong with its first line. */
+/* Reports the format of a file of another kind, rather than what is wrong with its first line. */
 static int read_line_of_kind(struct reading *r, char *text, struct error *e)
 {
     bool is_first = !r->has_begun;

@@ -12,7 +12,7 @@
 
 #define PREFIX "torusd-key-1 "
 #define PREFIX_SIZE (sizeof PREFIX - 1)
-#define LINE_SIZE (PREFIX_SIZE + 2 * KEY_SIZE + 1) /* with its newline */
+#define LINE_SIZE (PREFIX_SIZE + 2 * KEY_SIZE + 1) /* including the newline */
 #define LINE_ROOM (LINE_SIZE + 5) /* a byte order mark, a carriage return, one byte too many */
 #define OTHERS (S_IRWXG | S_IRWXO)
 
@@ -122,7 +122,8 @@ static int parse(const char *line, size_t length, struct key *key)
     return 0;
 }
 
-/* From a file that is open. The bytes of the key stay on the stack, and only until it returns. */
+/* Reads from an open file. The bytes of the key stay on the stack, and only until the function
+ * returns. */
 static int read_line(int fd, struct key *key, struct error *e)
 {
     static const struct text_kind key_file = {.name = "a key file", .most = 1024};

@@ -1,5 +1,5 @@
-/* The cluster key: what the daemons of one torus have in common, and nobody else. It is kept in a file
- * of one line, "torusd-key-1 " and 64 hexadecimal digits, that only its owner may read (text_file.h). */
+/* The cluster key: a secret of the daemons of one torus. It is kept in a file of one line,
+ * "torusd-key-1 " and 64 hexadecimal digits, that only its owner may read (text_file.h). */
 #ifndef TORUSD_PROTO_KEY_H
 #define TORUSD_PROTO_KEY_H
 
@@ -13,25 +13,25 @@
 
 struct key {
     uint8_t bytes[KEY_SIZE];
-    uint8_t id[KEY_ID_SIZE]; /* follows from the bytes and does not reveal them: may be shown */
+    uint8_t id[KEY_ID_SIZE]; /* derived from the bytes without revealing them: may be shown */
 };
 
 /* Makes a key of random bytes and writes it to a new file with mode 0600. Returns 0 with *key, or -1
  * with *e and no file: one exists already, or it cannot be written. */
 int key_generate(const char *path, struct key *key, struct error *e);
 
-/* Reads a key. Refuses a file that others than its owner may read or write, or that belongs neither
- * to the user of this process nor to root. Returns 0, or -1 with *e naming the file; errno is then
- * ENOENT if, and only if, there is no such file. */
+/* Reads a key. Refuses a file that users other than its owner may read or write, or that belongs
+ * neither to the user of this process nor to root. Returns 0, or -1 with *e naming the file;
+ * errno is then ENOENT if, and only if, there is no such file. */
 int key_read(const char *path, struct key *key, struct error *e);
 
-/* Makes a key of KEY_SIZE given bytes: fills in all of *key. */
+/* Fills in *key from KEY_SIZE given bytes. */
 void key_set(struct key *key, const uint8_t *bytes);
 
 /* Overwrites a key that is no longer needed. */
 void key_forget(struct key *key);
 
-/* The id as 16 hexadecimal digits. Returns `text`. */
+/* Writes the id as 16 hexadecimal digits. Returns `text`. */
 char *key_id_text(const uint8_t id[KEY_ID_SIZE], char text[KEY_ID_TEXT_SIZE]);
 
 #endif

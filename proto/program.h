@@ -1,5 +1,5 @@
 /* What a program (libtorus) and the daemon on its machine share while the program has a group open:
- * messages on a socket, a page with its calls, and its memory. All of it is local to one machine.
+ * messages on a socket, a page with its calls, and memory. Everything stays on one machine.
  *
  * Socket: SOCK_SEQPACKET at the path of the control socket with PROGRAM_SOCKET_SUFFIX behind it.
  * One connection a group. Every message is one struct program_message.
@@ -16,31 +16,31 @@
  *     NOTICE                              ->     (from now on; and one at once)
  *     LEAVE                               ->     (and closes)
  *
- * SHRINK is OPEN for a group that leaves out nodes that are down; before OPENED come as many MISSING as it
- * takes to name these. The daemon answers both with ERROR and closes if the group cannot be opened, and
- * any message that is against these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED.
- * With the flag TELL, any number of WAITING may come before all of these, each with those that have not opened the
- * group: how many, and their ranks, as far as the daemon knows.
- * A program asks for one memory at a time, and reads the answer before it sends the next message of that
- * kind.
- * A connection that ends without LEAVE is a program that has died: its group fails.
+ * SHRINK is OPEN for a group that leaves out nodes that are down; MISSING messages before OPENED
+ * name these nodes, as many as needed. The daemon answers both with ERROR and closes if the group
+ * cannot be opened; likewise any message that breaks these rules. MEMORY and MEMORY_READY may be
+ * answered with MEMORY_REFUSED. With the flag TELL, any number of WAITING messages may come before
+ * all of these; each has the number of nodes that have not opened the group, and their ranks, as
+ * far as the daemon knows. A program asks for one memory at a time, and reads the answer before it
+ * sends the next message of that kind. A connection that ends without LEAVE means that the program
+ * has died: its group fails.
  *
- * All descriptors are made by the daemon, which takes none from programs: what it maps is a memfd of
- * tmpfs with a fixed size (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL), and closing it waits for nobody.
+ * The daemon makes all descriptors, and takes none from programs: it maps memfds of tmpfs with a
+ * fixed size (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL), and closing them waits for nobody.
  *
- * Page: call number k (from 0) uses slot k % PROGRAM_CALLS once call k - PROGRAM_CALLS has ended. The
- * program fills in the slot's request, sets `submitted` to k + 1, and rings: it sets `rung`, and if
- * that was 0, it adds 1 to the doorbell (an eventfd). The daemon sets `rung` to 0 before it looks.
- * When the call has ended, the daemon fills in its outcome, then sets the slot's `ended` to k + 1 and
- * adds 1 to the page's. It wakes up a futex wait for the latter if `waiting` is set, which it clears.
- * If the program has asked for notices, it sets `noticed`, and if that was 0, sends one byte to the
- * end for notices.
- * If the request says so, the daemon finds out after some time whom the call waits for; the slot's outcome has that
- * as its text until the call ends, if `late` is k + 1.
- * Once the group has failed, `failed` is 1, with the reason; all its calls end with that.
+ * Page: call number k (from 0) uses slot k % PROGRAM_CALLS once call k - PROGRAM_CALLS has ended.
+ * The program fills in the slot's request, sets `submitted` to k + 1, and rings: it sets `rung`,
+ * and if `rung` was 0, it adds 1 to the doorbell (an eventfd). The daemon sets `rung` to 0 before
+ * it looks. When the call has ended, the daemon fills in the outcome, sets the slot's `ended` to k
+ * + 1, and adds 1 to the page's `ended`. If `waiting` is set, the daemon clears it and wakes up a
+ * futex wait for the page's `ended`. If the program has asked for notices, the daemon sets
+ * `noticed`, and if `noticed` was 0, sends one byte to the end for notices. If the request asks for
+ * it, the daemon finds out after some time which nodes the call waits for: until the call ends, the
+ * text of the slot's outcome names them if `late` is k + 1. Once the group has failed, `failed` is
+ * 1, with the reason, with which all calls end.
  *
- * Either side may write the page at any time: the daemon copies a request once, before it checks it,
- * and keeps all counts itself. */
+ * Either side may write the page at any time: the daemon copies a request once, before it checks
+ * the request, and keeps all counts itself. */
 #ifndef TORUSD_PROTO_PROGRAM_H
 #define TORUSD_PROTO_PROGRAM_H
 
@@ -50,10 +50,10 @@
 
 #define PROGRAM_SOCKET_SUFFIX ".programs"
 #define PROGRAM_MAGIC 0x50726f67u
-#define PROGRAM_VERSION 1u /* of the messages and the page; both sides must have the same */
+#define PROGRAM_VERSION 1u /* version of the messages and the page; both sides must have the same */
 #define PROGRAM_CALLS 64u
 #define PROGRAM_TEXT_SIZE 320u
-#define PROGRAM_MEMORIES 1024u /* that a program may have; numbered from 1 */
+#define PROGRAM_MEMORIES 1024u /* the most that a program may have; numbered from 1 */
 
 enum program_kind {
     PROGRAM_OPEN = 1,
@@ -67,15 +67,15 @@ enum program_kind {
     PROGRAM_MEMORY_FREE,
     PROGRAM_NOTICE,
     PROGRAM_LEAVE,
-    PROGRAM_SHRINK, /* an older daemon refuses it */
+    PROGRAM_SHRINK, /* an older daemon refuses this kind */
     PROGRAM_MISSING,
     PROGRAM_WAITING,
 };
 
-/* Flags of OPEN and SHRINK; a daemon ignores those that it does not know. */
+/* Flags of OPEN and SHRINK; a daemon ignores flags that it does not know. */
 #define PROGRAM_UNCHECKED 1u /* blocks travel without digests */
 #define PROGRAM_TELL 2u      /* WAITING is to be sent */
-#define PROGRAM_WAIT 4u /* OPEN: nodes that are down are waited for; an older daemon does not */
+#define PROGRAM_WAIT 4u /* OPEN: waits for nodes that are down; an older daemon does not */
 
 /* The descriptors of OPENED, in this order. */
 enum program_descriptor {
@@ -85,7 +85,7 @@ enum program_descriptor {
     PROGRAM_FDS,
 };
 
-/* ERROR has this form in all versions. What a kind does not use is 0. */
+/* ERROR has this form in all versions. Fields that a kind does not use are 0. */
 struct program_message {
     uint32_t magic, version;
     uint32_t kind;
@@ -106,7 +106,8 @@ struct program_request {
     uint32_t operation, part, root, type, operator;
     uint32_t in_place;
     uint32_t send_memory, receive_memory, counts_memory; /* 0: none */
-    uint32_t late_ms; /* after which the daemon finds out whom the call waits for; 0: never */
+    uint32_t late_ms; /* time after which the daemon finds out which nodes the call waits for; 0:
+                       * never */
     uint64_t size;
     uint64_t timeout_ns;
     uint64_t send_offset, send_size;
@@ -118,15 +119,16 @@ struct program_request {
 };
 
 struct program_outcome {
-    uint32_t code; /* enum error_code; 0: it has succeeded */
+    uint32_t code; /* enum error_code; 0: the call has succeeded */
     char text[PROGRAM_TEXT_SIZE];
 };
 
 struct program_slot {
-    _Alignas(64) struct program_request request; /* the program's */
-    _Alignas(64) struct program_outcome outcome; /* the daemon's, as the next */
+    _Alignas(64) struct program_request request; /* written by the program */
+    _Alignas(64) struct program_outcome outcome; /* written by the daemon, like the next two */
     _Atomic uint32_t ended;
-    /* The daemon's: the call's number + 1 while the text of `outcome` says whom it waits for; else 0. */
+    /* The call's number + 1 while the text of `outcome` names the nodes that it waits for;
+     * otherwise 0. */
     _Atomic uint32_t late;
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Length of the printable character at p, or 0 if there is none. A NUL stops every check. */
+/* The length of the printable character at p, or 0 if there is none. A NUL ends every check. */
 static unsigned character(const uint8_t *p)
 {
     unsigned length;

@@ -1,25 +1,26 @@
-/* Text that somebody else supplied. */
+/* Texts that somebody else supplied. */
 #ifndef TORUSD_PROTO_TEXT_H
 #define TORUSD_PROTO_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Replaces each control character, and each byte that is not part of valid UTF-8, by '?', in place.
- * Memory is written only where something is replaced. */
+/* Replaces each control character, and each byte that is not part of valid UTF-8, by '?', in
+ * place. Writes to memory only where it replaces something. */
 void text_clean(char *text);
 
-/* The same for a copy of at most size - 1 bytes. Returns `out`. */
+/* Copies at most size - 1 bytes, and replaces as text_clean() does. Returns `out`. */
 char *text_printable(char *out, size_t size, const char *text);
 
-/* `one` if there is one of them, else `many`: ("%u %s", nodes, text_plural(nodes, "node", "nodes")). */
+/* Returns `one` for a count of 1, else `many`: ("%u %s", nodes, text_plural(nodes, "node",
+ * "nodes")). */
 static inline const char *text_plural(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
 }
 
-/* Parses "64KiB", "10M", "1GB", "512" (suffixes of 1024: K, KiB, M, MiB, G, GiB; of 1000: KB, MB,
- * GB; B). Returns 0, or -1 if it is not such a number or does not fit. */
+/* Parses "64KiB", "10M", "1GB", "512" (suffixes of 1024: K, KiB, M, MiB, G, GiB; of 1000: KB,
+ * MB, GB; B). Returns 0, or -1 if the text is not such a number or the number does not fit. */
 int text_parse_bytes(const char *text, uint64_t *bytes);
 
 #endif

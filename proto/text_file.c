@@ -30,7 +30,7 @@ static bool begins_with(const char *text, size_t length, const char *bytes, size
     return length >= count && memcmp(text, bytes, count) == 0;
 }
 
-/* Text with a NUL byte: UTF-16 has one in every other byte as long as it is English. */
+/* Reports a text with a NUL byte: in UTF-16, every other byte of English is NUL. */
 static int bad_byte(const char *text, size_t length, const char *nul, const struct text_kind *kind,
                     struct error *e)
 {
@@ -89,7 +89,7 @@ static int wait_for(int fd, int timeout_ms)
     return ready;
 }
 
-/* Waits until there is something to read, which there always is in a file on a disk. */
+/* Waits until there is something to read; a file on a disk never makes it wait. */
 static int await(int fd, const char *name, int patience_ms, struct error *e)
 {
     int notice_ms = patience_ms < NOTICE_MS ? patience_ms : NOTICE_MS;
@@ -131,7 +131,7 @@ static int too_long(const struct text_kind *kind, struct error *e)
                      kind->most >> (mib ? 20 : 10), mib ? "MiB" : "KiB", kind->name);
 }
 
-/* The descriptor of a file that may be read, or -1 with *e. */
+/* Opens a file that may be read. Returns the descriptor, or -1 with *e. */
 static int open_file(const char *path, const struct text_kind *kind, struct error *e)
 {
     /* Opening a FIFO must not wait for somebody who writes. */
@@ -153,8 +153,8 @@ static int open_file(const char *path, const struct text_kind *kind, struct erro
     return -1;
 }
 
-/* All of it, or -1 with *e and *text to be freed. One byte more than it may have shows that it is too
- * long, another one is for the '\0'. */
+/* Reads the whole file, or returns -1 with *e and *text to be freed. There is room for one byte
+ * more than the file may have, which shows that it is too long, and for the '\0'. */
 static int read_all(int fd, const char *path, const struct text_kind *kind, char **text,
                     size_t *length, struct error *e)
 {
@@ -178,7 +178,7 @@ static int read_all(int fd, const char *path, const struct text_kind *kind, char
     return 0;
 }
 
-/* Checks it, and takes away what is not part of it. */
+/* Checks the text, and removes what is not part of it. */
 static int check_all(char *text, size_t *length, const struct text_kind *kind, struct error *e)
 {
     const char *begin = text;

@@ -56,7 +56,7 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* Behind the first `mark` from `at` on, or `end`. */
+/* Returns the place behind the first `mark` from `at` on, or `end`. */
 static const char *behind(const char *at, const char *end, const char *mark)
 {
     const char *found = memmem(at, (size_t)(end - at), mark, strlen(mark));
@@ -112,7 +112,7 @@ static const char *xml_format(const char *root, char room[TEXT_FORMAT_SIZE])
 
 /* --- JSON --- */
 
-/* A schedule of torusd's has one object a line, the first with "schedule", the others with "src". */
+/* A schedule for torusd has one object a line, the first with "schedule", the others with "src". */
 static const char *json_format(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));

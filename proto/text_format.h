@@ -1,4 +1,5 @@
-/* What a file is that was given in place of another one, judged by how it begins: for errors that name it. */
+/* Recognises a file by its beginning, so that errors can name what was given in place of another
+ * file. */
 #ifndef TORUSD_PROTO_TEXT_FORMAT_H
 #define TORUSD_PROTO_TEXT_FORMAT_H
 
@@ -10,15 +11,16 @@
 #define TEXT_FORMAT_ROUTES "routes without a header"
 #define TEXT_FORMAT_SCHEDULE "a schedule in torusd's format"
 
-/* A format that is never text, such as "packed by gzip (unpack it first)"; NULL: none is known. */
+/* Names a format that is never text, such as "packed by gzip (unpack it first)"; NULL: none is
+ * recognised. */
 const char *text_format_binary(const char *text, size_t length);
 
-/* Formats of text: "a GOAL schedule", "an SVG picture", "XML with <foo> as its outermost element".
- * `room` holds the name where it depends on the text. NULL: none is recognised. */
+/* Names a format of text: "a GOAL schedule", "an SVG picture", "XML with <foo> as its outermost
+ * element". `room` holds the name if it depends on the text. NULL: none is recognised. */
 const char *text_format(const char *text, size_t length, char room[TEXT_FORMAT_SIZE]);
 
-/* The name of the outermost element of XML, which begins behind white space, declarations and comments;
- * "" if it cannot be found. Returns `name`, or NULL: the text does not begin as XML does. */
+/* Finds the name of the outermost element of XML, behind white space, declarations and comments;
+ * "" if there is none. Returns `name`, or NULL if the text does not begin like XML. */
 const char *text_format_xml_root(const char *text, size_t length, char *name, size_t size);
 
 #endif

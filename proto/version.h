@@ -1,12 +1,12 @@
-/* The versions that programs of this project say of themselves. */
+/* The versions that programs of this project print. */
 #ifndef TORUSD_PROTO_VERSION_H
 #define TORUSD_PROTO_VERSION_H
 
 #include "proto/frame.h"
 #include "proto/program.h"
 
-/* What follows a program's name and release for --version, with their values: the protocols that decide
- * which releases work together. */
+/* The text behind a program's name and release for --version: the protocols, which decide which
+ * releases work together. */
 #define VERSION_PROTOCOLS_FORMAT "protocols: peer %u, control %u, program %u"
 #define VERSION_PROTOCOLS PROTOCOL_VERSION, CONTROL_VERSION, PROGRAM_VERSION
 

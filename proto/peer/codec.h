@@ -1,6 +1,5 @@
-/* Between plain structs and those of protobuf-c: for the files of this folder only. Each message has one list of its
- * fields, which makes the function that writes it and the one that reads it:
- *
+/* Converts between plain structs and those of protobuf-c; for the files of this folder only. Each
+ * message has one list of its fields, from which its writing and its reading function are made:
  *     #define GO(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(rounds) NUMBER(repetition)
  *     PEER_CODEC(go, Go, GO)
  *
@@ -14,18 +13,19 @@
 #include "proto/peer/peer_message.h"
 #include "proto/text.h"
 
-/* What *to may point to beside *m, until it has been packed. */
+/* Memory that *to may point to beside *m, until *to has been packed. */
 struct peer_scratch {
     Peer__GroupCall call;
-    void *owned; /* NULL, or memory that the caller frees then */
+    void *owned; /* NULL, or memory that the caller frees after that */
 };
 
-/* Writing borrows what *m points to. Returns 0, or -1 if there is no memory. */
+/* Writing borrows what *m points to. The functions return 0, or -1 if there is no memory. */
 #define PEER_WRITE(name, Name)                                                                     \
     int peer_##name##_to_wire(const struct peer_##name *m, Peer__##Name *to,                       \
                               __attribute__((unused)) struct peer_scratch *scratch)
-/* Reading makes the texts of *from printable and lets *m point to them. *owned, NULL before, gets
- * memory that the caller frees when *m is not used any more. Returns 0, or -1 with *e. */
+/* Reading makes the texts of *from printable, and lets *m point to them. *owned, NULL before,
+ * gets memory that the caller frees when *m is no longer used. The functions return 0, or -1
+ * with *e. */
 #define PEER_READ(name, Name)                                                                      \
     int peer_##name##_from_wire(const Peer__##Name *from, struct peer_##name *m,                   \
                                 __attribute__((unused)) void **owned,                              \

@@ -1,5 +1,5 @@
-/* The messages that carry blocks, as plain structs. peer.proto says what each field means; the names are the same.
- * A list is a pointer with a count: `n_sizes` numbers at `sizes`. */
+/* Messages that carry blocks, as plain structs. peer.proto says what each field means; the names
+ * are the same. A list is a pointer with a count: `n_sizes` numbers at `sizes`. */
 #ifndef TORUSD_PROTO_PEER_DATA_MESSAGES_H
 #define TORUSD_PROTO_PEER_DATA_MESSAGES_H
 
@@ -19,7 +19,7 @@ struct peer_stepped_data {
     uint32_t step;
     uint32_t hops;
     uint32_t left;
-    bool has_call; /* else `call` means nothing */
+    bool has_call; /* otherwise `call` has no meaning */
     struct peer_group_call call;
     size_t n_sizes, n_digests;
     const uint32_t *sizes;
@@ -29,7 +29,7 @@ struct peer_stepped_data {
 struct peer_streamed_data {
     uint32_t exchange;
     uint32_t round;
-    bool has_call; /* else `call` means nothing */
+    bool has_call; /* otherwise `call` has no meaning */
     struct peer_group_call call;
     size_t n_pieces, n_sizes, n_digests;
     const uint32_t *pieces;

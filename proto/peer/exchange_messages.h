@@ -1,6 +1,6 @@
-/* The messages that control exchanges, as plain structs. peer.proto says what each field means; the names are the
- * same. A list is a pointer with a count: `n_rank` numbers at `rank`. All that belong to one exchange begin with its
- * handle. */
+/* Messages that control exchanges, as plain structs. peer.proto says what each field means; the
+ * names are the same. A list is a pointer with a count: `n_rank` numbers at `rank`. Every
+ * message of an exchange begins with the exchange's handle. */
 #ifndef TORUSD_PROTO_PEER_EXCHANGE_MESSAGES_H
 #define TORUSD_PROTO_PEER_EXCHANGE_MESSAGES_H
 
@@ -14,7 +14,7 @@ struct peer_prepare {
     const char *id;
     uint32_t root;
     const char *dims;
-    const struct Torus__Spec *spec; /* never NULL in what has been read */
+    const struct Torus__Spec *spec; /* never NULL in a message that was read */
     uint64_t round_bytes;
     uint32_t window;
     size_t n_without, n_missing;
@@ -150,11 +150,12 @@ struct peer_objection {
     uint32_t exchange;
     const char *id;
     uint32_t root;
-    enum error_code code; /* ERROR_IO for a code that does not exist; never ERROR_NONE when read */
+    enum error_code code; /* ERROR_IO for a code that does not exist; never ERROR_NONE in a
+                           * message that was read */
     const char *reason;
     bool again;
     struct culprit
-        culprit; /* CULPRIT_NONE for a kind that does not exist. Its node and port may not exist */
+        culprit; /* CULPRIT_NONE for an unknown kind; its node and port may not exist */
 };
 
 struct peer_verdict {

@@ -32,7 +32,7 @@ static void read_choice(const Peer__GroupTable__Choice *from, struct peer_group_
     PEER_READ_FIELDS(CHOICE)
 }
 
-/* Where choices are put one after the other. */
+/* Memory in which choices are put one after the other. */
 struct written {
     Peer__GroupTable__Choice **pointer, *choice;
 };

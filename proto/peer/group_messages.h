@@ -1,4 +1,5 @@
-/* The messages of groups, as plain structs. peer.proto says what each field means; the names are the same. */
+/* Messages of groups, as plain structs. peer.proto says what each field means; the names are the
+ * same. */
 #ifndef TORUSD_PROTO_PEER_GROUP_MESSAGES_H
 #define TORUSD_PROTO_PEER_GROUP_MESSAGES_H
 
@@ -56,12 +57,12 @@ struct peer_group_table {
     uint64_t joined_gather;
 };
 
-/* Returns how many bytes the table takes, also if that is more than `size` and nothing was written; 0 if there is no
- * memory. */
+/* Writes the table to at most `size` bytes. Returns how many bytes it takes, also if that is
+ * more than `size` and nothing was written; 0 if there is no memory. */
 size_t peer_group_table_write(const struct peer_group_table *table, uint8_t *bytes, size_t size);
 
-/* Calls heard() with the table; it is gone when that returns. Returns what heard() returns, or -1 with *malformed set
- * if the bytes are not a table or there is no memory. */
+/* Calls heard() with the table, which is valid during that call only. Returns what heard()
+ * returns, or -1 with *malformed set if the bytes are not a table or there is no memory. */
 int peer_group_table_read(const uint8_t *bytes, size_t length,
                           int (*heard)(void *context, const struct peer_group_table *table),
                           void *context, bool *malformed);

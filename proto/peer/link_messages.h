@@ -1,5 +1,5 @@
-/* The messages about a link itself, and about the links of other nodes, as plain structs. peer.proto says what each
- * field means; the names are the same. */
+/* Messages about a link itself, and about the links of other nodes, as plain structs. peer.proto
+ * says what each field means; the names are the same. */
 #ifndef TORUSD_PROTO_PEER_LINK_MESSAGES_H
 #define TORUSD_PROTO_PEER_LINK_MESSAGES_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct peer_bytes {
-    const uint8_t *data; /* may be NULL if there are none */
+    const uint8_t *data; /* may be NULL if len is 0 */
     size_t len;
 };
 
@@ -71,12 +71,12 @@ struct peer_link_fault {
     uint32_t mtu;
 };
 
-/* Writes a hello that stands alone, in a datagram, to at most `size` bytes. Returns its length, or 0 if it is longer
- * or there is no memory. */
+/* Writes a hello that stands alone, in a datagram, to at most `size` bytes. Returns its length,
+ * or 0 if it is longer than `size` or there is no memory. */
 size_t peer_hello_write(const struct peer_hello *hello, uint8_t *bytes, size_t size);
 
-/* Calls heard() with a hello that stands alone; it is gone when that returns. Returns 0, or -1 if the bytes are not a
- * hello or there is no memory. */
+/* Calls heard() with a hello that stands alone, which is valid during that call only. Returns 0,
+ * or -1 if the bytes are not a hello or there is no memory. */
 int peer_hello_read(const uint8_t *bytes, size_t length,
                     void (*heard)(void *context, const struct peer_hello *hello), void *context);
 

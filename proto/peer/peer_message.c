@@ -27,8 +27,9 @@ union packed {
     PEER_MESSAGES(PEER_MEMBER)
 };
 
-/* The room that a head of data takes at most, whatever its numbers are, so that they need not be gone through twice;
- * 0: not known without doing so. A number takes a tag of one byte and at most five more; the head around them four. */
+/* The most room that a head of data takes, whatever its numbers are, so that its length need not
+ * be computed first; 0: its length must be computed. A number takes a tag of one byte and at
+ * most five more bytes; the head around the numbers takes four. */
 static size_t room_of_data(const struct peer_message *m)
 {
     size_t most = 4, call = 2 + 6 + 5 + 6;

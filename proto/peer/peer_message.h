@@ -1,12 +1,13 @@
-/* What two daemons say to each other, as one plain struct that the rest of the daemon fills and reads. Only the files of
- * this folder, and the decoder of frames, know how a message is encoded.
+/* A message between two daemons as one plain struct that the rest of the daemon fills and reads.
+ * Only the files of this folder, and the decoder of frames, know how messages are encoded.
  *
- * A message borrows everything that it points to. One that has been read points into what was unpacked: it is valid
- * until that is freed, or until peer_message_free().
+ * A message borrows everything that it points to. A message that was read points into the unpacked
+ * form: it is valid until that is freed, or until peer_message_free().
  *
- * Reading checks what can be judged without knowing the receiver: texts are made printable in place, error codes
- * become codes that exist, and a message lacks no part that it must have. What depends on the torus, or on the state
- * of an exchange, is judged by whoever takes the message. A field that this version does not know is dropped. */
+ * Reading checks what can be checked without knowing the receiver: it makes texts printable in
+ * place, turns unknown error codes into known ones, and refuses a message that lacks a required
+ * part. The receiver checks what depends on the torus or on the state of an exchange. Unknown
+ * fields are dropped. */
 #ifndef TORUSD_PROTO_PEER_PEER_MESSAGE_H
 #define TORUSD_PROTO_PEER_PEER_MESSAGE_H
 
@@ -63,35 +64,38 @@ struct Peer__Head; /* proto/peer.pb-c.h */
 
 struct peer_message {
     enum peer_kind kind;
-    void *owned;                 /* reading only: lists that had to be built; peer_message_free() */
-    struct Peer__Head *unpacked; /* the same of peer_message_unpack() */
+    void *owned;                 /* reading only: lists that were built, freed by
+                                  * peer_message_free() */
+    struct Peer__Head *unpacked; /* likewise, if made by peer_message_unpack() */
     union {
         PEER_MESSAGES(PEER_MEMBER)
     };
 };
 #undef PEER_MEMBER
 
-/* The handle of the exchange that a message belongs to; only of kinds that begin with one. */
+/* The handle of the exchange that a message belongs to; for kinds that begin with a handle only. */
 static inline uint32_t peer_message_exchange(const struct peer_message *m)
 {
     return m->ready.exchange;
 }
 
-/* So much room is asked for at once for a message of data whose length need not be computed. */
+/* The room to ask for at once for a message of data whose length need not be computed. */
 #define PEER_SHORT 58u
 
-/* Encodes a message to where room() says: at least `size` bytes, or NULL if there is no memory. room() is called once
- * at most. Returns the length, which may be less than `size`; 0 if there is no memory. */
+/* Encodes a message into the memory that room() returns: at least `size` bytes, or NULL if there
+ * is no memory. Calls room() at most once. Returns the length, which may be less than `size`; 0
+ * if there is no memory. */
 size_t peer_message_write(const struct peer_message *m,
                           uint8_t *(*room)(void *context, size_t size), void *context);
 
-/* Reads a message from its unpacked form, whose texts it makes printable. Returns 0, and the caller gives *m to
- * peer_message_free() before it frees the unpacked form; or -1 with *e and nothing to free: the message is malformed
- * (ERROR_PROTOCOL), or there is no memory. */
+/* Reads a message from its unpacked form, and makes the texts of that form printable. Returns 0,
+ * and the caller gives *m to peer_message_free() before it frees the unpacked form; or -1 with
+ * *e and nothing to free: the message is malformed (ERROR_PROTOCOL), or there is no memory. */
 int peer_message_read(const struct Peer__Head *from, struct peer_message *m, struct error *e);
 void peer_message_free(struct peer_message *m);
 
-/* The same from its bytes; nothing else has to be freed. Also -1 if they are not a message. */
+/* Reads a message from its bytes; the caller gives *m to peer_message_free(), and frees nothing
+ * else. Returns -1 also if the bytes are not a message. */
 int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
                         struct error *e);
 

@@ -18,7 +18,7 @@
 
 /* --- writing --- */
 
-/* Room for all nodes and ports, in one piece of memory. */
+/* Memory for all nodes and ports, in one piece. */
 struct written {
     Peer__NodeReport **node_pointer, *node;
     Peer__PortReport **port_pointer, *port;
