@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* `keeps` is small where what is kept free matters little to a single user, such as places;
- * memory makes one user's work slower where it lacks. */
+/* `keeps` is small where a reserve costs a single user little, as with places; it is larger for
+ * memory, without which a user's work is slower. */
 static const struct {
     const char *name, *what, *advice;
     unsigned keeps;
