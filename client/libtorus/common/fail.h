@@ -4,16 +4,16 @@
 
 #include <torus/torus.h>
 
-/* Fills *e (which may be NULL) and returns -1. The exchange's id in it is cleared. */
+/* Fills *e, unless `e` is NULL, clears the exchange's id in it, and returns -1. */
 int fail(struct torus_error *e, enum torus_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 int fail_memory(struct torus_error *e);
 
-/* Names the exchange that *e is about. */
+/* Sets the id of the exchange that *e is about. */
 void fail_exchange(struct torus_error *e, const char *id);
 
-/* Copies a text, cut to size, without control characters. */
+/* Copies a text, cut to `size`, without control characters. */
 void copy_text(char *out, size_t size, const char *text);
 
 #endif

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct torus_request) ==
                "grown, or padded at the end");
 _Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1, "grown, or padded at the end");
 
-/* `in` begins with its size. */
+/* Copies a struct that begins with its own size. */
 static int read_struct(const void *in, void *out, size_t least, size_t known, const char *init,
                        struct torus_error *e)
 {

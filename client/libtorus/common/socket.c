@@ -13,7 +13,7 @@
 
 #include "client/libtorus/common/fail.h"
 
-#define CONNECT_SECONDS 5 /* that a daemon with a full queue may take */
+#define CONNECT_SECONDS 5 /* how long a daemon with a full queue may take */
 
 const char *torus_default_socket(void)
 {

@@ -1,14 +1,15 @@
-/* The sockets of daemons: where they are, and how they are reached. */
+/* The sockets of daemons: their paths, and connecting to them. */
 #ifndef TORUSD_CLIENT_SOCKET_H
 #define TORUSD_CLIENT_SOCKET_H
 
 #include <torus/torus.h>
 
-/* Where a socket is: `path` with the host's name for each "%h", and `suffix` behind it. Returns what
- * the caller frees, or NULL if there is no memory. */
+/* The path of a socket: `path` with the host's name for each "%h", followed by `suffix`. Returns
+ * a text that the caller frees, or NULL if there is no memory. */
 char *socket_path(const char *path, const char *suffix);
 
-/* Connects a socket of that type (SOCK_STREAM...). Returns it, or -1 with *e. */
+/* Connects a socket of this type (SOCK_STREAM...). Returns the socket, which the caller closes,
+ * or -1 with *e. */
 int socket_connect(const char *path, int type, struct torus_error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Opening and closing groups and parts, and what is known of them. */
+/* Opening and closing groups and parts, and their properties. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 /* ---- The torus ------------------------------------------------------------------------------- */
 
-/* "4x8m": sizes along dimensions. Returns 0, or -1 if that is not what it says. */
+/* Reads "4x8m": the sizes of the dimensions. Returns 0, or -1 if the text is something else. */
 static int read_dims(struct group_session *s, const char *text, uint32_t rank)
 {
     uint32_t nodes = 1;
@@ -43,7 +43,7 @@ static int read_dims(struct group_session *s, const char *text, uint32_t rank)
     return 0;
 }
 
-/* Copies what dims say of these dimensions. */
+/* Copies from `dims` the sizes of these dimensions. */
 static void part_text(char *out, const char *dims, uint32_t dimensions)
 {
     size_t length = 0;
@@ -68,7 +68,7 @@ static bool is_whole(const struct torus_group *g)
     return g->dimensions == (1u << g->session->dims) - 1;
 }
 
-/* Its members and this one's number. */
+/* Sets the number of members, and the number of this one. */
 static void number_members(struct torus_group *g)
 {
     const struct group_session *s = g->session;
@@ -112,7 +112,7 @@ uint32_t torus_group_node(const struct torus_group *group, uint32_t member)
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-/* Those that are not missing. */
+/* Lists the nodes that are not missing. */
 static int find_members(struct group_session *s, const struct link_opened *o, struct torus_error *e)
 {
     uint32_t nodes = 1;
@@ -179,7 +179,7 @@ static int new_group(const struct link_options *options, struct torus_group **gr
     return 0;
 }
 
-/* Whether this user may not connect, which waiting does not change. */
+/* Whether this user may not connect; waiting would not change that. */
 static bool is_denied(const struct link_options *options)
 {
     char *path = socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
@@ -189,7 +189,8 @@ static bool is_denied(const struct link_options *options)
     return denied;
 }
 
-/* The same, again and again while the daemon is away: until the group is open nothing has been done in it. */
+/* Opens a group, and tries again while the daemon is away: until the group is open, no call was
+ * made in it. */
 static int new_group_in_time(const struct link_options *options, struct torus_group **group,
                              struct torus_error *error)
 {
@@ -256,12 +257,14 @@ int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,
     *shrunk = NULL;
     if (group->is_part)
         return fail(error, TORUS_ERROR_USAGE, "a part cannot be shrunk: shrink the whole group");
-    if (link_is_whole(&s->link, NULL) == 0) /* others may know already that it has failed */
+    if (link_is_whole(&s->link, NULL) == 0) /* other nodes may know already that the group has
+                                             * failed */
         link_abandon(&s->link, "the group has been left, to be shrunk");
     return new_group(&link, shrunk, error);
 }
 
-/* Its calls are of no more use to the program. Returns whether one was under way. */
+/* Ends the calls, whose results the program cannot use any more. Returns whether one was under
+ * way. */
 static bool give_up_calls(struct torus_group *g)
 {
     bool under_way = false;
@@ -353,7 +356,7 @@ int torus_group_part(struct torus_group *group, uint32_t dimensions, struct toru
     p->late_ms = group->late_ms;
     number_members(p);
     part_text(p->text, group->text, dimensions);
-    /* The whole group does not have to be made known. */
+    /* Only a part must be made known, not the whole group. */
     if (dimensions != group->dimensions &&
         (group_start(p, &operation, &call, error) != 0 || torus_call_wait(call, error) != 0)) {
         free(p);

@@ -1,4 +1,4 @@
-/* A call from its start to its end: where its bytes are, what is copied, and who waits. */
+/* A call from its start to its end: finds where its bytes are, copies them, and waits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 #include "client/libtorus/link/messages.h"
 #include "proto/text.h"
 
-/* Where an area is in memory that the daemon shares. */
+/* The place of an area in memory that the daemon shares. */
 struct place {
-    uint32_t number; /* of the memory; 0: no bytes, or, until there is a lease, staged */
+    uint32_t number; /* 0: no bytes, or staged and not leased yet */
     uint64_t offset, size;
-    bool staged; /* with its blocks one behind the other */
+    bool staged; /* its blocks are staged, one behind the other */
 };
 
 /* ---- Areas ----------------------------------------------------------------------------------- */
 
-/* The bytes from its beginning to the end of its last block. */
+/* The number of bytes from the area's beginning to the end of its last block. */
 static int area_span(const struct group_area *a, uint32_t blocks, size_t *span,
                      struct torus_error *e)
 {
@@ -71,7 +71,7 @@ static int find_place(const struct torus_group *g, const struct group_area *a, c
     return 0;
 }
 
-/* The bytes of all blocks one behind the other; a memcpy() if they are in one piece. */
+/* Copies all blocks one behind the other; with a single memcpy() if they are in one piece. */
 static void gather(uint8_t *to, const struct group_area *a, uint32_t blocks)
 {
     if (a->size == NULL) {
@@ -94,7 +94,7 @@ static void scatter(const struct group_area *a, const uint8_t *from, uint32_t bl
             memcpy((uint8_t *)a->at + a->offset[i], from, a->size[i]);
 }
 
-/* What the receive area holds before the call. */
+/* Copies what the receive area must hold before the call. */
 static void copy_input(uint8_t *to, const struct call_setup *o, uint32_t blocks)
 {
     const struct group_area *a = &o->receive;
@@ -109,7 +109,7 @@ static void copy_input(uint8_t *to, const struct call_setup *o, uint32_t blocks)
             memcpy(to, (const uint8_t *)a->at + a->offset[i], a->size[i]);
 }
 
-/* The arrays, as the daemon wants them. */
+/* Writes the arrays in the form that the daemon expects. */
 static void write_counts(uint64_t *to, const struct call_setup *o, const struct place *send,
                          const struct place *receive, uint32_t members)
 {
@@ -181,7 +181,8 @@ static size_t aligned(size_t bytes)
     return (bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN;
 }
 
-/* Takes room for all that is not in shared memory yet: the send area, the receive area, arrays. */
+/* Leases room for everything that is not in shared memory yet: the send area, the receive area,
+ * arrays. */
 static int stage(struct torus_call *c, const struct call_setup *o, struct place *send,
                  struct place *receive, struct torus_error *e)
 {
@@ -270,7 +271,7 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
 
 /* ---- Ending ---------------------------------------------------------------------------------- */
 
-/* The call has ended, or c->error says why it cannot. */
+/* Finishes a call that has ended, or that cannot end because of c->error. */
 static int finish(struct torus_call *c, struct torus_error *e)
 {
     struct group_session *s = c->group->session;

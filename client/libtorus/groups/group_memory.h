@@ -4,7 +4,7 @@
 
 #include "client/libtorus/groups/group_record.h"
 
-/* The memory that this byte is in, or NULL. */
+/* The memory that contains this byte, or NULL. */
 const struct shared_memory *group_memory_of(const struct group_session *session, const void *at);
 void group_memory_free(struct group_session *session);
 

@@ -1,4 +1,4 @@
-/* The collective operations: what each sends and receives. */
+/* The collective operations: what each of them sends and receives. */
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/groups/group_call.h"
 #include "proto/group_call.h"
@@ -66,7 +66,7 @@ static int blocks(const void *at, const size_t *size, const size_t *offset, uint
     return sum(size, count, &area->bytes, e);
 }
 
-/* The areas of an operation that takes its input from one and writes the other, each in one piece. */
+/* Sets the areas of an operation that reads one area and writes the other, each in one piece. */
 static int two_areas(struct call_setup *o, const void *send, size_t send_bytes, void *receive,
                      size_t receive_bytes, struct torus_error *e)
 {
@@ -84,7 +84,8 @@ static int two_areas(struct call_setup *o, const void *send, size_t send_bytes, 
     return 0;
 }
 
-/* In place is nothing to the daemon here: blocks would arrive where others have not been sent yet. */
+/* The daemon cannot exchange blocks in place: blocks would arrive where others have not been
+ * sent yet. */
 static void from_copy(struct call_setup *o)
 {
     if (o->request.in_place == 0)

@@ -12,20 +12,21 @@ struct group_memory {
     struct shared_memory shared;
 };
 
-/* What a group and its parts have in common. */
+/* What a group and its parts share. */
 struct group_session {
     struct program_link link;
     struct staging staging;
     struct group_memory *memories;
-    struct torus_call *calls;               /* all, also those that may be used again */
-    struct torus_call *slot[PROGRAM_CALLS]; /* whose outcome is in that slot, or will be */
+    struct torus_call *calls;               /* all calls, including those that may be reused */
+    struct torus_call *slot[PROGRAM_CALLS]; /* the call whose outcome is, or will be, in that
+                                             * slot */
     struct torus_group *parts;
     char name[PROGRAM_TEXT_SIZE];
     bool unchecked;
-    uint32_t *node; /* by member, if nodes are missing; NULL: all are members */
+    uint32_t *node; /* nodes by member, if nodes are missing; NULL: all nodes are members */
     uint32_t members;
     unsigned dims;
-    uint32_t size[GROUP_DIMS], coordinate[GROUP_DIMS]; /* of the torus; this node's */
+    uint32_t size[GROUP_DIMS], coordinate[GROUP_DIMS]; /* of the torus; of this node */
 };
 
 struct torus_group {
@@ -48,12 +49,12 @@ struct group_area {
 struct torus_call {
     struct torus_call *next; /* of all */
     struct torus_group *group;
-    bool used;  /* the caller has it */
-    bool ended; /* with this: */
+    bool used;  /* the caller holds it */
+    bool ended; /* it has ended, with this error: */
     struct torus_error error;
     uint32_t number;
     struct lease lease;
-    /* What is to be copied from the lease when it has succeeded. */
+    /* The area that is copied from the lease if the call succeeds. */
     struct group_area out;
     const uint8_t *from;
 };

@@ -1,5 +1,5 @@
-/* A list of chunks, each a shared memory from which calls lease parts, first fit. A loop of calls
- * of one size uses the same bytes again and again: they are in caches and page tables. */
+/* A list of chunks, each a shared memory from which calls lease parts, first fit. A loop of
+ * calls of one size uses the same bytes again and again, so they stay in caches and page tables. */
 #include "client/libtorus/groups/staging.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "client/libtorus/common/fail.h"
 
 #define CHUNK_LEAST ((size_t)1 << 20)
-#define IDLE_MOST ((size_t)256 << 20) /* kept unused, beside the largest chunk */
+#define IDLE_MOST ((size_t)256 << 20) /* bytes that are kept unused, beside the largest chunk */
 
 struct staging_chunk {
     struct staging_chunk *next; /* the largest first */
@@ -15,7 +15,7 @@ struct staging_chunk {
     struct lease *first;
 };
 
-/* A gap of that size: where it begins, and the lease after which it comes (NULL: none). */
+/* Finds a gap of that size: its offset, and the lease before it (NULL: none). */
 static bool find_gap(const struct staging_chunk *c, size_t bytes, size_t *at, struct lease **after)
 {
     *at = 0;
@@ -47,7 +47,7 @@ static void drop(struct staging_chunk **at, struct program_link *link)
     free(c);
 }
 
-/* Frees chunks without leases, the smallest first, as far as there are too many. */
+/* Frees chunks without leases, the smallest first, until not too many are left. */
 static void tidy(struct staging *s, struct program_link *link)
 {
     size_t idle = 0;
@@ -66,7 +66,8 @@ static void tidy(struct staging *s, struct program_link *link)
     }
 }
 
-/* A quarter of a power of two, so that sizes that grow slowly do not need a new one each time. */
+/* Rounds up to a quarter of a power of two, so that slowly growing sizes do not need a new chunk
+ * each time. */
 static size_t chunk_size(size_t bytes)
 {
     size_t step = CHUNK_LEAST;
@@ -85,7 +86,7 @@ static int add_chunk(struct staging *s, struct program_link *link, size_t bytes,
 
     if (c == NULL)
         return fail_memory(e);
-    /* The smaller ones that nobody uses will not be used again soon. */
+    /* Smaller unused chunks are not likely to be used again soon. */
     while (*at != NULL)
         if ((*at)->first == NULL && (*at)->memory.size < bytes)
             drop(at, link);

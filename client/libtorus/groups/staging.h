@@ -1,4 +1,4 @@
-/* Shared memory through which the bytes of ordinary pointers go. It is kept and used again. */
+/* Shared memory for the bytes of ordinary pointers. It is kept, and used again. */
 #ifndef TORUSD_CLIENT_STAGING_H
 #define TORUSD_CLIENT_STAGING_H
 
@@ -10,7 +10,7 @@ struct staging {
     struct staging_chunk *first;
 };
 
-/* A part of it, for one call. */
+/* A part of the staging memory, for one call. */
 struct lease {
     struct staging_chunk *chunk; /* NULL: none */
     struct lease *next;          /* in it, by offset */
@@ -19,12 +19,13 @@ struct lease {
     uint8_t *data;
 };
 
-/* `bytes` (not 0) that are aligned to STAGING_ALIGN, with any contents. Returns 0, or -1 with *e. */
+/* Leases `bytes` (not 0), aligned to STAGING_ALIGN, with any contents; the caller gives *lease
+ * to staging_return(). Returns 0, or -1 with *e. */
 #define STAGING_ALIGN 64u
 int staging_lease(struct staging *s, struct program_link *link, size_t bytes, struct lease *lease,
                   struct torus_error *e);
 
-/* Gives it back; nothing happens if there is none. */
+/* Gives a lease back; does nothing if there is none. */
 void staging_return(struct staging *s, struct program_link *link, struct lease *lease);
 
 void staging_free(struct staging *s, struct program_link *link);

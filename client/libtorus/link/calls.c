@@ -11,7 +11,7 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/link/messages.h"
 
-#define SLICE_NS 100000000 /* between two looks whether the daemon is still there */
+#define SLICE_NS 100000000 /* between two checks whether the daemon is still there */
 
 struct program_slot *link_next_slot(struct program_link *link)
 {
@@ -24,7 +24,8 @@ void link_submit(struct program_link *link)
 
     atomic_store(&link->page->submitted, ++link->submitted);
     if (atomic_exchange(&link->page->rung, 1) == 0) {
-        /* It can fail only if the counter is full, and then the daemon knows as well. */
+        /* The write can fail only if the counter is full, and then the doorbell is readable
+         * anyway. */
         ssize_t n = write(link->doorbell, &one, sizeof one);
         (void)n;
     }
@@ -59,7 +60,7 @@ bool link_is_late(const struct program_link *link, uint32_t number, char *whom, 
         return false;
     o = slot->outcome;
     if (atomic_load(&slot->late) != number + 1)
-        return false; /* it has ended: the text may be that of its end */
+        return false; /* the call has ended: the text may be that of its end */
     o.text[sizeof o.text - 1] = '\0';
     copy_text(whom, size, o.text);
     return true;
@@ -76,7 +77,7 @@ int link_is_whole(struct program_link *link, struct torus_error *e)
     return link->error.code == 0 ? 0 : link_give_up(link, e);
 }
 
-/* The time in so many nanoseconds, on the clock of futexes. */
+/* The time that is so many nanoseconds ahead, on the clock of futexes. */
 static struct timespec time_in(uint64_t nanoseconds)
 {
     const long second = 1000000000;
@@ -100,10 +101,11 @@ bool link_pause(const struct program_link *link, uint32_t number, uint64_t nanos
     for (;;) {
         uint32_t ended = atomic_load(&link->page->ended);
         atomic_store(&link->page->waiting, 1);
-        /* A later call may have the slot by now, if another thread has learned of the end of this one. */
+        /* Another thread may have learned of the end of this call, and a later call may use the
+         * slot by now. */
         if ((int32_t)(atomic_load(&slot->ended) - number) > 0)
             return true;
-        /* Until a fixed time, however often signals interrupt it. */
+        /* Waits until a fixed time, however often signals interrupt it. */
         if (syscall(SYS_futex, &link->page->ended, FUTEX_WAIT_BITSET, ended, &end, NULL,
                     FUTEX_BITSET_MATCH_ANY) != 0 &&
             errno == ETIMEDOUT)
@@ -115,7 +117,7 @@ void link_wait(struct program_link *link, uint32_t number, struct torus_error *e
 {
     while (!link_has_ended(link, number, e))
         if (!link_pause(link, number, SLICE_NS) && link_check(link, e) != 0) {
-            (void)link_has_ended(link, number, e); /* just before */
+            (void)link_has_ended(link, number, e); /* the call may have ended just before */
             return;
         }
 }
@@ -133,7 +135,7 @@ void link_told(struct program_link *link, uint32_t calls)
     while (recv(link->notices, &notice, sizeof notice, MSG_DONTWAIT) > 0)
         ;
     atomic_store(&link->page->noticed, 0);
-    /* A call that has ended meanwhile has been noticed before, perhaps. */
+    /* The caller may have been notified before of a call that has ended meanwhile. */
     if (atomic_load(&link->page->ended) != link->told)
         (void)link_send(link, PROGRAM_NOTICE, 0, 0);
 }

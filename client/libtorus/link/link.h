@@ -11,13 +11,13 @@
 
 struct program_link {
     int fd, doorbell, notices; /* -1: not open */
-    pid_t process;             /* that has opened it */
+    pid_t process;             /* the process that has opened it */
     char *path;
     struct program_page *page;
-    uint32_t submitted;       /* calls */
-    uint32_t told;            /* calls that the caller knows to have ended */
-    bool wants_notices;       /* about the others */
-    struct torus_error error; /* why nothing goes any more, unless its code is 0 */
+    uint32_t submitted;       /* calls that were submitted */
+    uint32_t told;            /* ended calls that the caller knows of */
+    bool wants_notices;       /* whether the caller wants notices of the other ended calls */
+    struct torus_error error; /* why the link cannot be used any more, unless its code is 0 */
 };
 
 #endif

@@ -9,9 +9,9 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/link/messages.h"
 
-#define PIECE (64ull << 20) /* allocated at a time: a signal undoes one of them */
+#define PIECE (64ull << 20) /* allocated at a time: a signal undoes one piece only */
 
-/* A message about memory, and the answer to it. */
+/* Sends a message about memory, and waits for the answer. */
 static int ask(struct program_link *link, enum program_kind kind, uint32_t number, uint64_t size,
                enum program_kind expected, struct program_message *m, int *fd,
                struct torus_error *e)

@@ -4,14 +4,15 @@
 
 #include "client/libtorus/link/link.h"
 
-/* Memory that both have mapped. */
+/* Memory that the program and the daemon have mapped. */
 struct shared_memory {
     uint32_t number; /* 0: none */
     uint8_t *data;
     size_t size;
 };
 
-/* Zeroed memory of that size, in whole pages. Returns 0, or -1 with *e and nothing left. */
+/* Allocates zeroed memory of that size, in whole pages. Returns 0, or -1 with *e and nothing to
+ * free. */
 int link_memory_new(struct program_link *link, size_t bytes, struct shared_memory *memory,
                     struct torus_error *e);
 void link_memory_free(struct program_link *link, struct shared_memory *memory);

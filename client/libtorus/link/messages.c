@@ -36,7 +36,7 @@ int link_lost(struct program_link *link, struct torus_error *e)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* A child that has been forked has copies of all of it: what it said would be said in its parent's name. */
+/* A forked child has copies of everything: its messages would be sent in its parent's name. */
 bool link_is_ours(const struct program_link *link)
 {
     return link->process == getpid();
@@ -68,7 +68,7 @@ int link_send(struct program_link *link, enum program_kind kind, uint32_t number
     return n == (ssize_t)sizeof m ? 0 : -1;
 }
 
-/* Takes the descriptors that have come along; closes those that nobody expects. */
+/* Takes the descriptors of a message; closes those that are not expected. */
 static unsigned take_descriptors(struct msghdr *m, int *fds, unsigned most)
 {
     unsigned count = 0;
@@ -103,7 +103,8 @@ int link_receive(struct program_link *link, struct program_message *m, int *fds,
     } control;
     struct iovec bytes = {m, sizeof *m};
     struct msghdr header;
-    int tries = 2; /* the first may say only that the other side was closed with messages unread */
+    int tries = 2; /* the first error may only say that the other side closed with messages
+                    * unread */
     ssize_t n;
 
     do {
@@ -139,7 +140,7 @@ int link_receive(struct program_link *link, struct program_message *m, int *fds,
     return link_give_up(link, e);
 }
 
-/* The smaller of two times to wait, of which -1 is for ever. */
+/* The shorter of two waiting times, where -1 means for ever. */
 static int sooner(int a, int b)
 {
     return a < 0 ? b : b < 0 || a < b ? a : b;

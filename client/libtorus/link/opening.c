@@ -24,7 +24,7 @@ static int map_page(struct program_link *link, int fd, struct torus_error *e)
     return 0;
 }
 
-/* Adds what a message says of nodes that have been left out. */
+/* Adds the nodes of a message about nodes that have been left out. */
 static int take_missing(struct link_opened *o, const char *text, struct torus_error *e)
 {
     for (;;) {
@@ -41,7 +41,7 @@ static int take_missing(struct link_opened *o, const char *text, struct torus_er
     }
 }
 
-/* The descriptors are those of the last message. */
+/* The caller closes the descriptors, which are those of the last message. */
 static int await_opened(struct program_link *link, uint64_t ms, struct waiting *w,
                         struct link_opened *o, int *fds, struct torus_error *e)
 {
@@ -85,7 +85,7 @@ int link_open(struct program_link *link, const struct link_options *options,
     if (link->fd < 0)
         return -1;
     (void)snprintf(m.text, sizeof m.text, "%s", options->name);
-    /* A daemon that refuses the connection has closed it already, and says why. */
+    /* A daemon that refuses the connection has closed it already, and its ERROR says why. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
     if (await_opened(link,
                      options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)LINK_ANSWER_MS : 0,

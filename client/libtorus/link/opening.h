@@ -1,4 +1,4 @@
-/* A program opens the link of a group, and closes it. */
+/* Opening and closing a program's link for a group. */
 #ifndef TORUSD_CLIENT_LINK_OPENING_H
 #define TORUSD_CLIENT_LINK_OPENING_H
 
@@ -7,13 +7,13 @@
 struct link_options {
     const char *socket, *name;
     uint32_t timeout_ms;
-    bool unchecked, leaves_out, waits; /* what of nodes that are down */
-    /* The path of the link of a group of this name: opens it without the nodes that are down, and `socket`
-     * is not used. NULL: opens one of all nodes. */
+    bool unchecked, leaves_out, waits; /* the last two: what to do about nodes that are down */
+    /* NULL to open a group of all nodes. Otherwise the path of the link of the group `name`:
+     * that group is opened without the nodes that are down, and `socket` is not used. */
     const char *shrinks;
 };
 
-/* What a group is that has been opened. */
+/* The properties of an opened group. */
 struct link_opened {
     uint32_t rank; /* of this node */
     char dims[PROGRAM_TEXT_SIZE];
@@ -21,15 +21,16 @@ struct link_opened {
     size_t missing_count;
 };
 
-/* Opens a group, and waits until all have. Returns 0 with *opened, or -1 with *e; the link is to be
- * closed in either case. */
+/* Opens a group, and waits until all nodes have opened it. Returns 0 with *opened, or -1 with
+ * *e; the caller closes the link in either case. */
 int link_open(struct program_link *link, const struct link_options *options,
               struct link_opened *opened, struct torus_error *e);
 
-/* Leaves the group, without waiting for anything, and closes. */
+/* Leaves the group without waiting for anything, and closes the link. */
 void link_close(struct program_link *link);
 
-/* Leaves it because of calls that nobody waits for any more: the group has failed. */
+/* Leaves the group although calls are under way, for which nobody waits any more: the group has
+ * failed. */
 void link_abandon(struct program_link *link, const char *why);
 
 #endif

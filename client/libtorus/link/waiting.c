@@ -10,7 +10,7 @@
 #include "proto/notices.h"
 #include "proto/text.h"
 
-#define CHANGE_MS 1000 /* between two lines, where what they say changes */
+#define CHANGE_MS 1000 /* between two lines about changes */
 
 void waiting_begin(struct waiting *w, const char *group)
 {
@@ -40,7 +40,7 @@ int waiting_pause(const struct waiting *w)
     return left > 0 ? (int)left : 0;
 }
 
-/* One call of write(), so that lines of several programs on a terminal stay whole. */
+/* Writes with one write(), so that the lines of several programs on a terminal stay whole. */
 void waiting_say(struct waiting *w)
 {
     int64_t now = clock_ms();

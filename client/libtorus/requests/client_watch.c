@@ -18,8 +18,8 @@ int client_watch_always(struct torus_client *c, int fd)
     return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The connection is watched while there is an operation only: a daemon that closes it meanwhile
- * would keep the descriptor readable. */
+/* The connection is watched only while there is an operation: otherwise a daemon that closes the
+ * connection would keep the descriptor readable. */
 static void watch_connection(struct torus_client *c)
 {
     struct epoll_event event = {.events = 0};
@@ -43,7 +43,7 @@ void client_limit(struct torus_client *c, int64_t ms)
     c->deadline_ms = ms > 0 ? client_clock_after(ms) : NEVER;
 }
 
-/* Closing does not unwatch where a fork has a copy of the descriptor. */
+/* The descriptor is unwatched first: closing does not unwatch it if a fork has a copy. */
 void client_drop(struct torus_client *c)
 {
     if (c->watched != 0)

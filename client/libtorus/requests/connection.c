@@ -110,8 +110,8 @@ int connection_read(struct connection *c, struct torus_error *e)
                 strerror(errno));
 }
 
-/* Memory for one unpacked reply. Tiny submessages take up far more of it than they do on the wire.
- */
+/* The most memory for one unpacked reply. Tiny submessages take far more memory than bytes on
+ * the wire. */
 #define UNPACK_MOST ((size_t)64 * 1024 * 1024)
 
 static void *unpack_alloc(void *left, size_t size)
@@ -129,7 +129,7 @@ static void unpack_free(void *left, void *p)
     free(p);
 }
 
-/* What it returns can be freed without an allocator of its own. */
+/* Unpacks a reply that can be freed without an allocator of its own. */
 static Control__Reply *unpack(const uint8_t *head, size_t length)
 {
     size_t left = UNPACK_MOST;

@@ -1,4 +1,4 @@
-/* The socket to the daemon: frames out, replies in, nothing that waits. */
+/* The socket to the daemon: sends frames and reads replies without waiting. */
 #ifndef TORUSD_CLIENT_CONNECTION_H
 #define TORUSD_CLIENT_CONNECTION_H
 
@@ -13,33 +13,33 @@ struct connection {
     struct frame_stream in, out;
 };
 
-/* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e; to be released with
- * connection_free() in either case. */
+/* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e; the caller
+ * releases *c with connection_free() in either case. */
 int connection_open(struct connection *c, const char *path, struct torus_error *e);
 void connection_free(struct connection *c);
 
-/* Connects again to where a connection that has been dropped led. Returns 0, or -1 with *e. */
+/* Connects again to the path of a connection that was dropped. Returns 0, or -1 with *e. */
 int connection_reopen(struct connection *c, struct torus_error *e);
 
-/* Closes the socket, and forgets what was to be sent or read. */
+/* Closes the socket, and drops what was queued or not read yet. */
 void connection_drop(struct connection *c);
 
 /* Queues a request. Returns 0, or -1 with *e: _MEMORY. */
 int connection_queue(struct connection *c, const Control__Request *request, struct torus_error *e);
 
-/* Whether queued bytes are still to be sent. */
+/* Whether queued bytes have not been sent yet. */
 bool connection_is_sending(const struct connection *c);
 
-/* Sends what the socket takes. Returns 0, also if the daemon has closed its end: what it had said
- * before is still to be read; or -1 with *e: _IO. */
+/* Sends as much as the socket takes. Returns 0, also if the daemon has closed its end, because
+ * earlier replies must still be read; or -1 with *e: _IO. */
 int connection_flush(struct connection *c, struct torus_error *e);
 
-/* Reads what there is. Returns 1 if something has come, 0 if not, or -1 with *e: _LOST if the
- * daemon has closed the connection, _IO or _MEMORY. */
+/* Reads the bytes that are there. Returns 1 if something was read, 0 if not, or -1 with *e:
+ * _LOST if the daemon has closed the connection, _IO or _MEMORY. */
 int connection_read(struct connection *c, struct torus_error *e);
 
-/* The next reply that has been read. Returns 1 with a *reply to be freed with
- * control__reply__free_unpacked(), 0 if there is none, or -1 with *e: _PROTOCOL. */
+/* Unpacks the next reply among the bytes read. Returns 1 with *reply, which the caller frees
+ * with control__reply__free_unpacked(); 0 if there is none; or -1 with *e: _PROTOCOL. */
 int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e);
 
 #endif

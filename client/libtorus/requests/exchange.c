@@ -18,7 +18,7 @@ static bool has_schedule(const struct torus_request *r)
     return r->schedule != NULL && r->schedule[0] != '\0';
 }
 
-/* Checks what can be seen without knowing the torus. */
+/* Checks what can be checked without knowing the torus. */
 static int check(const struct torus_request *r, struct torus_error *e)
 {
     if (r->operation != TORUS_EXCHANGE && r->operation != TORUS_ALLGATHER &&
@@ -60,7 +60,7 @@ static int check(const struct torus_request *r, struct torus_error *e)
     return 0;
 }
 
-/* Starts what the spec says. */
+/* Starts the operation that the spec describes. */
 static int start(struct torus_client *client, Torus__Spec *spec, const struct operation *what,
                  struct torus_error *error)
 {
@@ -87,7 +87,8 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         return -1;
     operation.limit_ms = limit_of(r.timeout_ms);
     operation.commits = r.to != NULL;
-    operation.waits = r.wait && !has_schedule(&r); /* which a new daemon does not have */
+    operation.waits = r.wait && !has_schedule(&r); /* a restarted daemon does not have the
+                                                    * schedule */
 
     /* Packing only reads these texts; protobuf-c has no const for them. */
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;

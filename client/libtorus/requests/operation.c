@@ -9,8 +9,9 @@
 #include "client/libtorus/requests/operation_end.h"
 #include "client/libtorus/requests/replies.h"
 
-#define READS 64             /* at a time: other users of the event loop get their turn */
-#define LONGEST_AWAY 3600000 /* ms that a daemon is away without a timeout, as it waits for nodes */
+#define READS 64             /* reads at a time, so that other users of the event loop are served */
+#define LONGEST_AWAY 3600000 /* ms that a daemon may be away, if the request waits for nodes
+                              * without a timeout */
 
 static int keep_request(struct torus_client *c, const Control__Request *request,
                         struct torus_error *e)
@@ -24,7 +25,7 @@ static int keep_request(struct torus_client *c, const Control__Request *request,
     return 0;
 }
 
-/* With what is left of its timeout. */
+/* Queues the request again, with the rest of its timeout. */
 static int queue_again(struct torus_client *c, struct torus_error *e)
 {
     Control__Request *request = control__request__unpack(NULL, c->request_length, c->request);
@@ -41,7 +42,7 @@ static int queue_again(struct torus_client *c, struct torus_error *e)
     return r;
 }
 
-/* The daemon is not there: perhaps it is now. */
+/* The daemon was not there: tries to reach it now. */
 static void ask_again(struct torus_client *c)
 {
     struct torus_error e;
@@ -78,7 +79,8 @@ int client_start(struct torus_client *c, const struct operation *operation,
         client_drop(c);
         return -1;
     }
-    (void)client_drain(c->cancel_fd); /* meant for what has ended before */
+    (void)client_drain(c->cancel_fd); /* an earlier cancellation was meant for an earlier
+                                       * operation */
     c->operation = *operation;
     c->phase = PHASE_RUNNING;
     c->progress = (struct torus_progress){.waits_for = ""};
@@ -98,7 +100,7 @@ static bool is_connected(const struct torus_client *c)
     return c->phase == PHASE_RUNNING || c->phase == PHASE_CANCELLING;
 }
 
-/* Reads and handles what has come. */
+/* Reads replies, and handles them. */
 static void receive(struct torus_client *c)
 {
     struct torus_error e;

@@ -6,7 +6,7 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/requests/client_watch.h"
 
-#define CANCEL_LIMIT 10000 /* ms that a daemon has to say how a cancelled exchange has ended */
+#define CANCEL_LIMIT 10000 /* ms in which a daemon must say how a cancelled exchange has ended */
 
 void client_finish(struct torus_client *c, Control__Reply *reply, struct torus_error *e)
 {
@@ -16,7 +16,7 @@ void client_finish(struct torus_client *c, Control__Reply *reply, struct torus_e
     c->phase = PHASE_IDLE;
     c->retry_ms = NEVER;
     if (reply != NULL && operation.convert(reply, operation.result, &own) != 0) {
-        client_drop(c); /* a daemon that cannot be understood */
+        client_drop(c); /* the daemon's replies cannot be understood */
         e = &own;
     }
     if (e != NULL && e->exchange[0] == '\0')

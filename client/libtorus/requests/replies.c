@@ -31,7 +31,7 @@ static void note_progress(struct torus_client *c, const Control__Progress *progr
     };
 }
 
-/* Turns an Error that the daemon has answered with into *e. */
+/* Fills *e from an Error of the daemon. */
 static void refuse(const Control__Error *error, struct torus_error *e)
 {
     const char *text = error->text[0] != '\0' ? error->text : "failed without a reason";
@@ -58,14 +58,14 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
     client_finish(c, NULL, &e);
 }
 
-/* Whether the daemon runs at all has shown: now it may take its time. */
+/* The daemon has shown that it is running: from now on it may take its time. */
 static void note_accepted(struct torus_client *c, const Control__Accepted *accepted)
 {
     if (c->id[0] == '\0' && c->phase == PHASE_RUNNING)
         client_limit(c, c->operation.limit_ms);
-    if (c->deadline_ms > c->until_ms) /* it is not the first daemon that it asks */
+    if (c->deadline_ms > c->until_ms) /* the request was sent to an earlier daemon before */
         c->deadline_ms = c->until_ms;
-    copy_text(c->id, sizeof c->id, accepted->id); /* the newest counts */
+    copy_text(c->id, sizeof c->id, accepted->id); /* the latest id is used */
 }
 
 void client_handle(struct torus_client *c, Control__Reply *reply)

@@ -4,13 +4,13 @@
 
 #include "client/libtorus/requests/client.h"
 
-#define CLIENT_TICK 200 /* ms between two calls of a progress function, at most */
+#define CLIENT_TICK 200 /* the least time in ms between two calls of a progress function */
 
-/* Takes over a reply while an operation is under way, which it may end. */
+/* Handles a reply to the operation under way, which it may end. Takes over `reply`. */
 void client_handle(struct torus_client *c, Control__Reply *reply);
 
-/* Calls the operation's progress function, which there is, and sets when it is called next. It may cancel the
- * operation. */
+/* Calls the operation's progress function, which must exist, and sets the time of the next call.
+ * That function may cancel the operation. */
 void client_report(struct torus_client *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* Giving the daemon a schedule, part by part: it says each time how much it has. */
+/* Gives the daemon a schedule, part by part: the daemon says each time how much it has. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ struct upload {
     const char *text;
     size_t length;
     char digest[TORUS_DIGEST_SIZE];
-    uint32_t have; /* at the daemon, as it said last */
-    bool asked;    /* for that; from then on there is more each time */
+    uint32_t have; /* bytes that the daemon has, as it said last */
+    bool asked;    /* the daemon has been asked for that; from then on each answer must have more */
     torus_done_fn *done;
     void *data;
 };
@@ -37,7 +37,7 @@ static int have_from(Control__Reply *reply, void *result, struct torus_error *e)
 
 static void on_part(void *data, const struct torus_error *error);
 
-/* Sends what the daemon does not have, or, the first time, asks. */
+/* Sends the part that the daemon does not have or, the first time, asks what it has. */
 static int send_part(struct upload *u, size_t length, struct torus_error *e)
 {
     const struct operation operation = {
