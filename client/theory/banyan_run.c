@@ -57,7 +57,7 @@ struct message {
     uint32_t row, source, destination;
 };
 
-/* A network under way: lines before each stage, and behind the last one. */
+/* A running network: the lines before each stage, and those behind the last one. */
 struct run {
     unsigned m;
     enum banyan_square square;
@@ -106,7 +106,7 @@ static int deliver(struct run *run, struct error *e)
     return 0;
 }
 
-/* One tick: a row enters if there is one left, all others move on by a stage. */
+/* One tick: a row enters if one is left, and all other messages move on by a stage. */
 static int tick(struct run *run, uint32_t row, struct error *e)
 {
     uint32_t n = 1u << run->m;
@@ -114,7 +114,8 @@ static int tick(struct run *run, uint32_t row, struct error *e)
     for (uint32_t input = 0; input < n; input++)
         run->line[input] = (struct message){
             row < n, row, input, row < n ? banyan_entry(run->m, run->square, row, input) : 0};
-    for (unsigned stage = run->m; stage-- > 0;) /* the last one first: each makes room */
+    for (unsigned stage = run->m; stage-- > 0;) /* the last stage first, so that each makes room
+                                                 * for the one before */
         if (run_stage(run, stage, e) != 0)
             return -1;
     return deliver(run, e);

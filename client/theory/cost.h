@@ -1,6 +1,6 @@
-/* The cost model: what a schedule's counts mean in time on a machine with given parameters, and
- * where the counts come from: the verifier's walk over all routes where the torus is small enough
- * for that, else the formula that the algorithm's paper gives. */
+/* The cost model: turns a schedule's counts into time on a machine with given parameters. The
+ * counts come from the verifier's walk over all routes if the torus is small enough, otherwise
+ * from the formula in the algorithm's paper. */
 #ifndef TORUSD_THEORY_COST_H
 #define TORUSD_THEORY_COST_H
 
@@ -15,11 +15,11 @@ struct cost_parameters {
     double tp;  /* to switch a message through a node */
 };
 
-/* The Intel Paragon, as measured for the comparisons of Liu et al., Optimal All-to-All Personalized
- * Communication in All-Port Tori, section 5; no time for hops. */
+/* The Intel Paragon, as measured for the comparisons of Liu et al., Optimal All-to-All
+ * Personalized Communication in All-Port Tori, section 5; hops take no time. */
 extern const struct cost_parameters cost_paragon;
 
-/* Microseconds, by what they are spent on. */
+/* Microseconds, by their cause. */
 struct cost_time {
     double startups, transmission, rearrangement, hops;
     double total;
@@ -32,11 +32,11 @@ enum cost_origin { COST_ENUMERATED, COST_BY_FORMULA };
 
 struct cost {
     enum cost_origin from;
-    struct cost_counts counts;  /* the rearranged blocks always by the paper: routes do not show
+    struct cost_counts counts;  /* rearranged blocks are always the paper's: routes do not show
                                  * them */
     double critical_path;       /* blocks, as in verify.h; 0 where not enumerated */
     bool has_formula;           /* the paper's formula covers this torus: */
-    struct cost_counts formula; /* what it says */
+    struct cost_counts formula; /* the counts of that formula */
 };
 
 const char *cost_origin_name(enum cost_origin from); /* "enumeration", "formula" */
@@ -44,14 +44,14 @@ const char *cost_origin_name(enum cost_origin from); /* "enumeration", "formula"
 /* Whether all different routes of the algorithm can be walked within a few seconds. */
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a);
 
-/* What any algorithm costs by walking all its routes: one from a file, too. Returns 0, or -1 with *e
- * set. */
+/* Counts what any algorithm costs by walking all its routes; also one from a file. Returns 0, or
+ * -1 with *e set. */
 int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
                    struct error *e);
 
-/* What the algorithm of this name costs on the torus; the name is one of the registry's, or of an
- * algorithm of which only the formula is known (formula.h). Returns 0, or -1 with *e set: unknown
- * name, torus refused, neither small enough nor covered by the formula. */
+/* Finds the costs of the algorithm of this name on the torus; the name is in the registry, or
+ * that of an algorithm of which only the formula is known (formula.h). Returns 0, or -1 with *e
+ * set: unknown name, torus refused, neither small enough nor covered by the formula. */
 int cost_find(const struct torus *t, const char *name, struct cost *c, struct error *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* Formulas of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication in All-Port
- * Tori: of their own algorithms (lemmas 2 and 4), of those that Table II compares these with, and of
- * the direct exchange that section 1 names. The compared ones are for one port a node. */
+ * Tori, for their own algorithms (lemmas 2 and 4), for those with which Table II compares them,
+ * and for the direct exchange that section 1 names. The compared algorithms use one port a node. */
 #include "client/theory/formula_rows.h"
 
 #define PAPER "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
@@ -38,7 +38,7 @@ static bool at2_covers(const struct torus *t)
     return t->dims == 2 && torus_multiples(t, 4);
 }
 
-/* Where lemma 4 holds for AT2 as it is printed. */
+/* Whether lemma 4 holds for AT2 as it is printed. */
 static bool at2_printed_covers(const struct torus *t)
 {
     return at2_covers(t) && torus_longest(t) % 8 == 0;
@@ -50,7 +50,7 @@ static struct cost_counts at2_counts(const struct torus *t)
     return (struct cost_counts){.startups = c / 2 + 2, .transmission = nodes(t) * c / 8};
 }
 
-/* Once before each of the three phases; a ring has none. */
+/* Blocks are rearranged once before each of the three phases; on a ring never. */
 static double at2_rearrange(const struct torus *t)
 {
     return torus_longest(t) == t->nodes ? 0 : 3 * nodes(t);
@@ -85,7 +85,7 @@ static bool power_square_covers(const struct torus *t)
 
 #define POWER_SQUARE "2^d x 2^d tori, d at least 2"
 
-/* With one port a node of 4x4 takes 15 block times to receive what is for it. The formulas that have
+/* With one port, a node of 4x4 takes 15 block times to receive its blocks. Formulas that give
  * less there hold from 8x8 on. */
 static bool larger_power_square_covers(const struct torus *t)
 {

@@ -1,8 +1,9 @@
-/* Formulas of Yang, Wang: All-to-All Communication, part "All-to-all broadcast": of their broadcast
- * pattern, and of the two algorithms that they compare it with. In their model a node that has
- * started goes on without further startups, and every hop costs switching time. They are for n x n
- * tori. The paper prints the same for even n, although n^2-1 blocks do not come to four links, or
- * two, evenly; its pattern is right, and has its formula here, for odd n only. */
+/* Formulas of Yang, Wang: All-to-All Communication, part "All-to-all broadcast", for their
+ * broadcast pattern and the two algorithms with which they compare it. In their model a node
+ * that has started continues without further startups, and every hop costs switching time. The
+ * formulas are for n x n tori. For even n the paper prints them as well, although n^2-1 blocks
+ * cannot be divided evenly among four links, or two; its pattern is right, and has its formula
+ * here for odd n only. */
 #include <math.h>
 
 #include "client/theory/formula_rows.h"
@@ -16,7 +17,7 @@ static bool square_covers(const struct torus *t)
 
 #define SQUARE "n x n tori, n at least 2"
 
-/* Blocks that a node takes in by each of its links, if it uses `links` of them evenly. */
+/* Blocks that a node receives by each of its links, if it uses `links` of them evenly. */
 static double share(const struct torus *t, unsigned links)
 {
     return (t->nodes - 1.0) / links;

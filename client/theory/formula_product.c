@@ -1,8 +1,8 @@
 /* Formulas of Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
- * Interconnection Networks, for A1, A2 and A3 with the exchanges of one dimension that run here, and of
- * Diaz de Cerio, Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a
- * Systematic Approach, for the CC-cube without pipelining. They cover all that the algorithms take,
- * sizes that nobody would enumerate too. */
+ * Interconnection Networks, for A1, A2 and A3 with the exchanges of one dimension that are
+ * implemented here; and of Diaz de Cerio, Valero-Garcia, Gonzalez: Complete Exchange Algorithms
+ * for Meshes and Tori Using a Systematic Approach, for the CC-cube without pipelining. They
+ * cover every torus that the algorithms take, also sizes that are too large to enumerate. */
 #include "client/theory/formula_rows.h"
 #include "daemon/schedule/algorithms/a3.h"
 #include "daemon/schedule/algorithms/cccube.h"

@@ -1,5 +1,6 @@
-/* The list of all formulas, for formula.c and the files that define them; and what several of these
- * ask of a torus. A new formula is one `formula_<name>` in the file of its paper and one entry. */
+/* The list of all formulas, for formula.c and the files that define them, and tests of tori that
+ * several formulas use. A new formula is one `formula_<name>` in the file of its paper, and one
+ * entry here. */
 #ifndef TORUSD_THEORY_FORMULA_ROWS_H
 #define TORUSD_THEORY_FORMULA_ROWS_H
 
@@ -17,7 +18,7 @@
 FORMULAS(FORMULA_DECLARE)
 #undef FORMULA_DECLARE
 
-/* Whether every dimension wraps and is a multiple of `multiple`. */
+/* Whether every dimension wraps and has a size that is a multiple of `multiple`. */
 static inline bool torus_multiples(const struct torus *t, uint32_t multiple)
 {
     bool all = true;
@@ -35,7 +36,7 @@ static inline uint32_t torus_longest(const struct torus *t)
     return longest;
 }
 
-/* Whether it is a ring of an even number of nodes, 4 at least. */
+/* Whether the torus is a ring of an even number of nodes, at least 4. */
 static inline bool torus_even_ring(const struct torus *t)
 {
     uint32_t p = torus_longest(t);

@@ -1,6 +1,6 @@
-/* An exchange on a product of rings, arrays and complete graphs, carried out block by block: what
- * A1 and A2 take is counted, not computed, and what the model forbids is refused. For networks that no
- * torus of links is, such as generalized hypercubes. */
+/* Carries out an exchange on a product of rings, arrays and complete graphs block by block:
+ * counts what A1 and A2 take, rather than computing it, and refuses what the model forbids. For
+ * networks that are no tori, such as generalized hypercubes. */
 #ifndef TORUSD_THEORY_PRODUCT_RUN_H
 #define TORUSD_THEORY_PRODUCT_RUN_H
 
@@ -9,11 +9,11 @@
 #define PRODUCT_RUN_MOST_NODES 1024u
 
 struct product_report {
-    uint32_t steps;        /* in which something is sent */
+    uint32_t steps;        /* steps in which something is sent */
     uint64_t transmission; /* sum over the steps of the most blocks in a message */
     uint64_t messages;     /* combined messages */
     uint64_t blocks;       /* delivered */
-    uint64_t hops;         /* of all blocks together */
+    uint64_t hops;         /* sum over all blocks */
 };
 
 /* product_route(), or what a test puts in its place. */
@@ -21,10 +21,10 @@ typedef unsigned product_route_fn(const struct product *p, enum product_algorith
                                   uint32_t source, uint32_t destination,
                                   struct product_walk *walks);
 
-/* Returns 0 with *r; or -1 with *e: more than PRODUCT_RUN_MOST_NODES nodes, or steps than a schedule
- * may have (ERROR_REFUSED); no memory; or a block that does not arrive, a hop between nodes that are
- * not adjacent, or a node that sends or receives two messages in a step, with pair, step and node
- * (ERROR_DAMAGED). */
+/* Returns 0 with *r; or -1 with *e: more than PRODUCT_RUN_MOST_NODES nodes, or more steps than a
+ * schedule may have (ERROR_REFUSED); no memory; or a block that does not arrive, a hop between
+ * nodes that are not adjacent, or a node that sends or receives two messages in a step, with
+ * pair, step and node (ERROR_DAMAGED). */
 int product_run(const struct product *p, enum product_algorithm a, product_route_fn *route,
                 struct product_report *r, struct error *e);
 

@@ -9,7 +9,7 @@
 
 enum { NONE = UINT32_MAX };
 
-/* A segment under way; its ports are in simulation.hop. */
+/* A segment under way; simulation.hop has its ports. */
 struct piece {
     uint32_t next;  /* behind it in the same line, or NONE */
     uint32_t class; /* of its source */
@@ -17,7 +17,7 @@ struct piece {
     uint32_t to_go; /* hops */
 };
 
-/* Pieces that wait for one port with the same way to go, first come, first served. */
+/* Pieces that wait for one port with equally many hops to go, first come, first served. */
 struct line {
     uint32_t first, last; /* NONE: empty */
 };
@@ -33,7 +33,7 @@ struct simulation {
     uint8_t *hop; /* ports of all ways, one after the other */
     size_t hops, room;
     struct line *line; /* (class * ports + port) * (longest + 1) + hops to go */
-    uint32_t *most;    /* class * ports + port -> no piece there has further to go */
+    uint32_t *most;    /* class * ports + port -> the most hops to go of any piece there */
     uint32_t *moving;  /* class * ports + port it came in by -> piece, or NONE */
     uint32_t longest;
     uint64_t moved; /* hops that have been made */
@@ -87,7 +87,7 @@ static void enqueue(struct simulation *s, uint32_t class, uint32_t index)
         s->most[channel] = p->to_go;
 }
 
-/* The piece whose turn it is on a channel, NONE if none waits. */
+/* The next piece to be sent on a channel; NONE if none waits. */
 static uint32_t dequeue(struct simulation *s, size_t channel)
 {
     struct line *lines = &s->line[channel * (s->longest + 1)];
@@ -101,7 +101,8 @@ static uint32_t dequeue(struct simulation *s, size_t channel)
     return index;
 }
 
-/* The pieces of a class's node, in the order of (offset, segment). `legs` has room for a route. */
+/* Adds the pieces of a class's node, in the order of (offset, segment). `legs` has room for a
+ * route. */
 static int add_pieces(struct simulation *s, uint32_t class, struct leg *legs)
 {
     const struct torus *t = s->torus;
