@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Waiting is not mentioned before this time, and mentioned again each time it has passed. */
+/* Waiting is mentioned after the first of these times, and then whenever the second has passed. */
 #define NOTICE_FIRST_MS 1000
 #define NOTICE_AGAIN_MS 10000
 
