@@ -1,4 +1,4 @@
-/* Blocks in a program's buffer, looked at and packed. */
+/* The blocks in a program's buffer: reading their types, and packing them. */
 #ifndef TORUSD_MPI_BLOCKS_H
 #define TORUSD_MPI_BLOCKS_H
 
@@ -8,31 +8,33 @@
 /* Blocks with their types read. */
 struct block_list {
     const struct blocks *blocks;
-    struct datatype one;    /* unless each has its own: */
+    struct datatype one;    /* the type of all blocks, unless each has its own: */
     struct datatype *types; /* by rank; allocated */
-    bool plain;             /* all types are */
+    bool plain;             /* all types are plain */
 };
 
-/* Returns 0, or -1 if a count or a type is invalid; to be freed if it has succeeded. */
+/* Reads the types of blocks. Returns 0 with *list to be freed, or -1 if a count or a type is
+ * invalid. */
 int blocks_read(struct block_list *list, const struct blocks *blocks, const struct communicator *c);
 void blocks_free(struct block_list *list);
 
-/* That of a rank. */
+/* The size of a rank's block, and the address of the block. */
 size_t block_bytes(const struct block_list *list, uint32_t rank);
 char *block_at(const struct block_list *list, uint32_t rank);
 
-/* Whether the MPI library can pack and unpack each of them. */
+/* Whether the MPI library can pack and unpack each block. */
 bool blocks_are_packable(const struct block_list *list, const struct communicator *c);
 
-/* Sizes of all blocks by place. Returns their sum, or SIZE_MAX if it cannot be. */
+/* Fills in the sizes of all blocks, by place. Returns their sum, or SIZE_MAX if that is too
+ * large. */
 size_t blocks_sizes(const struct block_list *list, const struct communicator *c, size_t *bytes);
 
-/* Between the blocks and their bytes, in the order of places. Return MPI_SUCCESS or an error that the error
- * handler has been called with. */
+/* Pack the blocks into bytes in the order of places, and unpack them. Return MPI_SUCCESS, or an
+ * error with which the error handler has been called. */
 int blocks_pack(const struct block_list *list, const struct communicator *c, char *bytes);
 int blocks_unpack(const struct block_list *list, const struct communicator *c, const char *bytes);
 
-/* For plain types: offsets of all blocks by place, from *base. */
+/* Fills in the offsets of all blocks from *base, by place; for plain types only. */
 void blocks_offsets(const struct block_list *list, const struct communicator *c,
                     const size_t *bytes, char **base, size_t *offsets);
 

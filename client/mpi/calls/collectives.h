@@ -1,6 +1,7 @@
-/* The operations as MPI's functions have them. Each checks its arguments, and returns REASON_TAKEN when it
- * has carried the operation out, with what the function is to return in *result; otherwise nothing
- * has been done, and the function of the MPI library is to be called. */
+/* The operations with the arguments of MPI's functions. Each function checks its arguments. It
+ * returns REASON_TAKEN after carrying the operation out, with the result of the MPI function in
+ * t->result; otherwise it has done nothing, and the caller calls the function of the MPI
+ * library. */
 #ifndef TORUSD_MPI_COLLECTIVES_H
 #define TORUSD_MPI_COLLECTIVES_H
 
@@ -9,7 +10,7 @@
 #include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/operations.h"
 
-/* An argument: a number, or an array with one for each rank, of int or of a type with 64 bits. */
+/* An argument: a number, or an array with one number for each rank, of int or of a 64-bit type. */
 struct numbers {
     int64_t each;
     const void *array; /* NULL: `each` */
@@ -33,16 +34,16 @@ struct blocks {
     struct numbers
         displacements; /* in extents of the type; without an array: one behind the other */
     MPI_Datatype type;
-    const MPI_Datatype *types; /* not NULL: one for each rank, and displacements are in bytes */
+    const MPI_Datatype *types; /* not NULL: one type for each rank, and displacements in bytes */
 };
 
-/* What is known of a call. */
+/* The state of a call that is being taken. */
 struct taking {
     struct communicator *c;
-    bool first; /* call on a communicator that may have been made for a single one */
+    bool first; /* the first call on a communicator, which may have been made for this call alone */
     int result;
-    bool raises;    /* the error handler is to be called with it */
-    uint64_t bytes; /* that this rank passes on, for the statistics */
+    bool raises;    /* the error handler is to be called with `result` */
+    uint64_t bytes; /* bytes that this rank passes on, for the statistics */
 };
 
 /* `same`: every block of every rank has the same size. */
@@ -62,26 +63,28 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
 enum reason take_reduce_scatter(struct taking *t, const void *send, void *receive,
                                 const struct numbers *counts, MPI_Datatype type, MPI_Op op);
 
-/* What has become of the call on the torus: 0, or -1 with *error. */
+/* Ends the call with its result on the torus: 0, or -1 with *error. */
 enum reason taking_ends(struct taking *t, int result, const struct torus_error *error);
 
-/* The call is over without the torus: MPI_SUCCESS, or an error class or code of MPI, for the error handler. */
+/* Ends the call without the torus: with MPI_SUCCESS, or an error class or code of MPI for the
+ * error handler. */
 enum reason taking_returns(struct taking *t, int code);
 
-/* Whether a first call is so short that it is left to MPI: REASON_FIRST. `bytes` is the same on all ranks. */
+/* Whether a first call is so short that it is left to MPI (REASON_FIRST). `bytes` is the same on
+ * all ranks. */
 bool taking_is_short(const struct taking *t, size_t bytes);
 
-/* There is no memory for it on this rank. */
+/* Ends the call because this rank has no memory for it. */
 enum reason taking_lacks_memory(struct taking *t);
 
-/* Whether a block may be an element that cannot be packed, here or at a rank that has other types: it is left to
- * MPI by all, since all know its size. */
+/* Whether a block may be an element that cannot be packed, here or at a rank that has other
+ * types. All ranks know its size, and so all leave the call to MPI. */
 static inline bool block_is_too_large(size_t bytes)
 {
     return !ABI_LARGE_COUNTS && bytes > INT_MAX;
 }
 
-/* MPI_IN_PLACE where it has a meaning has been replaced by then. */
+/* Whether there is no buffer; MPI_IN_PLACE has been replaced where it has a meaning. */
 static inline bool is_no_buffer(const void *at)
 {
     return at == NULL || at == MPI_IN_PLACE;

@@ -9,13 +9,13 @@
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
 
-#define PIECE ((size_t)1 << 30) /* that is packed at a time: sizes are int */
-#define DEPTH 8                 /* of types made of types that are looked into */
+#define PIECE ((size_t)1 << 30) /* bytes that are packed at a time, because sizes are int */
+#define DEPTH 8                 /* how deep types made of types are examined */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Whether a type is a predefined one, or a row of such. An indexed type may have no gaps and still
- * have its bytes in another order. */
+/* Whether a type is predefined, or consists of consecutive elements of such a type. An indexed
+ * type may have no gaps and still have its bytes in another order. */
 static bool is_row(MPI_Datatype handle, unsigned depth)
 {
     int integers, addresses, types, combiner, integer = 0;
@@ -39,8 +39,8 @@ static bool is_row(MPI_Datatype handle, unsigned depth)
     return result;
 }
 
-/* Asks in a way that reports an error on the preload's own communicator, and not by an error handler of the
- * program. */
+/* Asks on the preload's own communicator, so that an error does not reach an error handler of
+ * the program. */
 static bool is_type(MPI_Datatype handle)
 {
     int size;
@@ -68,7 +68,7 @@ bool datatype_is_packable(const struct datatype *type)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* As many elements as fit into a piece; at least 1. */
+/* As many elements as fit into a piece, but at least 1. */
 static size_t piece_of(const struct datatype *type, size_t left)
 {
     size_t most = type->size < PIECE ? PIECE / type->size : 1;
@@ -76,7 +76,8 @@ static size_t piece_of(const struct datatype *type, size_t left)
     return left < most ? left : most;
 }
 
-/* Into that many bytes: more than an int can say only of a single element, where there is a call for it. */
+/* Packs into `size` bytes. Only a single element may have more than an int can say, if MPI has a
+ * function for that. */
 static int pack(const void *at, int count, MPI_Datatype type, void *bytes, size_t size)
 {
     int position = 0;
@@ -102,15 +103,15 @@ static int unpack(const void *bytes, size_t size, void *at, int count, MPI_Datat
     return real.Unpack(bytes, (int)size, &position, at, count, type, job.messages);
 }
 
-/* Elements of a type as MPI_Pack() takes them. */
+/* The form of elements in which MPI_Pack() takes them. */
 struct elements {
     uintptr_t at;
     int count;
     MPI_Datatype type;
 };
 
-/* MPICH's MPI_Pack() refuses null pointers, even if a type has addresses in it (MPI_BOTTOM). Then all
- * elements are one of a type that begins a byte below where the pointer leads. */
+/* MPICH's MPI_Pack() refuses null pointers, even if a type has addresses in it (MPI_BOTTOM).
+ * Then all elements are packed as one element of a type that begins a byte before the pointer. */
 static int elements_at(struct elements *e, const struct datatype *type, const void *at,
                        size_t count)
 {
@@ -141,7 +142,7 @@ static void elements_end(struct elements *e, const struct datatype *type)
         (void)real.Type_free(&e->type);
 }
 
-/* Between `count` elements at `at` and their bytes: packs them, or unpacks them. */
+/* Packs `count` elements at `at` into their bytes, or unpacks them. */
 static int move(const struct datatype *type, char *at, size_t count, char *bytes, bool packs)
 {
     if (type->size == 0 || count == 0)

@@ -1,4 +1,4 @@
-/* MPI's types as runs of bytes. */
+/* The types of MPI as runs of bytes. */
 #ifndef TORUSD_MPI_DATATYPE_H
 #define TORUSD_MPI_DATATYPE_H
 
@@ -8,17 +8,18 @@ struct datatype {
     MPI_Datatype handle;
     size_t size;      /* bytes of data */
     ptrdiff_t extent; /* from an element to the next one */
-    bool plain;       /* elements are their bytes in order, one behind the other, without gaps */
+    bool plain;       /* elements consist of their bytes in order, one behind the other, without
+                       * gaps */
 };
 
-/* Returns 0, or -1 if it is not a type, or one of an unknown size. */
+/* Returns 0, or -1 if the handle is not a type, or a type of unknown size. */
 int datatype_read(MPI_Datatype handle, struct datatype *type);
 
-/* Not if the library cannot even pack a single element: sizes are int before MPI 4. */
+/* Whether the library can pack at least a single element: sizes are int before MPI 4. */
 bool datatype_is_packable(const struct datatype *type);
 
-/* Between `count` elements at `at` and their bytes, one behind the other. Return MPI_SUCCESS, or an
- * error of MPI, with which no error handler has been called. */
+/* Pack `count` elements at `at` into consecutive bytes, and unpack them. Return MPI_SUCCESS, or
+ * an error of MPI, with which no error handler has been called. */
 int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes);
 int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes);
 

@@ -1,6 +1,6 @@
-/* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
- * names are exported; the library's own is found by its PMPI name behind ours. Calls that the library makes
- * inside itself are passed on to it. */
+/* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings
+ * PMPI_X, so both names are exported; the library's own function is found by its PMPI name
+ * behind ours. Calls that the library itself makes are passed on to it. */
 #include "client/mpi/calls/collectives.h"
 #include "client/mpi/communicators/communicator.h"
 #include "client/mpi/communicators/sharing.h"
@@ -21,11 +21,11 @@ struct call {
     struct taking taking;
     enum operation operation;
     enum reason reason;
-    uint64_t begin; /* 0: nobody counts */
+    uint64_t begin; /* 0: statistics are off */
 };
 
-/* Whether the torus may carry out a call on this communicator. If it returns false, the function of
- * the library is called, which may call an error handler that never returns, and then leave(). */
+/* Whether the torus may carry out a call on this communicator. If not, the caller calls the
+ * library's function, which may call an error handler that never returns, and then leave(). */
 static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
                   const void *return_address)
 {
@@ -47,8 +47,8 @@ static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
     return call->reason == REASON_TAKEN;
 }
 
-/* At the very end, the error handler may be called, which may do anything: make another call, or never
- * return. */
+/* The error handler is called at the very end, because it may do anything: make another call, or
+ * never return. */
 static int leave(const struct call *call, int result)
 {
     if (call->begin == UINT64_MAX)
@@ -80,7 +80,7 @@ static bool takes(struct call *call, enum reason reason)
         return leave(&call, otherwise);                                                            \
     } while (0)
 
-/* A function that has been defined as PMPI_X is MPI_X as well. */
+/* Exports a function that has been defined as PMPI_X as MPI_X, too. */
 #define ALSO_AS_MPI(name) __attribute__((alias("PMPI_" #name))) __typeof__(MPI_##name) MPI_##name
 
 /* ---- Beginning ------------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/nodes/nodes.h"
 
-/* A buffer that has bytes and is not there. A null pointer is MPI_BOTTOM if types have addresses. */
+/* Whether a buffer has bytes and is missing. A null pointer is MPI_BOTTOM if the types have
+ * addresses. */
 static bool is_missing(const struct block_list *list, size_t bytes)
 {
     const struct blocks *b = list->blocks;
@@ -14,8 +15,9 @@ static bool is_missing(const struct block_list *list, size_t bytes)
            (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
 }
 
-/* What MPICH refuses: buffers that begin alike, with arguments that are the same. With others, the blocks may
- * well lie apart, by their displacements or (at MPI_BOTTOM) by their types. */
+/* Whether MPICH refuses the buffers: they begin at the same address, and their arguments are the
+ * same. With different arguments the blocks may be apart, by their displacements or (at
+ * MPI_BOTTOM) by their types. */
 static bool is_alias(const struct block_list *send, const struct block_list *receive, size_t bytes)
 {
     const struct blocks *a = send->blocks, *b = receive->blocks;
@@ -26,7 +28,7 @@ static bool is_alias(const struct block_list *send, const struct block_list *rec
 
 /* ---- All to all ------------------------------------------------------------------------------ */
 
-/* From and to the program's own memory. In place, the torus makes a copy of what it sends. */
+/* Uses the program's own memory. In place, the torus copies what it sends. */
 static int alltoall_directly(const struct communicator *c, const struct block_list *send,
                              const struct block_list *receive, const size_t *send_bytes,
                              const size_t *receive_bytes, bool same, struct torus_error *e)
@@ -46,7 +48,7 @@ static int alltoall_directly(const struct communicator *c, const struct block_li
                                                receive_offset, &call, e));
 }
 
-/* With copies of the blocks in the order of places. */
+/* Uses copies of the blocks, in the order of places. */
 static enum reason alltoall_packed(struct taking *t, const struct block_list *send,
                                    const struct block_list *receive, size_t sent, size_t received,
                                    bool same)
@@ -86,7 +88,7 @@ static enum reason alltoall_of(struct taking *t, const struct block_list *send,
         return REASON_ARGUMENTS;
     if (same && sent != received)
         return taking_returns(t, MPI_ERR_TRUNCATE);
-    /* Elsewhere the blocks have other sizes, but hardly other types. */
+    /* On other ranks the blocks have other sizes, but hardly other types. */
     if (same ? block_is_too_large(send_bytes[0])
              : !blocks_are_packable(send, c) || !blocks_are_packable(receive, c))
         return REASON_LARGE;
@@ -126,7 +128,7 @@ enum reason take_alltoall(struct taking *t, const struct blocks *send, const str
 
 /* ---- One to all ------------------------------------------------------------------------------ */
 
-/* The block of this rank: where its bytes are, one behind the other, perhaps in *room. Returns
+/* Finds the bytes of this rank's block, one behind the other, maybe in *room. Returns
  * MPI_SUCCESS, or an error. */
 static int own_block(const struct block_list *list, uint32_t index, const void **at, void **room)
 {
@@ -144,7 +146,7 @@ static int own_block(const struct block_list *list, uint32_t index, const void *
                          (size_t)number_at(&list->blocks->counts, index), *room);
 }
 
-/* Straight into the program's memory, where that can be. Returns whether it can. */
+/* Receives straight into the program's memory, if that is possible. Returns whether it is. */
 static bool allgather_directly(struct taking *t, const struct block_list *receive,
                                const void *block, size_t mine, bool in_place, size_t received,
                                bool same, int *result, struct torus_error *e)

@@ -18,10 +18,10 @@ struct made {
 
 static struct made *lists[LISTS]; /* by a hash of the request */
 static _Atomic unsigned
-    requests; /* 0 in most programs, for which the functions below cost nothing */
+    requests; /* 0 in most programs, so that the functions below cost nothing there */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Handles are integers (MPICH) or pointers (Open MPI), of which the lowest bits are alike. */
+/* Handles are integers (MPICH) or pointers (Open MPI), whose lowest bits are the same. */
 static struct made **list_of(MPI_Request request)
 {
     uint64_t bits = (uint64_t)(uintptr_t)request * UINT64_C(0x9e3779b97f4a7c15);
@@ -29,7 +29,7 @@ static struct made **list_of(MPI_Request request)
     return &lists[bits >> 32 & (LISTS - 1)];
 }
 
-/* Where it hangs, or, if it is unknown, where NULL is. Locked. */
+/* Where the request is linked, or, if it is unknown, where NULL is. The mutex is locked. */
 static struct made **find(MPI_Request request)
 {
     struct made **at = list_of(request);

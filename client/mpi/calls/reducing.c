@@ -6,7 +6,8 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/nodes/nodes.h"
 
-/* Returns REASON_TAKEN if the torus can do it. The MPI library refuses what is invalid. */
+/* Returns REASON_TAKEN if the torus can combine the vector. The MPI library reports invalid
+ * arguments. */
 static enum reason read_vector(struct vector *v, MPI_Datatype type, MPI_Op op)
 {
     bool by_operator;
@@ -67,8 +68,8 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
 
 /* ---- To each its part ------------------------------------------------------------------------ */
 
-/* Elements of all ranks by place; where those of each begin, by rank. Returns how many all are, or
- * SIZE_MAX. */
+/* Fills in the elements of all ranks, by place, and where the elements of each begin, by rank.
+ * Returns the sum, or SIZE_MAX. */
 static size_t read_counts(const struct communicator *c, const struct numbers *counts,
                           size_t *of_place, size_t *begin)
 {

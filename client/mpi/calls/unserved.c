@@ -1,4 +1,5 @@
-/* Functions that count what is not served, made from the lists in unserved.h. */
+/* The functions that count operations torusd does not serve, made from the lists in
+ * unserved_list.h. */
 #include "client/mpi/library/unserved_list.h"
 
 #include "client/mpi/calls/persistent.h"
@@ -12,7 +13,8 @@
 
 #define NOT_KNOWN UINT64_C(0)
 
-/* Where the MPI library demands a valid type; with others, its own function reports the error. */
+/* Asks MPI only where the MPI library demands a valid type; for an invalid one, its own function
+ * reports the error. */
 static uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
 {
     MPI_Count size;
@@ -23,7 +25,7 @@ static uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
     return (uint64_t)count * (uint64_t)size;
 }
 
-/* That many bytes for each rank that this one sends to. */
+/* `bytes` for each rank to which this one sends. */
 static uint64_t parts_of(uint64_t bytes, MPI_Comm comm)
 {
     int inter, size;
@@ -41,7 +43,7 @@ static inline bool is_counted(const void *return_address)
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* What follows the parameters of a shape. */
+/* The parameters behind those of a shape. */
 #define BLOCKING_PARAMETERS
 #define BLOCKING_ARGUMENTS
 #define NONBLOCKING_PARAMETERS , MPI_Request *request
@@ -49,12 +51,13 @@ static inline bool is_counted(const void *return_address)
 #define PERSISTENT_PARAMETERS , MPI_Info info, MPI_Request *request
 #define PERSISTENT_ARGUMENTS , info, request
 
-/* Both names: some bindings call MPI_X, others PMPI_X. */
+/* Defines both names, since some bindings call MPI_X, others PMPI_X. */
 #define FUNCTION(name, shape, kind)                                                                \
     __attribute__((alias("P" #name))) __typeof__(name) name;                                       \
     int P##name(shape##_PARAMETERS kind##_PARAMETERS)
 
-/* The library's function. It may be called before MPI_Init, and an MPI library may lack it. */
+/* Calls the library's function. This may be before MPI_Init, and an MPI library may lack the
+ * function. */
 #define PASS_ON(name, shape, kind)                                                                 \
     (real.name != NULL || (real_find(), real.name != NULL)                                         \
          ? real.name(shape##_ARGUMENTS kind##_ARGUMENTS)                                           \
@@ -68,7 +71,7 @@ static inline bool is_counted(const void *return_address)
         return PASS_ON(name, shape, kind);                                                         \
     }
 
-/* These make a request that may be started any number of times. */
+/* Functions that make a request, which may be started any number of times. */
 #define COUNTED_REQUEST(function, name, operation, shape)                                          \
     FUNCTION(function, shape, PERSISTENT)                                                          \
     {                                                                                              \

@@ -1,6 +1,6 @@
 #include "client/mpi/communicators/claims.h"
 
-#define OPEN_AFTER 16u /* calls: a lane costs memory of every daemon (client/doc/programs.md) */
+#define OPEN_AFTER 16u /* calls; a lane costs memory of every daemon (client/doc/programs.md) */
 
 static struct look look_at(const struct lane_votes *l)
 {
@@ -18,7 +18,8 @@ void claims_look(struct looks *looks, const struct votes *all, uint32_t calls)
         looks->lane[l] = look_at(&all->lane[l]);
 }
 
-/* Calls that its owner has made since the last look; UINT32_MAX if it cannot be taken away. */
+/* Calls that the owner has made since the last look; UINT32_MAX if its lane cannot be taken
+ * away. */
 static uint32_t use_of(const struct lane_votes *l, const struct look *last)
 {
     struct look now = look_at(l);
@@ -49,7 +50,8 @@ struct claim claims_decide(const struct votes *all, const struct looks *last, ui
         return (struct claim){CLAIM_LANE, idlest};
     if (all->opens && calls >= OPEN_AFTER)
         return (struct claim){CLAIM_NEW, (unsigned)all->lanes};
-    /* Twice as much, so that two that call equally often do not take it from each other again and again. */
+    /* Demands twice as many calls, so that two communicators that call equally often do not take
+     * the lane from each other again and again. */
     if (least < (calls - last->at) / 2)
         return (struct claim){CLAIM_LANE, idlest};
     return (struct claim){CLAIM_NOTHING, 0};

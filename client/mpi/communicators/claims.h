@@ -1,5 +1,5 @@
-/* What the ranks of a communicator decide together about the torus, each for itself, from what all of them have said:
- * see sharing.h. */
+/* What the ranks of a communicator decide about the lanes, each by itself, from what all of them
+ * have said: see sharing.h. */
 #ifndef TORUSD_MPI_CLAIMS_H
 #define TORUSD_MPI_CLAIMS_H
 
@@ -9,20 +9,21 @@
 
 #include "client/mpi/job/lanes.h"
 
-/* What one rank says, or of all that is said, number by number, the least (MPI_MIN over so many ints). Those that do
- * not know, because their process does not lead and has never had to do with a lane, say VOTE_ANY. */
+/* What one rank says or, number by number, the least that all ranks say (MPI_MIN over so many
+ * ints). A rank that does not know a number, because its process does not lead and has never
+ * used a lane, says VOTE_ANY. */
 #define VOTE_ANY INT_MAX
 
 struct votes {
     int proceeds; /* no other communicator asks at the same time */
-    int salt;     /* at random */
+    int salt;     /* a random number */
     int opens;    /* another lane can be opened */
-    int lanes;    /* that are open */
+    int lanes;    /* open lanes */
     struct lane_votes {
         int free;   /* it is open, and no communicator has it */
-        int yields; /* the one that has it makes no call, and all its ranks are here */
-        /* How many have had it, and calls of the last of them. The least of the negative numbers is the largest:
-         * so it shows whether all say the same. */
+        int yields; /* its owner is not in a call, and all ranks of the owner are here */
+        /* How many owners it has had, and calls of the last owner. The least of the negative
+         * numbers is the largest number, so it shows whether all ranks say the same. */
         int owner, minus_owner;
         int calls, minus_calls;
     } lane[LANES_MOST];
@@ -37,14 +38,14 @@ struct look {
 };
 
 struct looks {
-    uint32_t at; /* calls of the communicator that asks */
+    uint32_t at; /* calls that the asking communicator had made then */
     struct look lane[LANES_MOST];
 };
 
 enum claim_kind {
     CLAIM_NOTHING,
-    CLAIM_LANE, /* it is free, or is taken away from its owner */
-    CLAIM_NEW,  /* a lane that is to be opened */
+    CLAIM_LANE, /* a lane that is free, or that its owner loses */
+    CLAIM_NEW,  /* a lane that has to be opened */
 };
 
 struct claim {
@@ -52,10 +53,11 @@ struct claim {
     unsigned lane;
 };
 
-/* `calls` is how many the communicator that asks has made, the same on all its ranks. */
+/* Decides for the asking communicator, which has made `calls` calls, the same number on all its
+ * ranks. */
 struct claim claims_decide(const struct votes *all, const struct looks *last, uint32_t calls);
 
-/* Remembers what all have said. */
+/* Remembers what all ranks have said. */
 void claims_look(struct looks *looks, const struct votes *all, uint32_t calls);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is known of a communicator is an attribute of it. A duplicate gets a copy from MPI_Comm_dup itself, so that
- * nothing has to be found out. */
+/* The record of a communicator is an attribute of it. MPI_Comm_dup copies the record to a
+ * duplicate, so that nothing has to be found out again. */
 #include "client/mpi/communicators/communicator.h"
 
 #include <pthread.h>
@@ -44,7 +44,7 @@ static struct communicator *duplicate(const struct communicator *of)
     if (c == NULL)
         return NULL;
     *c = *of;
-    c->handle = mpi.null; /* MPI says later */
+    c->handle = mpi.null; /* MPI tells it later */
     c->calls = c->said = 0;
     c->share = (struct share){0};
     c->numbers = NULL;
@@ -81,7 +81,7 @@ static void create_keyval(void)
 
 /* ---- Setting up ------------------------------------------------------------------------------ */
 
-/* Other ranks may use the torus for this call. */
+/* Other ranks may use the torus for this call, so the group fails. */
 static void lack_memory(void)
 {
     static const struct torus_error out_of_memory = {
@@ -94,7 +94,7 @@ static void lack_memory(void)
     lanes_leave();
 }
 
-/* What only a communicator has that is served. */
+/* Frees what only a served communicator has. */
 static void drop_places(struct communicator *c)
 {
     placement_release(c->placement);

@@ -1,4 +1,4 @@
-/* The record of a communicator is found, and its calls begin and end. */
+/* Finding the record of a communicator, and beginning and ending its calls. */
 #ifndef TORUSD_MPI_COMMUNICATOR_H
 #define TORUSD_MPI_COMMUNICATOR_H
 
@@ -10,8 +10,8 @@ struct communicator *communicator_of(MPI_Comm comm);
 /* Whether this is the first call on a communicator that the program has made. */
 bool communicator_is_new(const struct communicator *c);
 
-/* A call on it begins: REASON_TAKEN if it may use the torus, until communicator_leave(). All ranks of the
- * communicator make this call at the same point, and get the same. */
+/* Begins a call: returns REASON_TAKEN if the call may use the torus, until communicator_leave().
+ * All ranks of the communicator make this call at the same point, and get the same result. */
 enum reason communicator_enter(struct communicator *c);
 void communicator_leave(struct communicator *c);
 

@@ -41,7 +41,8 @@ void placement_release(struct placement *p)
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-/* Returns 0; 1 if one is not in MPI_COMM_WORLD, or MPI does not say; -1 without memory. */
+/* Finds ranks in MPI_COMM_WORLD. Returns 0; 1 if a rank has none there, or MPI does not tell it;
+ * -1 without memory. */
 static int world_ranks(MPI_Comm comm, uint32_t size, int *world)
 {
     int *mine = calloc(size, sizeof *mine), result = 1;
@@ -86,7 +87,7 @@ static uint32_t dimensions_of(const int *world, uint32_t size)
     return mask;
 }
 
-/* Its number in the part with these dimensions, as libtorus counts. */
+/* The node's number in the part with these dimensions, as libtorus counts. */
 static uint32_t member_of(uint32_t node, uint32_t mask)
 {
     uint32_t member = 0;
@@ -97,8 +98,9 @@ static uint32_t member_of(uint32_t node, uint32_t mask)
     return member;
 }
 
-/* Gives every rank its place: leaders first, the others on a node by rank. Returns REASON_RANKS unless each of the
- * nodes has the same number of ranks, its leader among them. `count` has a 0 for each node. */
+/* Gives every rank its place: leaders first, the other ranks of a node by rank. Returns
+ * REASON_RANKS unless all nodes have the same number of ranks, including their leaders. `count`
+ * has a 0 for each node. */
 static enum reason place(struct communicator *c, uint32_t *count)
 {
     struct placement *p = c->placement;

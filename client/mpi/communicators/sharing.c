@@ -11,25 +11,28 @@
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/real.h"
 
-#define FIRST_QUESTION 2u          /* call: one is made for a single call */
-#define QUESTIONS_APART 1024u      /* calls, at most */
-#define AGAIN_WITHIN 8u            /* calls, when two have asked at the same time */
-#define OPEN_AGAIN_NS 60000000000u /* after a lane could not be opened */
+#define FIRST_QUESTION 2u          /* the call with the first question: some communicators are
+                                    * made for a single call */
+#define QUESTIONS_APART 1024u      /* the most calls between two questions */
+#define AGAIN_WITHIN 8u            /* calls within which a question is repeated when two
+                                    * communicators have asked at the same time */
+#define OPEN_AGAIN_NS 60000000000u /* between two attempts, after a lane could not be opened */
 
 /* A lane in a part of the torus. */
 struct seat {
-    struct communicator *owner; /* NULL: none here */
-    uint32_t owners;            /* that it has had */
+    struct communicator *owner; /* NULL: it has no owner here */
+    uint32_t owners;            /* how many owners it has had */
 };
 
-/* A part. All of them under the job's lock. */
+/* The state of a part, under the job's lock. */
 static struct part {
     struct seat seat[LANES_MOST];
-    bool asked;   /* a communicator is in the second step or in the third */
-    bool held_up; /* in the second */
+    bool asked;   /* a communicator is in the second or third step */
+    bool held_up; /* calls are held up, in the second step */
 } parts[1u << JOB_DIMS];
 
-static pthread_cond_t goes_on = PTHREAD_COND_INITIALIZER; /* a part is not held up any more */
+static pthread_cond_t goes_on = PTHREAD_COND_INITIALIZER; /* signalled when a part is no longer held
+                                                           * up */
 static uint64_t open_again_at;
 
 /* ---- What this rank says --------------------------------------------------------------------- */
@@ -55,7 +58,7 @@ static struct lane_votes say_of(const struct communicator *c, const struct seat 
     return v;
 }
 
-/* Locked. */
+/* What this rank says. The job is locked. */
 static struct votes say(const struct communicator *c)
 {
     static _Thread_local unsigned seed;
@@ -78,8 +81,8 @@ static struct votes say(const struct communicator *c)
     return v;
 }
 
-/* Returns 0 with what all say, or -1: MPI has failed, and has called the error handler, as it does in the call itself
- * that is left to it then. */
+/* Returns 0 with what all ranks say; or -1 if MPI has failed and called the error handler, as it
+ * will in the call itself, which is then left to MPI. */
 static int hear(struct communicator *c, struct votes *v)
 {
     struct votes mine = *v;
@@ -91,7 +94,7 @@ static int hear(struct communicator *c, struct votes *v)
 
 /* ---- Taking a lane --------------------------------------------------------------------------- */
 
-/* `c` is the how manieth owner. Locked. */
+/* Makes `c` the owner number `which` of the lane. The job is locked. */
 static void own(struct communicator *c, unsigned lane, uint32_t which)
 {
     struct seat *seat = &parts[c->dimensions].seat[lane];
@@ -105,7 +108,7 @@ static void own(struct communicator *c, unsigned lane, uint32_t which)
     c->group = communicator_leads(c) ? lanes_part(lane, c->dimensions) : NULL;
 }
 
-/* In a call of it, which uses the lane already. */
+/* As own(), in a call that uses the lane already. */
 static void own_in_call(struct communicator *c, unsigned lane, uint32_t which)
 {
     own(c, lane, which);
@@ -120,7 +123,7 @@ static void say_opened(bool opened, const char *why_not)
         (void)fprintf(stderr, "torus: a second group could not be opened: %s\n", why_not);
 }
 
-/* All leaders of the torus do so at the same time, each in its rank of `c`. */
+/* Opens a lane; all leaders of the torus do so at the same time, each in its rank of `c`. */
 static void open_lane(struct communicator *c, unsigned lane)
 {
     const bool leads = communicator_leads(c);
@@ -143,7 +146,7 @@ static void open_lane(struct communicator *c, unsigned lane)
         say_opened(opened, mine ? "not all nodes could" : error.text);
 }
 
-/* The second and third step. Returns what all have said. */
+/* Carries out the second and third step. Returns what all ranks have said. */
 static struct votes decide(struct communicator *c)
 {
     struct part *part = &parts[c->dimensions];
@@ -200,7 +203,7 @@ static void ask(struct communicator *c)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Whether it owns a lane, which it keeps until its call is over. */
+/* Whether the communicator owns a lane, which it keeps until its call is over. */
 static bool begin_call(struct communicator *c)
 {
     struct share *s = &c->share;
@@ -232,7 +235,7 @@ enum reason sharing_enter(struct communicator *c)
     lanes_enter();
     ask(c);
     lanes_leave();
-    return s->under_way ? REASON_TAKEN : REASON_ORDER; /* nobody else changes that */
+    return s->under_way ? REASON_TAKEN : REASON_ORDER; /* no other thread changes that */
 }
 
 void sharing_leave(struct communicator *c)

@@ -1,7 +1,8 @@
-/* MPI has launchers publish names, for programs that want to find each other. A process that finds the name of
- * its program has been preceded. If not, it publishes its rank under that name. Several may do so at the
- * same time; then the launcher keeps the first (MPICH), or finds the last (Open MPI), but the same one for
- * all, once each of them is through. */
+/* MPI lets launchers publish names, with which programs find each other. A process that finds
+ * the name of its program is not the first. Otherwise it publishes its rank under that name.
+ * Several processes may do so at the same time; then the launcher keeps the first (MPICH) or
+ * finds the last (Open MPI), but the same one for all processes, once each of them has
+ * published. */
 #include "client/mpi/job/first.h"
 
 #include <ctype.h>
@@ -15,12 +16,13 @@
 
 #define FIRST "torus-"
 #define OPENED "torusopened-"
-#define SETTLED_MS 500 /* in which a process that has not found a name has published its own */
-#define LISTENS_MS 100 /* what others say is looked for so often */
+#define SETTLED_MS 500 /* by then a process that has not found a name has published its own */
+#define LISTENS_MS 100 /* between two looks for what other processes say */
 
-static char said[128]; /* the name of it; "": nothing */
+static char said[128]; /* the name that says it; "": nothing was said */
 
-/* Launchers take letters and digits, and other programs may use the same one. */
+/* The name of a service: launchers take letters and digits only, and other programs may use the
+ * same launcher. */
 static void name_of_service(const char *prefix, char *name, uint32_t size)
 {
     char program[512] = "";
@@ -34,7 +36,7 @@ static void name_of_service(const char *prefix, char *name, uint32_t size)
     name[used] = '\0';
 }
 
-/* What a process has published; false: nothing. */
+/* Finds what a process has published; false: nothing. */
 static bool look_up(const char *service, char *found)
 {
     return real.Lookup_name(service, mpi.info_null, found) == MPI_SUCCESS;
@@ -65,7 +67,7 @@ bool first_of_program(void)
 void first_say_opened(void)
 {
     name_of_service(OPENED, said, sizeof said);
-    /* Of several that say it, MPICH's launcher keeps the first, who takes it back. */
+    /* If several processes say it, MPICH's launcher keeps the first, which unpublishes it. */
     if (real.Publish_name(said, mpi.info_null, "opened") != MPI_SUCCESS)
         said[0] = '\0';
 }

@@ -1,7 +1,7 @@
 #include "client/mpi/job/job.h"
 
 #define ALL_PARTS_DIMS                                                                             \
-    4u /* with up to so many dimensions all parts are opened, else lines and planes */
+    4u /* up to so many dimensions all parts are opened, beyond that lines and planes */
 
 struct job job;
 bool job_is_served;
@@ -28,7 +28,8 @@ void job_wait(pthread_cond_t *condition)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Rows, columns, planes... A dimension of size 1 makes no difference, and is in none. */
+/* Parts are rows, columns, planes... A dimension of size 1 makes no difference, so no part has
+ * it. */
 bool job_is_part(uint32_t mask)
 {
     unsigned wide = 0, in = 0;

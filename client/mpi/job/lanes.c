@@ -10,18 +10,20 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
 
-#define ANOTHER_MS 1000 /* to open one: all leaders are there, but the daemons may lack memory */
+#define ANOTHER_MS 1000 /* limit for opening a lane: all leaders are there, but the daemons may
+                         * lack memory */
 
 struct lane {
     struct torus_group *group;
-    struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
+    struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions of the part; the group for all
+                                               * dimensions */
 };
 
-static char name[64]; /* of the first */
+static char name[64]; /* of lane 0 */
 static struct lane lanes[LANES_MOST];
 static unsigned count;
-static struct lane another; /* that is not one of them yet */
-static unsigned operations; /* under way */
+static struct lane another; /* a lane that is open but not kept yet */
+static unsigned operations; /* operations under way */
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -37,7 +39,7 @@ static int open_lane(struct lane *lane, const char *its_name, uint32_t timeout_m
     return torus_group_open(&options, &lane->group, e);
 }
 
-/* If it is the group that has failed, its next call tells. */
+/* If the group has failed, its next call reports that. */
 static int open_parts(struct lane *lane, struct torus_error *e)
 {
     for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
@@ -98,7 +100,8 @@ static void *open_another(void *context)
     return NULL;
 }
 
-/* In a thread, since libtorus waits, and another process may come to its own call only if MPI goes on in this one. */
+/* Runs in a thread, since libtorus waits, and another process may reach its own call only if MPI
+ * makes progress in this process. */
 int lanes_open_another(struct torus_error *error)
 {
     struct opening o = {.result = -1};

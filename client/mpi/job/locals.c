@@ -1,8 +1,9 @@
-/* The first of them binds a socket whose name they all know, and is the host. The others connect to it. When
- * all have come, the host appoints the one with the lowest rank, which may be itself: that one leads, opens
- * the group, and tells the host how that has ended, which tells all others (struct message).
- * The name is in the kernel only (an abstract socket), so that nothing is left behind, whatever a
- * process dies of; each end sees when the other one is gone. */
+/* The first process binds a socket whose name all of them know, and becomes the host. The others
+ * connect to it. When all have connected, the host appoints the process with the lowest rank,
+ * which may be itself, as the leader. The leader opens the group, and tells the host the result,
+ * which the host tells all others (struct message). The socket's name exists in the kernel only
+ * (an abstract socket), so that nothing is left behind however a process dies; each end notices
+ * when the other end has gone. */
 #include "client/mpi/job/locals.h"
 
 #include <errno.h>
@@ -19,7 +20,8 @@
 #include "client/mpi/job/statistics.h"
 #include "proto/text.h"
 
-#define AGAIN_MS 10 /* until the next attempt to connect to one who has not called listen() yet */
+#define AGAIN_MS 10 /* until the next attempt to connect to a host that has not called listen()
+                     * yet */
 
 enum kind { HERE, LEAD, ENDED };
 
@@ -27,8 +29,8 @@ struct message {
     enum kind kind;
     uint32_t rank;            /* HERE */
     uint32_t timeout_ms;      /* LEAD */
-    int result;               /* ENDED, */
-    struct torus_error error; /* if that is not 0 */
+    int result;               /* ENDED */
+    struct torus_error error; /* ENDED, if the result is not 0 */
 };
 
 static int fail(struct torus_error *e, const char *format, ...)
@@ -52,7 +54,7 @@ static uint64_t now_ms(void)
     return statistics_now() / 1000000;
 }
 
-/* Until `end`, at least 1: 0 would mean for ever, elsewhere. */
+/* Milliseconds until `end`, at least 1, because 0 would mean for ever. */
 static uint32_t left_ms(uint64_t end)
 {
     uint64_t now = now_ms();
@@ -73,7 +75,7 @@ static bool is_readable(int fd, uint64_t end)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Another user's process may have taken the name, or connect to it. */
+/* Another user's process may have bound the name, or may connect to it. */
 static bool is_of_user(int fd)
 {
     struct ucred who;
@@ -105,7 +107,7 @@ struct guest {
     uint32_t rank;
 };
 
-/* Waits for the others. Returns how many have come. */
+/* Waits until the other processes have connected. Returns how many have. */
 static uint32_t gather(int listener, struct guest *guests, uint64_t end)
 {
     uint32_t come = 0;
@@ -123,7 +125,7 @@ static uint32_t gather(int listener, struct guest *guests, uint64_t end)
     return come;
 }
 
-/* Has the one with the lowest rank open the group. */
+/* Lets the process with the lowest rank open the group. */
 static int appoint(struct guest *guests, uint32_t come, const char *name, locals_open_fn *open,
                    uint64_t end, struct torus_error *e)
 {
@@ -173,7 +175,7 @@ static int be_host(int listener, const char *name, locals_open_fn *open, uint64_
 
 /* ---- The others ------------------------------------------------------------------------------ */
 
-/* The host says within its own time how it has ended; if it does not, it has gone. */
+/* The host tells the result within its own timeout; if it does not, it has gone. */
 static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, const char *name,
                     locals_open_fn *open, uint64_t end, struct torus_error *e)
 {

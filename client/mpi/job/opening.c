@@ -17,10 +17,11 @@
 #include "client/mpi/library/real.h"
 #include "proto/text.h"
 
-#define MISSED_MS 10000u /* in which a node that is cut off is missed by all others */
+#define MISSED_MS 10000u /* in this time all other nodes notice that a node is cut off */
 
-static struct torus_error why; /* this program is not served */
-static uint32_t first_unready; /* of all ranks, once they have told each other */
+static struct torus_error why; /* why this program is not served */
+static uint32_t first_unready; /* the first of all ranks that is not ready, once the ranks have
+                                * told each other */
 static bool have_agreed;
 
 /* ---- What is said ---------------------------------------------------------------------------- */
@@ -37,7 +38,8 @@ static int because(const char *format, ...)
     return -1;
 }
 
-/* Once: by the rank that is the first to know, or the lowest of those that are the reason. */
+/* Warns once: by the rank that is the first to know, or by the lowest rank of those that are the
+ * reason. */
 static void warn_not_served(void)
 {
     if ((have_agreed ? job.rank == first_unready : first_of_program()) || job.verbose)
@@ -57,7 +59,7 @@ static void say_served(const char *dims)
 
 /* ---- The torus ------------------------------------------------------------------------------- */
 
-/* "4x8m" */
+/* Reads "4x8m". */
 static int read_dims(const char *text)
 {
     uint64_t nodes = 1;
@@ -141,7 +143,7 @@ static int open_group(const char *name, uint32_t timeout_ms)
     return lanes_open(name, timeout_ms, &why);
 }
 
-/* Of a leader. */
+/* Completes the group, in a leader. */
 static int complete_group(void)
 {
     if (lanes_complete(&why) != 0)
@@ -153,7 +155,7 @@ static int complete_group(void)
 
 /* ---- Beginning and ending -------------------------------------------------------------------- */
 
-/* Every process of the program does so at the same point. */
+/* Makes job.messages; every process of the program calls this at the same point. */
 static int make_messages(void)
 {
     if (real.Comm_dup(mpi.world, &job.messages) != MPI_SUCCESS)
@@ -169,9 +171,9 @@ static void free_messages(void)
         (void)real.Comm_free(&job.messages);
 }
 
-/* Every process of the program comes here, so that they can use MPI to settle the rest: whether all are
- * ready (a link or a daemon may have been lost for some of them only, up to the last moment), and where
- * each is. What it returns is the same on all of them. */
+/* Every process of the program calls this function, so that the processes can use MPI to decide
+ * the rest: whether all are ready (a link or a daemon may have been lost for some of them up to
+ * the last moment), and where each of them is. The result is the same in all of them. */
 static int agree(bool ready)
 {
     struct job_process mine = {job.node, job.leads};
@@ -188,7 +190,8 @@ static int agree(bool ready)
     }
     if (make_messages() != 0)
         ready = false;
-    here[UNREADY] = (int)(ready ? job.processes : job.rank); /* the lowest of all */
+    here[UNREADY] = (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest rank that is
+                                                              * not ready */
     here[SINGLE] = !job.threaded;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
@@ -205,7 +208,7 @@ static int agree(bool ready)
                                (unsigned)first_unready)
                      : -1;
     }
-    first_unready = 0; /* whose turn it is to speak, if anything is wrong below */
+    first_unready = 0; /* the rank that prints the warning, if anything below fails */
     if (real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
                        mpi.world) != MPI_SUCCESS) {
         free(count);
@@ -246,9 +249,10 @@ static int open_job(uint32_t timeout_ms)
     } else {
         opened = locals_open(name, open_group, timeout_ms, &why) == 0;
     }
-    /* A group that is open here has been asked for by all, so all ranks have this preload and use MPI to
-     * decide. Only one that has not seen it open, but others may have, must be told so: they say so when their first
-     * call has failed, within its timeout, which begins when a node that is cut off has been missed. */
+    /* If the group is open here, all processes have asked for it, so all ranks have this preload
+     * and use MPI to decide. Only a rank that has not seen the group open, although others may
+     * have, must be told: the others tell it when their first call has failed, within the
+     * timeout of that call, which begins when they have noticed that a node is cut off. */
     ready = opened && (!job.leads || complete_group() == 0);
     if (opened && !ready)
         first_say_opened();
@@ -286,7 +290,8 @@ static int not_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *ou
     return MPI_SUCCESS;
 }
 
-/* MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF, the last one first. */
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their
+ * creation. */
 static void wait_for_end(void)
 {
     int keyval;

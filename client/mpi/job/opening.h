@@ -1,4 +1,5 @@
-/* The program finds out in MPI_Init whether the torus can serve it, and opens the job's group if so (job.h). */
+/* In MPI_Init the program finds out whether the torus can serve it, and if so opens the job's
+ * group (job.h). */
 #ifndef TORUSD_MPI_OPENING_H
 #define TORUSD_MPI_OPENING_H
 

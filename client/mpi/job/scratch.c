@@ -5,8 +5,8 @@
 #include "client/mpi/job/job.h"
 
 #define LEAST ((size_t)64 << 10)
-#define IDLE 4u                       /* pieces that are kept, */
-#define IDLE_BYTES ((size_t)64 << 20) /* none of them larger */
+#define IDLE 4u                       /* pieces that are kept */
+#define IDLE_BYTES ((size_t)64 << 20) /* the largest piece that is kept */
 
 struct piece {
     struct piece *next;
@@ -16,7 +16,7 @@ struct piece {
 };
 
 static struct piece *pieces;
-static struct torus_group *sharer; /* of the memory that is shared; NULL: none is */
+static struct torus_group *sharer; /* the group whose memory is shared; NULL: none is */
 
 static void drop(struct piece **at)
 {
@@ -30,7 +30,7 @@ static void drop(struct piece **at)
     free(p);
 }
 
-/* The smallest that will do. */
+/* The smallest piece that is large enough. */
 static struct piece *find(size_t bytes)
 {
     struct piece *best = NULL;

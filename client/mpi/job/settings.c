@@ -10,7 +10,7 @@
 #define LATE_S 60
 #define MOST_S 86400
 
-/* Of an environment variable; NULL if it is empty, too. */
+/* The value of an environment variable; NULL if it is not set or empty. */
 static const char *value_of(const char *variable)
 {
     const char *value = getenv(variable);
@@ -18,7 +18,7 @@ static const char *value_of(const char *variable)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* Of a variable with a number of seconds. */
+/* The milliseconds in a variable that holds a number of seconds. */
 static uint32_t milliseconds(const char *variable, unsigned long least, unsigned long usual,
                              const char **wrong)
 {
@@ -92,8 +92,8 @@ static bool append_option(const char *arguments, size_t length, const char *opti
     return false;
 }
 
-/* MPICH's launcher tells processes nothing about the program that they belong to. But each has an
- * ancestor on its node, hydra_pmi_proxy, with the port of this mpiexec among its arguments, and the
+/* MPICH's launcher does not tell processes which program they belong to. But each process has an
+ * ancestor on its node, hydra_pmi_proxy, whose arguments have the port of this mpiexec, and the
  * number of the program among those that this mpiexec has started. */
 static bool find_hydra(char *out, uint32_t size)
 {

@@ -158,7 +158,7 @@ static void print_all(FILE *to)
     (void)fputc('\n', to);
 }
 
-/* In one piece, so that lines of other processes do not come in between. */
+/* Writes in one piece, so that lines of other processes do not come in between. */
 void statistics_print(void)
 {
     char *line = NULL;

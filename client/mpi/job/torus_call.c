@@ -9,11 +9,12 @@
 #include "client/mpi/library/real.h"
 
 /* Nanoseconds between two turns for MPI. */
-#define USUAL_SLICE 1000000u  /* at first: most small calls have ended by then, */
-#define FIRST_SLICE 50000000u /* or by then at the latest, where calls take longer */
-#define LEAST_SLICE 100000u   /* while MPI has something to do */
-#define MOST_SLICE 10000000u  /* while nothing happens, and a call takes long */
-#define BUSY 30000u /* a turn that takes so much of the processor's time has moved something */
+#define USUAL_SLICE 1000000u  /* at first: most small calls have ended by then */
+#define FIRST_SLICE 50000000u /* the longest first slice, where calls take longer */
+#define LEAST_SLICE 100000u   /* the slice while MPI has something to do */
+#define MOST_SLICE 10000000u  /* the longest slice, while MPI has nothing to do and a call takes
+                               * long */
+#define BUSY 30000u /* a poll of MPI that takes so much processor time has moved something */
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static uint64_t processor_time(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* By a probe that finds nothing: one that finds a message need do no more. */
+/* Uses a probe that finds nothing: even a probe that finds a message lets MPI make progress. */
 bool torus_call_let_mpi_go_on(void)
 {
     uint64_t begin = processor_time();
@@ -45,8 +46,8 @@ static int look(struct torus_call *call, struct torus_error *error)
     return ended;
 }
 
-/* Slices grow with the time that the call has taken: a turn costs processor time, which others on
- * this machine may need. */
+/* Slices grow with the time that the call has taken: polling costs processor time, which other
+ * processes on this machine may need. */
 static uint64_t next_slice(uint64_t taken)
 {
     uint64_t slice = taken / 8;
@@ -54,8 +55,9 @@ static uint64_t next_slice(uint64_t taken)
     return slice < USUAL_SLICE ? USUAL_SLICE : slice > MOST_SLICE ? MOST_SLICE : slice;
 }
 
-/* What calls have taken lately. A turn in each of them, for nothing, makes all of them slower where ranks share
- * processors: the first comes when a call has taken twice as long, unless MPI has had something to do. */
+/* How long calls have taken lately. A useless poll in each call would make all calls slower
+ * where ranks share processors: so the first poll comes when a call has taken twice as long,
+ * unless MPI has had something to do. */
 static _Thread_local uint64_t lately;
 
 static uint64_t first_slice(void)
@@ -67,7 +69,7 @@ static uint64_t first_slice(void)
 
 static _Thread_local struct {
     enum operation operation;
-    uint32_t ranks; /* of its communicator */
+    uint32_t ranks; /* number of ranks of the communicator */
 } purpose;
 
 void torus_call_for(enum operation operation, uint32_t ranks)
@@ -76,7 +78,8 @@ void torus_call_for(enum operation operation, uint32_t ranks)
     purpose.ranks = ranks;
 }
 
-/* Whom the call waits for: only one of the processes that wait is told. Returns whether it has been said. */
+/* Prints which nodes the call waits for; only one of the waiting processes is told. Returns
+ * whether that was printed. */
 static bool say_if_late(const struct torus_call *call, uint64_t taken)
 {
     char whom[200];
@@ -131,7 +134,7 @@ bool torus_call_is_for_later(int started, const struct torus_error *error)
 int torus_call_end(int started, struct torus_call *call, struct torus_error *error)
 {
     if (started != 0)
-        job_fail(error); /* the others wait for a call that this process cannot make */
+        job_fail(error); /* the other processes wait for a call that this process cannot make */
     job_unlock();
     return started == 0 && wait_until_ended(call, error) == 1 ? 0 : -1;
 }

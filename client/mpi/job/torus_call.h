@@ -1,4 +1,4 @@
-/* Calls of the torus, and memory for them. */
+/* Calls of the torus, and waiting for them. */
 #ifndef TORUSD_MPI_TORUS_CALL_H
 #define TORUSD_MPI_TORUS_CALL_H
 
@@ -8,10 +8,10 @@
 
 #include "client/mpi/library/operations.h"
 
-/* Makes a call of the torus that `start`, a torus_start_X(), begins, and waits until it has ended.
- * Meanwhile MPI goes on: what others wait for before they make this call may be on its way through
- * this process. Returns 0, or -1 with *error.
- *     TORUS_CALL(error, torus_start_barrier(group, &call, error)) */
+/* Makes a call of the torus that `start`, a torus_start_X(), begins, and waits until it has
+ * ended. Meanwhile MPI makes progress: messages for which other processes wait before they make
+ * this call may pass through this process. Returns 0, or -1 with *error. Example:
+ * TORUS_CALL(error, torus_start_barrier(group, &call, error)) */
 #define TORUS_CALL(error, start)                                                                   \
     __extension__({                                                                                \
         struct torus_call *call = NULL;                                                            \
@@ -24,18 +24,19 @@
         torus_call_end(started, call, error);                                                      \
     })
 
-/* What this thread's next calls of the torus are for, to be said if they wait for long. */
+/* Says what this thread's next calls of the torus are for, for messages about calls that wait
+ * for long. */
 void torus_call_for(enum operation operation, uint32_t ranks);
 
 /* Locks the job. Returns 0, or -1 with *error if its group has failed. */
 int torus_call_begin(struct torus_error *error);
-/* Whether it could not be started because other threads have as many under way as there can be. Then
- * it has unlocked the job, and waited for a little. */
+/* Whether the call could not start because other threads have as many calls under way as there
+ * can be. If so, this has unlocked the job, and waited for a little. */
 bool torus_call_is_for_later(int started, const struct torus_error *error);
-/* Unlocks it. */
+/* Unlocks the job, and waits for the call. */
 int torus_call_end(int started, struct torus_call *call, struct torus_error *error);
 
-/* Lets MPI make progress. Returns whether it seems to have had something to do. */
+/* Lets MPI make progress. Returns whether MPI seems to have had something to do. */
 bool torus_call_let_mpi_go_on(void);
 
 #endif

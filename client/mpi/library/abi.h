@@ -1,7 +1,8 @@
-/* The MPI library that this preload is compiled for. All files of client/mpi are compiled once for each,
- * with that library's <mpi.h>, and linked with none: a process into which the preload is loaded need
- * not be an MPI program (mpiexec and ssh inherit LD_PRELOAD), and may load MPI later than us (Python).
- * Hence no symbol of MPI is referred to here; functions and objects are found by name (real.h). */
+/* The MPI library for which this preload is compiled. All files of client/mpi are compiled once
+ * for each library, with its <mpi.h>, and are linked with none: a process into which the preload
+ * is loaded need not be an MPI program (mpiexec and ssh inherit LD_PRELOAD), and may load MPI
+ * after the preload (Python). Hence no file refers to a symbol of MPI; functions and objects are
+ * found by name (real.h). */
 #ifndef TORUSD_MPI_ABI_H
 #define TORUSD_MPI_ABI_H
 
@@ -24,7 +25,8 @@
 #define ABI_NAME "MPICH"
 #define ABI_PRELOAD "libtorus-mpich.so"
 #define ABI_ALIAS_IS_ERROR 1         /* the same send and receive buffer is MPI_ERR_BUFFER */
-#define ABI_TYPES_OF_NOTHING_COUNT 0 /* MPI_Alltoallw: the type may be null where the count is 0 */
+#define ABI_TYPES_OF_NOTHING_COUNT 0 /* MPI_Alltoallw: a type must be valid even if its count is
+                                      * 0, unless this is 0 */
 #endif
 
 /* Functions with counts of type MPI_Count: MPI_Alltoall_c... */

@@ -9,7 +9,7 @@
 
 #include "client/mpi/library/real.h"
 
-#define REMEMBERED 32u /* objects that have called; programs have one to three */
+#define REMEMBERED 32u /* objects that have called are remembered; programs have one to three */
 
 #ifdef OPEN_MPI
 #define COMPONENT "mca_" /* mca_io_romio321.so */
@@ -24,7 +24,8 @@ struct object {
 };
 
 static struct object objects[REMEMBERED];
-static _Atomic unsigned remembered; /* those before it are complete, and never change */
+static _Atomic unsigned remembered; /* the entries below this number are complete, and never
+                                     * change */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static bool contains(const struct object *o, uintptr_t address)
@@ -77,7 +78,7 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* Code that was made at run time is in no object, and is none of MPI's. */
+/* Code that was made at run time is in no object, and does not belong to MPI. */
 static bool find(uintptr_t address)
 {
     struct search s = {.address = address};

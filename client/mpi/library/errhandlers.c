@@ -4,7 +4,7 @@
 
 #include "client/mpi/library/real.h"
 
-/* Two threads that set aside the handler of one communicator would put back the wrong one. */
+/* If two threads set aside the handler of one communicator, they would put back the wrong one. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void set_aside(struct errhandlers *h, MPI_Comm comm)

@@ -37,8 +37,8 @@ static int add_code(const char *text)
     return added;
 }
 
-/* The code for a text. The last one is kept: a group that has failed ends all calls with the same text,
- * and codes cannot be given back. */
+/* The code for a text. The last code is kept: a group that has failed ends all calls with the
+ * same text, and codes cannot be freed. */
 static int code_of(const char *text)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,4 +1,4 @@
-/* Errors, as MPI has them: codes for the communicator's error handler. */
+/* Errors in the form of MPI: codes for the communicator's error handler. */
 #ifndef TORUSD_MPI_FAILURE_H
 #define TORUSD_MPI_FAILURE_H
 
@@ -6,7 +6,7 @@
 
 #include "client/mpi/library/abi.h"
 
-/* An error code of a class of our own, whose text is that of the torus. */
+/* An error code of an error class of our own, with the text of *error. */
 int failure_of_torus(const struct torus_error *error);
 
 #endif

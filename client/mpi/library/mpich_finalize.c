@@ -1,12 +1,12 @@
 /* For LD_PRELOAD: keeps MPICH over UCX and TCP from hanging in MPI_Finalize.
  *
- * There MPICH (4.0.2, device ch4:ucx) flushes its connections. With UCX over TCP, that means to ask
- * every rank to which something was sent for an answer, and only ranks that are inside of UCX
- * answer. A rank that has got its own answers goes on to a barrier of the process manager, in which
- * it reads from a socket and answers no one: ranks that come later, or whose messages were answered
- * by no other ones, wait for ever. So here the waiting for the process manager goes on inside of
- * UCX, too, from the first connection that is closed. Programs in which no rank has sent to another
- * are not concerned, nor are others without UCX.
+ * There MPICH (4.0.2, device ch4:ucx) flushes its connections. With UCX over TCP it asks every rank
+ * to which something was sent for an answer, and only ranks that are inside UCX answer. A rank that
+ * has its own answers proceeds to a barrier of the process manager, in which it reads from a socket
+ * and answers no rank: later ranks that wait for its answer wait for ever. So from the first
+ * connection that is closed, this preload lets UCX make progress while the process waits for the
+ * process manager. Programs in which no rank has sent to another one are not concerned, nor are
+ * programs without UCX.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define SLICE_MS 1 /* between two looks at the connections */
+#define SLICE_MS 1 /* between two polls of the connections */
 
-/* Of UCX, whose headers are not needed for these. */
+/* Functions of UCX, whose headers are not needed for these. */
 EXPORT int ucp_worker_create(void *context, const void *parameters, void **worker);
 EXPORT void *ucp_disconnect_nb(void *endpoint);
 EXPORT void ucp_worker_destroy(void *worker);
@@ -57,7 +57,7 @@ void ucp_worker_destroy(void *worker)
     real(worker);
 }
 
-/* The socket of the process manager, or -1. */
+/* Finds the socket of the process manager; -1: there is none. */
 static int manager(void)
 {
     const char *text = getenv("PMI_FD");
@@ -66,7 +66,7 @@ static int manager(void)
 
 typedef ssize_t read_fn(int fd, void *buffer, size_t size);
 
-/* That of the C library, in which threads can be cancelled, which a bare system call is not. */
+/* The read() of the C library, in which threads can be cancelled, unlike in a bare system call. */
 static read_fn *real_read(void)
 {
     static _Atomic(read_fn *) found;
@@ -79,7 +79,7 @@ static read_fn *real_read(void)
     return real;
 }
 
-/* Before there can be a signal handler that reads: dlsym() is not for those. */
+/* Runs before there can be a signal handler that reads: dlsym() must not be called in those. */
 __attribute__((constructor)) static void find_read(void)
 {
     (void)real_read();

@@ -1,4 +1,4 @@
-/* The operations that are taken, and why a call may not be. */
+/* The operations that the preload takes, and the reasons why it may not take a call. */
 #ifndef TORUSD_MPI_OPERATIONS_H
 #define TORUSD_MPI_OPERATIONS_H
 
@@ -21,8 +21,8 @@ enum operation {
 #undef X
 };
 
-/* Why the MPI library carries out a call. All but ARGUMENTS are the same on all ranks of the
- * communicator. */
+/* The reasons why the MPI library carries out a call. All but ARGUMENTS are the same on all
+ * ranks of the communicator. */
 #define REASONS(X)                                                                                 \
     X(TAKEN, "")                                                                                   \
     X(COMMUNICATOR, "a communicator that is neither the torus nor a row, column or plane of it")   \

@@ -37,8 +37,8 @@ static int find_local(struct dl_phdr_info *info, size_t size, void *data)
     return local_library != NULL;
 }
 
-/* Behind us come the library's own functions. An object may have been copied into the program itself
- * (a copy relocation), and is what the first of that name is. */
+/* The library's own functions come behind ours. An object may have been copied into the program
+ * itself (a copy relocation), and is the first of its name. */
 static void *find(void *where, const char *name)
 {
     void *found = dlsym(where, name);

@@ -1,10 +1,10 @@
-/* MPI as the library has it: its PMPI functions and a few of its handles. */
+/* The functions of the MPI library itself, by their PMPI names, and a few of its handles. */
 #ifndef TORUSD_MPI_REAL_H
 #define TORUSD_MPI_REAL_H
 
 #include "client/mpi/library/unserved_list.h"
 
-/* Those that the preload defines itself. */
+/* The functions that the preload defines itself. */
 #define REAL_TAKEN(X)                                                                              \
     X(Allgather)                                                                                   \
     X(Allgatherv)                                                                                  \
@@ -36,7 +36,7 @@
 #define REAL_LARGE(X)
 #endif
 
-/* And those that it calls besides. */
+/* Other functions that the preload calls. */
 #define REAL_OTHERS(X)                                                                             \
     X(Init)                                                                                        \
     X(Init_thread)                                                                                 \
@@ -122,8 +122,8 @@ struct real_handles {
 extern struct real real;
 extern struct real_handles mpi;
 
-/* Finds all of them; does nothing after the first time. Ends the process if the program uses the other
- * MPI library, to which nothing can be passed on. */
+/* Finds all functions and handles; does nothing after the first time. Ends the process if the
+ * program uses the other MPI library, to which nothing can be passed on. */
 void real_find(void);
 
 /* The object that Open MPI's handle constant `expansion` stands for; NULL if this version lacks it. */

@@ -1,4 +1,4 @@
-/* Which of MPI's reductions the torus can carry out, and how. */
+/* The reductions of MPI that the torus can carry out, and how. */
 #ifndef TORUSD_MPI_REDUCTION_H
 #define TORUSD_MPI_REDUCTION_H
 
@@ -6,21 +6,23 @@
 
 #include "client/mpi/library/abi.h"
 
-/* What the torus does to such a type with such an operator. */
+/* What the torus does with a type and an operator of MPI. */
 struct reduction {
     enum torus_type type;
     enum torus_operator operator;
     size_t parts; /* numbers in an element: 2 in a complex one */
-    bool logical; /* numbers become 0 or 1 first */
+    bool logical; /* numbers are turned into 0 or 1 first */
 };
 
-/* Returns whether it can; if not, *by_operator says whether the operator is the reason. */
+/* Returns whether the torus can reduce this type with this operator. If not, *by_operator says
+ * whether the operator is the reason. */
 bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction, bool *by_operator);
 
-/* 0 or 1 for `count` integers of that type. */
+/* Turns `count` integers of that type into 0 or 1. */
 void reduction_normalise(enum torus_type type, void *to, const void *from, size_t count);
 
-/* A reduction that the torus can do: `count` elements of MPI's type, combined with MPI's op. */
+/* The vector of a reduction that the torus can carry out: `count` elements of MPI's type,
+ * combined with MPI's op. */
 struct vector {
     MPI_Datatype type;
     size_t type_size;

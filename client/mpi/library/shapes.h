@@ -1,7 +1,8 @@
-/* The shapes of the parameters of MPI's collective operations: for each shape, the parameters, the same as
- * arguments, and the bytes of this rank's part, as far as they follow from a count and a type that this rank must
- * set: unserved.c defines bytes_of(), parts_of() and NOT_KNOWN. COUNT and DISPLACEMENT are the types of counts and
- * displacements. Nonblocking and persistent functions have further parameters behind these. */
+/* The shapes of the parameters of MPI's collective operations. Each shape has the parameters,
+ * the same as arguments, and the bytes of this rank's part as far as a count and a type that
+ * this rank must set determine them: unserved.c defines bytes_of(), parts_of() and NOT_KNOWN.
+ * COUNT and DISPLACEMENT are the types of counts and displacements. Nonblocking and persistent
+ * functions have further parameters behind these. */
 #ifndef TORUSD_MPI_SHAPES_H
 #define TORUSD_MPI_SHAPES_H
 
@@ -34,7 +35,7 @@
 #define REDUCE_SCATTER_BLOCK_ARGUMENTS REDUCTION_ARGUMENTS
 #define REDUCE_SCATTER_BLOCK_BYTES parts_of(bytes_of(count, type), comm)
 
-/* What all operations that move blocks of one size begin with. */
+/* The first parameters of all operations that move blocks of one size. */
 #define BLOCKS_PARAMETERS                                                                          \
     const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,                     \
         COUNT receive_count, MPI_Datatype receive_type

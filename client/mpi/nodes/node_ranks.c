@@ -1,7 +1,8 @@
-/* Messages between two ranks only. Collective operations of MPI would need a communicator for each set of ranks
- * on a node, and MPI has few (MPICH: 2048). Where all ranks take part, the messages go along a binomial tree: the
- * children of rank r are r + 1, r + 2, r + 4... as long as what is added is smaller than the lowest bit of r.
- * Long ones go in pieces, so that all levels of the tree are busy. */
+/* All messages are between two ranks. Collective operations of MPI would need a communicator for
+ * each set of ranks on a node, and MPI has few (MPICH: 2048). Messages to or from all ranks
+ * travel along a binomial tree: the children of rank r are r + 1, r + 2, r + 4... as long as the
+ * added number is smaller than the lowest bit of r. Long messages travel in pieces, so that all
+ * levels of the tree are busy. */
 #include "client/mpi/nodes/node_ranks.h"
 
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/library/real.h"
 
-#define MESSAGE ((size_t)1 << 30) /* counts are int */
-#define PIECE ((size_t)4 << 20)   /* of what goes along the tree */
+#define MESSAGE ((size_t)1 << 30) /* bytes of a message at most, because counts are int */
+#define PIECE ((size_t)4 << 20)   /* bytes of a piece that travels along the tree */
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
@@ -22,14 +23,14 @@ static size_t at_most(size_t limit, size_t left)
     return left < limit ? left : limit;
 }
 
-/* One communicator at a time has a lane in a part of the torus, so that what threads send on several communicators
- * does not mix. */
+/* Only one communicator at a time has a lane in a part of the torus, so messages that threads
+ * send on several communicators do not mix. */
 static int tag_of(const struct communicator *c)
 {
     return JOB_FIRST_TAG + (int)(c->share.lane << JOB_DIMS | c->dimensions);
 }
 
-/* As job.messages counts them. */
+/* The rank in job.messages. */
 static int rank_of(const struct communicator *c, uint32_t local)
 {
     return c->placement->world[c->rank_at[c->node * c->locals + local]];
@@ -63,7 +64,7 @@ int node_receive(const struct communicator *c, uint32_t from, void *at, size_t b
 
 /* ---- The tree -------------------------------------------------------------------------------- */
 
-/* `distance` is a power of 2. If there is no such child, there is none that is further away. */
+/* `distance` is a power of 2. If there is no such child, there is none at a greater distance. */
 static bool has_child(const struct communicator *c, uint32_t distance)
 {
     uint32_t lowest_bit = c->local & -c->local;
@@ -102,7 +103,7 @@ int node_broadcast(const struct communicator *c, void *at, size_t bytes)
     return 0;
 }
 
-/* What the children have, combined, is added to `sum`. */
+/* Adds the combined vectors of the children to `sum`. */
 static int add_children(const struct communicator *c, const struct vector *v, char *sum,
                         size_t count, void *room)
 {
@@ -113,7 +114,7 @@ static int add_children(const struct communicator *c, const struct vector *v, ch
     return 0;
 }
 
-/* In pieces of at most `most` elements. The room is for two of them. */
+/* Combines pieces of at most `most` elements. There is room for two of them. */
 static int reduce(const struct communicator *c, const struct vector *v, const char *from, char *to,
                   size_t most, char *room)
 {
@@ -174,7 +175,8 @@ int node_failed(struct torus_error *error)
     return -1;
 }
 
-/* Other ranks of a node cannot be told: they wait in calls of MPI that this one does not make. */
+/* The other ranks of a node cannot be told: they wait in calls of MPI that this rank does not
+ * make. */
 int node_lacks_memory(const struct communicator *c, struct torus_error *e)
 {
     static const struct torus_error out_of_memory = {

@@ -9,13 +9,13 @@
 #include "client/mpi/library/real.h"
 #include "client/mpi/nodes/node_ranks.h"
 
-/* The second half of the communicator's numbers; the first is the caller's. */
+/* The second half of the communicator's numbers; the caller uses the first half. */
 static size_t *numbers_of(const struct communicator *c)
 {
     return c->numbers + 2 * (size_t)c->size;
 }
 
-/* Where blocks begin that lie one behind the other. Returns where the last one ends. */
+/* Sets the offsets of blocks that lie one behind the other. Returns the end of the last block. */
 static size_t offsets(const size_t *bytes, size_t count, size_t *offset)
 {
     size_t end = 0;
@@ -38,7 +38,7 @@ static size_t sum(const size_t *numbers, size_t count)
 
 /* ---- Between nodes --------------------------------------------------------------------------- */
 
-/* Blocks by node. */
+/* Exchanges blocks between nodes. */
 static int alltoall(const struct communicator *c, const void *send, const size_t *send_bytes,
                     void *receive, const size_t *receive_bytes, bool same, struct torus_error *e)
 {
@@ -75,7 +75,8 @@ static int allreduce(const struct communicator *c, const struct vector *v, const
 
 /* ---- All to all ------------------------------------------------------------------------------ */
 
-/* Sizes of the blocks of all ranks on a node, at its leader: by rank on the node, then by place. */
+/* Sizes of the blocks of all ranks on a node, at the node's leader: by rank on the node, then by
+ * place. */
 struct sizes {
     size_t *send, *receive;
 };
@@ -96,8 +97,9 @@ static int gather_sizes(const struct communicator *c, const size_t *send_bytes,
     return 0;
 }
 
-/* What ranks on this node have for ranks on another one is the block for that node: first all from
- * rank 0 here, then all from rank 1, each in the order of the ranks there. Sets the blocks' sizes. */
+/* Sets the sizes of the blocks for the nodes. The block for a node has what ranks here send to
+ * ranks there: first everything from rank 0 here, then everything from rank 1, each in the order
+ * of the ranks there. */
 static void node_blocks(const struct communicator *c, const size_t *sizes, size_t *bytes)
 {
     for (uint32_t n = 0; n < c->nodes; n++) {
@@ -107,7 +109,8 @@ static void node_blocks(const struct communicator *c, const size_t *sizes, size_
     }
 }
 
-/* Puts what rank l here sends into the blocks for the nodes. `filled` is what they have so far. */
+/* Copies what rank l here sends into the blocks for the nodes. `filled` has the bytes in each
+ * block so far. */
 static void distribute(const struct communicator *c, const char *from, const size_t *sizes,
                        char *const blocks, size_t *filled)
 {
@@ -119,7 +122,7 @@ static void distribute(const struct communicator *c, const char *from, const siz
     }
 }
 
-/* Collects what rank `to` here receives: of each block, from each rank there in turn. */
+/* Collects what rank `to` here receives: from each block, the part of each rank there in turn. */
 static void collect(const struct communicator *c, const char *blocks, const size_t *sizes,
                     uint32_t to, char *out)
 {
@@ -134,7 +137,7 @@ static void collect(const struct communicator *c, const char *blocks, const size
         }
 }
 
-/* Of the leader: its own blocks and those that the other ranks send it. */
+/* At the leader: gathers its own blocks and those that the other ranks send. */
 static int gather_blocks(const struct communicator *c, const void *send, const struct sizes *sizes,
                          const size_t *bytes, char *blocks, char *room)
 {
@@ -163,7 +166,7 @@ static int scatter_blocks(const struct communicator *c, void *receive, const str
     return 0;
 }
 
-/* The largest of what a rank on this node sends or receives. */
+/* The most bytes that a rank on this node sends or receives. */
 static size_t most_of(const struct communicator *c, const struct sizes *sizes)
 {
     size_t most = 0;
@@ -313,7 +316,7 @@ int nodes_barrier(struct communicator *c, struct torus_error *error)
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
 
-/* The vectors of the nodes, combined for the rank at `only`, or for all. */
+/* Combines the vectors of the nodes for the rank at `only`, or for all. */
 static int reduce(const struct communicator *c, const struct vector *v, const void *send,
                   void *receive, uint32_t only, struct torus_error *e)
 {
@@ -325,8 +328,8 @@ static int reduce(const struct communicator *c, const struct vector *v, const vo
                                          v->reduction.operator, only / c->locals, &call, e));
 }
 
-/* Of the only rank on its node: one that gets nothing needs no memory for it, but for operands that are not
- * the torus'. */
+/* For the only rank on its node: a rank that gets no result needs no memory for one, unless its
+ * operands have to be converted for the torus. */
 static int reduce_alone(struct communicator *c, const struct vector *v, const void *send,
                         void *receive, uint32_t only, struct torus_error *e)
 {
@@ -376,7 +379,7 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
     return result;
 }
 
-/* Of a leader: `vector` is the node's; its ranks get what comes. */
+/* At a leader: `vector` is the node's, and the result is distributed among the node's ranks. */
 static int lead_reduce_scatter(struct communicator *c, const struct vector *v, const void *vector,
                                void *receive, const size_t *counts, struct torus_error *e)
 {
