@@ -416,7 +416,7 @@ int schedules_query_heard(struct schedules *all, unsigned port,
     if (!schedules_is_digest(query->digest))
         return error_set(e, ERROR_PROTOCOL, "query for a schedule without a digest");
     if (router_is_full(all->set.router, port))
-        return 0; /* the query is longer than its text may be: answers are many times as long as
+        return 0; /* the neighbour asks for more than it reads; answers are many times as long as
                    * queries */
     s = find_schedule(all, query->digest);
     if (s == NULL || s->state == FAILED) {
