@@ -1,5 +1,5 @@
-/* What an algorithm is: a pure function from (torus, source, destination, segment) to a route, one
- * file of arithmetic and one row in the registry (algorithms/rows.h). Everything else (counts, plans,
+/* An algorithm is a pure function from (torus, source, destination, segment) to a route: one file
+ * of arithmetic, and one row in the registry (algorithms/rows.h). Everything else (counts, plans,
  * proofs, real exchanges) is derived from the routes.
  *
  * A leg is a straight run in one dimension; only the node at its end takes the block out, nodes
@@ -25,17 +25,18 @@ struct leg {
 
 enum port_model { PORT_MODEL_ALL, PORT_MODEL_ONE };
 
-/* What it is a schedule for. In an exchange each block is for one node. In an allgather a node has
- * one block for all others, and route(source, destination) is the path by which it reaches the
- * destination: a source's routes form a tree (what is common to two of them is their beginning, leg
- * for leg), and what they share travels once. */
+/* The operation that a schedule is for. In an exchange each block is for one node. In an
+ * allgather a node has one block for all others, and route(source, destination) is the path by
+ * which the block reaches the destination. The routes of a source form a tree: two routes share
+ * their first legs, and the block crosses shared legs once. */
 enum operation {
     OPERATION_EXCHANGE,
     OPERATION_ALLGATHER,
-    /* No algorithm is for these: an allgather with only one node's block, and one without any. */
+    /* No algorithm is made for these: a broadcast is an allgather with the block of one node
+     * only, a barrier has no blocks. */
     OPERATION_BROADCAST,
     OPERATION_BARRIER,
-    /* Not a schedule at all: what a group of programs calls while it is open. */
+    /* Not a schedule: what a group of programs calls while it is open. */
     OPERATION_GROUP,
 };
 #define OPERATIONS (OPERATION_GROUP + 1u)
@@ -81,9 +82,10 @@ struct algorithm {
     /* The most legs any route on this torus can have. */
     uint32_t (*max_legs)(const struct torus *t);
 
-    /* Translation period of each dimension (array of t->dims), a divisor of its size: moving source
-     * and destination together by a multiple of the period moves the route with them and changes
-     * nothing else. 1 means that every node does the same; t->size[i] promises nothing. */
+    /* Translation period of each dimension (array of t->dims), a divisor of its size: if source
+     * and destination move together by a multiple of the period, the route moves with them, and
+     * nothing else changes. With a period of 1 every node does the same; t->size[i] promises
+     * nothing. */
     void (*period)(const struct torus *t, uint32_t *period);
 
     /* NULL, or a second symmetry, of algorithms that are made of XOR: XOR takes the place of
@@ -104,9 +106,9 @@ struct algorithm {
     uint32_t (*route)(const struct torus *t, uint32_t source, uint32_t destination,
                       uint32_t segment, struct leg *legs);
 
-    /* NULL, or what plan.h would find by walking all routes, for an algorithm without a period but
-     * with a rule for it: a node's plan (0, or -1 with nothing to free if there is no memory), and
-     * the most blocks in transit at any node. The torus must be accepted. */
+    /* NULL, or rules that replace a walk over all routes, for an algorithm without a period: the
+     * first returns a node's plan (0, or -1 with nothing to free if there is no memory), the
+     * second the most blocks in transit at any node. The torus must be accepted. */
     int (*plan)(struct plan *p, const struct torus *t, uint32_t rank);
     uint64_t (*peak_transit)(const struct torus *t);
 

@@ -1,4 +1,4 @@
-/* What a schedule takes, as numbers that the cost model (client/theory/cost.h) prices. */
+/* The costs of a schedule, as numbers that the cost model (client/theory/cost.h) prices. */
 #ifndef TORUSD_SCHEDULE_COUNTS_H
 #define TORUSD_SCHEDULE_COUNTS_H
 

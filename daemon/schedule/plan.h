@@ -25,7 +25,7 @@ struct plan_message {
     uint32_t first;  /* index of its first block in plan.block; unused for relayed ones */
     uint16_t hops;   /* length of the leg */
     uint16_t left;   /* hops that are left when it has arrived here: 0 = it ends here (takes) */
-    uint8_t port;    /* sends: out; relays and takes: in */
+    uint8_t port;    /* sends: the port out; relays and takes: the port in */
 };
 
 struct plan {
@@ -33,14 +33,14 @@ struct plan {
     uint32_t steps; /* highest step of the schedule + 1, the same at every node */
     uint32_t sends; /* messages that start here, by (step, port, hops) */
     struct plan_message *send;
-    uint32_t arrivals;            /* messages that come in here, to be taken or relayed, */
+    uint32_t arrivals;            /* messages that arrive here, to be taken or relayed */
     struct plan_message *arrival; /* by (step, port, hops, left) */
     uint32_t blocks;
     struct plan_block *block;
     uint32_t slots;        /* transit slots: one for each block that is sent on from here; not
                             * reused, since a neighbour may run some steps ahead */
-    uint32_t peak_transit; /* most blocks in transit here at the end of any step, lockstep,
-                            * those of the step's arrivals included */
+    uint32_t peak_transit; /* most blocks in transit here at the end of any step, in lockstep,
+                            * including the arrivals of that step */
 };
 
 void plan_free(struct plan *p); /* the plan may be empty */

@@ -18,9 +18,9 @@ struct tally {
     size_t count;        /* different keys */
     size_t room;         /* 0 or a power of two */
     uint64_t multiplier; /* determines the places */
-    uint64_t finds;      /* how often a key was looked for since the entries moved, */
-    uint64_t probes;     /* how many places were looked at for that, */
-    uint64_t earlier;    /* and before */
+    uint64_t finds;      /* finds since the entries moved last */
+    uint64_t probes;     /* places looked at in these finds */
+    uint64_t earlier;    /* places looked at before that */
 };
 
 /* Adds one to the count of a key. Returns 0, or -1 if there is no memory. Not after tally_sort(). */

@@ -8,8 +8,8 @@
 
 struct tree_node {
     int parent;                     /* port towards the root; -1 at the root */
-    unsigned children;              /* how many ports lead to children, */
-    uint8_t child[TORUS_MAX_PORTS]; /* and which; rising */
+    unsigned children;              /* how many ports lead to children */
+    uint8_t child[TORUS_MAX_PORTS]; /* the ports to children, rising */
 };
 
 /* Computes the part of node `rank` in the tree of a whole torus. */

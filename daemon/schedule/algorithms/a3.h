@@ -1,4 +1,4 @@
-/* What A3 takes by its paper (corollary 3), for tori that it accepts. */
+/* The costs of A3 according to its paper (corollary 3), for tori that it accepts. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_A3_H
 #define TORUSD_SCHEDULE_ALGORITHMS_A3_H
 

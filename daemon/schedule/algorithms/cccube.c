@@ -38,8 +38,8 @@ static uint32_t cccube_max_legs(const struct torus *t)
     return power_of(t->nodes);
 }
 
-/* Half a turn flips the highest bit of a coordinate, and in the xor embedding the next one too, of
- * source and destination alike. */
+/* Half a turn of a ring flips the highest bit of a coordinate, and in the xor embedding also the
+ * next one, of source and destination alike. */
 static void cccube_period(const struct torus *t, uint32_t *period)
 {
     for (unsigned i = 0; i < t->dims; i++)
@@ -229,7 +229,7 @@ static uint32_t alike(const struct cube *c, uint32_t stage)
     return stage + 1 >= c->bits && stage < c->packets ? c->packets - stage : 1;
 }
 
-/* Goes on from the first step of a stage to that of another one. */
+/* Advances from the first step of a stage to that of another stage. */
 static void go_on(const struct cube *c, uint32_t *stage, uint32_t *step, uint32_t to)
 {
     while (*stage < to) {

@@ -1,4 +1,4 @@
-/* What the CC-cube algorithm takes on tori that it accepts, in Q packets (degree; family.h). */
+/* The costs of the CC-cube algorithm on tori that it accepts, in Q packets (degree; family.h). */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_CCCUBE_H
 #define TORUSD_SCHEDULE_ALGORITHMS_CCCUBE_H
 

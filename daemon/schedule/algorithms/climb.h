@@ -26,7 +26,7 @@ int64_t climb_common(int64_t a, int64_t b);
 struct climb {
     struct leg *legs; /* with room for all hops */
     uint32_t count;
-    uint32_t depth;   /* of the node that it has reached */
+    uint32_t depth;   /* depth of the node that the route has reached */
     uint32_t deepest; /* D */
     uint32_t begin;   /* the tree's first step */
 };

@@ -1,13 +1,13 @@
-/* Dimension after dimension, in each by a tree on every line of nodes: what goes along the line is
- * gathered towards a node in its middle and scattered from there, a block only as far as its way
- * has to. One message each way through every link of the line but one of a ring's: 2(n-1) a line,
- * where neighbours that exchange step by step (dim, pair) need n^2/2 or more, and no link has more
- * than N*n/4 blocks, where those of the one tree of all nodes (tree) have up to N^2/4. Between the
- * two, for blocks of some ten to some hundred bytes.
+/* Dimension after dimension, with a tree on every line of nodes: blocks that move along the line
+ * are gathered towards a node in its middle and scattered from there, each only as far as it has to
+ * go. Every link of the line, except for one link of a ring, carries one message each way: 2(n-1) a
+ * line, where neighbours that exchange step by step (dim, pair) need n^2/2 or more. No link carries
+ * more than N*n/4 blocks, where the one tree of all nodes (tree) has up to N^2/4. So it is best
+ * between the two, for blocks of some ten to some hundred bytes.
  *
- * The middle of a mesh's line is its middle; on a ring any node can be it, and is by the sum of the
- * line's other coordinates: the links and nodes with most to do are in a different place on each.
- */
+ * On a mesh the root of a line is in its middle. On a ring any node can be the root; the sum of
+ * the line's other coordinates chooses it, so that the links and nodes with the most to do are
+ * in a different place on each line. */
 #include "daemon/schedule/algorithms/climb.h"
 #include "daemon/schedule/algorithms/rows.h"
 

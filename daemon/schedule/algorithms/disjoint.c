@@ -1,27 +1,26 @@
-/* Trees for blocks so large that only bytes count: a source sends different parts of its block along
- * different trees, no two of which use the same channel in the same direction. So in a broadcast a
- * channel carries one part; and in an allgather of N nodes at most N - 1, one of each source. With as
- * many trees as a node has links that is the bound for both, without rounding, on every torus and
- * mesh where there are so many: no node can take in a block by fewer channels.
+/* Trees for blocks so large that only bytes count: a source sends the parts of its block along
+ * different trees, no two of which use the same channel in the same direction. In a broadcast a
+ * channel thus carries one part; in an allgather of N nodes at most N - 1, one from each source. If
+ * there are as many trees as a node has links, this is the bound for both operations, without
+ * rounding: no node can receive a block by fewer channels.
  *
- * Seen from the source at 0: the tree of dimension i and direction s goes along i in direction s
- * first, then along dimensions i + 1, i + 2, ... round to i - 1, always in direction s. What lies at 0
- * in dimension i is reached from the end of that ring, by a last hop in i. Of the channels into a
- * node w in direction s, that along dimension j is then used by one tree only: if w is at 0 in j, as
- * the last hop of j's own tree; else by the tree of the first dimension behind j, in the same cyclic
- * order, in which w is not at 0, which is j's own if there is no other. So a torus of d dimensions
- * has 2d trees, which use every channel but those into the source.
+ * With the source at 0, the tree of dimension i and direction s first goes along i in direction s,
+ * then along dimensions i + 1, i + 2, ... around to i - 1, always in direction s. Nodes at 0 in
+ * dimension i are reached from the end of that ring, by a last hop in i. Consider the channel into
+ * a node w along dimension j in direction s. Only one tree uses it: if w is at 0 in j, the tree of
+ * j, for its last hop; otherwise the tree of the first dimension behind j, in the same cyclic
+ * order, in which w is not at 0 (j itself if there is no other). So a torus of d dimensions has 2d
+ * trees, which use every channel except those into the source.
  *
- * A line has one tree, which leads away from the source in both directions, its last hop from a
- * neighbour of 0; so a mesh of d dimensions has d. Where some dimensions wrap and some do not, the
- * rings are cut opposite to the source and are lines then, but for one of n >= 3 nodes, r. That one
- * goes first, in direction +, and there is one tree more: it goes along r in direction -, and off
- * the axis it enters each ring at c = n - 2 by the channel that the tree of r has there, and goes
- * round in direction -, but not back to c: that channel the tree of r gets instead. So it has a tree
- * for each link of a node if there is but one ring, and on tori with more rings one more than
- * dimensions.
+ * A line has one tree, which leads away from the source in both directions; a mesh of d dimensions
+ * has d trees. Where some dimensions wrap and some do not, the rings are cut opposite to the source
+ * and used as lines, except for one ring of n >= 3 nodes, r, which comes first, in direction +.
+ * There is one more tree, which goes along r in direction -. Off that axis it enters each ring at c
+ * = n - 2 by the channel that the tree of r has there, and goes around in direction -, but not back
+ * to c: the tree of r gets that channel instead. So with a single ring there is a tree for each
+ * link of a node, and with more rings one tree more than dimensions.
  *
- * Parts are dealt to the trees in turns: 12 parts use 1, 2, 3, 4, 6 or 12 trees evenly. */
+ * The trees get parts in turn: 12 parts use 1, 2, 3, 4, 6 or 12 trees evenly. */
 #include "daemon/schedule/algorithms/rows.h"
 
 enum { PARTS = 12 };
@@ -119,7 +118,8 @@ static struct hop hop_into(const struct grove *g, const struct place *p, unsigne
     return away(g, p, g->dim[last_moved(g, p, first)], direction);
 }
 
-/* The same where the first dimension has another tree, of it or, if `other`, of that one. */
+/* As hop_into(), if the first dimension is a ring with two trees: for its own tree or, with
+ * `other`, for the additional one. */
 static struct hop hop_around(const struct grove *g, const struct place *p, bool other)
 {
     unsigned ring = g->dim[0];

@@ -11,7 +11,7 @@
 struct family {
     const struct algorithm *base; /* degree 1; defines what a member does not define itself */
     const char *best;             /* "cccube-best" */
-    const char *summary, *startups, *transmission; /* of all members but the base */
+    const char *summary, *startups, *transmission; /* of all members except the base */
 
     /* The highest degree on this torus, which the base accepts: at least 1. */
     uint32_t (*most)(const struct torus *t);

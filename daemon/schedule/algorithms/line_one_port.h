@@ -1,14 +1,13 @@
-/* Complete exchange on a one-port line of k neighbours, for the submeshes of `mt`: one of the ends
- * of the line is joined to the other by a leg over the whole of it, and the blocks go round that
- * ring, node by node.
+/* Complete exchange on a one-port line of k neighbours, for the submeshes of `mt`: a leg over the
+ * whole line joins its two ends to a ring, around which the blocks go, node by node.
  *
- * Blocks for the floor(k/2) nodes that follow on the ring go one way, in as many shifts: in each of
- * them every node hands over to the next one all that it has for those beyond, and the last node
- * to the first, by one leg back over the line. That leg has the channels in its direction to
- * itself, and the nodes inside it relay it cut-through, which a one-port node does beside its own
- * sending and receiving. Then those for the other ceil(k/2)-1 nodes go the other way likewise. So
- * k-1 steps, in which each node sends one message and receives one and no two share a channel, and
- * floor(k^2/4) blocks. */
+ * Blocks for the next floor(k/2) nodes of the ring go one way, in floor(k/2) shifts. In a shift
+ * every node passes everything for nodes beyond to the next node, and the last node to the
+ * first, by one leg back over the line. That leg has the channels in its direction to itself;
+ * the nodes inside it relay it cut-through, which a one-port node can do beside its own sending
+ * and receiving. Then the blocks for the other ceil(k/2)-1 nodes go the other way likewise. This
+ * takes k-1 steps, in each of which a node sends one message and receives one and no two
+ * messages share a channel, and floor(k^2/4) blocks. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_LINE_ONE_PORT_H
 #define TORUSD_SCHEDULE_ALGORITHMS_LINE_ONE_PORT_H
 

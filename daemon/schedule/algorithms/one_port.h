@@ -17,7 +17,7 @@
 struct one_port {
     unsigned k;                  /* dimensions of more than one node; 1 if there is none */
     uint8_t dim[TORUS_MAX_DIMS]; /* which they are */
-    uint32_t multiple;           /* of which sizes have to be: 2k */
+    uint32_t multiple;           /* sizes have to be multiples of this, 2k */
     uint32_t ring_steps;         /* steps of AR1 on the longest logical ring */
 };
 

@@ -1,16 +1,18 @@
 /* Odd-even neighbour exchange: dimension after dimension, in n/2 rounds on a ring of n. In round q
  * the node at coordinate x swaps with its + neighbour if x + q is even, else with its - neighbour:
- * every node sends one message and receives one, with all blocks for beyond combined. What has left
- * a node in one direction goes on in the next round: a block from an even x for + offsets 1..n/2
- * leaves in round 0, one for - offsets 1..n/2-1 in round 1; from an odd x with the signs swapped.
+ * every node sends one message and receives one, which combine all blocks for nodes beyond. A block
+ * that has left a node in one direction continues in it in the next round. From an even x, blocks
+ * for + offsets 1..n/2 leave in round 0, blocks for - offsets 1..n/2-1 in round 1; from an odd x
+ * with the signs swapped.
  *
- * Round 0 carries n/2 blocks a line, round q >= 1 two times n/2 - q: n^2/4 on a ring, the average
- * status, than which no schedule of single hops on one port has less.
+ * Round 0 carries n/2 blocks a line, round q >= 1 two times n/2 - q: n^2/4 on a ring. This is the
+ * average status, the least for schedules of single hops on one port.
  *
- * In segments more ports are busy at once: they are in different dimensions (rotation.h), and when
- * these have all been taken, further segments swap the roles of even and odd, which uses the other
- * link of every node. With four segments every channel of a square torus carries the same all the
- * time, r*c^2/8: the lower bound. On a ring of 2 the two roles are the two links. */
+ * With segments, more ports are busy at once: the segments are in different dimensions
+ * (rotation.h), and once all dimensions are used, further segments swap the roles of even and
+ * odd, and so use the other link of every node. With four segments every channel of a square
+ * torus always carries the same load, r*c^2/8: the lower bound. On a ring of 2 the two roles are
+ * the two links. */
 #include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
 

@@ -8,8 +8,8 @@
 #include "daemon/schedule/torus.h"
 
 struct rotation {
-    unsigned count;              /* dimensions of more than one node, */
-    uint8_t dim[TORUS_MAX_DIMS]; /* rising */
+    unsigned count;              /* dimensions of more than one node */
+    uint8_t dim[TORUS_MAX_DIMS]; /* these dimensions, rising */
 };
 
 static inline struct rotation rotation_of(const struct torus *t)
@@ -22,7 +22,7 @@ static inline struct rotation rotation_of(const struct torus *t)
     return r;
 }
 
-/* The dimension that a segment uses in its turn 0..count-1. */
+/* The dimension that a segment uses as its number `turn`, 0..count-1. */
 static inline unsigned rotation_dim(const struct rotation *r, uint32_t segment, unsigned turn)
 {
     return r->dim[(segment + turn) % r->count];

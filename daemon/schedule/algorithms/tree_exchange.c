@@ -1,14 +1,15 @@
 /* Complete exchange over a spanning tree: every block climbs from its source to the lowest node
- * that has source and destination below it, and descends from there. One message an edge and
- * direction, with everything that goes that way: 2(N-1) in all, the fewest there can be without
- * more links. For blocks so small that the number of messages is all that counts; the edges at the
- * root carry N^2/4 blocks.
+ * that has source and destination below it, and descends from there. Each edge carries one message
+ * in each direction, with all blocks for that direction: 2(N-1) messages in all, the fewest
+ * possible without more links. For blocks so small that only the number of messages counts; the
+ * edges at the root carry N^2/4 blocks.
  *
- * The tree is the one of tree.h: a node hangs where the shortest way from the root, dimension 0
- * first, comes through. The root is in the middle, so that no tree is less deep: node 0 where all
- * wraps, else the centre of each dimension that does not. A node sends up when all its children
- * have, and down when its parent has: the edge above a node of depth h is used in step D - h on the
- * way up and in step D + h - 1 on the way down, D being the depth of the tree. */
+ * The tree is that of tree.h: a node's parent is the node before it on the shortest way from the
+ * root, dimension 0 first. The root is in the middle, so that the tree is as shallow as
+ * possible: node 0 where all dimensions wrap, else the centre of each dimension that does not. A
+ * node sends up when all its children have sent, and down when its parent has: the edge above a
+ * node of depth h is used in step D - h on the way up and in step D + h - 1 on the way down, D
+ * being the depth of the tree. */
 #include <stdlib.h>
 
 #include "daemon/schedule/algorithms/climb.h"
@@ -87,9 +88,9 @@ static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t dest
     return c.count;
 }
 
-/* A node's plan, without walking all routes, of which there are N^2 different ones. For a node the
- * others are in branches, by the port that leads there, and a block comes by if its source and its
- * destination are in different ones. */
+/* Makes a node's plan without walking all routes, of which there are N^2 different ones. Seen
+ * from a node, each other node is in a branch, named by the port that leads there, and a block
+ * passes the node if its source and its destination are in different branches. */
 enum { HERE = TORUS_MAX_PORTS, BRANCHES };
 
 struct branches {
@@ -136,7 +137,7 @@ static int find_branches(struct branches *b, const struct torus *t, uint32_t ran
     return 0;
 }
 
-/* The message to a branch, or from it; their blocks are as many. */
+/* Adds the message to a branch, or from it, which have equally many blocks. */
 static void add_message(struct plan *p, const struct branches *b, unsigned port, bool send,
                         uint32_t step, uint32_t nodes)
 {

@@ -7,7 +7,7 @@
 #include "daemon/schedule/detour/ways.h"
 #include "proto/text.h"
 
-#define BYTES_MOST (UINT64_C(128) << 20) /* of all routes */
+#define BYTES_MOST (UINT64_C(128) << 20) /* most memory for all routes */
 #define SPARE_HOPS                                                                                 \
     8u /* of a route, beyond twice the diameter of the whole torus, or what is left */
 

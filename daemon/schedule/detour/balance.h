@@ -15,7 +15,7 @@
 
 struct balance {
     uint32_t nodes;
-    uint32_t segments; /* of a block */
+    uint32_t segments; /* segments of a block */
     uint32_t longest;  /* hops of the longest route */
     uint32_t busiest;  /* segments on the busiest channel */
     uint32_t stride;

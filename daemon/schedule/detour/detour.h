@@ -17,9 +17,10 @@ struct detour;
 int detour_new(struct detour **out, const struct damage *damage, struct error *e);
 /* Adds a user, who calls detour_free() as well; the last call frees the routes. Not thread-safe. */
 void detour_keep(const struct detour *d);
-void detour_free(const struct detour *d); /* Ends one use; NULL does nothing */
+void detour_free(const struct detour *d); /* ends one use; NULL does nothing */
 
-/* For exchanges, and for allgathers. Valid as long as *d, as is what they are for. */
+/* The algorithms for exchanges and for allgathers, and the damage for which they are; valid as
+ * long as *d. */
 const struct algorithm *detour_algorithm(const struct detour *d);
 const struct algorithm *detour_gather(const struct detour *d);
 const struct damage *detour_damage(const struct detour *d);

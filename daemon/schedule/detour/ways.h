@@ -6,7 +6,7 @@
 
 #include "daemon/schedule/damage.h"
 
-#define WAYS_MOST_COST (UINT64_C(1) << 50) /* of a channel */
+#define WAYS_MOST_COST (UINT64_C(1) << 50) /* most cost of a channel */
 
 struct ways {
     uint32_t nodes;
@@ -17,7 +17,7 @@ struct ways {
     /* From the source of the last ways_find(), by node: */
     uint64_t *distance; /* the node before it on its way */
     uint32_t *before;   /* the node before it on its way, or */
-    uint8_t *via;       /* and the port by which it is left there */
+    uint8_t *via;       /* the port by which the way leaves that node */
     uint32_t *order;    /* the nodes that were reached, the nearest first */
     uint32_t reached;
     struct ways_entry *heap;

@@ -13,7 +13,7 @@
 int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a, bool by_period,
                     struct error *e);
 
-/* The same without the header. */
+/* Prints the routes without the header; otherwise as schedule_export(). */
 int schedule_export_routes(FILE *out, const struct torus *t, const struct algorithm *a,
                            struct error *e);
 

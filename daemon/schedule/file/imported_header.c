@@ -100,7 +100,7 @@ static int read_segments(struct json_line *line, void *into, struct error *e)
     return 0;
 }
 
-/* Has to be checked against the torus, which may come later in the line. 0: as many as there are. */
+/* check_period() checks the period against the torus, which may come later in the line. */
 static int read_period(struct json_line *line, void *into, struct error *e)
 {
     struct imported *s = into;

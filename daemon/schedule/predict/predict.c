@@ -212,8 +212,8 @@ uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t li
     return link_mbit > 0 && link_burst < frame ? frame : 0;
 }
 
-/* Bytes that a node waits for, of so many blocks: those of its own messages, and on each further hop of them
- * what a relay waits for. */
+/* Bytes that a node waits for: the `blocks` of its own messages and, for each of their further
+ * hops, the bytes that a relay waits for. */
 static double bytes_waited_for(const struct predict_counts *c, const struct predict_costs *costs,
                                double blocks, uint64_t block_bytes)
 {
@@ -228,14 +228,14 @@ static double bytes_waited_for(const struct predict_counts *c, const struct pred
     return bytes + c->hops * (message < frame ? message : frame);
 }
 
-/* So many bytes on the links, one after the other. */
+/* Seconds that so many bytes take on the links, one after the other. */
 static double seconds_of(const struct predict_counts *c, const struct predict_costs *costs,
                          double bytes)
 {
     double handled = c->messages * costs->message;
     double sent = bytes / costs->bytes_per_second;
 
-    /* What the many frames of a long message cost is in the rate, which is measured with them. */
+    /* The costs of the many frames of a long message are part of the measured rate. */
     if (!c->streaming)
         sent *= 1 + STEP_SKEW;
     return c->steps * costs->step + pow(pow(handled, OVERLAP) + pow(sent, OVERLAP), 1 / OVERLAP);
@@ -257,8 +257,8 @@ double predict_unmeasured_seconds(const struct predict_counts *c, const struct p
     return hypot(at_once, fmax(sustained - at_once, 0));
 }
 
-/* Up and down the tree, each of whose links carries all of it. Half of that counts in any case: what a link has
- * passed at once delays a call that follows at once. */
+/* The vector of all blocks goes up and down the tree, and each link of the tree carries all of
+ * it. Half of that time always counts: bytes that a link has passed at once delay the next call. */
 static double joined_seconds(const struct torus *t, const struct predict_costs *costs, double bytes)
 {
     double hops = 2.0 * torus_diameter(t);

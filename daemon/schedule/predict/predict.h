@@ -15,7 +15,8 @@ struct predict_counts {
     uint32_t segments;
     double steps;    /* one after the other on the longest way */
     double hops;     /* of the longest legs after their first hop, summed over steps */
-    double messages; /* that a node handles on average, of small blocks; a broadcast's count more */
+    double messages; /* messages that a node handles on average, with small blocks; a broadcast's
+                      * count more */
     double blocks;   /* on the busiest channel, summed over steps */
     double busiest;  /* on the channel that carries most of them, in all steps together */
     double relays;   /* broadcasts: nodes one after the other that each take in a frame before they
@@ -39,9 +40,11 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
 
-/* The same of what is never measured: calls of programs, allgathers and broadcasts. What a link passes at once is
- * faster than that, and what the busiest one then makes good before the next call can start counts as much as
- * it is longer. Without a burst it is predict_seconds(). */
+/* Seconds of an operation that is never measured: a call of a program, an allgather, a
+ * broadcast. A link passes the bytes of its burst at once, but makes up for them before the next
+ * call can start; so the time by which the busiest link then takes longer is added to the time
+ * of the call, as the root of the sum of squares. Without a burst the result is that of
+ * predict_seconds(). */
 double predict_unmeasured_seconds(const struct predict_counts *counts,
                                   const struct predict_costs *costs, uint64_t block_bytes);
 

@@ -24,7 +24,7 @@ static int add(struct list *list, const struct passage *passage)
     return 0;
 }
 
-/* What a node's passages are found with. */
+/* The state of the search for a node's passages. */
 struct draft {
     struct list list;
     struct routes *routes;
@@ -111,7 +111,7 @@ static bool is_looked_at(const struct draft *d, uint32_t source_class)
     return d->source == TORUS_NO_NODE || d->routes->class_of[d->source] == source_class;
 }
 
-/* How far the tree of a segment goes on behind each of its nodes. */
+/* Finds how far the tree of a segment extends behind each of its nodes. */
 static void look_beyond(struct draft *d, uint32_t source_class, uint32_t segment)
 {
     struct routes *r = d->routes;
@@ -227,7 +227,7 @@ static int join(struct passages *p)
     return 0;
 }
 
-/* What crosses a channel, to be put in the order that both of its ends know. */
+/* A piece that crosses a channel, to be sorted into the order that both ends know. */
 struct crossing {
     uint64_t block;
     uint32_t part; /* segment, and the crossing's number in the route, which may come twice */

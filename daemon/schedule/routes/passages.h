@@ -1,16 +1,15 @@
 /* A node's passages: every channel by which a segment of a block comes to this node, leaves it, or
- * passes through, without steps. It is what a node needs to know to run routes hop by hop
- * (streaming), as a plan is what it needs to run them in steps; built the same way, by (class,
- * offset).
+ * passes through, without steps. A node needs its passages to run routes hop by hop (streaming), as
+ * it needs a plan to run them in steps; both are built by (class, offset).
  *
- * In an allgather a segment that comes to a node stays there and leaves it by as many ports as its
- * tree has branches there. It has a passage for each of them, one after the other: first the one
- * that ends here, then those that join it. So has a segment of the node's own block, whose first
- * passage leaves by a port, too. The destination of a passage is the node at the end of the leg; one
- * that only passes a node inside a leg of several hops has a passage of its own there.
+ * In an allgather a segment that comes to a node stays there, and leaves by as many ports as its
+ * tree has branches there. Each of these has a passage: first the one that ends here, then those
+ * that join it. A segment of the node's own block also has several passages, the first of which
+ * leaves by a port, too. The destination of a passage is the node at the end of the leg; a node
+ * inside a leg of several hops has a passage of its own.
  *
- * Of an allgather's blocks, segment k goes along tree k + rank of the source, modulo the segments: so
- * the trees are used alike by blocks that are too small to be split, too.
+ * In an allgather, segment k of a block goes along tree k + rank of the source, modulo the
+ * segments: so blocks that are too small to be split use all trees alike, too.
  *
  * What crosses a channel has the same order at both of its ends, by (source, destination, segment),
  * so that a piece is named by its place in that order. */
@@ -25,8 +24,8 @@ struct passage {
     uint32_t source, destination;
     uint32_t place;   /* among all that leave by `out` */
     uint16_t segment; /* of the block */
-    uint16_t hop;     /* how many channels it has crossed when it has come here */
-    uint16_t ahead;   /* how many it has still to cross; allgather: on the longest way */
+    uint16_t hop;     /* channels it has crossed when it has arrived here */
+    uint16_t ahead;   /* channels it has still to cross; allgather: on the longest way */
     uint8_t in, out;  /* ports */
 };
 

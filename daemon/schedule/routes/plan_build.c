@@ -13,9 +13,9 @@ struct hit {
     uint32_t source_class, destination, segment;
 };
 
-/* What a plan is made from. First all routes are walked, and the messages counted. Then those that
- * do something here are walked again, and the blocks put into the messages: so nothing is ever held
- * that is as large as the plan's blocks. */
+/* The state of building a plan. First all routes are walked, and their messages counted. Then
+ * the routes that do something here are walked again, and their blocks are put into the
+ * messages: so nothing else as large as the plan's blocks is ever held. */
 struct draft {
     const struct routes *routes;
     uint32_t source; /* the only one whose blocks count, or TORUS_NO_NODE */

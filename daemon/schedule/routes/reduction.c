@@ -158,7 +158,7 @@ static int no_memory(struct reduction_trees *p, struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for the trees of node %u", rank);
 }
 
-/* Of all nodes, or of `root` alone. */
+/* Builds the trees of all nodes, or of `root` alone. */
 static int build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
                  uint32_t root, struct error *e)
 {

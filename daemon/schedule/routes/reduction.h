@@ -1,16 +1,17 @@
-/* A node's part of the trees along which vectors are combined: an allgather's routes run
- * backwards.
+/* A node's part of the trees along which vectors are combined, which are the routes of an allgather
+ * in reverse.
  *
  * In an allgather the block of each node, here its owner, spreads over a tree that reaches all
- * others. Backwards, every node has a contribution to that block, and passes what it has got from
- * its children, combined with its own, to its parent, until the owner has all of them:
- * MPI_Reduce_scatter with one block for each node, MPI_Reduce with one owner. Each tree has each
- * channel at most once, and the channels carry what they do in the allgather, the other way; with one
- * owner, what they do in a broadcast (the bound is that of torus_bound_reduce()).
+ * others. In reverse, every node has a contribution to that block. It combines its own with what
+ * its children have sent, and passes the result to its parent, until the owner has all
+ * contributions: MPI_Reduce_scatter with one block for each node, MPI_Reduce with one owner. Each
+ * tree has each channel at most once, and the channels carry what they carry in the allgather, in
+ * the other direction; with one owner, what they carry in a broadcast (the bound is that of
+ * torus_bound_reduce()).
  *
- * What crosses a channel has the same order at both of its ends: first what goes up (to an owner),
- * by (owner, segment), then what goes down again from the owners, by the same. A piece is named by
- * its place in that order. */
+ * Both ends of a channel know the same order of the pieces that cross it: first those that go up
+ * (to an owner), by (owner, segment), then those that come down from the owners, in the same
+ * order. A piece is named by its place in that order. */
 #ifndef TORUSD_SCHEDULE_ROUTES_REDUCTION_H
 #define TORUSD_SCHEDULE_ROUTES_REDUCTION_H
 
@@ -20,18 +21,18 @@
 #define REDUCTION_NO_PORT UINT8_MAX
 #define REDUCTION_LEAST_CHUNK 4096u /* bytes; a piece that is shorter travels whole */
 
-/* Where contributions to a tree come in. */
+/* A child from which contributions to a tree arrive. */
 struct reduction_child {
-    uint32_t tree;  /* its index */
-    uint32_t place; /* among all that comes in by the port */
+    uint32_t tree;  /* index of the tree */
+    uint32_t place; /* place among all pieces that arrive by the port */
     uint8_t port;
 };
 
 /* One segment of one owner's block. */
 struct reduction_tree {
     uint32_t owner;
-    uint32_t place; /* of what goes to the parent, among all that leaves by its port */
-    uint32_t first; /* of its children, which follow each other, by rising port */
+    uint32_t place; /* place of the piece for the parent, among all that leave by that port */
+    uint32_t first; /* index of its first child; its children are consecutive, by rising port */
     uint16_t segment;
     uint16_t distance; /* hops from here to the owner along the tree; 0 at the owner */
     uint8_t parent; /* port towards the owner, REDUCTION_NO_PORT at the owner, and where the owner
@@ -83,14 +84,14 @@ void reduction_free(struct reduction_trees *p);
 /* A good root: a node whose largest distance to another node is as small as possible. */
 uint32_t reduction_root(const struct torus *t);
 
-/* The place on its channel of what comes down to this node, from the parent of a tree; */
+/* The place on its channel of the piece that comes down to this node, from the parent of a tree. */
 static inline uint32_t reduction_down_in(const struct reduction_trees *p,
                                          const struct reduction_tree *tree)
 {
     return p->arrivals[tree->parent] + tree->place;
 }
 
-/* and of what goes down from here to a child. */
+/* The place on its channel of the piece that goes down from here to a child. */
 static inline uint32_t reduction_down_out(const struct reduction_trees *p,
                                           const struct reduction_child *child)
 {

@@ -14,9 +14,9 @@
 /* A channel of a place (struct run). */
 struct channel {
     uint64_t free;     /* when it has carried everything of steps before `step` */
-    uint64_t start;    /* when it begins with what it carries in `step`, */
-    uint64_t load;     /* blocks */
-    uint32_t messages; /* and messages */
+    uint64_t start;    /* when it begins to carry the messages of `step` */
+    uint64_t load;     /* blocks in `step` */
+    uint32_t messages; /* messages in `step` */
     uint32_t step;
     uint64_t total; /* blocks, in all steps so far */
 };
