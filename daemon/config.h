@@ -23,14 +23,14 @@ struct config {
     char second_key_file[PATH_MAX]; /* "": none; the file may be missing */
     bool encrypt;
     struct roots roots;
-    mode_t output_mode;           /* of folders that are made for results */
+    mode_t output_mode;           /* mode of folders that are made for results */
     double link_mbit;             /* 0: unknown */
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1 */
     uint64_t memory;
     uint64_t heartbeat_ms, silence_ms; /* see daemon/router/interface/limits.h */
     char congestion[16];
-    unsigned hop_limit; /* of links, see daemon/net/sockets/hops.h */
+    unsigned hop_limit; /* limit for the hops of links, see daemon/net/sockets/hops.h */
     int log_level;
     struct endpoint endpoint[TORUS_MAX_PORTS]; /* port 0: not given */
 };

@@ -41,7 +41,7 @@ struct control_client {
     enum access access;
     uint32_t user;
     bool counted;          /* the client has a place of its user */
-    bool state_only;       /* that place allows to ask for the state only */
+    bool state_only;       /* that place is for asking for the state only */
     struct error no_place; /* why the client has no other place */
     bool leaving;          /* the client sends no more, and is closed after the answer */
     bool refused;          /* the client is told why, and gets no answers */

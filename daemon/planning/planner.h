@@ -82,7 +82,7 @@ void planner_forget(struct planner *p, const struct algorithm *a);
  * follows); -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);
 
-/* The same array, also before the counts are there: learning need not wait for them. */
+/* The same array, also before the counts are there, because learning need not wait for them. */
 struct counted *planner_counted(struct planner *p);
 
 #endif

@@ -20,8 +20,8 @@ struct schedule {
     uint32_t owner; /* uid of the first user, while it is used */
     char *text;     /* total bytes, of which `have` are there */
     uint32_t total, have;
-    uint32_t port;                    /* GATHERING: who is asked, or NOBODY; */
-    uint64_t heard_at;                /* and has been heard last */
+    uint32_t port;                    /* GATHERING: the neighbour that was asked, or NOBODY */
+    uint64_t heard_at;                /* when that neighbour sent something last */
     uint32_t wanted[TORUS_MAX_PORTS]; /* offset + 1 of the part that a neighbour waits for */
     struct check *check;              /* CHECKING */
     struct imported *imported;        /* KNOWN */
@@ -332,7 +332,7 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
     s->have = offset + (uint32_t)length;
     s->heard_at = schedules_now(all);
     if (s->have == s->total && begin_check(all, s, e) != 0) {
-        s->have = offset; /* it may come again */
+        s->have = offset; /* the part may be sent again */
         return -1;
     }
     answer_askers(all, s);
