@@ -47,10 +47,10 @@ struct group_area {
 };
 
 struct torus_call {
-    struct torus_call *next; /* of all */
+    struct torus_call *next; /* in the list of all calls */
     struct torus_group *group;
     bool used;  /* the caller holds it */
-    bool ended; /* it has ended, with this error: */
+    bool ended; /* the call has ended, with this error: */
     struct torus_error error;
     uint32_t number;
     struct lease lease;

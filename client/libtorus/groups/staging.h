@@ -15,7 +15,7 @@ struct lease {
     struct staging_chunk *chunk; /* NULL: none */
     struct lease *next;          /* in it, by offset */
     size_t offset, size;
-    uint32_t number; /* of the shared memory */
+    uint32_t number; /* number of the shared memory */
     uint8_t *data;
 };
 

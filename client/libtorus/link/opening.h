@@ -15,7 +15,7 @@ struct link_options {
 
 /* The properties of an opened group. */
 struct link_opened {
-    uint32_t rank; /* of this node */
+    uint32_t rank; /* rank of this node */
     char dims[PROGRAM_TEXT_SIZE];
     uint32_t *missing; /* nodes, rising, freed by the caller, also after an error */
     size_t missing_count;

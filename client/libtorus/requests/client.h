@@ -24,9 +24,9 @@ struct operation {
 
     /* Exchanges and barriers: progress replies come before the last one. */
     bool is_exchange;
-    bool commits; /* it may end in doubt */
-    bool waits;   /* it waits for its daemon, too: after a restart it is sent again, if that does
-                   * no harm */
+    bool commits; /* its outcome may be in doubt at the end */
+    bool waits;   /* the client waits for its daemon, too: after a restart it sends the request
+                   * again, if that does no harm */
     torus_progress_fn *progress;
     void *progress_data;
 };

@@ -20,8 +20,9 @@ struct votes {
     int opens;    /* another lane can be opened */
     int lanes;    /* open lanes */
     struct lane_votes {
-        int free;   /* it is open, and no communicator has it */
-        int yields; /* its owner is not in a call, and all ranks of the owner are here */
+        int free;   /* the lane is open, and has no owner */
+        int yields; /* its owner is not in a call, and all ranks of the owner are ranks of the
+                     * asking communicator */
         /* How many owners it has had, and calls of the last owner. The least of the negative
          * numbers is the largest number, so it shows whether all ranks say the same. */
         int owner, minus_owner;
@@ -33,7 +34,7 @@ struct votes {
 
 /* What was said of a lane the last time. */
 struct look {
-    bool known; /* all said the same */
+    bool known; /* all ranks said the same */
     int owner, calls;
 };
 

@@ -10,7 +10,7 @@
 
 /* A communicator's state in the sharing of lanes (sharing.h). */
 struct share {
-    bool owns; /* it owns a lane: */
+    bool owns; /* the communicator owns a lane: */
     unsigned lane;
     bool under_way;                /* a call that uses the lane is under way */
     uint32_t ask_at, ask_distance; /* when it asks next, and the distance between questions; in
