@@ -126,9 +126,10 @@ static uint32_t swap_steps(const struct factor *f)
     return f->nodes % 2 == 0;
 }
 
-/* A block on an array that goes + from x to y. It waits for as many steps as there are nodes behind
- * its destination, and then makes a hop in every step. What leaves a node in step t has come a hops
- * and ends b hops before the end of the array, with a + b = t: at most min(t+1, n-1-t) blocks. */
+/* The walk of a block on an array that goes + from x to y. The block waits for as many steps as
+ * there are nodes behind its destination, and then makes a hop in every step. A block that
+ * leaves a node in step t has come a hops and ends b hops before the end of the array, with a +
+ * b = t: these are at most min(t+1, n-1-t) blocks. */
 static struct walk array_walk(const struct factor *f, uint32_t x, uint32_t y)
 {
     uint32_t n = f->nodes;

@@ -199,10 +199,10 @@ static double bound_by_middle(const struct product *p, unsigned i)
     return p->nodes - 1 + 2.0 * (double)(others * others / 4) * copies(p, i);
 }
 
-/* What the nodes of a two-dimensional mesh other than its corners send on average, if as much as
- * possible is left to the corners: these send their own blocks, and relay from a node in the same
- * row to one in the same column, or the other way round; what could go round either of two corners is
- * counted once. 0 for all other networks. */
+/* What the nodes of a two-dimensional mesh other than its corners send on average, if the
+ * corners send as much as possible: their own blocks, and blocks that they relay from a node in
+ * the same row to one in the same column, or the other way round. Blocks that could go round
+ * either of two corners count once. 0 for all other networks. */
 static double bound_by_corners(const struct product *p)
 {
     double pairs = 1;

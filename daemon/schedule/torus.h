@@ -60,7 +60,8 @@ static inline int torus_port_direction(unsigned port)
 {
     return (port & 1) != 0 ? -1 : 1;
 }
-/* The port at the other end of the same link, and the port by which a straight run continues. */
+/* The port at the other end of the link, which is also the port by which a straight run
+ * continues. */
 static inline unsigned torus_port_opposite(unsigned port)
 {
     return port ^ 1u;

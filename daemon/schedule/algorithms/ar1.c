@@ -1,11 +1,11 @@
 /* AR1: complete exchange on a one-port ring. Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms
  * for All-to-All Personalized Communication on Multidimensional Tori, section 3.
  *
- * Each even node and the odd one before it swap, so that the even one has all that both send half
- * round the ring in direction +, and the odd one what they send the other way. Then even nodes move
- * it + and odd nodes -, two hops a step, leaving at each node what is for it and for the next one;
- * a swap with that one is the last step. A node relays another's leg while it sends its own, in the
- * opposite direction.
+ * Each even node and the odd node before it swap, so that the even node has everything that both
+ * send half round the ring in direction +, and the odd node what they send the other way. Then even
+ * nodes move their blocks + and odd nodes -, two hops a step, and leave at each node the blocks for
+ * that node and for the next one; a swap with the next one is the last step. A node relays another
+ * node's leg while it sends its own, in the opposite direction.
  *
  * Rings of even size run it as it is (2 as well: one swap, where the formula counts an empty second
  * one). An odd ring gets one imaginary node, and its steps are divided (one_port.h). */

@@ -3,16 +3,17 @@
  * a block spreads from its source by controlled flooding, in each phase to all nodes one hop further
  * away, and each node's links share the blocks that come to it evenly.
  *
- * The pattern's rule, by which a node passes a block on, serves odd tori, and n x n ones best. Here
- * the rule is turned round: a node says by which of its links it takes in a block. It takes it from
- * a neighbour nearer to the source, so every node gets every block exactly once, over a shortest
- * path, from whichever neighbour; what is left is to count. The trees are other ones than the
- * pattern's, on odd n x n tori too (16 of 24 nodes have the same parent on 5x5, 32 of 48 on 7x7).
+ * The pattern's rule says how a node passes a block on; it serves odd tori, and n x n ones, best.
+ * Here the rule is reversed: it says by which of its links a node receives a block. The node
+ * receives the block from a neighbour nearer to the source, so every node gets every block exactly
+ * once, over a shortest path, whichever neighbour that is; only the loads have to be counted. The
+ * trees differ from the pattern's, on odd n x n tori too (16 of 24 nodes have the same parent on
+ * 5x5, 32 of 48 on 7x7).
  *
- * Seen from a node, the sources in its own row or column can come in by one link only, those in a
- * box between two of its links by either. The cells of a box are numbered by distance, and the
- * first n of them hold n*k/t that come in along the row, rounded down in two boxes that face each
- * other and up in the two others. So each link has one box of either kind, and
+ * Seen from a node, blocks of sources in its own row or column can come in by one link only, those
+ * of sources in a box between two of its links by either. The cells of a box are numbered by
+ * distance. Of the first n cells, n*k/t come in along the row, rounded down in two boxes that face
+ * each other and up in the two others. So each link has one box of either kind, and
  * - on a torus all nodes are alike, and so are two boxes that face each other. k/t is such that a
  *   link in the row gets as many blocks as one in the column, within one. Of the sources that two
  *   links are equally near to, on even rings, each box gets those on one of its sides; the node
@@ -50,14 +51,14 @@ struct way {
     int direction;
 };
 
-/* Whether some nodes are as near one way as the other. */
+/* Whether some nodes are equally near in both directions. */
 static bool has_opposite(const struct plane *p, unsigned axis)
 {
     return p->wrap[axis] && p->size[axis] % 2 == 0;
 }
 
-/* How far the sources are, at the most, for which one direction along the axis is the shorter way,
- * from a node with coordinate x. */
+/* How far away, at the most, the sources are for which this direction along the axis is the
+ * shorter way, from a node with coordinate x. */
 static uint32_t reach(const struct plane *p, unsigned axis, uint32_t x, int direction)
 {
     if (p->wrap[axis])
@@ -83,8 +84,8 @@ static void share_out(struct plane *p)
         column_links = 2;
         cells = (2 * down + tie_down) * right;
     }
-    /* right + share / row_links = down + (cells - share) / column_links. Rounded towards the links
-     * that do not have a single opposite node to themselves. */
+    /* Solves right + share / row_links = down + (cells - share) / column_links. Rounds towards
+     * the links that do not have a single opposite node to themselves. */
     share = row_links * column_links * (down - right) + row_links * cells;
     share += tie_down && !tie_right ? row_links + column_links - 1 : 0;
     share /= row_links + column_links;
@@ -132,8 +133,8 @@ static uint64_t cells_before(uint32_t rows, uint32_t columns, uint32_t x, uint32
     return nearer + (x - first_row);
 }
 
-/* Whether the first of a box's sources up to this one have one more that comes in along the row
- * than those up to the one before. */
+/* Whether this source comes in along the row: whether the first sources of a box up to this one
+ * have one more of that kind than those up to the one before. */
 static bool comes_along_row(const struct plane *p, uint64_t before, bool round_up)
 {
     uint64_t extra = round_up ? p->t - 1 : 0;
@@ -158,8 +159,8 @@ static bool is_even_cylinder(const struct plane *p, unsigned *ring)
 struct side {
     uint64_t cells;     /* of a box */
     uint64_t box[2];    /* how many of each box come in along the ring, - and + */
-    uint64_t opposites; /* how many of the opposites do, in turns, */
-    int first;          /* the first one from this direction */
+    uint64_t opposites; /* how many of the opposites come in along the ring, in turns */
+    int first;          /* the direction of the first one */
 };
 
 /* Shares out a side of `rings` rings. *lead is how many more blocks come in along the ring from +
@@ -167,9 +168,11 @@ struct side {
 static struct side share_side(const struct plane *p, unsigned ring, uint32_t rings, int *lead)
 {
     uint64_t n = p->size[ring], m = p->size[1 - ring];
-    uint64_t along_ring = n * m - 1 - (n * m - 1) / 3; /* at the end, which has three links */
-    uint64_t share = along_ring - (n - 1);             /* of these, from other rings */
-    uint64_t both = (n - 1) * (m - 1);                 /* that may come in either way */
+    uint64_t along_ring = n * m - 1 - (n * m - 1) / 3; /* blocks of which come in along the ring
+                                                        * at an end of the cylinder, which has
+                                                        * three links */
+    uint64_t share = along_ring - (n - 1);             /* those of them that come from other rings */
+    uint64_t both = (n - 1) * (m - 1);                 /* blocks that may come in either way */
     struct side s = {.cells = (n / 2 - 1) * rings};
 
     if (rings == 0)

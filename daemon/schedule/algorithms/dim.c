@@ -1,12 +1,13 @@
-/* Dimension after dimension, both directions at once: in each step everything that still has to go
- * in this dimension moves one hop the shorter way round, all for beyond combined in one message a
- * port. What a node of a hypercube does with its one neighbour in a dimension, on lines of n:
- * floor(n/2) steps on a ring, n - 1 on a mesh.
+/* Dimension after dimension, in both directions at once: in each step every block that still has to
+ * move in this dimension moves one hop the shorter way; all blocks that leave by a port are one
+ * message. This is what a node of a hypercube does with its one neighbour in a dimension, on lines
+ * of n: floor(n/2) steps on a ring, n - 1 on a mesh.
  *
- * The opposite of an even ring is reached both ways round by the parity of the offset in the other
- * dimensions. At every node there is one block for each such offset, so that the two ways carry the
- * same, or one block more where there is an odd number. In halves (rotation.h) they go different
- * ways round too. Nothing depends on where the source is: on a torus every node does the same. */
+ * The parity of the offset in the other dimensions decides which way blocks go to the opposite
+ * node of an even ring. Every node has one block for each such offset, so both ways carry the
+ * same, or one block more if their number is odd. The halves of a block (rotation.h) go
+ * different ways, too. Routes do not depend on where the source is: on a torus every node does
+ * the same. */
 #include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
 

@@ -5,9 +5,9 @@ uint32_t imaginary_size(uint32_t size, uint32_t multiple)
     return size == 1 ? 1 : (size + multiple - 1) / multiple * multiple;
 }
 
-/* Real node x of `size` sits at ceil(x * padded / size), so the real node at or before a position
- * is floor(position * size / padded). Positions may go on beyond `padded`, as they do in
- * a walk past the ring's end; hosts then go on beyond `size`. */
+/* Real node x of `size` is at ceil(x * padded / size), so the real node at or before a position
+ * is floor(position * size / padded). A walk past the ring's end has positions beyond `padded`,
+ * and so hosts beyond `size`. */
 static uint32_t position(uint32_t x, uint32_t size, uint32_t padded)
 {
     return (uint32_t)(((uint64_t)x * padded + size - 1) / size);

@@ -1,14 +1,14 @@
 /* What the one-port algorithms of Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for
- * All-to-All Personalized Communication on Multidimensional Tori, have in common: AR1 runs on
- * logical rings of every k-th node, k being the number of dimensions, so that each node of a line
- * of k neighbours works along another dimension and none waits for a channel.
+ * All-to-All Personalized Communication on Multidimensional Tori, share: AR1 runs on logical rings
+ * of every k-th node, k being the number of dimensions, so that each node of a line of k neighbours
+ * works along another dimension and no node waits for a channel.
  *
- * Sizes that are multiples of 2k run as they are, others through imaginary nodes. A real node that
- * hosts several then has more than one message to start in a step. So each step is divided into
- * one for each port and each length of a leg: all messages that are left in it go the same way
+ * Sizes that are multiples of 2k run directly, others through imaginary nodes. A real node that
+ * hosts several nodes then starts more than one message in a step. So each step is divided into
+ * one for each port and each length of a leg: all messages of such a step go the same way
  * equally far, and no two of them start, or end, at one node. They can share channels: logical
- * rings on different lines of the padded torus may be on one line of the real one (mt on 6x8: in 4
- * of 26 steps). */
+ * rings on different lines of the padded torus may be on one line of the real one (mt on 6x8: in
+ * 4 of 26 steps). */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_ONE_PORT_H
 #define TORUSD_SCHEDULE_ALGORITHMS_ONE_PORT_H
 

@@ -9,7 +9,7 @@ uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to
 
     if (offset == 0)
         return 0;
-    /* Round a ring of two both ways are as long: with + for both, both nodes do the same. */
+    /* On a ring of two both ways are equally long: + for both makes both nodes do the same. */
     if (n == 2) {
         legs[0] = (struct leg){
             .step = ring->step, .hops = ring->stride, .dim = ring->dim, .direction = 1};
@@ -34,7 +34,7 @@ uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to
         leg.hops = (uint16_t)(2 * ring->stride);
         legs[count++] = leg;
     }
-    /* What is for the carrier's other neighbour. */
+    /* The blocks for the carrier's other neighbour. */
     if (hops % 2 != 0) {
         leg.step = last;
         leg.hops = ring->stride;

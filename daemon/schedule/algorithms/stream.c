@@ -10,7 +10,7 @@
  * come from different bits of the segment's number, and so do the ways round in neighbouring
  * dimensions; else all that goes + in one would go + in the other too, in the same order.
  *
- * Nothing depends on where the source is: on a torus every node does the same. */
+ * Routes do not depend on where the source is: on a torus every node does the same. */
 #include "daemon/schedule/algorithms/rows.h"
 
 static int stream_accepts(const struct torus *t, struct error *e)

@@ -54,7 +54,7 @@ static void add_wait(struct waits *w, uint32_t node, uint32_t from, uint32_t to)
     --w->change[(size_t)to * r->classes + r->class_of[node]];
 }
 
-/* The waits between the legs of the current route. */
+/* Adds the waits between the legs of the current route. */
 static void add_exchange_waits(struct waits *w)
 {
     const struct routes *r = w->routes;
@@ -66,7 +66,7 @@ static void add_exchange_waits(struct waits *w)
     }
 }
 
-/* The current route's last leg, of its source's tree. */
+/* Notes the last leg of the current route in its source's tree. */
 static void note_tree_leg(struct waits *w)
 {
     const struct routes *r = w->routes;
@@ -81,7 +81,7 @@ static void note_tree_leg(struct waits *w)
         w->leaves[tree + here] = step;
 }
 
-/* The waits of a tree that is complete: at nodes that the block comes to and leaves. */
+/* Adds the waits of a complete tree: at nodes that the block reaches and leaves. */
 static void add_tree_waits(struct waits *w)
 {
     const struct routes *r = w->routes;

@@ -27,15 +27,15 @@ struct turn {
     uint32_t started, ended;
 };
 
-/* A combined message under way, from `start`. */
+/* A combined message on its way since `start`. */
 struct message {
     struct leg leg;
     uint32_t start;
     uint64_t blocks;
 };
 
-/* The schedule as it runs. What moves along with a translation is looked at once: a place stands
- * for all nodes of a class then. XOR does not move the channels, so each node is a place. */
+/* The schedule as it runs. A translation moves whole channels, so one place stands for all nodes
+ * of a class. XOR does not move the channels, so each node is a place. */
 struct run {
     const struct routes *routes;
     uint32_t places;
@@ -76,8 +76,8 @@ static bool same_legs(const struct leg *a, const struct leg *b, uint32_t count)
     return true;
 }
 
-/* Allgather: the last leg has to start where another route of the tree, with the same legs, ends.
- * `other` has room for a route. */
+/* Allgather: checks that the last leg starts where another route of the tree, with the same legs
+ * before, ends. `other` has room for a route. */
 static int check_branch(const struct routes *r, uint32_t start, struct leg *other, struct error *e)
 {
     const struct algorithm *a = r->algorithm;
@@ -90,8 +90,8 @@ static int check_branch(const struct routes *r, uint32_t start, struct leg *othe
     return 0;
 }
 
-/* Walks the current route: notes its messages, or says what is wrong with it. `other` has room for
- * another route. */
+/* Walks the current route, and notes its messages, or says what is wrong with the route. `other`
+ * has room for another route. */
 static int check_route(const struct routes *r, struct leg *other, struct tally *messages,
                        bool *minimal, struct error *e)
 {
@@ -134,8 +134,8 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
     return 0;
 }
 
-/* The channel on which a message leaves *node, made ready for the message's step; moves *node to
- * its other end. */
+/* Finds the channel on which a message leaves *node, prepares the channel for the message's
+ * step, and moves *node to the channel's other end. */
 static struct channel *cross(const struct run *run, const struct leg *leg, uint32_t *node)
 {
     const struct routes *r = run->routes;
@@ -181,8 +181,8 @@ static void start_message(const struct run *run, const struct message *m)
     }
 }
 
-/* Notes that a message ends at `last`. Returns the node where another one of its step has started,
- * or ended, as it does; TORUS_NO_NODE: none has. */
+/* Notes that a message ends at `last`. Returns the node where another message of the step has
+ * already started or ended; TORUS_NO_NODE if there is none. */
 static uint32_t take_turn(const struct run *run, const struct message *m, uint32_t last)
 {
     struct turn *from = &run->turn[place(run, m->start)];
@@ -194,8 +194,9 @@ static uint32_t take_turn(const struct run *run, const struct message *m, uint32
     return crowded;
 }
 
-/* It has arrived when the last of its channels has carried the step's load. Notes the largest load,
- * and the largest number of messages, of its channels. Returns what take_turn() does. */
+/* The message has arrived when the last of its channels has carried the step's load. Notes the
+ * largest load, and the largest number of messages, of its channels. Returns what take_turn()
+ * returns. */
 static uint32_t finish_message(const struct run *run, const struct message *m, uint64_t *load,
                                uint64_t *messages)
 {
@@ -228,7 +229,7 @@ static int add_message(struct run *run, struct message m)
     return 0;
 }
 
-/* The messages that one entry of the tally stands for: one from each place of its class. */
+/* Adds the messages that one entry of the tally stands for: one from each place of its class. */
 static int add_messages(struct run *run, const struct tally_entry *entry)
 {
     const struct routes *r = run->routes;
@@ -270,7 +271,7 @@ static void run_step(struct run *run, struct schedule_report *r)
     r->contended_steps += crowd > 1;
 }
 
-/* The shortest ways between all pairs of nodes together. */
+/* The sum of the distances between all pairs of nodes. */
 static uint64_t all_distances(const struct torus *t)
 {
     uint64_t sum = 0;
@@ -298,7 +299,7 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
         r->critical_path = later(r->critical_path, run->ready[i]);
     for (size_t i = 0; i < (size_t)run->places * torus_ports(run->routes->torus); i++)
         r->busiest = later(r->busiest, run->channel[i].total);
-    /* XOR changes the length of a route, so those that were looked at do not tell. */
+    /* XOR changes the length of a route, so the routes that were walked do not tell the others. */
     if (run->routes->by_xor)
         r->minimal =
             run->block_hops == run->routes->algorithm->segments * all_distances(run->routes->torus);
