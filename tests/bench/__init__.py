@@ -15,6 +15,6 @@ goals       what such calls should take
 unlimited   links without a limit
 growth      how cost grows with the torus
 against     two builds in turn
-tables/     results as tables, and RESULTS.md
+tables/     results as tables, and as pages
 plots       results as plots
 """

@@ -44,12 +44,12 @@ examples:
   scripts/bench --schedules                            # a solver's schedules beside stream
   scripts/bench --cuts 4x4@50                          # links that go down, nodes that die
   scripts/bench --groups                               # programs' calls: libtorus and MPI
-  scripts/bench --groups --repeats 6 --cell-seconds 0.4 --into tests/bench/RESULTS.md
+  scripts/bench --groups --repeats 6 --cell-seconds 0.4 --into tests/bench/results
   scripts/bench --groups 4x4@50 --operations allreduce --sizes 8,1MiB
   scripts/bench --against ../before/build              # is this build slower than that one?
   scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
-  scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
-  scripts/bench --render build/bench/results.json --results tests/bench/RESULTS.md
+  scripts/bench --overview tests/bench/results/4x4-at-50-mbit.md   # the plot in the README
+  scripts/bench --render build/bench/results.json --into tests/bench/results
 """
 
 
@@ -194,17 +194,17 @@ def parse_arguments(argv=None):
                        help='folder for the results (build/bench)')
     where.add_argument('--json', action='store_true',
                        help='with --against: print the results as JSON, not as tables')
-    where.add_argument('--results', metavar='FILE', type=Path,
-                       help='also write them as Markdown, with times.png beside it')
-    where.add_argument('--into', metavar='FILE', type=Path,
-                       help='also put the tables of the parts that were measured (not of --tori and '
-                            '--cables) into this RESULTS.md, in place of earlier ones')
+    where.add_argument('--results', metavar='DIR', type=Path,
+                       help='also write a page of Markdown for each part, with plots, into this folder')
+    where.add_argument('--into', metavar='DIR', type=Path,
+                       help='also replace the pages of the parts that were measured in this folder; the '
+                            'notes at the end of a page stay, and times.png')
     where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
     where.add_argument('--render', metavar='JSON', type=Path,
                        help='do not measure: make tables and plots from this results.json')
     where.add_argument('--overview', metavar='FILE', type=Path,
                        help='do not measure: draw overview.png, the plot in the README, beside this '
-                            'RESULTS.md from its first table')
+                            'page of a torus from its first table')
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.rounds is not None and options.rounds < 1) or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats, --rounds and --cell-seconds must be positive')
@@ -220,8 +220,10 @@ def parse_arguments(argv=None):
             parser.error(f'--files-in: {folder} is not a folder')
     if options.json and not options.against:
         parser.error('--json needs --against')
-    if options.into and not options.into.is_file():
-        parser.error(f'--into: {options.into} is not a file')
+    if options.into and not options.into.is_dir():
+        parser.error(f'--into: {options.into} is not a folder')
+    if options.results and options.results.exists() and not options.results.is_dir():
+        parser.error(f'--results: {options.results} is not a folder')
     return complete_against(options) if options.against else complete(options)
 
 
@@ -400,12 +402,16 @@ def present(results, options, say):
         except ImportError as e:
             say(f'no plots: {e}')
     if options.results:
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        drawn = plots.draw(results, options.results.parent, overview_only=True) if plots else ()
-        options.results.write_text(page.as_markdown(results, drawn))
+        options.results.mkdir(parents=True, exist_ok=True)
+        drawn = plots.draw(results, options.results, overview_only=True) if plots else ()
+        for name, text in page.as_pages(results, drawn):
+            write_text(options.results / name, text)
     if options.into:
-        drawn = plots.draw(results, options.into.parent, overview_only=True) if plots else ()
-        write_text(options.into, page.with_sections(options.into.read_text(), results, drawn))
+        # times.png shows all tori: some of them must not replace it.
+        drawn = plots.draw({**results, 'tori': []}, options.into, overview_only=True) if plots else ()
+        for name, text in page.as_pages(results, drawn):
+            path = options.into / name
+            write_text(path, page.with_notes(text, path.read_text() if path.exists() else ''))
     say('results in ' + ' and '.join(str(where) for where in (options.out, options.results, options.into)
                                      if where))
 

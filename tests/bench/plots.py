@@ -20,7 +20,7 @@ LEGEND = 0.21  # inches for each line of it
 
 def draw(results, folder, overview_only=False):
     """Writes the plots into the folder. Returns their files, captions and the heading of the part to
-    which they belong ('': all), the overview first."""
+    which they belong ('': all tori), that of all tori first."""
     tori = [torus for torus in results['tori'] if torus['cells']]
     kinds = ('png',) if overview_only else ('png', 'svg')
     made = []
@@ -191,7 +191,7 @@ OVERVIEW = {'torusd auto': ('torusd', '#0072b2', 'o', '-'),
 
 
 def overview(markdown, folder):
-    """Draws overview.png from the first summary table in the text of a RESULTS.md: torusd as it
+    """Draws overview.png from the first summary table in the page of a torus: torusd as it
     chooses by itself, MPI at its best, and the bound. Returns the file's path."""
     title, columns = _first_table(markdown)
     sizes = [arithmetic.parse_size(text) for text in columns['block']]

@@ -89,7 +89,7 @@ def test_a_build_against_a_folder_without_one(tmp_path):
 
 @pytest.mark.mininet
 def test_a_small_run(tmp_path):
-    results = tmp_path / 'RESULTS.md'
+    results = tmp_path / 'pages'
     done = bench('--quick', '--no-plots', '--algorithms', 'at2,direct', '--out', tmp_path / 'out',
                  '--results', results)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,7 +104,7 @@ def test_a_small_run(tmp_path):
         assert measured['median'] > 0 and measured['exchanges'] >= 1
         assert measured['bytes_over_shortest'] > 1
     assert '2x2 at 50 Mbit/s' in done.stdout
-    assert '2x2 at 50 Mbit/s' in results.read_text()
+    assert '2x2 at 50 Mbit/s' in (results / '2x2-at-50-mbit.md').read_text()
 
 
 @pytest.mark.mininet
@@ -136,10 +136,10 @@ def test_cuts(tmp_path):
 
 @pytest.mark.mininet
 def test_groups(tmp_path):
-    page = tmp_path / 'RESULTS.md'
-    page.write_text('# Measurements\n')
+    page = tmp_path / 'programs.md'
+    page.write_text('# Programs\n\nold\n\n## Notes\n\nkept\n')
     done = bench('--groups', '--quick', '--no-tori', '--no-plots', '--sizes', '1,64KiB', '--repeats', '3',
-                 '--cell-seconds', '0.1', '--goodput-seconds', '0.2', '--out', tmp_path, '--into', page)
+                 '--cell-seconds', '0.1', '--goodput-seconds', '0.2', '--out', tmp_path, '--into', tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads((tmp_path / 'results.json').read_text())['groups']
     assert said['failures'] == []
@@ -154,7 +154,7 @@ def test_groups(tmp_path):
         for system in call['systems']:
             assert system['median'] > 0 and (system['period'] or 0) > 0 or call['size'] == 65536
             assert 'failed' not in system
-    assert page.read_text().startswith('# Measurements\n\n## Programs\n\n')
+    assert '**Goals**' in page.read_text() and page.read_text().endswith('\n## Notes\n\nkept\n')
     assert '2x2 at 50 Mbit/s: back to back, milliseconds' in done.stdout
 
 

@@ -6,7 +6,7 @@ import pytest
 from bench import goals
 from bench.tables.calls import foreign_tables, groups_tables, preloads_tables
 from bench.tables.model import MODEL, fit_tables
-from bench.tables.page import all_tables, as_markdown, as_text, with_sections
+from bench.tables.page import all_tables, as_pages, as_text, file_name, with_notes
 from bench.tables.torus import algorithms, best_mpi, name_of, predictions, summary
 from torus_net import CHECKOUT
 
@@ -47,9 +47,15 @@ def test_tables():
     assert predictions(torus).rows == [['at2', '1.5']]
 
 
-def test_markdown():
-    text = as_markdown(RESULTS, [{'file': 'times.png', 'caption': 'Times', 'heading': ''}])
-    assert '![Times](times.png)' in text
+def test_pages():
+    plot = {'file': 'times.png', 'caption': 'Times', 'heading': '4x4 at 50 Mbit/s'}
+    (name, text), = as_pages(RESULTS, [plot, {**plot, 'heading': 'Growth', 'file': 'other.png'}])
+    assert name == '4x4-at-50-mbit.md' and text.startswith('# 4x4 at 50 Mbit/s\n\n2025-01-01, on ? processors')
+    assert '; torusd abc; 1 minutes.\nCongestion control of the connections of MPI and iperf3: cubic.\n' in text
+    assert '![Times](times.png)' in text and 'other.png' not in text
+    assert text.endswith('What failed:\n\n- Open MPI pairwise at 1 KiB failed: a | reason\n')
+    assert file_name('8x8 at 2.5 Mbit/s, links like cables') == '8x8-at-2.5-mbit-links-like-cables.md'
+    assert file_name(MODEL) == 'the-papers-model-against-the-links.md'
     for _, several in all_tables(RESULTS):
         for table in several:
             lines = [line for line in table.markdown() if line.startswith('|')]
@@ -85,10 +91,10 @@ def test_fit_tables():
                             '20.00 (10.00 to -)', '0.9900', '3.0%', '7.0%']
     assert fits.rows[1][:5] == ['all', '-', '-', '-', '1.00 (0.500 to 1.50)']
     assert points.rows == [['pair', '2.00 (-5.0%)', '2.00 (-5.0%)']]
-    assert '- fit: 4x4: too slow' in as_markdown(results)
     plot = {'file': 'model.png', 'caption': 'The model', 'heading': MODEL}
-    page = as_markdown(results, [plot])
-    assert page.index(f'## {MODEL}') < page.index('![The model](model.png)')
+    page = dict(as_pages(results, [plot]))[file_name(MODEL)]
+    assert page.startswith(f'# {MODEL}\n') and '![The model](model.png)' in page
+    assert '\n- 4x4: too slow\n' in page
 
 
 def caller(family, median, period=None, algorithm='default', memory='', **more):
@@ -147,7 +153,7 @@ def test_groups_tables():
     assert period.rows[0][5] == '4.00'  # MPICH's default is faster back to back
     assert unlimited.title == '4x4 without a limit: latency, milliseconds'
     assert unlimited.rows[0][2:6] == ['-', '100', '104', '200']
-    assert '- groups: 4x4: Open MPI hung' in as_markdown({**RESULTS, 'groups': GROUPS})
+    assert '- 4x4: Open MPI hung' in dict(as_pages({**RESULTS, 'groups': GROUPS}))['programs.md']
 
 
 def test_preloads_tables():
@@ -162,7 +168,8 @@ def test_preloads_tables():
     table, = preloads_tables(said)
     assert table.rows == [['alltoall', '4 KiB', '2.00', '3.00', '9.00 brucks', '3.00', '3.00', '-', 'failed', '-']]
     results = {**RESULTS, 'preloads': said, 'load_before': 7}
-    page = with_sections('# M\n', results, [{'heading': 'MPI programs', 'caption': 'a plot', 'file': 'x.png'}])
+    plot = {'heading': 'MPI programs', 'caption': 'a plot', 'file': 'x.png'}
+    page = dict(as_pages(results, [plot]))['mpi-programs.md']
     assert '![a plot](x.png)' in page and 'a load of 7' in page
 
 
@@ -187,17 +194,32 @@ def test_foreign_tables():
                            'Allreduce 3 (an operator that torusd lacks); Bcast 5 (one node)']]
 
 
-def test_sections_are_replaced():
-    """What was measured replaces its section; all else in the file stays."""
-    page = '# Measurements\n\n## 4x4\n\none\n\n## Programs\n\nold\n\n## Further\n\ntwo\n'
-    results = {**RESULTS, 'groups': GROUPS}
-    once = with_sections(page, results)
-    assert once.startswith(page.partition('old')[0]) and once.endswith('\n\n## Further\n\ntwo\n')
-    assert '\nold\n' not in once and '**Goals**' in once and '- groups: 4x4: Open MPI hung' in once
-    assert with_sections(once, results) == once
-    without = page.replace('## Programs\n\nold\n\n', '')
-    added = with_sections(without, results)
-    assert added.startswith(without + '\n## Programs\n') and added.count('## ') == 3
+def test_notes_stay():
+    """What was measured replaces a page; the notes that somebody wrote at its end stay."""
+    new = dict(as_pages({**RESULTS, 'groups': GROUPS}))['programs.md']
+    old = '# Programs\n\nold\n'
+    notes = '\n## Notes\n\nA slow hour.\n\n| a | b |\n|---|---|\n'
+    assert with_notes(new, old) == with_notes(new, '') == new
+    once = with_notes(new, old + notes)
+    assert once == new + notes and with_notes(new, once) == once
+
+
+@pytest.mark.parametrize('option', ['--results', '--into'])
+def test_pages_are_written(tmp_path, option):
+    """--results writes pages anew, --into keeps their notes; both leave other files alone."""
+    from bench.__main__ import parse_arguments, present
+    results = copy.deepcopy({**RESULTS, 'groups': GROUPS})
+    folder = tmp_path / 'pages'
+    folder.mkdir()
+    (folder / 'programs.md').write_text('# Programs\n\nold\n\n## Notes\n\nkept\n')
+    (folder / 'growth.md').write_text('# Growth\n')
+    options = parse_arguments(['--no-plots', '--out', str(tmp_path / 'out'), option, str(folder)])
+    present(results, options, str)
+    assert sorted(path.name for path in folder.iterdir()) == ['4x4-at-50-mbit.md', 'growth.md', 'programs.md']
+    text = (folder / 'programs.md').read_text()
+    assert '\nold\n' not in text and '**Goals**' in text
+    assert text.endswith('\n## Notes\n\nkept\n') == (option == '--into')
+    assert (folder / 'growth.md').read_text() == '# Growth\n'
 
 
 def test_links_like_cables_are_named_so():
@@ -228,7 +250,7 @@ def test_overview(tmp_path):
     """The plot for the README, from the measurements in the repository."""
     pytest.importorskip('matplotlib')
     from bench import plots
-    text = (CHECKOUT / 'tests' / 'bench' / 'RESULTS.md').read_text()
+    text = (CHECKOUT / 'tests' / 'bench' / 'results' / '4x4-at-50-mbit.md').read_text()
     title, columns = plots._first_table(text)
     assert title == '4x4 at 50 Mbit/s'
     assert (columns['block'][0], columns['block'][-1]) == ('1 B', '1 MiB')

@@ -127,8 +127,8 @@ PRELOADS_NOTE = """
 
 The same program (tests/bench/collective.c) with and without the library that gives MPI programs the torus'
 operations, by both MPI libraries, in turn in one network; beside them the daemons' own. *times*: how much
-longer the call takes without the preload, by the library's best algorithm. How calls are timed stands under
-"Programs"."""
+longer the call takes without the preload, by the library's best algorithm. The page "Programs"
+says how calls are timed."""
 
 
 def groups_tables(result):

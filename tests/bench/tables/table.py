@@ -1,4 +1,4 @@
-"""A table, as plain text for the terminal or as Markdown for RESULTS.md."""
+"""A table, as plain text for the terminal or as Markdown for a page."""
 
 from dataclasses import dataclass, field
 
