@@ -16,9 +16,9 @@ enum error_code {
     ERROR_TIMEOUT,   /* a deadline has passed */
     ERROR_CANCELLED, /* the client went away or asked to stop */
     ERROR_DAMAGED,   /* data arrived that differs from what was sent */
-    ERROR_IN_DOUBT, /* committed, but not confirmed by all nodes; or the outcome is not known
+    ERROR_IN_DOUBT,  /* committed, but not confirmed by all nodes; or the outcome is not known
                      * here */
-    ERROR_BUSY,     /* not now: no memory, or not started yet; may be tried again */
+    ERROR_BUSY,      /* not now: no memory, or not started yet; may be tried again */
 };
 
 /* What an error is about, for programs; the text says the same for people. */

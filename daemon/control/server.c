@@ -9,10 +9,12 @@
 #include "daemon/net/local/local.h"
 
 #define CLIENTS_MOST 512u
-#define ASKERS_SHARE 8u  /* so many clients for each one that has no place, and may ask for the
+#define ASKERS_SHARE                                                                               \
+    8u                  /* so many clients for each one that has no place, and may ask for the
                           * state only */
-#define DENIED_MOST 16u  /* refused clients that get time to read why */
-#define CLIENTS_SHARE 4u /* clients get one in so many of the descriptors that this process may
+#define DENIED_MOST 16u /* refused clients that get time to read why */
+#define CLIENTS_SHARE                                                                              \
+    4u /* clients get one in so many of the descriptors that this process may
                           * have */
 
 static void server_release(struct control_server *s)

@@ -5,7 +5,8 @@
 
 #define ROOM_LEAST 1024u
 #define MULTIPLIER 0x9e3779b97f4a7c15u /* Fibonacci hashing */
-#define PROBES_MOST 16u /* places a find may look at; without collisions it looks at less than
+#define PROBES_MOST                                                                                \
+    16u /* places a find may look at; without collisions it looks at less than
                          * two */
 
 /* The place of `key` in the table: the entry that has it, or an empty one. */

@@ -154,8 +154,7 @@ struct peer_objection {
                            * message that was read */
     const char *reason;
     bool again;
-    struct culprit
-        culprit; /* CULPRIT_NONE for an unknown kind; its node and port may not exist */
+    struct culprit culprit; /* CULPRIT_NONE for an unknown kind; its node and port may not exist */
 };
 
 struct peer_verdict {

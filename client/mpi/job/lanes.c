@@ -10,7 +10,8 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
 
-#define ANOTHER_MS 1000 /* limit for opening a lane: all leaders are there, but the daemons may
+#define ANOTHER_MS                                                                                 \
+    1000 /* limit for opening a lane: all leaders are there, but the daemons may
                          * lack memory */
 
 struct lane {

@@ -20,7 +20,8 @@
 #include "client/mpi/job/statistics.h"
 #include "proto/text.h"
 
-#define AGAIN_MS 10 /* until the next attempt to connect to a host that has not called listen()
+#define AGAIN_MS                                                                                   \
+    10 /* until the next attempt to connect to a host that has not called listen()
                      * yet */
 
 enum kind { HERE, LEAD, ENDED };

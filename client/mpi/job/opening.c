@@ -190,7 +190,8 @@ static int agree(bool ready)
     }
     if (make_messages() != 0)
         ready = false;
-    here[UNREADY] = (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest rank that is
+    here[UNREADY] =
+        (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest rank that is
                                                               * not ready */
     here[SINGLE] = !job.threaded;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)

@@ -24,8 +24,9 @@
 #else
 #define ABI_NAME "MPICH"
 #define ABI_PRELOAD "libtorus-mpich.so"
-#define ABI_ALIAS_IS_ERROR 1         /* the same send and receive buffer is MPI_ERR_BUFFER */
-#define ABI_TYPES_OF_NOTHING_COUNT 0 /* 0: in MPI_Alltoallw a type may be null where its count is
+#define ABI_ALIAS_IS_ERROR 1 /* the same send and receive buffer is MPI_ERR_BUFFER */
+#define ABI_TYPES_OF_NOTHING_COUNT                                                                 \
+    0 /* 0: in MPI_Alltoallw a type may be null where its count is
                                       * 0 */
 #endif
 

@@ -171,8 +171,8 @@ static struct side share_side(const struct plane *p, unsigned ring, uint32_t rin
     uint64_t along_ring = n * m - 1 - (n * m - 1) / 3; /* blocks of which come in along the ring
                                                         * at an end of the cylinder, which has
                                                         * three links */
-    uint64_t share = along_ring - (n - 1);             /* those of them that come from other rings */
-    uint64_t both = (n - 1) * (m - 1);                 /* blocks that may come in either way */
+    uint64_t share = along_ring - (n - 1); /* those of them that come from other rings */
+    uint64_t both = (n - 1) * (m - 1);     /* blocks that may come in either way */
     struct side s = {.cells = (n / 2 - 1) * rings};
 
     if (rings == 0)

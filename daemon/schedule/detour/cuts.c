@@ -6,7 +6,7 @@
 #include "daemon/schedule/detour/ways.h"
 #include "daemon/schedule/watch.h"
 
-#define SEARCHED 64u /* boxes from which other parts are searched: the best ones */
+#define SEARCHED 64u                  /* boxes from which other parts are searched: the best ones */
 #define WORK_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; else only slabs are */
 
 struct cut {
