@@ -1,14 +1,14 @@
 /* The exchanges of one node, from what a client asks for to what every node has delivered.
  *
- * What a client asks for, or enters (a barrier or group), is a job (record/job.h). It has one attempt after the other
- * until one of them is not withdrawn:
+ * A job is what a client asks for, or enters (a barrier or group; record/job.h). A job has one attempt after another
+ * until an attempt is not withdrawn:
  *
  *     WAITING <--> ENTERED      at its root; at any other node, or not the root yet
  *         ^           ^
  *         v           v         begun by the root; prepared by the root
  *         UNDER_WAY ------> ENDED
  *
- * An attempt is one try to carry it out on all nodes. A node where nobody has asked for it has no job.
+ * An attempt is one try to carry the job out on all nodes. A node where no client has asked for it has no job.
  *
  *             STARTING                                  at the root: no other node knows of it
  *                |
@@ -28,24 +28,24 @@
  *             RUNNING <--------------> PAUSED      rounds: round_done up, round_go down
  *                |     go down
  *      done up   +---------------> FINISHED        nothing to keep
- *                |        \------> COMMITTED       the same at the root
+ *                |        \------> COMMITTED       nothing to keep, at the root
  *                v
  *      DONE / DECIDING (root)
  *                |   commit comes down
  *                v
  *           COMMITTING ----------> COMMITTED       confirm goes to the root
  *
- * From every state but DECIDING and COMMITTING an attempt can fail: a node tells the root (objection) and is
- * FAILING, the root decides for all (verdict): FAILED. A node that is DONE and hears nothing any more is IN_DOUBT and
- * asks. Until the decision (of a barrier: before `go`; of a group at any time) the root can also withdraw an attempt
- * (abort/retry.c), and its job waits for the next one. If there is none, what was WITHDRAWN has FAILED. The same as
- * tables, with what may follow what, is record/states.c; which message may come in which state is dispatch.c.
+ * An attempt can fail in every state except DECIDING and COMMITTING: a node sends the root an objection and is
+ * FAILING, the root decides for all nodes and sends its verdict, and the attempt is FAILED. A node that is DONE and
+ * hears nothing more becomes IN_DOUBT and asks the root. The root can withdraw an attempt (abort/retry.c) until it
+ * decides to commit, or, for a barrier, until it sends `go`; it can withdraw a group's attempt at any time. The job
+ * then waits for its next attempt. If there is none, a WITHDRAWN attempt becomes FAILED. record/states.c has these
+ * transitions as tables; dispatch.c says which message may arrive in which state.
  *
- * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node
- * hears from its children before it tells its parent. Of the rounds `window` may be under way at the
- * same time, so their waves overlap: round k + window starts on a node after round k is finished on
- * all. A session of several exchanges back to back is one exchange here: its repetitions are rounds
- * that go on counting.
+ * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each wave a node hears from its
+ * children before it tells its parent. Up to `window` rounds overlap, so their waves overlap too: a node starts round
+ * k + window after round k is finished on all nodes. Several exchanges back to back are one exchange here: their
+ * rounds are counted through all repetitions.
  *
  * Every exchange ends committed, failed (everywhere with the same error) or in doubt. */
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H
@@ -55,12 +55,14 @@
 #include "daemon/exchange/record/link_costs.h"
 #include "daemon/exchange/record/missing.h"
 
-/* Returns NULL with *e if there is no memory, or the storage cannot tell what is on record. */
+/* Creates the exchanges of this node; exchanges_free() frees them. Returns NULL with *e if there is no memory,
+ * or if the storage cannot tell what is on record. */
 struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct error *e);
-/* Ends all exchanges on this node without a word to the others (their links go down). */
+/* Ends all exchanges on this node without telling other nodes: the caller takes their links down. */
 void exchanges_free(struct exchanges *all);
 
-/* The router's handler calls these. */
+/* The router's handler calls exchanges_frame(), exchanges_next() and exchanges_topology(). exchanges_frame()
+ * returns 0, or -1 with *e if the neighbour is to blame. */
 int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e);
 struct outgoing *exchanges_next(struct exchanges *all, unsigned port);
@@ -69,51 +71,52 @@ void exchanges_topology(struct exchanges *all);
 uint64_t exchanges_deadline(const struct exchanges *all);
 void exchanges_tick(struct exchanges *all);
 
-/* Asks for an exchange on all nodes, with this one as its root; it waits to be started. Returns it
- * (good until the client is told that it has ended) or NULL with *e if it is refused right here.
- * `spec` and `client` are copied. */
+/* Asks for an exchange on all nodes, with this node as its root. The job waits in the start queue. `spec` and
+ * `client` are copied. Returns the job, which is valid until the client is told that it has ended, or NULL with
+ * *e if this node refuses it at once. */
 struct job *exchange_start(struct exchanges *all, const struct spec *spec,
                            const struct exchange_client *client, struct error *e);
 
-/* Asks that it ends: it fails everywhere, unless it has already been decided to commit. The client
- * is told how it ended. */
+/* Cancels a job: it fails on all nodes unless it is already decided to commit. The client is told how it ended. */
 void exchange_cancel(struct job *j);
 
-/* The client has gone: the same, but it is not called again, and *j is no longer good. */
+/* Cancels a job whose client is gone. The client is not called again, and *j is no longer valid. */
 void exchange_abandon(struct job *j);
 
-/* The client wants to hear nothing more of it: the job stays, and *j is no longer good. */
+/* Lets a job continue without its client. The client is not called again, and *j is no longer valid. */
 void exchange_release(struct job *j);
 
-/* The same, and it fails everywhere for this reason, unless it has been decided to commit it. */
+/* Releases a job, and fails it on all nodes for this reason unless it is already decided to commit. *j is no
+ * longer valid. */
 void exchange_give_up(struct job *j, const struct error *why);
 
-/* Whether a barrier may have ended at other nodes, or a group may have been opened there, although it has failed at
- * this one. False is certain. */
+/* Whether a barrier may have ended at other nodes, or a group may have been opened there, although it failed at
+ * this node. False is certain; true is not. */
 bool exchange_may_have_gone(const struct job *j);
 
-/* Whether it is certain that it has not been decided to commit it, nor will be if this node, its root, stops now. */
+/* Whether the exchange is certainly not decided, and will not be if this node, its root, stops now. */
 bool exchange_is_undecided(const struct job *j);
 
-/* Good until the client is told, but it changes when the root retries because a node was
- * busy or a link went down. */
+/* Returns the id of the job's attempt, valid until the client is told that the job has ended. The id changes
+ * when the root retries. */
 const char *exchange_id(const struct job *j);
 void exchange_progress(const struct job *j, struct exchange_progress *progress);
 
-/* Running ones first, then the last that ended, youngest first; at most `most`. Returns how many.
- */
+/* Lists exchanges: first those under way, then the latest that ended, youngest first. Returns how many entries
+ * were written, at most `most`. */
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, size_t most);
-/* What is on record, the youngest first; at most `most`. Returns how many. */
+/* Lists the decisions of this node that some nodes have not confirmed, youngest first. Returns how many entries
+ * were written, at most `most`. */
 size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
                              size_t most);
-unsigned exchanges_under_way(const struct exchanges *all); /* barriers and groups too */
+unsigned exchanges_under_way(const struct exchanges *all); /* includes barriers and groups */
 uint64_t exchanges_reserved(const struct exchanges *all);
 
-/* The schedules that clients have given to this node, or neighbours (schedules.h). */
+/* Returns the schedules that clients or neighbours have given to this node (schedules.h); borrowed. */
 struct schedules *exchanges_schedules(struct exchanges *all);
 
-/* Whether everything that must hold between two events does: the invariant of every exchange's
- * state, and the sum of what they have reserved. Returns 0, or -1 with *e. */
+/* Checks what must hold between two events: the invariant of each exchange's state, and the sum of reserved
+ * memory. Returns 0, or -1 with *e. */
 int exchanges_check(const struct exchanges *all, struct error *e);
 
 #endif

@@ -1,12 +1,12 @@
-/* When a job that was asked for at this node is started. */
+/* Decides when a job that was asked for at this node is started. */
 #ifndef TORUSD_EXCHANGE_START_QUEUE_H
 #define TORUSD_EXCHANGE_START_QUEUE_H
 
 #include "daemon/exchange/record/exchange_record.h"
 
-/* Starts all jobs that can be started. */
+/* Starts all jobs that can be started now. */
 void start_queue_advance(struct exchanges *all);
-/* How many of them all users share. */
+/* Sets how many jobs all users together may have asked for, and may have under way. */
 void start_queue_set_capacities(struct shares *shares);
 /* Sets *e: links are down, and what is asked for cannot avoid them. Returns -1. */
 int start_queue_refuse_links(const struct exchanges *all, struct error *e);

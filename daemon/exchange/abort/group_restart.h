@@ -1,17 +1,20 @@
-/* Restarts of groups that are open. */
+/* How a node finds the open group that a root restarts or fails. */
 #ifndef TORUSD_EXCHANGE_ABORT_GROUP_RESTART_H
 #define TORUSD_EXCHANGE_ABORT_GROUP_RESTART_H
 
 #include "daemon/exchange/record/job.h"
 
-/* The root has failed the group whose first attempt had this id, whichever attempt this node knows of. */
+/* Ends this node's job of a group that its root has failed. `first` is the id of the group's first attempt,
+ * because this node may not know the latest one. Does nothing if there is no such job. */
 void group_restart_failed(struct exchanges *all, const struct exchange_id *first,
                           const struct error *why);
-/* This node's own group, of this first id, that has failed; or NULL. */
+/* Returns the failed attempt of an open group whose root is this node and whose first attempt had this id, or
+ * NULL. */
 const struct attempt *group_restart_find_failed(const struct exchanges *all,
                                                 const struct exchange_id *first);
-/* The job that is restarted as `id`, whatever its state; or that this node had not heard `go` of. NULL with
- * *e: there is none here, or `id` has been withdrawn. */
+/* Finds the job of this node whose group, first opened as `first`, its root now restarts as `id`. The job may
+ * be in any state, and this node need not have heard `go`. Returns NULL with *e if this node does not have the
+ * group (ERROR_REFUSED), or has a newer attempt than `id` (ERROR_BUSY). */
 struct job *group_restart_find(struct exchanges *all, const struct exchange_id *first,
                                const struct exchange_id *id, struct error *e);
 

@@ -1,32 +1,36 @@
-/* Attempts that are withdrawn everywhere, so that their job can have another one. */
+/* Retries: the root withdraws an attempt on all nodes, and its job starts another attempt. */
 #ifndef TORUSD_EXCHANGE_ABORT_RETRY_H
 #define TORUSD_EXCHANGE_ABORT_RETRY_H
 
 #include "daemon/exchange/record/job.h"
 
-/* Whether the root may withdraw it because a node is busy: it has not begun to run. */
+/* Whether this node is the root and the attempt is still being prepared. Only then may the root withdraw it
+ * because a node is busy. */
 bool retry_may(const struct attempt *x);
-/* Whether the root retries when a link goes down: it can avoid links, and nothing is decided yet. */
+/* Whether this node, the root, retries when a link goes down: the attempt can avoid links or waits for them,
+ * and is not decided. */
 bool retry_after_link_loss(const struct attempt *x);
-/* Whether the root retries when something was damaged on its way. */
+/* Whether this node, the root, retries after damage: the attempt runs, and was not damaged too often. */
 bool retry_after_damage(const struct attempt *x);
 
-/* Each withdraws the attempt, and its job begins another one: when a node was busy, */
+/* Withdraws the attempt because a node is busy; the job retries after a pause that grows each time. *busy is
+ * copied. This and the next three functions are for the root. */
 void retry_later(struct attempt *x, const struct error *busy);
-/* because a link went down, without links that are down by then, */
+/* Withdraws the attempt because a link went down; the next attempt avoids all links that are down by then. */
 void retry_without_links(struct attempt *x, const struct error *fault);
-/* because links that it avoided are up again, */
+/* Withdraws the attempt because links that it avoids are up again. */
 void retry_links_restored(struct attempt *x);
-/* and because something was damaged on its way. */
+/* Withdraws the attempt because data was damaged on its way. */
 void retry_damaged(struct attempt *x, const struct error *damage);
 
-/* Not the root: it has withdrawn this attempt. What this node itself has against going on with an open group it
- * says in the next one. */
+/* For any node but the root: ends the attempt here because its root has withdrawn it, for the reason *why. If
+ * this node cannot continue an open group, its job keeps that error, and objects to the next attempt. */
 void retry_withdrawn(struct attempt *x, const struct error *why);
 
-/* Sets a random pause before the job's next attempt, longer each time. */
+/* Sets a random pause before the job's next attempt. The pause doubles with each call, from 10 ms to at most 1
+ * s. */
 void retry_pause(struct job *j);
-/* When the pause or the job's time is over. */
+/* Returns when the pause ends or the job times out, whichever is first, in nanoseconds of the router's clock. */
 uint64_t retry_deadline(const struct job *j);
 
 #endif

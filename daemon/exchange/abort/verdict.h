@@ -1,33 +1,38 @@
-/* Messages about attempts that fail: the root's verdict, and the objection of any other node. */
+/* Messages about attempts that fail: the root's verdict, and another node's objection. */
 #ifndef TORUSD_EXCHANGE_ABORT_VERDICT_H
 #define TORUSD_EXCHANGE_ABORT_VERDICT_H
 
 #include "daemon/exchange/record/job.h"
 
-/* Root: the attempt is over everywhere. */
+/* Root: tells all nodes that the attempt has failed or is withdrawn (ERROR_BUSY). The verdict goes down the
+ * tree, and is flooded if links are down. */
 void verdict_send(struct attempt *x, const struct error *e);
-/* The same over all links, of one that was withdrawn before. */
+/* Root: floods a verdict on an attempt that was withdrawn before, because no other attempt will follow. */
 void verdict_flood(struct attempt *x, const struct error *e);
-/* The same about the last attempt that all nodes know of, if it is not this one; a group that has been open all know by
- * its first id. */
+/* Root: floods a verdict on the last attempt that all nodes know of, unless that attempt is under way. An open
+ * group is named by its first id, which all members know. */
 void verdict_send_former(const struct job *j, const struct error *e);
-/* The attempt that somebody behind this port objects to is over, which he has not heard. */
+/* Sends a verdict to this port because a node behind it objected to an attempt that is over. */
 void verdict_answer(struct exchanges *all, unsigned port, uint32_t handle,
                     const struct exchange_id *id, const struct error *e);
-/* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
+/* Passes a verdict on. If `left` is 0, it goes to the children in the tree. Otherwise it is flooded over `left`
+ * hops, to all links except the port `except` (-1: to all). */
 void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except);
-/* The same of an attempt that is not known here. */
+/* Floods a verdict on an attempt that this node does not know. A verdict is passed on once, and not if its hops
+ * are used up or too many verdicts are remembered. */
 void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct exchange_id *id,
                           const struct peer_verdict *message);
-/* Links are down: verdicts are flooded. */
+/* Whether links of the attempt are or were down here, so that its tree may be cut and verdicts must be flooded. */
 bool verdict_is_cut(const struct attempt *x);
-/* A verdict on this id, which is unknown here, has been passed on lately. */
+/* Whether this node has lately passed on a verdict on this id, which it does not know. */
 bool verdict_is_remembered(const struct exchanges *all, const struct exchange_id *id);
-/* The link at this port is up again: says all verdicts once more. */
+/* Sends all verdicts again to this port, because its link is up again and the other end may have missed them. */
 void verdicts_repeat(struct exchanges *all, unsigned port);
-/* The port of this node towards the root, by the attempt's tree, or where that is cut by any way. -1: there is none. */
+/* Returns the port towards the root: the parent in the attempt's tree, or the shortest way if that link was
+ * down. -1: there is no way. */
 int objection_port(const struct attempt *x);
-/* Towards the root by this port; -1: there is no way. `again`: blocks were damaged on their way. */
+/* Sends an objection towards the root through this port; sends nothing if the port is -1. `again`: blocks were
+ * damaged on their way, so a retry may help. */
 void objection_send(struct exchanges *all, int port, uint32_t handle, const struct exchange_id *id,
                     uint32_t root, const struct error *e, bool again);
 

@@ -1,25 +1,30 @@
-/* From done to committed: the root's decision, and what every node does to carry it out. */
+/* How a finished attempt is committed: the root's decision, and how each node carries it out. */
 #ifndef TORUSD_EXCHANGE_COMMIT_COMMIT_H
 #define TORUSD_EXCHANGE_COMMIT_COMMIT_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* Root: all have done their part. Its decision goes on record; then all hear of it. */
+/* Root: records the decision to commit on disk, and then tells all nodes. Call it when all nodes are done. If
+ * the decision cannot be recorded, the attempt fails. */
 void commit_decide(struct attempt *x);
-/* Puts this node's output in place, as far as that goes now. */
+/* Puts this node's output in place, as far as that is possible now. If that fails, the output stays under its
+ * temporary name, and this node tries again later. */
 void commit_advance(struct attempt *x);
-/* The root's decision, from the parent. Returns 0. */
+/* Handles the root's decision, which the parent has sent. Returns 0. */
 int commit_heard(struct attempt *x, unsigned port, const struct peer_commit *message,
                  struct error *e);
-/* The outcome has been heard from the root by another way than the wave. */
+/* Starts to commit because the root's outcome arrived outside the commit wave. Children then confirm by
+ * themselves. */
 void commit_begin(struct attempt *x);
-/* Takes what a child confirms, if it is waited for, to confirm it together with this node's. */
+/* Takes a child's confirmation, to pass it on together with this node's own. Returns false if this node does
+ * not wait for that child; the caller then passes the confirmation on. */
 bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, size_t count);
-/* Children are late: they confirm by themselves. */
+/* Stops waiting for children that are late: each of them confirms to the root by itself. */
 void commit_waits_no_longer(struct attempt *x);
-/* Links have gone down: what was to come over them comes another way, or never. */
+/* Stops waiting for children whose links went down: they confirm over other links. */
 void commit_topology(struct attempt *x);
-/* Root: when the client hears of the end, although not all nodes have confirmed. */
+/* Root: returns when the client is told of the end even if some nodes have not confirmed, in nanoseconds of the
+ * router's clock. */
 uint64_t commit_deadline(const struct attempt *x);
 
 #endif

@@ -1,22 +1,22 @@
-/* The decisions of this node, as a root, that not every node has confirmed. */
+/* Decisions to commit that this node has made as a root and that some nodes have not confirmed. */
 #ifndef TORUSD_EXCHANGE_COMMIT_DECISIONS_H
 #define TORUSD_EXCHANGE_COMMIT_DECISIONS_H
 
 #include "daemon/exchange/record/exchange_record.h"
 #include "daemon/exchange/record/id.h"
 
-/* What this node, as a root, has decided to commit. */
+/* A decision to commit that this node has made as a root. Times are nanoseconds of the router's clock. */
 struct decision {
     struct decision *next;
     struct exchange_id id;
     uint64_t remind_at;
     uint64_t reminded_at;    /* when the last round of reminders began; 0: there was none */
-    uint32_t remind_next;    /* the node that it goes on with; 0: it is over */
-    uint32_t confirmed;      /* nodes, with those that need not */
-    uint32_t obstacle_at;    /* a node that could not yet, TORUS_NO_NODE: none is known */
-    uint64_t obstacle_since; /* when that was heard */
+    uint32_t remind_next;    /* rank of the node to remind next; 0: all were reminded */
+    uint32_t confirmed;      /* number of nodes that have confirmed or are excused */
+    uint32_t obstacle_at;    /* rank of a node that could not put its output in place; TORUS_NO_NODE: none */
+    uint64_t obstacle_since; /* when this node heard of the obstacle */
     char obstacle[sizeof((struct error *)0)->text];
-    uint8_t by[]; /* bit per rank */
+    uint8_t by[]; /* a bit for each rank that has confirmed or is excused */
 };
 
 static inline bool decision_has(const struct decision *d, uint32_t rank)
@@ -24,29 +24,35 @@ static inline bool decision_has(const struct decision *d, uint32_t rank)
     return (d->by[rank / 8] & 1u << rank % 8) != 0;
 }
 
-/* What was on record when this node stopped. Returns 0, or -1 with *e. */
+/* Loads the decisions that were on record when this node stopped. Returns 0, or -1 with *e. */
 int decisions_load(struct exchanges *all, struct error *e);
+/* Frees all decisions; they stay on record on disk. */
 void decisions_free(struct exchanges *all);
-/* NULL: there is none about this id. */
+/* Returns the decision about this exchange, or NULL if there is none. */
 struct decision *decision_find(struct exchanges *all, const struct exchange_id *id);
-/* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
+/* Adds a decision; nodes that have not confirmed are reminded from `remind_at` on. The list owns the decision.
+ * Returns NULL if there is no memory. */
 struct decision *decision_add(struct exchanges *all, const struct exchange_id *id,
                               uint64_t remind_at);
+/* Removes and frees a decision, which is then not reminded of any more. */
 void decision_drop(struct exchanges *all, struct decision *d);
+/* Returns the number of decisions that some nodes have not confirmed. */
 unsigned decisions_count(const struct exchanges *all);
-/* The disk has recorded it. */
+/* Whether the disk has recorded the decision, so that other nodes may hear of it. */
 bool decision_is_on_record(const struct exchanges *all, const struct decision *d);
-/* This node has taken no part, and nothing to confirm. After a restart of the root that is forgotten; it
- * confirms then, when it is asked. */
+/* Excuses a node that took no part and has nothing to confirm. The record on disk does not say so: after a
+ * restart of the root such a node is reminded, and then confirms. */
 void decision_excuse(struct decision *d, uint32_t rank);
-/* These nodes confirm, or one says what is in the way ("": nothing): at the root into its record, else towards it. */
+/* These nodes confirm, or one of them names an obstacle (obstacle "": none). At the root this goes into the
+ * decision; any other node sends it towards the root. */
 void decision_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
                       size_t count, const char *obstacle);
-/* The same of this node. */
+/* Confirms, or names the obstacle, for this node. */
 void decision_confirm_own(struct exchanges *all, const struct exchange_id *id,
                           const char *obstacle);
-/* Links have gone down or come up: nodes may have missed the decision, or their confirmation got lost. */
+/* Reminds nodes soon, because links went down or came up: a node may have missed the decision, or its
+ * confirmation was lost. */
 void decision_remind_soon(struct exchanges *all, struct decision *d);
-void decisions_remind_soon(struct exchanges *all); /* the same of all decisions */
+void decisions_remind_soon(struct exchanges *all); /* applies decision_remind_soon() to all decisions */
 
 #endif

@@ -1,17 +1,18 @@
-/* How doubts and decisions come together: nodes in doubt ask, roots remind, nodes confirm. */
+/* Messages about outcomes: nodes in doubt ask roots, roots remind nodes, nodes confirm. */
 #ifndef TORUSD_EXCHANGE_COMMIT_OUTCOME_MESSAGES_H
 #define TORUSD_EXCHANGE_COMMIT_OUTCOME_MESSAGES_H
 
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/peer/peer_message.h"
 
-/* Asks the roots about this node's doubts. */
+/* Asks the roots for the outcomes that this node is in doubt about. */
 void outcome_ask(struct exchanges *all);
-/* Reminds nodes that have not confirmed this node's decisions. */
+/* Reminds nodes that have not confirmed this node's decisions. `now`: nanoseconds of the router's clock. */
 void outcome_remind(struct exchanges *all, uint64_t now);
-/* Nanoseconds until the next look at them. */
+/* Returns the nanoseconds until doubts and decisions should be checked again. */
 uint64_t outcome_pause(const struct exchanges *all);
-/* Messages, for this node or to be passed on. Each returns 0, or -1 with *e if the neighbour is to blame. */
+/* Handle messages that are for this node or pass through it. Each returns 0, or -1 with *e if the neighbour is
+ * to blame. */
 int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct peer_confirm *message,
                           struct error *e);
 int outcome_query_heard(struct exchanges *all, unsigned port,

@@ -1,4 +1,4 @@
-/* What exchanges and their users tell each other. */
+/* Types that exchanges share with their users. */
 #ifndef TORUSD_EXCHANGE_INTERFACE_EXCHANGE_TYPES_H
 #define TORUSD_EXCHANGE_INTERFACE_EXCHANGE_TYPES_H
 
@@ -13,8 +13,8 @@
 #define EXCHANGE_ID_SIZE 48
 
 enum exchange_state {
-    EXCHANGE_WAITING, /* a job between attempts: at its root, */
-    EXCHANGE_ENTERED, /* or where it was entered; all others are states of attempts */
+    EXCHANGE_WAITING, /* state of a job: waits at its root for its next attempt */
+    EXCHANGE_ENTERED, /* state of a job: waits where it was entered; the other states are those of attempts */
     EXCHANGE_STARTING,
     EXCHANGE_OPENING,
     EXCHANGE_OPENED,
@@ -26,7 +26,7 @@ enum exchange_state {
     EXCHANGE_DECIDING,
     EXCHANGE_COMMITTING,
     EXCHANGE_FAILING,
-    EXCHANGE_FINISHED, /* ended from here on */
+    EXCHANGE_FINISHED, /* this state and those that follow are ends */
     EXCHANGE_COMMITTED,
     EXCHANGE_WITHDRAWN,
     EXCHANGE_FAILED,
@@ -38,9 +38,9 @@ struct exchange_node_report {
     uint32_t rank;
     uint64_t nanoseconds;
     uint64_t blocks_delivered, bytes_delivered;
-    uint32_t most_starts, most_ends; /* legs at a time, see engine.h */
-    uint32_t repaired;               /* pieces that came again, because they had arrived damaged */
-    struct unmoved unmoved;          /* files of its source folder */
+    uint32_t most_starts, most_ends; /* at one time, counted in legs; see engine.h */
+    uint32_t repaired;               /* pieces that arrived damaged and were sent again */
+    struct unmoved unmoved;          /* files of this node's source folder */
     struct engine_port_counts port[TORUS_MAX_PORTS];
     struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
 };
@@ -50,42 +50,44 @@ struct exchange_result {
     const char *algorithm;
     enum operation operation;
     enum mode mode;       /* stepped or streaming */
-    uint64_t block_bytes; /* the largest */
+    uint64_t block_bytes; /* size of the largest block */
     uint64_t rounds;
-    uint64_t nanoseconds; /* of the last repetition, like all that is counted */
+    uint64_t nanoseconds; /* time of the last repetition; all counters describe that repetition, too */
     double bound;
-    char without[200]; /* links that were out of order: "link 3:+0"; "": none */
-    const bool *gone;  /* by rank: nodes that were down, and took no part; NULL: no node */
-    uint32_t reroutes; /* attempts that were withdrawn because a link or node went down, */
-    uint32_t damages; /* and because something was damaged on its way, or pieces that came again; */
-    uint64_t kept_bytes;   /* that had arrived before the last time, and did not come again */
-    uint32_t startups;     /* counted, per round; streaming: most messages by any channel */
-    uint64_t transmission; /* counted, per round; streaming: most blocks by any channel */
+    char without[200]; /* links that were avoided: "link 3:+0"; "": none */
+    const bool *gone;  /* by rank: nodes that were down and took no part; NULL: no such node */
+    uint32_t reroutes; /* attempts that were withdrawn because a link or node went down */
+    uint32_t damages; /* attempts that were withdrawn because of damage, and pieces that were sent again */
+    uint64_t kept_bytes;   /* bytes that arrived in earlier attempts and were not sent again */
+    uint32_t startups;     /* counted per round; streaming: most messages on one channel */
+    uint64_t transmission; /* counted per round; streaming: most blocks on one channel */
     uint64_t blocks_delivered, bytes_delivered;
-    const struct exchange_node_report *node; /* rising ranks; NULL: known at the root only */
-    uint32_t nodes;                          /* so many */
+    const struct exchange_node_report *node; /* one entry a node, ranks rising; NULL: known at the root only */
+    uint32_t nodes;                          /* number of entries in `node` */
     uint32_t repeat;
-    const uint64_t *each;   /* `repeat` of them: nanoseconds; NULL: known at the root only */
-    uint64_t all_ns;        /* from the first go until all had done the last, at the root */
-    enum check check;       /* what was compared with what had been sent */
-    struct unmoved unmoved; /* of all nodes */
+    const uint64_t *each;   /* nanoseconds of each of `repeat` repetitions; NULL: known at the root only */
+    /* root: nanoseconds from the first `go` until all nodes had finished the last repetition */
+    uint64_t all_ns;
+    enum check check;       /* how the received data was compared with the data sent */
+    struct unmoved unmoved; /* files of all nodes */
 };
 
-/* Who asked for an exchange. */
+/* The client that asked for an exchange. */
 struct exchange_client {
     void *context;
-    /* Exactly one of result and e is NULL. Called once, not from inside exchange_start() or
-     * exchange_cancel(), when nothing of a failed exchange is left on this node. */
+    /* Called once when the job has ended and this node keeps nothing of a failed exchange. Exactly one of
+     * `result` and `e` is NULL; both are valid during the call only. Never called from inside exchange_start()
+     * or exchange_cancel(). */
     void (*ended)(void *context, const struct exchange_result *result, const struct error *e);
-    uint32_t user; /* whose share it takes (base/shares.h) */
+    uint32_t user; /* whose share the exchange takes (base/shares.h) */
 };
 
 struct exchange_progress {
     enum exchange_state state;
     uint32_t repetition, repeat;
-    uint64_t round, rounds;           /* of a repetition */
-    uint64_t done_bytes, total_bytes; /* delivered at this node; total 0: not known */
-    /* What is down, if it waits for that: "node 4 (1,0)"; "": nothing. */
+    uint64_t round, rounds;           /* of the current repetition */
+    uint64_t done_bytes, total_bytes; /* delivered at this node; total_bytes 0: unknown */
+    /* What the job waits for because it is down: "node 4 (1,0)"; "": nothing. */
     char waits_for[sizeof(((struct error *)0)->text)];
 };
 
@@ -98,31 +100,31 @@ struct exchange_info {
     uint64_t age_ns;
 };
 
-/* An exchange that this node has decided to commit, as its root, and that is on record until all nodes have
+/* An exchange that this node, its root, has decided to commit. It stays on record until all nodes have
  * confirmed that their output is in place. */
 #define EXCHANGE_UNCONFIRMED_NAMED 64u
 struct exchange_unconfirmed {
     char id[EXCHANGE_ID_SIZE];
-    uint32_t count;                                 /* nodes that have not, */
-    uint32_t node[EXCHANGE_UNCONFIRMED_NAMED];      /* and the first of them, rising */
-    char reason[sizeof(((struct error *)0)->text)]; /* why, and what becomes of that, for people */
+    uint32_t count;                                 /* number of nodes that have not confirmed */
+    uint32_t node[EXCHANGE_UNCONFIRMED_NAMED];      /* their lowest ranks, rising */
+    char reason[sizeof(((struct error *)0)->text)]; /* why, and what will happen, for people */
 };
 
 struct exchanges;
-/* What a client has asked for here, or entered, until it has been told how that ended. */
+/* A job: what a client has asked for or entered here, until the client is told how it ended. */
 struct job;
 
 struct exchanges_setup {
     struct router *router;
     struct shares *shares;         /* must outlive the exchanges */
     const struct storage *storage; /* must outlive the exchanges */
-    struct workers workers;        /* what takes long runs there */
-    uint64_t memory_budget;        /* bytes for blocks on their way, all exchanges together */
-    double link_mbit;              /* nominal rate; 0 = unknown */
+    struct workers workers;        /* threads for long computations */
+    uint64_t memory_budget;        /* bytes that blocks on their way may use, in all exchanges together */
+    double link_mbit;              /* nominal rate in Mbit/s; 0: unknown */
     uint64_t link_burst;           /* bytes that a link passes at once after a pause */
-    double daemons_per_processor;  /* that handle messages in turn; 1: a machine of its own */
-    struct sessions sessions;      /* open NULL: there are no groups */
-    /* May be NULL: schedules have been counted, who asked for candidates may ask again. */
+    double daemons_per_processor;  /* daemons that share one processor; 1: each has its own */
+    struct sessions sessions;      /* sessions.open NULL: this daemon has no groups */
+    /* Called when schedules have been counted, so that choose_candidates() may be called again. May be NULL. */
     void (*planned)(void *context);
     void *planned_context;
 };

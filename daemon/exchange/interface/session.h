@@ -1,6 +1,6 @@
-/* What a group has instead of blocks: an engine that lives as long as the group is
- * open and carries out what programs call (daemon/group). Its round 0 is admitted when all members
- * have opened the group, and finished when all have left it. */
+/* A group has a session instead of blocks: an engine that lives as long as the group is open and carries out
+ * the calls of programs (daemon/group). Its round 0 is admitted when all members have opened the group, and is
+ * finished when all have left it. */
 #ifndef TORUSD_EXCHANGE_INTERFACE_SESSION_H
 #define TORUSD_EXCHANGE_INTERFACE_SESSION_H
 
@@ -10,26 +10,26 @@
 
 struct session_setup {
     struct router *router;
-    uint32_t handle;             /* Prepare.handle */
+    uint32_t handle;             /* Prepare.handle: identifies the group in frames */
     struct tree_node tree;       /* from the group's root to all nodes */
-    const struct damage *damage; /* NULL, or the links that it avoids; good until it is open */
-    const char *id;              /* of its first attempt: the same after a restart */
-    bool goes_on;                /* what has been open under this id; else it is new */
-    const char *name;            /* of the group; texts are copied */
-    bool unchecked;              /* blocks travel without digests */
-    struct planner *planner;     /* of the whole torus; borrowed */
-    struct block_events events;  /* `wake`: look whether it has failed or finished */
+    const struct damage *damage; /* links that the group avoids, valid until the group is open; NULL: none */
+    const char *id;              /* id of the group's first attempt; stays the same after a restart */
+    bool goes_on;                /* true: continue the session with this id; false: start a new one */
+    const char *name;            /* of the group; copied */
+    bool unchecked;              /* true: blocks travel without digests */
+    struct planner *planner;     /* for the whole torus; borrowed */
+    struct block_events events;  /* `wake` asks the owner to check whether the session failed or finished */
 };
 
 struct sessions {
     void *context;
-    /* Returns NULL with *e if there is no memory, or if it cannot go on without these links or nodes. An
-     * engine that is freed while its group is running is kept: after a restart it has the same calls, and
-     * makes those again that are not over everywhere. */
+    /* Opens a session. Returns NULL with *e if there is no memory, or if the session cannot continue without
+     * these links or nodes. If the engine is freed while its group runs, the session is kept: after a restart
+     * it repeats the calls that are not complete on all nodes. */
     struct engine *(*open)(void *context, const struct session_setup *setup, struct error *e);
-    /* It is over: what is kept by this id is not needed any more. */
+    /* Frees what is kept under this id, because the group has ended. */
     void (*forget)(void *context, const char *id);
-    uint64_t memory; /* that each may use, at most */
+    uint64_t memory; /* most bytes that one session may use */
 };
 
 #endif

@@ -1,5 +1,6 @@
-/* The algorithm and mode "auto": what is predicted to be the fastest on this torus (see
- * schedule/predict/predict.h), with the costs that were measured last or, before that, the default ones. */
+/* Chooses for algorithm and mode "auto": the pair with the shortest predicted time on this torus
+ * (schedule/predict/predict.h). Predictions use the latest measured costs, or default costs before any
+ * measurement. */
 #ifndef TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 #define TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 
@@ -17,44 +18,45 @@ struct candidate {
     const struct algorithm *algorithm;
     enum mode mode;
     struct predict_counts counts;
-    uint64_t piece_bytes; /* of a block, that travel together */
+    uint64_t piece_bytes; /* bytes of a block that travel together */
     double seconds;       /* predicted */
 };
 
-/* Bytes of the blocks of an exchange. */
+/* Sizes of the blocks of an exchange, in bytes. */
 struct block_sizes {
-    uint64_t mean; /* of those that travel */
+    uint64_t mean; /* of the blocks that are sent to other nodes */
     uint64_t largest;
 };
 
-/* Every way to exchange blocks of these sizes that takes the torus, in this mode or, with
- * MODE_OF_ALGORITHM, in any; the fastest first, at most CHOOSE_MOST. The first call on a torus
- * has the schedules counted, off the loop. Returns 1 with *count of them in *list, 0 if they are being
- * counted (ask again; exchanges_setup.planned tells when), or -1 with *e. */
+/* Lists the ways to exchange blocks of these sizes that work on the torus, fastest first, at most CHOOSE_MOST.
+ * `mode` limits the list; MODE_OF_ALGORITHM allows both modes. The first call on a torus counts the schedules
+ * in a worker thread. Returns 1 with *count entries in *list; 0 while the schedules are counted (call again
+ * after exchanges_setup.planned); or -1 with *e. */
 int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e);
 
-/* The same for a torus of which only `planner` knows, with these costs; with their burst, if they have one: where
- * nothing is measured (predict_unmeasured_seconds()). */
+/* Works like choose_candidates(), for a torus that only `planner` knows, and with the given costs. Adds the
+ * cost of bursts, if the costs have one, where nothing was measured (predict_unmeasured_seconds()). */
 int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
                 const struct block_sizes *sizes, enum mode mode, struct candidate *list,
                 unsigned *count, struct error *e);
 
-/* The same for an allgather or a broadcast of blocks of this size, in either mode. */
+/* Works like choose_from(), for an allgather or broadcast of blocks of this size, in both modes. */
 int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
                        enum operation operation, uint64_t block_bytes, enum mode mode,
                        struct candidate *list, unsigned *count, struct error *e);
 
-/* The times of a finished session of several exchanges, at its root: the model's prediction for
- * blocks of about that size is corrected by their median, and by the time the links needed between
- * them, from then on, in this daemon, until it ends. What a link lets through in bursts, or
- * processors that nodes share, no model knows. */
+/* Learns from the times of a finished session of several exchanges, at its root. From then on, until the daemon
+ * ends, the prediction for blocks of about that size is corrected by the median time, and by the time that the
+ * links needed between exchanges. This covers effects that no model knows, such as bursts on links and
+ * processors shared by nodes. */
 void choose_learn(const struct attempt *x);
 
-/* The algorithm that is named; if that is the best of a family, the one that stands for all of it; NULL: "auto". */
+/* Returns the algorithm that the spec names; for the best of a family, the algorithm that stands for the
+ * family; NULL for "auto". */
 const struct algorithm *choose_named(const struct spec *spec);
 
-/* Sets the algorithm and mode of an attempt. Returns 1; 0 if schedules are being counted; or -1 with *e. */
+/* Sets the algorithm and mode of an attempt. Returns 1; 0 while schedules are being counted; or -1 with *e. */
 int choose_for(struct attempt *x, struct error *e);
 
 #endif

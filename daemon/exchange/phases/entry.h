@@ -1,24 +1,27 @@
-/* How a barrier or group is entered, at every node, and which node leads it. */
+/* How nodes enter a barrier or group, and which node is its root. */
 #ifndef TORUSD_EXCHANGE_PHASES_ENTRY_H
 #define TORUSD_EXCHANGE_PHASES_ENTRY_H
 
 #include "daemon/exchange/record/job.h"
 
-/* The barrier of this name that this node waits for or prepares: its job; NULL: there is none. */
+/* Returns this node's job that waits for the barrier or group of this name, or NULL. */
 struct job *entry_waiting(struct exchanges *all, const struct spec *spec);
-/* The attempt of that name that nobody has entered here; NULL: there is none. */
+/* Returns the attempt at a barrier or group of this name that nobody has entered at this node, or NULL. */
 struct attempt *entry_preparing(struct exchanges *all, const struct spec *spec);
-/* The job of a client that enters what the root has prepared already; takes *spec over. NULL with *e. */
+/* Makes the job of a client that enters what the root has already prepared. Takes *spec over on success.
+ * Returns NULL with *e if there is no memory. */
 struct job *entry_enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
                         struct error *e);
-/* The root has prepared it: attempts before this one are over. Returns the job that it is for, or NULL. */
+/* Called when `root` has prepared the barrier or group: ends older attempts at this node. Returns the job that
+ * the new attempt is for, or NULL. */
 struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
-/* Whether the root has withdrawn `id` since: then -1 with *e (ERROR_BUSY). */
+/* Checks that the root has not withdrawn `id` since. Returns 0, or -1 with *e (ERROR_BUSY). */
 int entry_check_id(struct exchanges *all, const struct spec *spec, const struct exchange_id *id,
                    struct error *e);
-/* If another node leads it from now on, or this one: prepares it here, or no longer. */
+/* Checks whether this node or another one is now the root of a group that shrinks. This node then starts to
+ * prepare the group, or stops. */
 void entry_lead(struct job *j);
-/* Whether the client's word of it differs from the root's: then it fails for all. */
+/* Whether the client's spec differs from the root's; if so, fails the attempt on all nodes. */
 bool entry_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared);
 
 #endif

@@ -1,22 +1,24 @@
-/* What a link or node that goes down, or a deadline that passes, makes of an attempt. */
+/* What an attempt does when a link or node goes down, or a deadline passes. Times are nanoseconds of the
+ * router's clock. */
 #ifndef TORUSD_EXCHANGE_PHASES_FAULT_WATCH_H
 #define TORUSD_EXCHANGE_PHASES_FAULT_WATCH_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* Links have gone down or come up. */
+/* Checks the attempt because links went down or came up. */
 void fault_watch_topology(struct attempt *x);
-/* Time has passed; and when that matters next. */
+/* Checks the attempt's deadlines. fault_watch_deadline() returns when to check them next. */
 void fault_watch_tick(struct attempt *x, uint64_t now);
 uint64_t fault_watch_deadline(const struct attempt *x);
-/* Whether a link of this node is down that the attempt needs; then *e says which. */
+/* Whether a link of this node that the attempt needs is down. If so, sets *e to a text that names the link. */
 bool fault_watch_own_link_down(const struct attempt *x, struct error *e);
-/* Its root is down, or up again without any memory of it; and that in words. */
+/* Whether the attempt's root is down, or has restarted and does not know the attempt. fault_watch_name_root()
+ * puts that into words. */
 bool fault_watch_root_gone(const struct attempt *x);
 void fault_watch_name_root(const struct attempt *x, struct error *e);
-/* The same of any other node that is needed. */
+/* Sets *e to a text that says that this needed node, which is not the root, is down. */
 void fault_watch_name_down(uint32_t node, struct error *e);
-/* Until when two starts of its root cannot be told from each other; ROUTER_NEVER: there is but one. */
+/* Returns until when two starts of the root cannot be told apart; ROUTER_NEVER: only one start is known. */
 uint64_t fault_watch_root_differs_until(const struct attempt *x);
 
 #endif

@@ -1,12 +1,13 @@
-/* What a link or node that goes down, or a deadline that passes, makes of a job that waits. */
+/* What a waiting job does when a link or node goes down, or a deadline passes. Times are nanoseconds of the
+ * router's clock. */
 #ifndef TORUSD_EXCHANGE_PHASES_JOB_WATCH_H
 #define TORUSD_EXCHANGE_PHASES_JOB_WATCH_H
 
 #include "daemon/exchange/record/job.h"
 
-/* Links have gone down or come up. */
+/* Checks the job because links went down or came up. */
 void job_watch_topology(struct job *j);
-/* Time has passed; and when that matters next. */
+/* Checks the job's deadlines. job_watch_deadline() returns when to check them next. */
 void job_watch_tick(struct job *j, uint64_t now);
 uint64_t job_watch_deadline(const struct job *j);
 

@@ -1,20 +1,22 @@
-/* How an attempt begins on all nodes: from the root's prepare until this node is ready. */
+/* How an attempt starts on all nodes: from the root's prepare until this node is ready. */
 #ifndef TORUSD_EXCHANGE_PHASES_PREPARE_H
 #define TORUSD_EXCHANGE_PHASES_PREPARE_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* Nanoseconds, by the sizes of the blocks, and the nominal rate of the links. */
+/* Returns the default timeout in nanoseconds. It depends on the sizes of the blocks and the nominal rate of the
+ * links. */
 uint64_t prepare_default_timeout(const struct attempt *x);
-/* The first wave: children hear of the attempt. */
+/* Starts the first wave: tells the children of the attempt. */
 void prepare_begin(struct attempt *x);
-/* Goes on as far as it can. */
+/* Continues preparing as far as possible now. */
 void prepare_advance(struct attempt *x);
-/* Names this node in *e, which refuses what the node at the port has told it; that one, too, if no root says so. */
+/* Wraps *e in a text that says that this node refuses the message from this port. Names the neighbour too,
+ * because no root has said this. */
 void prepare_refuse(const struct exchanges *all, unsigned port, struct error *e);
-/* This node cannot take part. */
+/* Fails the attempt because this node cannot take part; *e is extended by this node's name. */
 void prepare_object(struct attempt *x, struct error *e);
-/* Messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
+/* Handle messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
 int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e);
 int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *layout,
                  struct error *e);

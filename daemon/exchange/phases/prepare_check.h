@@ -1,4 +1,4 @@
-/* Whether a root's prepare can be, and whether this node can take part in what it prepares. */
+/* Checks a root's prepare: whether it is valid, and whether this node can take part. */
 #ifndef TORUSD_EXCHANGE_PHASES_PREPARE_CHECK_H
 #define TORUSD_EXCHANGE_PHASES_PREPARE_CHECK_H
 
@@ -7,20 +7,20 @@
 #include "daemon/schedule/damage.h"
 #include "proto/peer/peer_message.h"
 
-/* What a prepare names its attempt, and the first attempt of the same job: NO_ID if it is the first itself, or if what
- * the prepare says is no id. */
+/* The ids in a prepare: of its attempt, and of the first attempt of the same job. Each is NO_ID if the prepare
+ * has no valid id there; the second one also if the attempt is the first. */
 struct prepare_ids {
     struct exchange_id id, resumes;
 };
 
-/* Whether it is a prepare that a root sends, to this node and over this link. Returns 0 with *ids, or -1 with *e. */
+/* Checks that a root can have sent this prepare to this node over this link. Returns 0 with *ids, or -1 with *e. */
 int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
                   const struct damage *damage, struct prepare_ids *ids, struct error *e);
-/* Whether this node can take part. Returns 0, or -1 with *e. */
+/* Checks that this node can take part. Returns 0, or -1 with *e. */
 int prepare_check_here(struct exchanges *all, const struct peer_prepare *prepare,
                        const struct prepare_ids *ids, const struct spec *spec,
                        const struct damage *damage, struct error *e);
-/* Whether it restarts a group that has been open. */
+/* Whether the prepare restarts a group that has been open. */
 bool prepare_is_restart(const struct peer_prepare *prepare);
 
 #endif

@@ -1,11 +1,11 @@
-/* What a node makes of its root's prepare. */
+/* How a node handles its root's prepare. */
 #ifndef TORUSD_EXCHANGE_PHASES_PREPARE_HEARD_H
 #define TORUSD_EXCHANGE_PHASES_PREPARE_HEARD_H
 
 #include "daemon/exchange/record/exchange_record.h"
 #include "proto/peer/peer_message.h"
 
-/* Returns 0, also if this node objects; or -1 with *e if the neighbour is to blame. */
+/* Handles a prepare. Returns 0, also if this node objects; or -1 with *e if the neighbour is to blame. */
 int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
                   struct error *e);
 

@@ -1,4 +1,4 @@
-/* Links and nodes that an attempt avoids, as its root's prepare lists them. */
+/* The links and nodes that an attempt avoids, as lists in the root's prepare. */
 #ifndef TORUSD_EXCHANGE_PHASES_PREPARE_LINKS_H
 #define TORUSD_EXCHANGE_PHASES_PREPARE_LINKS_H
 
@@ -6,11 +6,12 @@
 #include "daemon/schedule/damage.h"
 #include "proto/peer/peer_message.h"
 
-/* Fills prepare->without and ->missing, for prepare_links_free(). Returns 0, or -1 without memory and
- * with nothing to free. */
+/* Fills prepare->without and prepare->missing; prepare_links_free() frees them. Returns 0, or -1 if there is no
+ * memory, with nothing to free. */
 int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare);
 void prepare_links_free(struct peer_prepare *prepare);
-/* Returns 0 with *d, or -1 with *e (ERROR_PROTOCOL, no memory) and nothing to free. */
+/* Reads the lists. Returns 0 with *d, which the caller frees; or -1 with *e (ERROR_PROTOCOL, ERROR_MEMORY) and
+ * nothing to free. */
 int prepare_links_unpack(const struct torus *t, const struct peer_prepare *prepare,
                          struct damage *d, struct error *e);
 

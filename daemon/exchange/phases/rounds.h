@@ -1,17 +1,18 @@
-/* From `go` until this node and all below it are done: rounds and repetitions. */
+/* Rounds and repetitions: from `go` until this node and all nodes below it are done. */
 #ifndef TORUSD_EXCHANGE_PHASES_ROUNDS_H
 #define TORUSD_EXCHANGE_PHASES_ROUNDS_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* Root: all are ready. */
+/* Root: sends `go`, because all nodes are ready. */
 void rounds_begin(struct attempt *x);
-/* Goes on as far as it can. */
+/* Continues the rounds as far as possible now. */
 void rounds_advance(struct attempt *x);
-/* The next repetition is due at a root without children, which has let the rest of its process run in between. */
+/* Whether the next repetition should start now. Only a root without children waits like this, so that the rest
+ * of its process can run between two repetitions. rounds_resume() starts the repetition. */
 bool rounds_are_due(const struct attempt *x);
 void rounds_resume(struct attempt *x);
-/* Messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
+/* Handle messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
 int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, struct error *e);
 int round_done_heard(struct attempt *x, unsigned port, const struct peer_round_done *done,
                      struct error *e);

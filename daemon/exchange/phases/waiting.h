@@ -1,11 +1,11 @@
-/* What a job that waits (spec.wait) waits for, in words. */
+/* Describes what a job with spec.wait waits for. */
 #ifndef TORUSD_EXCHANGE_PHASES_WAITING_H
 #define TORUSD_EXCHANGE_PHASES_WAITING_H
 
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/sentence.h"
 
-/* Adds what it waits for at the moment ("node 4 (1,0)"), if it waits. */
+/* Adds what the job waits for now ("node 4 (1,0)") to the sentence; adds nothing if the job does not wait. */
 void waiting_describe(const struct job *j, struct sentence *s);
 
 #endif

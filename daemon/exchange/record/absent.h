@@ -1,4 +1,4 @@
-/* Nodes that no link leads to, and for how long that has been so. */
+/* Nodes that no link leads to, and since when. Times are nanoseconds of the router's clock. */
 #ifndef TORUSD_EXCHANGE_RECORD_ABSENT_H
 #define TORUSD_EXCHANGE_RECORD_ABSENT_H
 
@@ -8,25 +8,24 @@
 struct exchanges;
 
 struct absence {
-    uint64_t down_since;        /* ROUTER_NEVER: it is not down */
+    uint64_t down_since;        /* ROUTER_NEVER: some of its links are up */
     uint64_t unreachable_since; /* ROUTER_NEVER: links that are up lead to it */
 };
 
-/* Returns 0, or -1 if there is no memory. all->absent is the caller's to free. */
+/* Allocates all->absent, which the caller frees. Returns 0, or -1 if there is no memory. */
 int absent_init(struct exchanges *all);
-/* The topology has changed. */
+/* Updates the times, because the topology has changed. */
 void absent_note(struct exchanges *all);
-/* The node is taken for down: no link of it is up, or it went down together with its neighbours. Else, if it
- * cannot be reached, it may be alive. */
+/* Whether the node counts as down: none of its links is up, or it went down together with its neighbours. A
+ * node that is unreachable but not down may be alive. */
 bool absent_is_down(const struct exchanges *all, uint32_t rank);
 bool absent_is_unreachable(const struct exchanges *all, uint32_t rank);
-/* When nothing is expected any longer of a node that cannot be reached, unless it is heard of before.
- * ROUTER_NEVER: it can be reached. */
+/* Returns when an unreachable node is given up; ROUTER_NEVER: it can be reached. */
 uint64_t absent_given_up_at(const struct exchanges *all, uint32_t rank);
-/* When a node that seems to be down is taken for dead, unless it is heard of before. ROUTER_NEVER: it is up. */
+/* Returns when a node without links counts as dead; ROUTER_NEVER: it is up. */
 uint64_t absent_dead_at(const struct exchanges *all, uint32_t rank);
-/* Nanoseconds from the first link of a node that goes down until all of them have been reported: what its
- * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
+/* Returns the nanoseconds from the first lost link of a node that goes down until all its lost links are
+ * reported. Neighbours notice at different times, up to a heartbeat apart. */
 uint64_t absent_naming_time(const struct exchanges *all);
 
 #endif

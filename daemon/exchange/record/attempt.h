@@ -2,7 +2,7 @@
 #ifndef TORUSD_EXCHANGE_RECORD_ATTEMPT_H
 #define TORUSD_EXCHANGE_RECORD_ATTEMPT_H
 
-/* A table that has no memory for an entry says so. */
+/* Without memory, adding an entry to a table fails instead of ending the program. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -12,92 +12,94 @@
 #include "daemon/exchange/record/report.h"
 #include "daemon/schedule/tree.h"
 
-#define OWN_PART (1u << 31) /* in attempt.owed, beside ports: this node's own part of the wave */
+#define OWN_PART (1u << 31) /* a bit in attempt.owed, besides those of ports: this node's own part of the wave */
 
-/* This node's blocks and what moves them. */
+/* This node's blocks, and the engine that moves them. */
 struct own {
     struct resumed *resumed;         /* NULL: all blocks are sent from the start */
-    struct pending_repairs *repairs; /* NULL: nothing has been damaged */
-    uint64_t kept_bytes;             /* root: that had arrived everywhere when this attempt began */
+    struct pending_repairs *repairs; /* NULL: no piece has been damaged */
+    uint64_t kept_bytes;             /* root: bytes that had arrived on all nodes when this attempt began */
     struct planned *planned;
     struct source *source;
     struct sink *sink;
-    unsigned closing;                 /* sources and sinks whose close() is under way */
-    uint64_t largest_block;           /* here and, from what they have told, below */
-    uint64_t whole_block;             /* the same before some of it had arrived */
-    uint64_t bytes_here, bytes_below; /* of all blocks for other nodes */
-    uint64_t round_bytes;             /* 0: not known yet */
+    unsigned closing;                 /* number of sources and sinks that are being closed */
+    uint64_t largest_block;           /* bytes; of this node and, as far as they have told, of the nodes below it */
+    uint64_t whole_block;             /* bytes; like largest_block, before any of it had arrived */
+    uint64_t bytes_here, bytes_below; /* bytes of all blocks for other nodes */
+    uint64_t round_bytes;             /* bytes of a block in one round; 0: not known yet */
     uint32_t window;
-    uint64_t reserved; /* for `user` of the attempt */
+    uint64_t reserved; /* bytes, in the share of the attempt's `user` */
     struct engine *engine;
-    uint64_t delivered_bytes; /* by an engine that has gone */
+    uint64_t delivered_bytes; /* bytes that engines before this one delivered */
 };
 
 struct rounds {
-    uint32_t repetition; /* the one under way */
-    uint64_t count;      /* of one repetition; all that follows counts rounds through */
-    uint64_t round;      /* the first that has not been finished here and by all below */
-    uint64_t admitted;   /* rounds below this one may leave from here */
-    uint64_t finished_below[TORUS_MAX_PORTS]; /* so many, says the child at the port */
-    uint64_t first_went;                      /* when the first `go` came, */
-    uint64_t went;                            /* and the last */
-    uint64_t slowest; /* nanoseconds that this repetition took the slowest node here and below */
-    uint64_t all_ns;  /* root: from the first `go` to the end of the last repetition */
+    uint32_t repetition; /* the current repetition, from 0 */
+    uint64_t count;      /* rounds of one repetition; the fields below count rounds through all repetitions */
+    uint64_t round;      /* the first round that this node or a node below it has not finished */
+    uint64_t admitted;   /* the number of rounds that may start here */
+    uint64_t finished_below[TORUS_MAX_PORTS]; /* rounds that the child at each port has finished */
+    /* when the first `go` arrived, in nanoseconds of the router's clock */
+    uint64_t first_went;
+    uint64_t went;                            /* when the latest `go` arrived */
+    uint64_t slowest; /* nanoseconds that the slowest of this node and those below it took for this repetition */
+    uint64_t all_ns;  /* root: nanoseconds from the first `go` to the end of the last repetition */
 };
 
-/* Links have gone down meanwhile. */
+/* Links that went down during the attempt. Times are nanoseconds of the router's clock. */
 struct fault {
-    uint64_t at;        /* ROUTER_NEVER: none */
-    uint64_t judged_at; /* last, by the root, */
-    uint32_t down;      /* which needs this node, and takes it for down; TORUS_NO_NODE: none */
+    uint64_t at;        /* when the first fault was noticed; ROUTER_NEVER: none */
+    uint64_t judged_at; /* when the root last judged the fault */
+    uint32_t down;      /* rank of the needed node that the root takes for down; TORUS_NO_NODE: none */
     struct error e;
-    uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
-    bool unseen; /* of a job: links that were down when it began to wait have not been looked at */
+    uint32_t lost; /* ports whose links have been down; the attempt sends and takes nothing there */
+    bool unseen; /* of a job: links that were down when it began to wait have not been checked */
     uint64_t
         restart_at; /* root: an open group is restarted then, as links that it avoids are up; 0: none */
 };
 
 #define NO_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE})
-/* The same of a job that waits for its next attempt: links that went down before are not told of again. */
+/* The initial value for a job that waits for its next attempt: links that are down already are not reported
+ * again, so the job must check them. */
 #define UNSEEN_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE, .unseen = true})
 
-/* A finished output of this node whose outcome is not known, or cannot be carried out yet (commit/in_doubt.h). */
+/* A finished output of this node whose outcome is unknown, or cannot be carried out yet (commit/in_doubt.h). */
 struct doubt {
     struct doubt *next;
     struct exchange_id id;
     bool committed; /* the outcome is known */
-    bool resolving; /* and being carried out */
+    bool resolving; /* the outcome is being carried out */
 };
 
-/* It is made, and it is freed; it is never used again. */
+/* One try to carry a job out. An attempt is never reset or used again. */
 struct attempt {
     UT_hash_handle hh;           /* by handle, in exchanges.table */
     struct attempt *prev, *next; /* in exchanges.active or .ended */
     struct exchanges *all;
-    struct job *job; /* NULL: nobody has asked for it here, or that job is over */
+    struct job *job; /* NULL: no client has asked for it here, or its job is over */
     uint32_t handle;
     struct exchange_id id;
-    struct exchange_id resumes; /* NO_ID, or the id of the first attempt (struct job) */
+    struct exchange_id resumes; /* NO_ID, or the id of the first attempt (struct job) that this one resumes */
     uint32_t root;
-    uint64_t root_boot; /* and as known when this attempt was made, */
-    uint64_t named_at;  /* which was then */
-    uint32_t user;      /* the job's, else who has asked for it at its root, as that says */
+    uint64_t root_boot; /* the root's start, as known when this attempt was made */
+    uint64_t named_at;  /* when this attempt was made, in nanoseconds of the router's clock */
+    uint32_t user;      /* the job's user; without a job, the user that the root names */
     struct tree_node tree;
-    struct avoided *avoided; /* NULL: the torus is whole */
-    bool avoids_links;       /* spec_avoids_links(), of what the root was asked for */
+    struct avoided *avoided; /* NULL: the attempt avoids no link or node */
+    bool avoids_links;       /* spec_avoids_links(), of the root's spec */
     struct spec spec;
     struct schedule
         *schedule; /* that the spec names, until it has ended and its client been told */
-    /* NULL: not chosen yet (spec_chooses_late()), or not known yet or any more (schedule, avoided). */
+    /* NULL: not chosen yet (spec_chooses_late()), not known yet, or not known any more (schedule, avoided). */
     const struct algorithm *algorithm;
     enum mode mode;
 
     enum exchange_state state;
-    uint32_t owed;        /* child ports (bits) and OWN_PART that this wave still owes */
-    struct error failure; /* when FAILING, FAILED, WITHDRAWN or IN_DOUBT */
-    bool damaged;         /* FAILING: and it was damage on the way here */
-    bool verdict_heard;   /* it failed by the root's decision, not only by its own: */
-    bool before_go;       /* and that it had told nobody to go, in any attempt */
+    uint32_t owed;        /* child ports (bits) and OWN_PART that the current wave still lacks */
+    struct error failure; /* set when FAILING, FAILED, WITHDRAWN or IN_DOUBT */
+    bool damaged;         /* FAILING: because of damage on the way to this node */
+    bool verdict_heard;   /* it failed by the root's verdict, not by this node's own decision */
+    bool before_go;       /* the verdict says that the root had sent no `go`, in any attempt */
     uint64_t began, deadline, timeout_ns;
 
     struct fault fault;
@@ -105,8 +107,8 @@ struct attempt {
     struct rounds rounds;
     struct report report;
 
-    struct doubt *doubt; /* durable: memory for one, if it comes to that */
-    uint32_t *confirmed; /* COMMITTING: nodes below that have confirmed, this one too */
+    struct doubt *doubt; /* durable exchanges: memory for a doubt, allocated in advance */
+    uint32_t *confirmed; /* COMMITTING: ranks of nodes here and below that have confirmed */
     uint32_t confirmed_count;
 };
 
@@ -135,19 +137,19 @@ static inline const struct job_kind *kind_of(const struct attempt *x)
     return kind_of_spec(&x->spec);
 }
 
-/* There is a result to commit. */
+/* Whether the attempt has a result to commit. */
 static inline bool exchange_is_durable(const struct attempt *x)
 {
     return x->own.sink != NULL && x->own.sink->durable;
 }
 
-/* The first round of the repetition under way, */
+/* Returns the first round of the current repetition. */
 static inline uint64_t exchange_first_round(const struct attempt *x)
 {
     return x->rounds.repetition * x->rounds.count;
 }
 
-/* and the one behind its last round. */
+/* Returns the round after the last one of the current repetition. */
 static inline uint64_t exchange_end_round(const struct attempt *x)
 {
     return (x->rounds.repetition + 1) * x->rounds.count;

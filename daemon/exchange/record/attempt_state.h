@@ -1,12 +1,12 @@
-/* One function changes an attempt's state. */
+/* Changes an attempt's state. */
 #ifndef TORUSD_EXCHANGE_RECORD_ATTEMPT_STATE_H
 #define TORUSD_EXCHANGE_RECORD_ATTEMPT_STATE_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* The attempt is in another state: what it has no longer is given back. Where that is an end: attempt_end(). */
+/* Sets an attempt's state, and frees what the new state does not need. To end an attempt, call attempt_end(). */
 void attempt_enter(struct attempt *x, enum exchange_state state);
-/* One of its source and sink has been closed. */
+/* Counts that one source or sink of the attempt has been closed. */
 void attempt_closed_one(struct attempt *x);
 
 #endif

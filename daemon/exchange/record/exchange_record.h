@@ -1,4 +1,4 @@
-/* All that a node knows of its exchanges. */
+/* All that a node knows about its exchanges. Times are nanoseconds of the router's clock. */
 #ifndef TORUSD_EXCHANGE_RECORD_EXCHANGE_RECORD_H
 #define TORUSD_EXCHANGE_RECORD_EXCHANGE_RECORD_H
 
@@ -11,39 +11,39 @@
 
 struct exchanges {
     struct exchanges_setup set;
-    struct job *jobs;       /* in the order of asking */
-    struct attempt *table;  /* all, by handle */
-    struct attempt *active; /* in the order of their beginning */
-    struct attempt *ended;  /* the youngest last, until they are forgotten */
+    struct job *jobs;       /* in the order in which they were asked for */
+    struct attempt *table;  /* all attempts, by handle */
+    struct attempt *active; /* attempts under way, oldest first */
+    struct attempt *ended;  /* ended attempts, youngest last, until they are forgotten */
     unsigned active_count, ended_count;
-    unsigned tellable; /* jobs that have ended and whose clients are to be told in the next tick */
-    bool start_due;    /* something has changed for jobs that wait to be started */
-    uint32_t counter;  /* of this node's ids */
-    struct block_events block_events; /* of all blocks; the context is the attempt */
+    unsigned tellable; /* jobs that have ended and whose clients are told in the next tick */
+    bool start_due;    /* the start queue must be checked again */
+    uint32_t counter;  /* for ids that this node gives */
+    struct block_events block_events; /* for the blocks of all attempts; the context is the attempt */
     struct calibration calibration;
-    uint32_t links_up;         /* ports (bits), as heard last */
-    uint64_t changes;          /* of the topology: how many there have been, */
-    uint64_t changed_at;       /* and when the last one was heard of */
-    struct absence *absent;    /* by rank, */
-    bool apart;                /* and those that are unreachable may be alive */
-    uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
+    uint32_t links_up;         /* ports (bits) whose links were up at the last change */
+    uint64_t changes;          /* number of changes of the topology */
+    uint64_t changed_at;       /* when the last change was noticed */
+    struct absence *absent;    /* an entry for each rank */
+    bool apart;                /* nodes that are unreachable may be alive */
+    uint32_t calibration_told; /* ports (bits) whose neighbours know the calibration */
     struct planner *planner;
     struct schedules *schedules;
-    double least_pause; /* seconds between two exchanges of a session, seen so far */
-    uint32_t next_handle[TORUS_MAX_PORTS];    /* which attempt may send next at a port */
-    uint64_t unknown_logged[TORUS_MAX_PORTS]; /* when a message was last ignored aloud */
-    uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of ids unknown here, for flooding */
-    uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when they were heard */
-    unsigned next_verdict;                    /* the oldest */
+    double least_pause; /* shortest pause seen between two exchanges of a session, in seconds */
+    uint32_t next_handle[TORUS_MAX_PORTS];    /* by port: handle of the attempt that may send next */
+    uint64_t unknown_logged[TORUS_MAX_PORTS]; /* by port: when an ignored message was last logged */
+    uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of the unknown ids whose verdicts this node has flooded */
+    uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when each of these verdicts arrived */
+    unsigned next_verdict;                    /* index of the oldest verdict */
     struct kept_trees *trees;
-    struct kept *kept; /* what had arrived in attempts that were withdrawn (kept_blocks.h) */
+    struct kept *kept; /* blocks that arrived in withdrawn attempts (kept_blocks.h) */
     struct doubt *doubts;
     struct decision *decisions;
-    uint64_t ask_at;     /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
-    struct error broken; /* code ERROR_NONE, or an invariant that has not held */
+    uint64_t ask_at;     /* when doubts and decisions are next checked; ROUTER_NEVER: there are none */
+    struct error broken; /* code ERROR_NONE, or the first invariant that was violated */
 };
 
-/* Doubts and decisions are looked at then, at the latest. */
+/* Makes sure that doubts and decisions are checked at this time or before. */
 static inline void ask_by(struct exchanges *all, uint64_t at)
 {
     if (at < all->ask_at)

@@ -1,6 +1,6 @@
-/* A job: what a client has asked for at its root (this node), or has entered here. It lasts from then until its client
- * has been told how it ended, however many attempts that takes. A node where nobody has asked for an attempt or entered
- * it has no job for it. */
+/* A job is what a client has asked for at its root (this node), or has entered here. It lasts until its client
+ * has been told how it ended, however many attempts that takes. A node where no client has asked for or entered
+ * an attempt has no job for it. Times are nanoseconds of the router's clock. */
 #ifndef TORUSD_EXCHANGE_RECORD_JOB_H
 #define TORUSD_EXCHANGE_RECORD_JOB_H
 
@@ -9,66 +9,66 @@
 
 enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
 
-/* A name that other nodes know an attempt by. */
+/* The id and handle by which other nodes know an attempt. */
 struct name {
     struct exchange_id id;
     uint32_t handle;
 };
 
-/* Times of repetitions at the root, of all attempts that count. */
+/* Root: the times of repetitions, of all attempts that count. */
 struct repetitions {
-    uint64_t *each; /* nanoseconds; there is room for `room` */
+    uint64_t *each; /* nanoseconds of each repetition; `room` entries are allocated */
     uint32_t count, room;
-    uint32_t kept; /* so many were complete in attempts that have been withdrawn, and count; */
-    uint64_t first_went; /* then, when the first of these began */
+    uint32_t kept; /* repetitions that count although their attempts were withdrawn */
+    uint64_t first_went; /* when the first of these attempts began; 0: there is none */
 };
 
 struct job {
     struct job *prev, *next; /* in exchanges.jobs, in the order of asking */
     struct exchanges *all;
     enum job_state state;
-    struct spec spec;          /* as asked for here */
-    struct schedule *schedule; /* at its root: that the spec names */
+    struct spec spec;          /* as asked for at this node */
+    struct schedule *schedule; /* root: the schedule that the spec names */
     uint32_t user;
     enum client_state client_state;
     struct exchange_client client;
 
-    /* UNDER_WAY: that one; ENDED: the last one, NULL without memory; WAITING: one that no other node knows of yet
-     * (STARTING), or NULL; ENTERED: NULL. */
+    /* UNDER_WAY: the attempt under way. ENDED: the last attempt; NULL if there was no memory for one. WAITING:
+     * an attempt that no other node knows of yet (STARTING), or NULL. ENTERED: NULL. */
     struct attempt *attempt;
-    struct attempt *last; /* the one before, which was withdrawn; NULL: none has been */
-    struct name name;     /* of its first attempt until that begins; then of the last one */
-    bool name_known;      /* other nodes have heard it: the next attempt needs another */
-    /* The id of the first attempt, if the next one goes on where that was: what has arrived does not come again. Of a
-     * group: it has been open. Else NO_ID. */
+    struct attempt *last; /* the attempt before, which was withdrawn; NULL: none */
+    struct name name;     /* name of the first attempt before that begins; then of the latest one */
+    bool name_known;      /* other nodes know the name, so the next attempt needs another one */
+    /* The id of the first attempt, if the next attempt resumes it: what has arrived is not sent again. For a
+     * group: the group has been open. Otherwise NO_ID. */
     struct exchange_id resumes;
-    struct name former; /* root: of the last attempt that ran, so that all nodes know of it */
+    struct name former; /* root: the last attempt that ran, which all nodes know of */
 
     uint64_t began, deadline, timeout_ns;
-    /* WAITING: why the last attempt was withdrawn, or why it has to wait; ENTERED: why this node cannot go on with its
-     * group; ENDED: why it failed, without an attempt that says so. */
+    /* WAITING: why the last attempt was withdrawn, or why the job must wait. ENTERED: why this node cannot
+     * continue its group. ENDED: why the job failed, if no attempt has the error. */
     struct error failure;
     struct fault fault; /* WAITING, ENTERED: links that are down */
 
-    /* The root's: */
-    uint64_t retry_at;   /* a node was busy; 0: it may begin */
-    uint64_t pause;      /* the last one before a retry */
-    uint64_t since;      /* it waits */
-    uint64_t back_at;    /* the last attempt was withdrawn */
-    bool asked;          /* it holds a share of the exchanges that have been asked for here, */
-    bool placed;         /* and of those that have begun */
-    uint32_t reroutes;   /* attempts that were withdrawn because a link went down, */
-    uint32_t damages;    /* and because something was damaged on its way, */
-    uint64_t damaged_at; /* the last time then */
+    /* For the root only: */
+    uint64_t retry_at;   /* when the pause after a busy node ends; 0: the job may start */
+    uint64_t pause;      /* nanoseconds of the last pause before a retry */
+    uint64_t since;      /* since when the job waits */
+    uint64_t back_at;    /* when the last attempt was withdrawn */
+    bool asked;          /* the job holds a share of the jobs asked for at this node */
+    bool placed;         /* the job holds a share of the jobs that have started */
+    uint32_t reroutes;   /* attempts that were withdrawn because a link went down */
+    uint32_t damages;    /* attempts that were withdrawn because of damage */
+    uint64_t damaged_at; /* when the last of these was withdrawn */
     struct repetitions repetitions;
 
-    /* What is entered: */
+    /* For barriers and groups: */
     uint64_t entered_deadline,
-        entered_timeout_ns; /* the client's, while no attempt has a tighter one */
-    uint64_t asks_at; /* a node that waits for the next attempt of a group asks its root then */
-    /* The root may have heard that it is entered here, and not have said yet that it has told nobody to go. */
+        entered_timeout_ns; /* nanoseconds; the client's timeout, while no attempt has a shorter one */
+    uint64_t asks_at; /* when a node that waits for a group's restart asks its root */
+    /* The root may know that this node has entered, and has not yet said that it sent no `go`. */
     bool ready;
-    uint64_t reserved; /* of a group that has been open, between two attempts; for `user` */
+    uint64_t reserved; /* bytes that an open group keeps between two attempts, in the share of `user` */
 };
 
 static inline bool job_waits(const struct job *j)
@@ -86,39 +86,39 @@ static inline bool job_has_ended(const struct job *j)
     return job_states[j->state].ended;
 }
 
-/* The attempt that is under way, else the last one, which was withdrawn; NULL: there is none. */
+/* Returns the attempt that is under way, otherwise the last one, which was withdrawn; NULL: there is none. */
 static inline struct attempt *job_last_attempt(const struct job *j)
 {
     return job_is_under_way(j) ? j->attempt : j->last;
 }
 
-/* A client of this node waits for what becomes of it. */
+/* Whether a client of this node waits for the attempt's outcome. */
 static inline bool attempt_is_awaited(const struct attempt *x)
 {
     return x->job != NULL && x->job->client_state == CLIENT_WAITING;
 }
 
-/* A new job. Takes *spec over on success. NULL: no memory. */
+/* Creates a job; job_free() frees it. Takes *spec over on success. Returns NULL if there is no memory. */
 struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client);
-/* The job has no attempt under way; those that it had are no longer its own. */
+/* Frees a job that has no attempt under way. Its attempts stay, without a job. */
 void job_free(struct job *j);
-/* Changes its state. */
+/* Sets a job's state. Jobs that wait or have ended give back their place. */
 void job_enter(struct job *j, enum job_state state);
-/* Its attempt has begun at the root: other nodes hear of it. */
+/* Notes that the job's attempt has begun at the root, so that other nodes know its name. */
 void job_begin(struct job *j);
-/* The attempt is its own from now on, as its root has prepared it. */
+/* Makes an attempt that the root has prepared the job's attempt. */
 void job_take(struct job *j, struct attempt *x);
-/* An attempt ends, and so does its job; or, if it was withdrawn, the job waits for the next one, at its root or where
- * it was entered. */
+/* Ends an attempt. Its job ends too; but if the attempt was withdrawn, the job waits for its next attempt, at
+ * its root or where it was entered. */
 void attempt_end(struct attempt *x, enum exchange_state state);
-/* Gives up an attempt that no other node knows of. */
+/* Frees the job's attempt, which no other node knows of. */
 void job_drop_attempt(struct job *j);
-/* Gives back its place among those that run. */
+/* Gives back the job's place among the jobs that run. */
 void job_give_place(struct job *j);
-/* Ends a job that waits for an attempt, for this reason. What other nodes know of it, if this node has led it or its
- * group has been open, has failed, too. */
+/* Ends a job that waits for an attempt, for this reason. If this node was the job's root or its group was open,
+ * the last attempt fails too, because other nodes know that attempt. */
 void job_end_failed(struct job *j, const struct error *why);
-/* The same, as its root says of the attempt that it has withdrawn before. */
+/* Ends a job that waits for an attempt, because its root has sent a verdict on the attempt that was withdrawn. */
 void job_end_by_verdict(struct job *j, const struct error *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* The three kinds of jobs: exchanges (allgathers and broadcasts are exchanges, too), barriers and groups. What differs
- * between them is a row of one table. Everything else asks that row, and does not look at the operation. */
+/* The three kinds of jobs: exchanges (also allgathers and broadcasts), barriers and groups. One table lists how
+ * they differ; other code reads the table's row and does not look at the operation. */
 #ifndef TORUSD_EXCHANGE_RECORD_JOB_KIND_H
 #define TORUSD_EXCHANGE_RECORD_JOB_KIND_H
 
@@ -10,24 +10,26 @@
 struct exchanges;
 
 struct job_kind {
-    /* A client enters it at every node, and it begins when all have; else one client asks for it, at its root. */
+    /* True: a client enters the job at every node, and the job begins when all have entered. False: one client
+     * asks for the job at its root. */
     bool is_entered;
-    /* Nodes move blocks; else there is nothing but waves. */
+    /* True: nodes move blocks. False: nodes exchange waves only. */
     bool has_blocks;
-    /* Once all have entered it, it stays open, and its engine is a session (session.h). Its root restarts it under
-     * another id, and the session stays. */
+    /* The job stays open after all have entered, and its engine is a session (session.h). The root restarts the
+     * job under another id, and keeps the session. */
     bool has_session;
-    /* Its root may withdraw an attempt that runs, and begin another one: no client hears that it is over but from its
-     * root. The clients of a barrier hear that by `go`. */
+    /* The root may withdraw an attempt that runs and start another one, because clients hear of the end only
+     * from the root. Clients of a barrier learn it from `go`. */
     bool retries_running;
-    /* If it shrinks, the first node that is left is its root. */
+    /* If the job shrinks, the first node that is left is its root. */
     bool first_left_leads;
-    /* Only so many have a place at a time: of one user, of one root, of all. */
+    /* The number of such jobs under way is limited: of one user, of one root, and in total. */
     bool takes_place;
-    enum share share; /* of memory, that it takes */
-    /* Bytes of that. NULL: it depends on its blocks. */
+    enum share share; /* the share of memory that the job takes */
+    /* Returns how many bytes of that share the job takes. NULL: the amount depends on the job's blocks. */
     uint64_t (*memory)(const struct exchanges *all);
-    /* The job is over here, whose first attempt had this id. NULL: nothing is left of it. */
+    /* Frees what is kept for a job whose first attempt had this id, because the job is over here. NULL: nothing
+     * is kept. */
     void (*forget)(struct exchanges *all, const struct exchange_id *first);
 };
 

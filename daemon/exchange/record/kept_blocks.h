@@ -1,4 +1,5 @@
-/* What has arrived in attempts that were withdrawn, kept for the next one. */
+/* Blocks that arrived in withdrawn attempts, kept for the next attempt. Times are nanoseconds of the router's
+ * clock. */
 #ifndef TORUSD_EXCHANGE_RECORD_KEPT_BLOCKS_H
 #define TORUSD_EXCHANGE_RECORD_KEPT_BLOCKS_H
 
@@ -8,52 +9,54 @@
 /* A sink between two attempts: the context of its events. */
 struct parked {
     struct sink *sink;
-    struct parked **at;   /* who has it, */
-    struct arrived *here; /* and what is lost with it */
+    struct parked **at;   /* the pointer that owns this sink; NULL is stored there when the sink fails */
+    struct arrived *here; /* what is lost if the sink fails */
 };
 
-/* A block, as has been told so far: bytes that it has, and that have arrived. */
+/* What nodes have told of a block so far: its size and how much has arrived, in bytes. */
 struct resumed_pair {
     uint64_t whole, arrived;
 };
 
-/* An attempt that goes on where another one was: what has arrived since the first one does not come again. */
+/* For an attempt that resumes an earlier one: blocks that have arrived since the first attempt are not sent
+ * again. */
 struct resumed {
-    struct arrived here;  /* by origin: before this attempt; */
-    struct arrived there; /* and by destination, of this node's blocks, as all have said */
-    uint64_t bytes;       /* of others' blocks that have arrived here, */
-    uint64_t all_bytes;   /* and everywhere */
-    uint64_t *size;       /* by origin: of its block for this node; ENGINE_NOT_TOLD */
-    uint64_t *elsewhere;  /* by origin: bytes of its blocks that have arrived at others */
+    struct arrived here;  /* by origin: what had arrived here before this attempt */
+    struct arrived there; /* by destination: what had arrived of this node's blocks, as the nodes have told */
+    uint64_t bytes;       /* bytes of other nodes' blocks that had arrived here */
+    uint64_t all_bytes;   /* bytes that had arrived on all nodes */
+    uint64_t *size;       /* by origin: size of its block for this node, or ENGINE_NOT_TOLD */
+    uint64_t *elsewhere;  /* by origin: bytes of its blocks that had arrived at other nodes */
     uint64_t *incoming;   /* by origin: bytes that are missing here */
-    uint64_t went;        /* when the first attempt's `go` came; 0: nothing is left of that here */
-    uint8_t *heard;       /* by node: from which sides its message has come */
-    bool said;            /* what is here */
-    bool wrapped;         /* own.sink leaves out what is here */
-    /* Files: */
+    uint64_t went;        /* when the first attempt's `go` arrived; 0: nothing of that attempt is kept here */
+    uint8_t *heard;       /* by node: the sides from which its message has arrived */
+    bool said;            /* this node has told what had arrived here */
+    bool wrapped;         /* own.sink skips what had arrived here */
+    /* Only for files: */
     struct resumed_pair
         *pairs;      /* root: by both nodes, of the first one's block for the second; or NULL */
-    uint64_t *marks; /* by destination: source_ops.mark(); NULL: nothing has been moved */
+    uint64_t *marks; /* by destination: source_ops.mark(); NULL: no file was moved */
     struct parked *parked; /* the sink of the attempt before, until it is open again */
 };
 
-/* How many spans of one block are told; more come again. */
+/* Returns how many spans of one block a node tells; spans beyond that are sent again. */
 uint32_t kept_blocks_spans_most(const struct attempt *x);
-/* Bytes of a block; of files what has arrived is told exactly. */
+/* Returns the size of a block in bytes; UINT64_MAX for files, whose sizes differ and whose arrived spans are
+ * told exactly. */
 uint64_t kept_blocks_bytes(const struct attempt *x);
-/* The engine goes: what has arrived is noted. */
+/* Notes what the engine has received, because the engine is about to be freed. */
 void kept_blocks_note(struct attempt *x);
-/* Blocks are about to be closed: what has been noted is kept for the next attempt, with an output of files; then there
- * is no sink any more. */
+/* Keeps what was noted for the next attempt, with an unfinished output of files, because the attempt's blocks
+ * are about to be closed. After that the attempt may have no sink. */
 void kept_blocks_keep(struct attempt *x);
-/* There is no next attempt. */
+/* Frees what was noted, because there is no next attempt. */
 void kept_blocks_drop(struct attempt *x);
 /* Moves what is kept of the exchange whose first attempt had this id to *r. */
 void kept_blocks_take(struct exchanges *all, const struct exchange_id *first, struct resumed *r);
 void kept_blocks_free(struct exchanges *all);
-/* Drops what waits too long for a next attempt, or for a node that is down. */
+/* Frees what has waited too long for a next attempt, or waits for a node that is down. */
 void kept_blocks_tick(struct exchanges *all, uint64_t now);
-/* When that is to be done next. */
+/* Returns when kept_blocks_tick() must be called next. */
 uint64_t kept_blocks_deadline(const struct exchanges *all);
 
 #endif

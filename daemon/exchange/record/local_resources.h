@@ -1,18 +1,19 @@
-/* What an attempt takes at this node: the plan, the blocks, the memory for those on their way, and the engine that
- * moves them. */
+/* What an attempt uses at this node: the plan, its blocks, memory for blocks on their way, and the engine. */
 #ifndef TORUSD_EXCHANGE_RECORD_LOCAL_RESOURCES_H
 #define TORUSD_EXCHANGE_RECORD_LOCAL_RESOURCES_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* The plan and the blocks, as far as it goes now. Returns 1: done, 0: something is under way, or -1 with *e. */
+/* Makes the plan and opens the blocks, as far as possible now. Returns 1 if that is complete, 0 if work is
+ * under way, or -1 with *e. */
 int local_resources_open(struct attempt *x, struct error *e);
-/* The memory and the engine. Returns as that. */
+/* Reserves memory and makes the engine. Returns 1 if that is complete, 0 if work is under way, or -1 with *e. */
 int local_resources_make_engine(struct attempt *x, struct error *e);
-/* Root only: how much goes in a round, at most; own.largest_block is everybody's, and the algorithm has
- * been chosen. Returns 0, or -1 with *e. */
+/* Root only: chooses how many bytes of each block are sent in a round. Needs the largest block of all nodes in
+ * own.largest_block, and a chosen algorithm. Returns 0, or -1 with *e. */
 int local_resources_choose_rounds(struct attempt *x, struct error *e);
-/* Frees the engine, if there is one, and gives back its memory; an open group keeps that for its next attempt. */
+/* Frees the engine, if there is one, and gives its memory back. An open group keeps that memory for its next
+ * attempt. */
 void local_resources_release_engine(struct attempt *x);
 /* Closes the blocks. `keep`: a finished output stays under its temporary name. */
 void local_resources_close(struct attempt *x, bool keep);

@@ -1,5 +1,5 @@
-/* Which nodes and links an attempt can have, as this node sees the torus: who is left out, and whether the rest
- * suffices. */
+/* Which nodes and links an attempt may use, as this node sees the torus: which nodes are left out, and whether
+ * the remaining ones suffice. */
 #ifndef TORUSD_EXCHANGE_RECORD_MEMBERSHIP_H
 #define TORUSD_EXCHANGE_RECORD_MEMBERSHIP_H
 
@@ -10,39 +10,40 @@ struct attempt;
 struct exchanges;
 struct job;
 
-/* Which nodes need not take part. */
+/* The nodes that need not take part. */
 struct left_out {
-    bool down;         /* those that cannot be reached, if they can be taken for down */
-    const bool *nodes; /* by node: these, whether they are up or not; NULL: none */
+    bool down;         /* true: nodes that cannot be reached, if they count as down */
+    const bool *nodes; /* by node: left out even if up; NULL: none */
 };
 
-/* An open group keeps the members that it has. Valid until x->avoided changes. */
+/* Returns which nodes this attempt may leave out. An open group keeps its members. Valid until x->avoided
+ * changes. */
 struct left_out membership_left_out(const struct attempt *x);
-/* The same of the job's next attempt. */
+/* Returns which nodes the job's next attempt may leave out. */
 struct left_out membership_left_out_next(const struct job *j);
-/* The first node that is down, and not one of these (by node; NULL: none); TORUS_NO_NODE: none is. */
+/* Returns the first node that is down and not in `gone` (by node; NULL: empty); TORUS_NO_NODE: there is none. */
 uint32_t membership_first_down(const struct exchanges *all, const bool *gone);
-/* The links that are not up, as far as this node knows, and the nodes that are left out. Returns 0, or
- * -1 with *e (no memory). */
+/* Sets *d to the links that are not up, as far as this node knows, and to the nodes that are left out. The
+ * caller frees *d. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int membership_view(const struct exchanges *all, struct left_out out, struct damage *d,
                     struct error *e);
-/* Whether that view suffices: all nodes that have to take part can be reached. Returns 0, or -1 with *e. */
+/* Checks that all nodes that must take part can be reached in this view. Returns 0, or -1 with *e. */
 int membership_check(const struct exchanges *all, struct left_out out, const struct damage *d,
                      struct error *e);
-/* The same of what this node knows now. */
+/* Applies membership_check() to what this node knows now. */
 int membership_check_now(const struct exchanges *all, struct left_out out, struct error *e);
-/* Whether this node has the same view. Returns 0, or -1 with *e (ERROR_BUSY, no memory): the root may
- * know more when it retries. */
+/* Checks that this node's view is the same. Returns 0, or -1 with *e. The error is ERROR_BUSY or ERROR_MEMORY,
+ * because the root may know more when it retries. */
 int membership_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
                       struct error *e);
-/* Whether all nodes that are left out of this view can be taken for down. */
+/* Whether all nodes that this view leaves out count as down. */
 bool membership_are_down(const struct exchanges *all, const struct damage *d);
-/* Whether something is down that a job cannot begin without; then *e says what. */
+/* Whether something is down that the job needs to begin. If so, sets *e to a text that names it. */
 bool membership_prevents(const struct job *j, struct error *e);
 
 #define MEMBERSHIP_ROOT 0u
-/* The node that prepares a barrier or group, as far as this node knows: MEMBERSHIP_ROOT; of a group that shrinks, the
- * first node that is left. TORUS_NO_NODE: no memory. */
+/* Returns the root of a barrier or group, as far as this node knows: MEMBERSHIP_ROOT, or the first node that is
+ * left of a group that shrinks. TORUS_NO_NODE: no memory. */
 uint32_t membership_root(const struct exchanges *all, const struct spec *spec);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which nodes a barrier or group waits for that not all have entered. */
+/* Finds the nodes that have not entered a barrier or group. */
 #ifndef TORUSD_EXCHANGE_RECORD_MISSING_H
 #define TORUSD_EXCHANGE_RECORD_MISSING_H
 
@@ -7,9 +7,9 @@
 
 struct job;
 
-/* Returns how many they are, and their ranks ("3, 7", as many as fit into `size`, 32 or more, bytes), as far as they
- * are in branches below this node that have not been heard of as a whole. Node 0 has all below it; another node that
- * has not heard of node 0 names it alone. */
+/* Returns the number of nodes that have not entered, and writes their ranks to `list` ("3, 7"), as many as fit
+ * into `size` (at least 32) bytes. Covers the branches below this node that have not reported completely. At
+ * node 0 that is the whole torus; another node that has not heard from node 0 names only node 0. */
 uint32_t exchange_missing(const struct job *j, char *list, size_t size);
 
 #endif

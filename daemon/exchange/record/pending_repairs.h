@@ -1,4 +1,4 @@
-/* Pieces of blocks that have arrived damaged here, and those that others have asked for once more. */
+/* Pieces of blocks that arrived damaged here, and pieces that other nodes have asked for again. */
 #ifndef TORUSD_EXCHANGE_RECORD_PENDING_REPAIRS_H
 #define TORUSD_EXCHANGE_RECORD_PENDING_REPAIRS_H
 
@@ -12,20 +12,20 @@ struct repair_query {
 };
 
 struct pending_repairs {
-    /* Of the engine's first damaged piece: */
-    bool asked; /* for the next part, */
+    /* State of the engine's first damaged piece: */
+    bool asked; /* a request for its next part is open */
     uint64_t asked_at;
-    uint32_t have; /* bytes */
+    uint32_t have; /* bytes of the piece that have been repaired */
     struct piece_mark mark;
     struct piece_states states;
-    uint32_t tries, repaired; /* of all pieces */
-    /* What others have asked for, in order; at most one of each. */
+    uint32_t tries, repaired; /* counted over all pieces */
+    /* Requests of other nodes, in order of arrival; at most one from each node. */
     struct repair_query *query;
     uint32_t queries;
 };
 
 void pending_repairs_free(struct attempt *x);
-/* How many pieces have come again here. */
+/* Returns the number of pieces that were repaired here. */
 uint32_t pending_repairs_count(const struct attempt *x);
 
 #endif

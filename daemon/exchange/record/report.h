@@ -1,4 +1,4 @@
-/* What the nodes counted, gathered up the tree with the `done` wave. */
+/* What the nodes counted, collected up the tree with the `done` wave. */
 #ifndef TORUSD_EXCHANGE_RECORD_REPORT_H
 #define TORUSD_EXCHANGE_RECORD_REPORT_H
 
@@ -7,27 +7,29 @@
 
 struct attempt;
 
-/* What has been reported from this node and below; the root's is everybody's. */
+/* Reports of this node and the nodes below it; at the root, of all nodes. */
 struct report {
     struct exchange_node_report *node;
     uint32_t nodes;
-    uint8_t *reported; /* of all nodes, a bit each */
+    uint8_t *reported; /* a bit for each node that has reported */
     uint32_t *step_blocks, *step_messages;
     uint32_t steps;
     uint64_t sent_digest, delivered_digest;
     enum check check; /* of this node's sink */
 };
 
-/* This node's own, which took so long. Returns 0, or -1 with *e (no memory). */
+/* Adds this node's own report; the repetition took `nanoseconds` here. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e);
-/* What a child has gathered. Returns 0, or -1 with *e: it cannot be, or there is no memory. */
+/* Adds the reports that a child has collected. Returns 0, or -1 with *e if they are invalid or there is no
+ * memory. */
 int report_add_child(struct attempt *x, unsigned port, const struct peer_done *done,
                      struct error *e);
-/* Tells the parent. Returns 0, or -1 without memory. */
+/* Sends the reports to the parent. Returns 0, or -1 if there is no memory. */
 int report_send(struct attempt *x);
-/* Root, all have reported: whether all blocks were delivered as they were sent. Returns 0, or -1 with *e. */
+/* Root, after all nodes have reported: checks that all blocks were delivered as they were sent. Returns 0, or
+ * -1 with *e. */
 int report_check(struct attempt *x, struct error *e);
-/* For the client; good as long as the attempt. */
+/* Sets *result for the client; valid as long as the attempt. */
 void report_result(const struct attempt *x, struct exchange_result *result);
 void report_free(struct report *r);
 

@@ -1,20 +1,21 @@
-/* Blocks of an attempt that goes on where another one was. Each function does nothing to any other attempt. */
+/* Blocks of an attempt that resumes an earlier one. For any other attempt these functions do nothing. */
 #ifndef TORUSD_EXCHANGE_RECORD_RESUMED_BLOCKS_H
 #define TORUSD_EXCHANGE_RECORD_RESUMED_BLOCKS_H
 
 #include "daemon/exchange/record/attempt.h"
 
-/* Takes what is kept here. Returns 0, or -1 with *e. */
+/* Takes over what is kept at this node. Returns 0, or -1 with *e. */
 int resumed_blocks_begin(struct attempt *x, struct error *e);
-/* Asks for the kept output, and for files as they were. */
+/* Adds to a request that the kept output and the unchanged source files are wanted. */
 void resumed_blocks_ask(const struct attempt *x, struct folder_request *request);
-/* Source and sink are open: they leave out what is here. Returns 0, or -1 with *e. */
+/* Makes the open source and sink skip what has arrived. Returns 0, or -1 with *e. */
 int resumed_blocks_wrap(struct attempt *x, struct error *e);
-/* All have told what has arrived: what is missing is known. Returns 0, or -1 with *e. */
+/* Calculates what is missing, after all nodes have told what has arrived. Returns 0, or -1 with *e. */
 int resumed_blocks_lay_out(struct attempt *x, struct error *e);
-/* Generated blocks: the largest one, and bytes, of what is missing here. */
+/* For generated blocks: calculates the largest missing block, and the missing bytes, at this node. */
 void resumed_blocks_sizes(struct attempt *x);
-/* Root, all have told: the same of files, everywhere. Returns 0, or -1 with *e. */
+/* For files, at the root, after all nodes have told: calculates the largest missing block on all nodes. Returns
+ * 0, or -1 with *e. */
 int resumed_blocks_largest(struct attempt *x, struct error *e);
 
 #endif

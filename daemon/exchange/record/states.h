@@ -1,5 +1,5 @@
-/* The states of attempts and of jobs, a table each (states.c): what may follow what, what must hold, and what several
- * places ask about a state. */
+/* The states of attempts and of jobs, a table each (states.c): which state may follow which, what must hold,
+ * and properties of states that several places ask for. */
 #ifndef TORUSD_EXCHANGE_RECORD_STATES_H
 #define TORUSD_EXCHANGE_RECORD_STATES_H
 
@@ -11,23 +11,23 @@ enum presence { NONE, MAY, MUST };
 struct attempt_state {
     const char *name;
     uint32_t next;
-    /* Its invariant: */
-    enum presence blocks; /* source and sink */
-    enum presence engine; /* and memory reserved for it */
-    enum presence owed;   /* parts of a wave */
-    bool root, other;     /* which nodes can be in it */
-    /* What several places ask: */
-    bool unheard;   /* no other node has heard of it */
-    bool prepares;  /* this node gets ready, or waits for those below */
-    bool before_go; /* not the root: `go` has not come here. FAILING: perhaps */
-    bool runs;      /* between the first `go` and the end of the last repetition, */
-    bool moves;     /* and blocks are moved: there may be rounds under way */
-    bool repairs;   /* pieces of blocks may be asked for once more */
+    /* What must hold in this state: */
+    enum presence blocks; /* of the source and sink */
+    enum presence engine; /* of the engine and the memory reserved for it */
+    enum presence owed;   /* of missing parts of a wave */
+    bool root, other;     /* whether the root, or any other node, can be in this state */
+    /* Properties that several places ask for: */
+    bool unheard;   /* no other node knows of the attempt */
+    bool prepares;  /* this node prepares, or waits for nodes below it */
+    bool before_go; /* not the root: `go` has not arrived here. FAILING: perhaps it has */
+    bool runs;      /* between the first `go` and the end of the last repetition */
+    bool moves;     /* blocks are moved; rounds may be under way */
+    bool repairs;   /* pieces of blocks may be asked for again */
     /* This node's output is finished, and may have been committed elsewhere. */
     bool may_be_committed;
-    bool decided; /* the root records its decision to commit, or it has: nothing fails any more */
-    bool awaits_verdict; /* this node has told the root that it cannot go on, */
-    bool over;           /* or has ended: nothing is expected here any more but a verdict */
+    bool decided; /* the root records or has recorded its decision to commit: the attempt cannot fail any more */
+    bool awaits_verdict; /* this node has told the root that it cannot continue */
+    bool over;           /* failing or ended here: only a verdict may still arrive */
     bool ended;
 };
 extern const struct attempt_state attempt_states[EXCHANGE_STATES];
@@ -39,12 +39,12 @@ static inline const struct attempt_state *state_of(const struct attempt *x)
 
 /* What a job does next. */
 enum job_state {
-    /* At its root: to be started, or for its next attempt. */
+    /* At its root: waits to be started, or for its next attempt. */
     JOB_WAITING,
-    /* A barrier or group: its root has not prepared it here, or has withdrawn what it had prepared. */
+    /* Barrier or group: its root has not prepared it here, or has withdrawn what it prepared. */
     JOB_ENTERED,
-    JOB_UNDER_WAY, /* it has an attempt */
-    JOB_ENDED,     /* as its last attempt has */
+    JOB_UNDER_WAY, /* the job has an attempt */
+    JOB_ENDED,     /* the last attempt has ended */
 };
 #define JOB_STATES (JOB_ENDED + 1u)
 
@@ -52,10 +52,10 @@ enum job_state {
 struct job_state_row {
     const char *name;
     uint32_t next;
-    bool waits;     /* for an attempt that other nodes know of */
-    bool starting;  /* it may have one that they do not know of */
-    bool under_way; /* it has one that other nodes may know of */
-    bool ended;     /* the attempt that it has, if any, has ended */
+    bool waits;     /* the job waits for an attempt that other nodes know of */
+    bool starting;  /* the job may have an attempt that other nodes do not know of */
+    bool under_way; /* the job has an attempt that other nodes may know of */
+    bool ended;     /* the job's attempt, if it has one, has ended */
 };
 extern const struct job_state_row job_states[JOB_STATES];
 

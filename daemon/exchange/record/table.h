@@ -1,4 +1,4 @@
-/* All attempts that this node knows: by handle, and in the order of their beginning or end. */
+/* All attempts that this node knows: by handle, and in the order in which they began or ended. */
 #ifndef TORUSD_EXCHANGE_RECORD_TABLE_H
 #define TORUSD_EXCHANGE_RECORD_TABLE_H
 
@@ -6,21 +6,22 @@
 
 struct name;
 
-/* NULL: none has this handle. */
+/* Returns the attempt with this handle, or NULL. */
 struct attempt *attempt_find(struct exchanges *all, uint32_t handle);
-/* The one under way here, else the youngest that has ended; NULL: none. */
+/* Returns the attempt with this id that is under way here, otherwise the youngest that has ended, or NULL. */
 struct attempt *attempt_find_id(const struct exchanges *all, const struct exchange_id *id);
-/* The same by the text of its id; NULL also if that is no id. */
+/* Like attempt_find_id(), by the text of the id. Returns NULL also if the text is not an id. */
 struct attempt *attempt_find_text(const struct exchanges *all, const char *text);
-/* STARTING, and of nobody's job yet. NULL: no memory. */
+/* Creates an attempt, STARTING and without a job. The table owns it until attempt_forget() or attempt_let_go().
+ * Returns NULL if there is no memory. */
 struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint32_t root);
-/* A name of this node's own that no attempt or job has. */
+/* Sets *name to a name of this node that no attempt or job has. */
 void attempt_new_name(struct exchanges *all, struct name *name);
-/* Frees it; nothing of it is open. */
+/* Removes and frees an attempt; its engine, source and sink must be closed. */
 void attempt_forget(struct attempt *x);
-/* It does not need its schedule or its routes, if any, any more. */
+/* Gives up the attempt's schedule and routes, if it has any. */
 void attempt_leave_schedule(struct attempt *x);
-/* Frees it with the exchanges, or, if its source or sink is still closing, after that. */
+/* Frees the attempt when the exchanges are freed; if its source or sink is still being closed, after that. */
 void attempt_let_go(struct attempt *x);
 
 #endif
