@@ -1,5 +1,4 @@
-/* Goes on as far as what has been heard and done allows. Whoever changes what an exchange knows does
- * only that; this follows. */
+/* Whoever changes what an attempt knows changes only that; attempt_advance() draws the conclusions. */
 #include "daemon/exchange/advance.h"
 
 #include "daemon/exchange/commit/commit.h"

@@ -1,4 +1,4 @@
-/* Which message may come when, from where, and who takes it. */
+/* Decides which message may arrive in which state and from where, and calls its handler. */
 #include "daemon/exchange/exchange.h"
 
 #include "daemon/base/log.h"
@@ -20,9 +20,9 @@
 
 #define S(state) (1u << EXCHANGE_##state)
 
-enum side { PARENT, CHILD, ANY, NEIGHBOUR /* of the tree or not */ };
+enum side { PARENT, CHILD, ANY, NEIGHBOUR /* in the tree or not */ };
 
-/* The session's own. */
+/* Passes a message of the session to the engine. */
 static int session_message(struct attempt *x, unsigned port, const struct peer_message *message,
                            struct error *e)
 {
@@ -33,7 +33,7 @@ static int session_message(struct attempt *x, unsigned port, const struct peer_m
     return engine->ops->message(x->own.engine, port, message, e);
 }
 
-/* take_name(): gives the handler the message itself. */
+/* take_name() calls the handler of one message with that member of the union. */
 #define TAKES(name, handler)                                                                       \
     static int take_##name(struct attempt *x, unsigned port, const struct peer_message *message,   \
                            struct error *e)                                                        \
@@ -54,7 +54,7 @@ TAKES(mended, mended_heard)
 TAKES(commit, commit_heard)
 #undef TAKES
 
-/* Messages of one exchange. */
+/* Messages about one attempt. */
 static const struct {
     enum peer_kind kind;
     const char *name;
@@ -82,7 +82,7 @@ static const struct {
     {PEER_GROUP_COMPARE, "group compare", S(READY) | S(RUNNING), NEIGHBOUR, session_message},
 };
 
-/* take_name(): gives the handler the message itself. */
+/* take_name() calls the handler of one message with that member of the union. */
 #define TAKES(name, all_or_part, handler)                                                          \
     static int take_##name(struct exchanges *all, unsigned port,                                   \
                            const struct peer_message *message, struct error *e)                    \
@@ -100,7 +100,7 @@ TAKES(schedule_query, all->schedules, schedules_query_heard)
 TAKES(schedule_part, all->schedules, schedules_part_heard)
 #undef TAKES
 
-/* Messages for this node. */
+/* Messages to this node, not about one attempt. */
 static const struct {
     enum peer_kind kind;
     int (*take)(struct exchanges *all, unsigned port, const struct peer_message *message,
@@ -124,8 +124,8 @@ static bool is_data(const struct peer_message *message)
     return engine_data(message, &data) || message->kind == PEER_CLEAR;
 }
 
-/* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
- * before it does: what belongs to the first rounds after that one has its place, too. */
+/* Whether data may arrive: from when this node is ready until it has finished the last round. A neighbour may
+ * hear `go` before this node does, so data of the first rounds after that `go` is valid, too. */
 static bool expects_data(const struct attempt *x, const struct peer_message *message)
 {
     uint64_t finished, round, end = 0;
@@ -135,7 +135,7 @@ static bool expects_data(const struct attempt *x, const struct peer_message *mes
     if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
         return false;
     if (kind_of(x)->has_session)
-        return true; /* it counts calls */
+        return true; /* a session counts calls, not rounds */
     finished = round = x->own.engine->rounds_finished;
     if (engine_data(message, &data))
         round += (data.round - finished) & ENGINE_ROUND_MASK;
@@ -163,9 +163,9 @@ static int give_to_engine(struct attempt *x, unsigned port, const struct peer_me
     return 0;
 }
 
-/* What a neighbour has said does not fit. Those in the tree know the exchange from each other, and are to
- * blame. Others do not: a relay between them and the root may have told them another one; that costs the
- * exchange, not the link. */
+/* A neighbour's message does not fit. Neighbours in the tree have told each other of the attempt, and are to
+ * blame. Other neighbours are not: a relay between them and the root may have told them something else. Their
+ * message fails the attempt, but does not cost the link. */
 static int blame(struct attempt *x, unsigned port, const struct error *why, struct error *e)
 {
     struct error differs = *why;
@@ -183,7 +183,7 @@ static int blame(struct attempt *x, unsigned port, const struct error *why, stru
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)x->tree.parent),
                          torus_neighbour(torus_of(x), rank_of(x), port));
     (void)error_blame_node(&differs, rank_of(x));
-    if (x->state != EXCHANGE_DONE) /* else this node needs nothing more */
+    if (x->state != EXCHANGE_DONE) /* when DONE, this node needs nothing more */
         attempt_fail(x, &differs);
     return 0;
 }
@@ -217,7 +217,7 @@ static int take_message(struct attempt *x, unsigned port, const struct peer_mess
             return 0;
         }
         if (state_of(x)->over)
-            return 0; /* it was on its way */
+            return 0; /* the frame was on its way when the attempt ended */
         (void)error_set(&why, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s",
                         x->id.text, exchange_state_name(x->state), messages[i].name,
                         right_side ? " in this state" : " from this side");
@@ -237,8 +237,8 @@ static bool is_of_an_exchange(const struct peer_message *message)
     return false;
 }
 
-/* Of an exchange that was refused here, or that has ended and been forgotten, messages may still be
- * on their way, however many: they cost a line in the log now and then. */
+/* Messages may still be on their way about an attempt that this node refused, or has ended and forgotten. They
+ * are logged now and then only, because there may be many. */
 static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle)
 {
     uint64_t now = router_now(all->set.router);

@@ -34,9 +34,9 @@
 #include "daemon/planning/schedule_store.h"
 #include "proto/text.h"
 
-#define ENDED_REMEMBERED 64u /* for stale frames and for status */
+#define ENDED_REMEMBERED 64u /* needed for late frames, and for status */
 
-/* --- what sources and sinks tell --- */
+/* --- events of sources and sinks --- */
 
 static void on_moved(void *context)
 {
@@ -67,7 +67,7 @@ static void on_closed(void *context)
     if (x->all != NULL)
         attempt_closed_one(x);
     else if (--x->own.closing == 0)
-        attempt_forget(x); /* the exchanges have gone before it */
+        attempt_forget(x); /* exchanges_free() has been called meanwhile */
 }
 
 static void on_planned(void *context)
@@ -134,7 +134,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
     if (decisions_load(all, e) != 0 || in_doubt_load(all, e) != 0) {
-        exchanges_free(all); /* what is not remembered would be answered wrongly */
+        exchanges_free(all); /* without its records, this node would answer questions wrongly */
         return NULL;
     }
     link_costs_load(all);
@@ -149,7 +149,7 @@ void exchanges_free(struct exchanges *all)
     DL_FOREACH_SAFE (all->jobs, j, next_job)
         job_free(j);
     DL_FOREACH_SAFE (all->active, x, next) {
-        /* An output that may have been committed elsewhere stays for the next start. */
+        /* Keep an output that may be committed on other nodes; the next start resolves it. */
         local_resources_release_engine(x);
         local_resources_close(x, state_of(x)->may_be_committed);
         attempt_let_go(x);
@@ -170,7 +170,7 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
 {
     struct attempt *x;
 
-    /* Round robin: the one after the last that sent here is asked first. */
+    /* Round robin: start behind the attempt that sent last through this port. */
     x = attempt_find(all, all->next_handle[port]);
     if (x != NULL && state_of(x)->ended)
         x = NULL;
@@ -245,7 +245,7 @@ uint64_t exchanges_deadline(const struct exchanges *all)
     return all->tellable > 0 || all->start_due ? 0 : at;
 }
 
-/* Tells the clients of jobs that have ended, and forgets these. */
+/* Tells the clients of ended jobs, and frees those jobs. */
 static void tell_ended(struct exchanges *all)
 {
     struct job *j, *next;
@@ -283,7 +283,7 @@ void exchanges_tick(struct exchanges *all)
         if (x->schedule != NULL && now >= schedule_deadline(x->schedule)) {
             schedule_tick(all->schedules, x->schedule, now);
             attempt_advance(x);
-            continue; /* it has failed */
+            continue; /* the attempt has failed */
         }
         fault_watch_tick(x, now);
         if (rounds_are_due(x))
@@ -314,7 +314,7 @@ void exchange_release(struct job *j)
 {
     j->all->tellable -= job_is_tellable(j);
     j->client_state = CLIENT_NONE;
-    j->all->start_due |= job_has_ended(j); /* it is forgotten in the next tick */
+    j->all->start_due |= job_has_ended(j); /* the next tick frees the job */
 }
 
 void exchange_give_up(struct job *j, const struct error *why)

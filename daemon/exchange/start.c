@@ -1,4 +1,4 @@
-/* What a client asks for at this node, or enters here: whether it can be had, and the job that comes of it. */
+/* What a client asks for or enters at this node: checks whether that is possible, and makes the job. */
 #include "daemon/exchange/exchange.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@
 
 #define DECISIONS_MOST 256u
 
-/* Why what is asked for cannot be done while links are down. */
+/* Checks that what is asked for can be done with the links that are up. Returns 0, or -1 with *e. */
 static int check_links(const struct exchanges *all, const struct spec *spec, struct error *e)
 {
     if (spec->wait || topology_whole(router_topology(all->set.router)))
@@ -30,7 +30,7 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
     return membership_check_now(all, (struct left_out){.down = spec->shrink}, e);
 }
 
-/* Each is on record until all nodes have confirmed it. */
+/* Checks that not too many decisions are on record; each stays there until all nodes have confirmed. */
 static int check_decisions(const struct exchanges *all, const struct spec *spec, struct error *e)
 {
     unsigned n = decisions_count(all);
@@ -66,7 +66,7 @@ static int check_start(struct exchanges *all, const struct spec *spec, struct er
     return 0;
 }
 
-/* The schedule that is named, if any, which the client has to have given to this node before. */
+/* Starts to use the schedule that the spec names, if any; a client must have given it to this node before. */
 static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_t user,
                          struct schedule **s, struct error *e)
 {
@@ -112,7 +112,7 @@ static struct job *add(struct exchanges *all, struct spec *spec, struct schedule
     return j;
 }
 
-/* What the root has prepared already, and nobody has entered here. */
+/* Enters what the root has already prepared and nobody has entered here. */
 static struct job *enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
                          struct error *e)
 {

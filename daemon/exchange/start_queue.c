@@ -1,6 +1,6 @@
-/* When an exchange that was asked for at this node begins: in the order of asking, a few at a time,
- * when there is memory for it. If another node finds that it has none, or if a link goes down, the
- * attempt is withdrawn everywhere, and another one begins later, under a new id (abort/retry.c). */
+/* Decides when a job that was asked for at this node is started: in the order of asking, a few at a time, when
+ * there is memory for it. If another node has no memory, or a link goes down, the attempt is withdrawn on all
+ * nodes, and the job retries later under a new id (abort/retry.c). */
 #include "daemon/exchange/start_queue.h"
 
 #include <string.h>
@@ -27,12 +27,12 @@
 #include "daemon/schedule/damage.h"
 #include "daemon/schedule/tree.h"
 
-/* Of this node's, without barriers: four of one user (base/shares.h), and at least four users have one. Other
- * nodes have places for twice as many of one root (phases/prepare_check.c). */
+/* This node's jobs under way, without barriers: four of one user (base/shares.h), for at least four users.
+ * Other nodes accept twice as many of one root (phases/prepare_check.c). */
 #define OWN_AT_ONCE 8u
-#define ALL_AT_ONCE 64u  /* of all nodes' */
-#define ASKED_MOST 1024u /* waiting or under way, asked for here */
-#define USERS_HELD 16u   /* that wait for memory, in one look at all */
+#define ALL_AT_ONCE 64u  /* attempts of all nodes together */
+#define ASKED_MOST 1024u /* jobs waiting or under way that were asked for here */
+#define USERS_HELD 16u   /* users that wait for memory, in one pass over the queue */
 
 void start_queue_set_capacities(struct shares *shares)
 {
@@ -54,7 +54,7 @@ int start_queue_refuse_links(const struct exchanges *all, struct error *e)
     return -1;
 }
 
-/* The attempt avoids the links that are down now. Returns 0, or -1 with *e. */
+/* Makes the attempt avoid the links that are down now. Returns 0, or -1 with *e. */
 static int find_way(struct attempt *x, struct error *e)
 {
     const struct left_out out = membership_left_out_next(x->job);
@@ -71,8 +71,8 @@ static int find_way(struct attempt *x, struct error *e)
     return -1;
 }
 
-/* Of a node that cannot be reached it may not have been heard yet that one of its links is up again: for a moment it
- * is not left out. */
+/* Whether to wait a moment before leaving out a node that cannot be reached: it may have a link that is up
+ * again, and this node may not have heard of it yet. */
 static bool awaits_news(struct attempt *x)
 {
     uint64_t settled = x->all->changed_at + LINK_LOSS_GATHER_TIME;
@@ -84,8 +84,8 @@ static bool awaits_news(struct attempt *x)
     return true;
 }
 
-/* Its next attempt, which no other node knows of yet. Nothing of a former one shall be taken for this one's, so it
- * has a name of its own. NULL with *e. */
+/* Returns the job's next attempt, which no other node knows of yet, or NULL with *e. It has a name of its own,
+ * so that no message about an earlier attempt is taken for this one. */
 static struct attempt *next_attempt(struct job *j, struct error *e)
 {
     struct exchanges *all = j->all;
@@ -126,7 +126,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     return x;
 }
 
-/* Whatever it has opened is closed again. */
+/* Closes what the attempt has opened, so that the job can be tried again later. */
 static void try_later(struct job *j, bool pause)
 {
     job_drop_attempt(j);
@@ -134,15 +134,15 @@ static void try_later(struct job *j, bool pause)
         retry_pause(j);
 }
 
-/* Perhaps a node goes down, of which not all links have been heard of yet. */
+/* Whether the error may go away: a node may be going down, and not all of its lost links are known yet. */
 static bool may_pass(const struct job *j, const struct error *e)
 {
     return e->code == ERROR_LINK && job_has_been_open(j) &&
            router_now(j->all->set.router) < j->since + absent_naming_time(j->all);
 }
 
-/* As far as it can be made ready here. Returns 1; 0: schedules are being counted, or planned, or blocks opened; or
- * -1 with *e. */
+/* Prepares the attempt at this node as far as possible. Returns 1 if that is complete; 0 while schedules are
+ * counted or planned, or blocks are opened; or -1 with *e. */
 static int make_ready(struct attempt *x, struct error *e)
 {
     int result = spec_chooses_late(&x->spec) && x->avoided == NULL ? 1 : choose_for(x, e);
@@ -159,7 +159,7 @@ static int make_ready(struct attempt *x, struct error *e)
     return result;
 }
 
-/* All nodes hear of it. */
+/* Starts the attempt; from now on other nodes know of it. */
 static void begin(struct attempt *x)
 {
     struct job *j = x->job;
@@ -174,22 +174,22 @@ static void begin(struct attempt *x)
     attempt_advance(x);
 }
 
-/* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
- * those behind it may; -1: it needs memory, and nobody may overtake it. */
+/* Starts a job if everything is ready. Returns 1 if it has begun or failed; 0 if it cannot begin yet and jobs
+ * behind it may; -1 if it needs memory, and no job may overtake it. */
 static int try_begin(struct job *j)
 {
     struct attempt *x;
     struct error e;
     int result;
 
-    entry_lead(j); /* not only the topology tells who is the first that is left */
+    entry_lead(j); /* the first node that is left may have changed without a change of the topology */
     if (j->state != JOB_WAITING)
         return 0;
     x = next_attempt(j, &e);
     result = x != NULL ? find_way(x, &e) : -1;
     if (result < 0 && e.code == ERROR_LINK && job_survives_link_loss(j)) {
         job_drop_attempt(j);
-        job_watch_topology(j); /* for how long it waits for the links */
+        job_watch_topology(j); /* sets how long the job waits for the links */
         return job_has_ended(j) ? 1 : 0;
     }
     if (result == 0 && awaits_news(x))
@@ -203,10 +203,10 @@ static int try_begin(struct job *j)
     if (result == 0)
         return 0;
     if (e.code == ERROR_BUSY) {
-        bool memory = x != NULL && x->own.round_bytes > 0; /* else a folder */
+        bool memory = x != NULL && x->own.round_bytes > 0; /* otherwise a folder is busy */
         j->failure = e;
         try_later(j, !memory);
-        return memory ? -1 : 0; /* until some is given back */
+        return memory ? -1 : 0; /* other jobs wait until memory is given back */
     }
     if (may_pass(j, &e)) {
         try_later(j, true);
@@ -216,7 +216,7 @@ static int try_begin(struct job *j)
     return 1;
 }
 
-/* It waits for links that are down, or for the verdict on them (phases/job_watch.c). */
+/* Whether the job waits for links that are down, or for the verdict on them (phases/job_watch.c). */
 static bool awaits_links(const struct job *j)
 {
     return j->fault.at != ROUTER_NEVER && job_survives_link_loss(j);
@@ -227,13 +227,13 @@ static bool may_begin(const struct job *j)
     return j->state == JOB_WAITING && job_closing(j) == 0 && j->retry_at == 0 && !awaits_links(j);
 }
 
-/* It has begun, or waits for a schedule. */
+/* Whether the job has begun, or waits for a schedule. */
 static bool keeps_place(const struct job *j)
 {
     return job_is_under_way(j) || may_begin(j);
 }
 
-/* The first that may begin, from this one on; they are in the order of asking. */
+/* Returns the first job from `j` on that may begin, in the order of asking. */
 static struct job *next_to_start(struct job *j)
 {
     while (j != NULL && !may_begin(j))
@@ -241,7 +241,8 @@ static struct job *next_to_start(struct job *j)
     return j;
 }
 
-/* How many more there may be, whoever asks: one of its own, whatever other nodes have under way. */
+/* Returns how many more jobs may start. A node may always have one of its own, however many other nodes have
+ * under way. */
 static unsigned places_left(const struct exchanges *all)
 {
     unsigned of_all = 0;
@@ -253,7 +254,7 @@ static unsigned places_left(const struct exchanges *all)
     return shares_total(all->set.shares, SHARE_TURNS) == 0;
 }
 
-/* Users whose first exchange that waits needs memory: their others do not overtake it, those of others may. */
+/* Users whose first waiting job needs memory: their other jobs may not overtake it, those of other users may. */
 struct held {
     uint32_t user[USERS_HELD];
     unsigned count;
@@ -267,7 +268,7 @@ static bool is_held(const struct held *held, uint32_t user)
     return held->count == USERS_HELD;
 }
 
-/* Returns whether it has a place now. */
+/* Returns whether the job has a place now. */
 static bool take_place(struct job *j, const struct held *held)
 {
     struct error e;
@@ -278,8 +279,9 @@ static bool take_place(struct job *j, const struct held *held)
     return j->placed;
 }
 
-/* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which
- * may end others. Those that wait for schedules have places, too: not all are asked each time. */
+/* Goes through the list once, since a thousand jobs may wait. It starts again at the beginning when a job ends,
+ * because that may end others. Jobs that wait for schedules have places too, so not all of them are asked each
+ * time. */
 void start_queue_advance(struct exchanges *all)
 {
     uint64_t now = router_now(all->set.router);

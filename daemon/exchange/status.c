@@ -1,4 +1,4 @@
-/* What clients are shown of exchanges. */
+/* Shows clients the state of exchanges. */
 #include "daemon/exchange/exchange.h"
 
 #include <stdio.h>
@@ -30,23 +30,23 @@ const char *exchange_id(const struct job *j)
     return j->name.id.text;
 }
 
-/* `bytes` arrive here in each repetition, of which so many are finished. */
+/* Adds the bytes of `finished` repetitions; `bytes` arrive here in each repetition. */
 static void add_repetitions(struct exchange_progress *progress, uint64_t bytes, uint32_t finished)
 {
     if (__builtin_mul_overflow(bytes, progress->repeat, &progress->total_bytes))
-        progress->total_bytes = 0; /* too much to be told */
+        progress->total_bytes = 0; /* too large to be shown */
     else
         progress->done_bytes += bytes * finished;
 }
 
-/* Of the attempt that is under way, or the last one. */
+/* Sets the progress of the attempt that is under way, or of the last one. */
 static void attempt_progress(const struct attempt *x, struct exchange_progress *progress)
 {
     const struct rounds *r = &x->rounds;
     uint32_t kept = x->job->repetitions.kept;
     bool sized = spec_has_folders(&x->spec);
     uint64_t bytes = sized ? 0 : exchange_takes(x, rank_of(x)) * x->spec.block_bytes;
-    /* What a node has counted is forgotten when it has finished a repetition. */
+    /* A node forgets its counters when it has finished a repetition. */
     uint32_t finished =
         kept + r->repetition +
         (x->state == EXCHANGE_PAUSED ||
@@ -63,13 +63,13 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
     add_repetitions(progress, bytes, finished);
 }
 
-/* What a job without an attempt that others know of is shown as. */
+/* Returns the state to show for a job without an attempt that other nodes know of. */
 static enum exchange_state shown_state(const struct job *j)
 {
     return j->state == JOB_ENTERED ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
 }
 
-/* An attempt that was withdrawn is not what anybody asked for. */
+/* Whether to show the attempt: no client has asked for one that was withdrawn. */
 static bool is_worth_showing(const struct attempt *x)
 {
     return !state_of(x)->unheard && x->state != EXCHANGE_WITHDRAWN;
@@ -111,7 +111,7 @@ static void info(const struct attempt *x, struct exchange_info *out)
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
 }
 
-/* Groups are listed as such. */
+/* Whether to list the attempt here; groups have a list of their own. */
 static bool is_listed(const struct attempt *x)
 {
     return is_worth_showing(x) && !kind_of(x)->has_session;

@@ -1,5 +1,5 @@
-/* An exchange fails: the root decides for all, every other node tells the root and waits for its verdict (verdict.c).
- * What a node hears of others is failure_messages.c. */
+/* How an attempt fails: the root decides for all nodes; any other node tells the root and waits for its verdict
+ * (verdict.c). failure_messages.c handles what a node hears from others. */
 #include "daemon/exchange/abort/fail.h"
 
 #include "daemon/base/log.h"
@@ -11,7 +11,7 @@
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/times.h"
 
-/* Which of several repetitions it is that fails: the root's word, so that all say the same. */
+/* Adds to the root's failure which of several repetitions failed, so that all nodes name the same one. */
 static void name_repetition(struct attempt *x)
 {
     uint32_t kept = x->job->repetitions.kept, repeat = kept + x->spec.repeat;
@@ -21,7 +21,7 @@ static void name_repetition(struct attempt *x)
                          repeat);
 }
 
-/* A barrier that not all have come to: which nodes the root has not heard of. */
+/* Adds to a timeout which nodes have not entered the barrier or group, as far as the root knows. */
 static void name_missing(const struct job *j, struct error *e)
 {
     char list[128];
@@ -41,15 +41,16 @@ static bool may_fail(const struct attempt *x)
     return !state_of(x)->over && !state_of(x)->decided;
 }
 
-/* The root has not given its verdict on a link, say, that the exchange may avoid. What the program here has done
- * meanwhile it does not: the root hears of that, too, and if it has taken this attempt back, in the next one. */
+/* Whether an error is reported although this node already waits for the root's verdict. The first error may be
+ * a lost link that the next attempt avoids. The new one concerns this node's program, which the root does not
+ * know about. If the root has withdrawn this attempt, this node objects to the next one. */
 static bool outweighs(const struct attempt *x, const struct error *e)
 {
     return state_of(x)->awaits_verdict && kind_of(x)->is_entered && error_is_for_now(&x->failure) &&
            !error_is_for_now(e);
 }
 
-/* The root decides for all. */
+/* Root: fails the attempt on all nodes. */
 static void fail_everywhere(struct attempt *x, const struct error *e)
 {
     struct job *j = x->job;
@@ -81,7 +82,7 @@ static void fail(struct attempt *x, const struct error *e, bool again)
         return;
     }
     x->failure = *e;
-    if (e->culprit.kind == CULPRIT_NONE) /* then its text does not say where it happened, either */
+    if (e->culprit.kind == CULPRIT_NONE) /* the text does not name a node either */
         (void)error_wrap_node(&x->failure, rank_of(x));
     if (e->code == ERROR_BUSY)
         log_debug("exchange %s: %s", x->id.text, x->failure.text);
@@ -94,13 +95,13 @@ static void fail(struct attempt *x, const struct error *e, bool again)
         attempt_enter(x, EXCHANGE_FAILING);
 }
 
-/* Of one that waits for its next attempt: those who have heard that there will be one hear why there is none. */
+/* Fails a job that waits for its next attempt. Nodes that expect that attempt are told why there is none. */
 static void fail_waiting(struct job *j, const struct error *e)
 {
     struct attempt *last = j->last;
     struct error why = *e;
 
-    if (job_awaits_restart(j)) { /* its root decides; it hears so in the next one */
+    if (job_awaits_restart(j)) { /* the root decides; this node objects to the next attempt */
         if (j->failure.code == ERROR_NONE)
             j->failure = *e;
         return;
@@ -112,7 +113,7 @@ static void fail_waiting(struct job *j, const struct error *e)
         if (j->reroutes + j->damages > 0 && j->fault.at != ROUTER_NEVER)
             verdict_flood(last, &why);
         if (job_has_been_open(j))
-            last->verdict_heard = true; /* who was cut off hears it later */
+            last->verdict_heard = true; /* nodes that were cut off hear the verdict when their links are up again */
     }
     verdict_send_former(j, &why);
     job_end_failed(j, &why);

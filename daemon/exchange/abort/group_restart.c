@@ -1,17 +1,19 @@
-/* A group that is open is restarted when links go down: its root withdraws the attempt everywhere, as it does
- * with an exchange (retry.c), and prepares another one, under a new id that names the first one
- * (Prepare.resumes). fault_watch.c sees the link, retry_without_links() (retry.c) withdraws the attempt, start_queue.c
- * begins the next one, and group/restart/ goes on with the calls. Here the nodes find the group that a prepare or a
- * verdict is about. Between the two attempts the job of a node is ENTERED; if the root gives up, it says so by the
- * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
+/* An open group is restarted when links go down. The root withdraws the attempt on all nodes, as it does with
+ * an exchange (retry.c), and prepares another one under a new id that names the first attempt
+ * (Prepare.resumes). fault_watch.c notices the link, retry_without_links() (retry.c) withdraws the attempt,
+ * start_queue.c starts the next one, and group/restart/ continues the calls. The functions here find the group
+ * that a prepare or verdict is about. Between two attempts a node's job is ENTERED. If the root gives up, its
+ * verdict names the first id, because nodes may know different later ones. The session keeps what the programs
+ * have called (session.h).
  *
- * A group that has been shrunk keeps the members that it has: without the nodes that it has left out,
- * also when these are up again, and without their links (membership_left_out()). Its root stays the same, whichever
- * node would be the first to prepare another one.
+ * A group that has shrunk keeps its members: it stays without the nodes that it has left out, even when they
+ * are up again, and without their links (membership_left_out()). Its root stays the same, even if another node
+ * would be the first of a new group.
  *
- * Who cannot go on, because its program has died meanwhile, say, takes part in the next attempt, and
- * objects: all hear of it by the id that all know. Who cannot go on without these links, or has lost the
- * group, refuses it (ERROR_REFUSED): another attempt would not help, as it might after ERROR_LINK. */
+ * A node that cannot continue, for example because its program has died, takes part in the next attempt and
+ * objects to it, so that the objection has an id that all nodes know. A node that has lost the group, or cannot
+ * continue without these links, refuses the prepare with ERROR_REFUSED: another attempt would not help, as it
+ * might after ERROR_LINK. */
 #include "daemon/exchange/abort/group_restart.h"
 
 #include <string.h>
@@ -32,13 +34,13 @@ const struct attempt *group_restart_find_failed(const struct exchanges *all,
     return x;
 }
 
-/* The id of its first attempt, if it has been open. */
+/* Returns the id of the job's first attempt, if its group has been open. */
 static const struct exchange_id *first_id(const struct job *j)
 {
     return !exchange_id_is_none(&j->resumes) ? &j->resumes : attempt_first_id(j->attempt);
 }
 
-/* The one of this first id that is not over here, whatever attempt it has. */
+/* Returns this node's job of the open group with this first id, unless it has ended here, or NULL. */
 static struct job *find(struct exchanges *all, const struct exchange_id *first)
 {
     struct job *j = all->jobs;
@@ -50,7 +52,7 @@ static struct job *find(struct exchanges *all, const struct exchange_id *first)
     return j;
 }
 
-/* An attempt of the group that has ended here: the one that tells why there is none after it, if any does. */
+/* Returns an ended attempt of the group, preferably one that failed and so says why there is no other attempt. */
 static const struct attempt *find_ended(const struct exchanges *all,
                                         const struct exchange_id *first)
 {
@@ -66,7 +68,7 @@ static const struct attempt *find_ended(const struct exchanges *all,
     return withdrawn;
 }
 
-/* Why this node does not have it. */
+/* Sets *e to the reason why this node does not have the group. */
 static void say_why(const struct exchanges *all, const struct exchange_id *first, struct error *e)
 {
     uint32_t rank = router_rank(all->set.router);
@@ -85,8 +87,8 @@ static void say_why(const struct exchanges *all, const struct exchange_id *first
         e->code = ERROR_REFUSED;
 }
 
-/* All had entered it, as far as the root knew, but a link went down before `go` came here: it waits to be
- * prepared again, or will when the root's word about that has come. */
+/* Returns the job of a group that all nodes had entered, as far as the root knew, when a link went down before
+ * `go` arrived here. That job waits for its next attempt, or will when the root's verdict has arrived. */
 static struct job *find_early(struct exchanges *all, const struct exchange_id *first)
 {
     struct job *j = all->jobs;

@@ -1,8 +1,8 @@
-/* An attempt for which a node had no room is withdrawn everywhere, and its job begins another one later, under a
- * new id, as long as its timeout allows. So is one that can avoid a link that went down meanwhile, and
- * one that waits for nodes that are down, as soon as these are back (attempt_waits_for_nodes()), and
- * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
- * be kept (record/kept_blocks.c). */
+/* The root withdraws an attempt on all nodes, and its job starts another one under a new id, in these cases: a
+ * node had no memory for it (the job retries later, until its timeout); a link went down that the attempt can
+ * avoid; the attempt waits for nodes that are down, until they are back (attempt_waits_for_nodes()); or data
+ * was damaged on its way, a few times at most. The next attempt sends all blocks again, except those that were
+ * kept (record/kept_blocks.c). */
 #include "daemon/exchange/abort/retry.h"
 
 #include <string.h>
@@ -15,12 +15,12 @@
 
 #define PAUSE_FIRST (10 * MILLISECONDS)
 #define PAUSE_MOST (1 * SECONDS)
-/* A node that always says that its links are down does not keep a job for ever. */
+/* Limits the retries that a node can cause by always reporting that its links are down. */
 #define REROUTES_MOST 1000u
-#define DAMAGES_MOST 3u             /* then it is not chance */
-#define SPAN_BYTES 5u               /* of what has arrived, in a message, about */
-#define WORTH 8u                    /* times as many bytes to be moved as to be said */
-#define COUNTED_TIME (60 * SECONDS) /* of a group, which may be open for weeks: within that time */
+#define DAMAGES_MOST 3u             /* more damage than this is not chance */
+#define SPAN_BYTES 5u               /* estimated bytes of a message for each span that has arrived */
+#define WORTH 8u                    /* keeping blocks pays if this many times more bytes are moved than told */
+#define COUNTED_TIME (60 * SECONDS) /* for a group, which may be open for weeks, older retries do not count */
 
 void retry_pause(struct job *j)
 {
@@ -46,7 +46,7 @@ bool retry_after_link_loss(const struct attempt *x)
     return retry_may(x) || (kind_of(x)->retries_running && state_of(x)->runs);
 }
 
-/* How often that has been so, as far as it counts. */
+/* Returns how many retries after damage count. */
 static uint32_t damages(const struct attempt *x)
 {
     bool long_ago = router_now(router_of(x)) >= x->job->damaged_at + COUNTED_TIME;
@@ -60,15 +60,15 @@ bool retry_after_damage(const struct attempt *x)
            state_of(x)->runs && (attempt_survives_link_loss(x) || !verdict_is_cut(x));
 }
 
-/* Of one that waits, repetitions that all nodes have completed are not made again. Of any other all are: they are
- * compared with each other, so their routes have to be the same. */
+/* If the spec waits for nodes, repetitions that all nodes have completed are not repeated. Otherwise all are:
+ * their times are compared with each other, so all must use the same routes. */
 static void keep_repetitions(const struct attempt *x)
 {
     struct repetitions *r = &x->job->repetitions;
     uint32_t done = r->count - r->kept;
 
     if (x->spec.wait && done > 0) {
-        /* The end was found to be damaged: at least the last one is made again. */
+        /* The last check found damage, so at least the last repetition is made again. */
         if (done == x->spec.repeat)
             done--;
         if (r->first_went == 0)
@@ -111,7 +111,8 @@ void retry_later(struct attempt *x, const struct error *busy)
     withdraw(x, busy);
 }
 
-/* Every node of which files have been moved keeps its output, so it has to be told. */
+/* Lets the next attempt resume this one if that saves more bytes than telling costs. Files are always resumed:
+ * every node from which files have been moved keeps its output, and must be told. */
 static void resume_next(struct attempt *x)
 {
     const struct torus *t = torus_of(x);
@@ -133,7 +134,7 @@ static void retry_now(struct attempt *x, const struct error *why)
     busy.code = ERROR_BUSY;
     resume_next(x);
     x->job->since = router_now(router_of(x));
-    x->job->pause = 0; /* the shortest one: nobody has been busy since */
+    x->job->pause = 0; /* no node was busy since the last pause, so start with the shortest one */
     withdraw(x, &busy);
 }
 

@@ -1,17 +1,18 @@
-/* How an exchange fails, everywhere with the same words. The root alone decides. Whoever cannot go
- * on tells it, along the links of its tree (objection); the root's verdict goes down the tree behind
- * its prepare, so that every node that hears it knows the exchange.
+/* How an attempt fails on all nodes with the same text. Only the root decides. A node that cannot continue
+ * sends the root an objection along the links of the tree. The root's verdict goes down the tree behind its
+ * prepare, so every node that hears the verdict knows the attempt.
  *
- * Where links are down the tree may be cut, and the verdict is flooded as well. It may then come to
- * nodes before the prepare does, or where that never comes: they pass it on for as many hops as
- * there are nodes, and remember its id, to pass it on once. More than can be remembered are not
- * passed on: who invents exchanges that fail must not make the others flood the torus. A prepare that comes
- * after its verdict is answered as busy: if the verdict was invented, for an id that was to come, the root
- * retries under another one. Nor is it remembered for long. If a prepare comes after all that, its
- * exchange ends with the fault that this node knows, too.
+ * If links are down, the tree may be cut, so the verdict is flooded as well. It may then reach nodes before the
+ * prepare, or without it. These nodes pass it on for as many hops as there are nodes, and remember its id in
+ * order to pass it on only once. When their memory for ids is full, they do not pass on more verdicts, so that
+ * a node that invents verdicts cannot make the others flood the torus. A prepare that arrives after its verdict
+ * is answered as busy: if the verdict was invented for a future id, the root retries under another one. Ids are
+ * remembered for a short time only. If a prepare arrives after that, its attempt ends because of the fault,
+ * which this node also knows.
  *
- * A node that was cut off ends its exchanges by itself, with what it knows. When a link to it comes
- * up it hears the verdicts that it may have missed, and says from then on what all say. */
+ * A node that was cut off ends its attempts by itself, with the error that it knows. When a link to it comes
+ * up, it hears the verdicts that it may have missed, and from then on reports the same error as the other
+ * nodes. */
 #include "daemon/exchange/abort/verdict.h"
 
 #include <stdio.h>
@@ -25,12 +26,13 @@
 #include "proto/text.h"
 
 #define REMEMBERED_TIME                                                                            \
-    (2 * VERDICT_TIME) /* longer than the prepare of such an exchange is on its way */
+    (2 * VERDICT_TIME) /* longer than the prepare of such an attempt is on its way */
 
-/* Of a job that retries there may be a last word, too. */
+/* Returns the hash to remember. `last`: the verdict is the last one on a job that was to retry; it is passed on
+ * besides the one that withdrew the attempt. */
 static uint64_t hash(const struct exchange_id *id, bool last)
 {
-    return (exchange_id_hash(id) << 1 | last) << 1 | 1; /* 0: none */
+    return (exchange_id_hash(id) << 1 | last) << 1 | 1; /* 0 marks a free entry */
 }
 
 static bool knows(const struct exchanges *all, uint64_t wanted)
@@ -48,7 +50,7 @@ bool verdict_is_remembered(const struct exchanges *all, const struct exchange_id
     return knows(all, hash(id, false)) || knows(all, hash(id, true));
 }
 
-/* Returns false if there is no room: the oldest may still be on its way. */
+/* Returns false if there is no room, because the oldest entry may still be on its way. */
 static bool remember(struct exchanges *all, uint64_t verdict)
 {
     unsigned i = all->next_verdict;
@@ -67,7 +69,7 @@ bool verdict_is_cut(const struct attempt *x)
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
 
-/* About an exchange by this handle and id; it refers to the texts. `before_go`: as the root has said. */
+/* Makes a verdict on an attempt; the message borrows the texts. `before_go`: the root had sent no `go`. */
 static struct peer_message about(uint32_t handle, const struct exchange_id *id,
                                  const struct error *e, uint32_t left, bool before_go)
 {
@@ -80,7 +82,6 @@ static struct peer_message about(uint32_t handle, const struct exchange_id *id,
                                              .before_go = before_go}};
 }
 
-/* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
 void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
 {
     const struct peer_message message = about(x->handle, &x->id, e, left, x->before_go);
@@ -126,13 +127,12 @@ void verdict_answer(struct exchanges *all, unsigned port, uint32_t handle,
     router_send(all->set.router, port, &message);
 }
 
-/* A link has come up: what was said on it before may never have arrived. */
 void verdicts_repeat(struct exchanges *all, unsigned port)
 {
     for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
         if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
             continue;
-        /* All hops, as the other end may have been restarted meanwhile. */
+        /* The hops start again, because the node at the other end may have restarted. */
         const struct peer_message message =
             about(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : &x->id, &x->failure,
                   torus_of(x)->nodes, x->before_go);
@@ -140,7 +140,6 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
     }
 }
 
-/* By its tree, or where that is cut by any way. */
 int objection_port(const struct attempt *x)
 {
     bool cut = x->tree.parent >= 0 && (x->fault.lost & 1u << x->tree.parent) != 0;
@@ -164,7 +163,6 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const stru
         router_send(all->set.router, (unsigned)port, &message);
 }
 
-/* Of an exchange that is not known here. */
 void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct exchange_id *id,
                           const struct peer_verdict *message)
 {

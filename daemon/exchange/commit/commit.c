@@ -1,6 +1,5 @@
-/* From done to committed, where there is a result to keep. The root records its decision; from then
- * on every node puts its output under its final name, in the wave or whenever it can, and confirms
- * that to the root. */
+/* How a finished attempt with a result is committed. The root records its decision. From then on every node
+ * puts its output under its final name, during the wave or when it can, and confirms that to the root. */
 #include "daemon/exchange/commit/commit.h"
 
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static void send_commit(struct attempt *x)
     tree_messages_to_children(x, &message);
 }
 
-/* `wave`: the children hear it from here, and confirm by here. */
+/* Starts to commit. `wave`: the children hear of the decision from this node, and confirm to it. */
 static void begin(struct attempt *x, bool wave)
 {
     attempt_enter(x, EXCHANGE_COMMITTING);
@@ -64,7 +63,7 @@ static void on_recorded(void *context, const char *text, const struct error *e)
         return;
     }
     send_commit(x);
-    if (verdict_is_cut(x)) /* not all hear it from there */
+    if (verdict_is_cut(x)) /* the tree is cut, so some nodes hear of it by reminders only */
         decision_remind_soon(all, decision_find(all, &x->id));
     begin(x, true);
 }
@@ -72,7 +71,7 @@ static void on_recorded(void *context, const char *text, const struct error *e)
 void commit_decide(struct attempt *x)
 {
     const struct storage *storage = x->all->set.storage;
-    uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* usually the wave is faster */
+    uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* the wave is usually faster */
     struct decision *decision = decision_add(x->all, &x->id, remind_at);
     struct error e;
 
@@ -95,7 +94,7 @@ static void flush(struct attempt *x)
     x->confirmed_count = 0;
 }
 
-/* These nodes have confirmed; all of a part of the tree confirm with one message. */
+/* Collects confirmations, so that a part of the tree confirms with one message. */
 static void collect(struct attempt *x, const uint32_t *rank, size_t count)
 {
     uint32_t nodes = torus_of(x)->nodes;
@@ -131,7 +130,7 @@ bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, siz
 void commit_topology(struct attempt *x)
 {
     if (attempt_is_root(x))
-        return; /* it waits for nodes, not for links */
+        return; /* the root waits for nodes, not for links */
     x->owed &= ~x->fault.lost;
     end_if_complete(x);
 }
@@ -144,7 +143,6 @@ uint64_t commit_deadline(const struct attempt *x)
     return until < x->deadline ? until : x->deadline;
 }
 
-/* Not for ever: who is late confirms by itself. */
 void commit_waits_no_longer(struct attempt *x)
 {
     x->deadline = ROUTER_NEVER;
@@ -186,7 +184,7 @@ void commit_advance(struct attempt *x)
     int result;
 
     if (x->own.sink == NULL)
-        return; /* others are waited for */
+        return; /* only other nodes are not done */
     result = x->own.sink->ops->commit(x->own.sink, &e);
     if (result > 0)
         placed(x);
@@ -203,6 +201,6 @@ int commit_heard(struct attempt *x, unsigned port, const struct peer_commit *mes
         begin(x, true);
     else if (x->state == EXCHANGE_IN_DOUBT)
         (void)in_doubt_resolve(x->all, &x->id, true);
-    /* else the root's reminder was faster: only those below may still wait for it */
+    /* In other states a reminder was faster, and only nodes below this one may still need the decision. */
     return 0;
 }

@@ -1,5 +1,5 @@
-/* What this node, as a root, has decided to commit and not every node has confirmed. It stays on
- * record until then; nodes that have not confirmed are reminded when they can be reached. */
+/* Decisions to commit that this node has made as a root. A decision stays on record until every node has
+ * confirmed; nodes that have not are reminded when they can be reached. */
 #include "daemon/exchange/commit/decisions.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static void load_one(void *context, const char *text)
     struct loading *loading = context;
     struct exchange_id id;
 
-    /* Before a restart: no wave of it is on its way any more. */
+    /* Remind at once: no wave from before the restart is still on its way. */
     uint64_t now = router_now(loading->all->set.router);
 
     if (exchange_id_parse(&id, text) != 0)
@@ -121,7 +121,7 @@ static void complete(struct exchanges *all, struct decision *d)
     decision_drop(all, d);
     if (x == NULL)
         return;
-    if (x->state == EXCHANGE_COMMITTED) /* its client has heard who had not confirmed */
+    if (x->state == EXCHANGE_COMMITTED) /* the client was told which nodes had not confirmed */
         x->failure = (struct error){0};
     if (x->state == EXCHANGE_COMMITTING)
         attempt_end(x, EXCHANGE_COMMITTED);

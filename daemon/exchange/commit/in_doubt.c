@@ -1,8 +1,8 @@
 /* Doubts: outputs that this node had finished when it was cut off, before it heard the outcome. They keep their
- * temporary name until the outcome is known (outcome_messages.c asks for it), and are then put in place or removed.
+ * temporary name until outcome_messages.c has found out the outcome, and are then put in place or removed.
  *
- * An output that could not be put in place, although that is decided, is a doubt, too: it is tried again until what is
- * in its way has gone. */
+ * An output of a committed exchange that could not be put in place is a doubt, too: this node tries again until
+ * the obstacle is gone. */
 #include "daemon/exchange/commit/in_doubt.h"
 
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void on_resolved(void *context, const char *text, const struct error *e)
         return;
     bool committed = d->committed;
     d->resolving = false;
-    if (e != NULL) { /* tried again */
+    if (e != NULL) { /* outcome_ask() tries again */
         log_warning("exchange %s: %s", text, e->text);
         if (committed)
             decision_confirm_own(all, &id, e->text);
@@ -135,7 +135,7 @@ bool in_doubt_resolve(struct exchanges *all, const struct exchange_id *id, bool 
     if (d == NULL)
         return false;
     if (d->resolving || (d->committed && !committed) || (x != NULL && x->own.closing > 0))
-        return true; /* asked about again */
+        return true; /* outcome_ask() asks again */
     d->committed = committed;
     d->resolving = true;
     storage->resolve(storage->context, id->text, committed, on_resolved, all);

@@ -1,6 +1,6 @@
-/* How doubts and decisions come together: nodes in doubt ask, roots remind, nodes confirm. Question and
- * answer go along the tree of the node they are meant for, one way and one frame a link: nothing is
- * flooded, so nothing can multiply. */
+/* Messages about outcomes: nodes in doubt ask roots, roots remind nodes, nodes confirm. A message goes along
+ * the tree of the node that it is for, one way, in one frame a link. Nothing is flooded, so messages cannot
+ * multiply. */
 #include "daemon/exchange/commit/outcome_messages.h"
 
 #include <stdio.h>
@@ -19,16 +19,16 @@
 #include "daemon/schedule/tree.h"
 #include "proto/text.h"
 
-#define REMINDED_AT_ONCE 32u /* the next of them follow after LINK_LOSS_GATHER_TIME */
+#define REMINDED_AT_ONCE 32u /* the next ones follow after LINK_LOSS_GATHER_TIME */
 
-/* The root's answer about an exchange; 0: not yet decided. */
+/* Returns this root's answer about an exchange; 0: not decided yet. */
 static int outcome(struct exchanges *all, const struct exchange_id *id)
 {
     const struct attempt *x = attempt_find_id(all, id);
 
     if (x != NULL && !state_of(x)->unheard && !state_of(x)->ended &&
         x->state != EXCHANGE_COMMITTING)
-        return 0; /* an attempt that was withdrawn is not committed */
+        return 0; /* withdrawn attempts are not committed */
     return decision_find(all, id) != NULL ? 1 : -1;
 }
 
@@ -67,7 +67,7 @@ static void remind(struct exchanges *all, const struct decision *d, uint32_t ran
     tree_messages_towards(all, rank, &message);
 }
 
-/* Of this node's own output, after a restart or an obstacle. */
+/* Puts this node's own output in place, after a restart or an obstacle. */
 static void resolve_own(struct exchanges *all, struct decision *d)
 {
     const struct attempt *x = attempt_find_id(all, &d->id);
@@ -83,7 +83,7 @@ uint64_t outcome_pause(const struct exchanges *all)
     return topology_whole(router_topology(all->set.router)) ? ASK_EVERY : LOOK_EVERY;
 }
 
-/* The next of those that have not confirmed. */
+/* Reminds the next nodes that have not confirmed. */
 static void remind_some(struct exchanges *all, struct decision *d, uint64_t now)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
@@ -113,11 +113,11 @@ void outcome_remind(struct exchanges *all, uint64_t now)
             continue;
         }
         remind_some(all, d, now);
-        resolve_own(all, d); /* may be the last one: *d is gone then */
+        resolve_own(all, d); /* may confirm for the last node, and free *d */
     }
 }
 
-/* Whether a tree of the root leads from that node to this one by this port. */
+/* Whether a tree of the root leads from node `from` to this node through this port. */
 static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint32_t root,
                        uint32_t rank, unsigned port)
 {
@@ -139,7 +139,7 @@ static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint3
     return false;
 }
 
-/* Whether all of these nodes are below this port, in the exchange's own tree, or in that of the links
+/* Whether all nodes in the message are below this port, in the exchange's own tree or in the tree of the links
  * that are up now. */
 static bool all_below(const struct exchanges *all, const struct peer_confirm *message,
                       uint32_t root, const struct attempt *x, unsigned port)
@@ -176,7 +176,7 @@ int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct pee
                              message->rank[i], id.text);
     x = attempt_find_id(all, &id);
     if (!all_below(all, message, root, x, port))
-        return 0; /* its sender knows of other links that are down: it is reminded */
+        return 0; /* the sender knows of other lost links; it confirms again when it is reminded */
     text_printable(obstacle, sizeof obstacle, message->obstacle);
     if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
         !commit_collects(x, port, message->rank, message->n_rank))
@@ -184,9 +184,9 @@ int outcome_confirm_heard(struct exchanges *all, unsigned port, const struct pee
     return 0;
 }
 
-/* Whether what `from` says to `to` comes by this port: along the tree of `to`, over the links that are up
- * now, or over all if its sender knows of none that is down. Only the root knows the outcome, and who asks
- * for it in the name of another would make that one's neighbour send a bad question. */
+/* Whether a message from `from` to `to` may arrive through this port: along the tree of `to`, over the links
+ * that are up now, or over all links if its sender knows of no lost link. Without this check a node could ask
+ * in the name of another node, and that node's neighbour would seem to have sent a bad question. */
 static bool comes_from(const struct exchanges *all, uint32_t from, uint32_t to, unsigned port)
 {
     const uint8_t *now = tree_messages_parents(all, to);
@@ -224,7 +224,7 @@ int outcome_query_heard(struct exchanges *all, unsigned port,
     return 0;
 }
 
-/* The outcome of an exchange of another node, for this node. */
+/* Handles the outcome of another node's exchange, for this node. */
 static void hear_outcome(struct exchanges *all, const struct exchange_id *id, bool committed)
 {
     struct attempt *x = attempt_find_id(all, id);
@@ -240,7 +240,7 @@ static void hear_outcome(struct exchanges *all, const struct exchange_id *id, bo
             attempt_end(x, EXCHANGE_FAILED);
         }
     } else if (committed && (x == NULL || state_of(x)->ended)) {
-        decision_confirm_own(all, id, ""); /* it is in place */
+        decision_confirm_own(all, id, ""); /* the output is already in place */
     }
 }
 
@@ -257,7 +257,7 @@ int outcome_heard(struct exchanges *all, unsigned port, const struct peer_outcom
         return error_set(e, ERROR_PROTOCOL, "outcome of exchange %s for node %u", id.text,
                          answer->asker);
     if (!comes_from(all, id.root, answer->asker, port))
-        return 0; /* only the root knows; who is in doubt asks again, and is reminded */
+        return 0; /* only the root knows the outcome; a node in doubt asks again */
     if (answer->asker == me) {
         hear_outcome(all, &id, answer->committed);
         return 0;

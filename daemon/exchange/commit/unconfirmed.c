@@ -1,6 +1,6 @@
-/* A decision that not all nodes have confirmed: who has not, why, and how long the client waits for them. It
- * does not wait for the whole timeout if that is known to be in vain: all that are left cannot be reached, or
- * something is in the way of an output that somebody has to remove. */
+/* Describes a decision that some nodes have not confirmed, and says how long the client waits for them. The
+ * client does not wait for its whole timeout if that is useless: the remaining nodes cannot be reached, or
+ * somebody must first remove an obstacle to an output. */
 #include "daemon/exchange/commit/unconfirmed.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "daemon/exchange/record/absent.h"
 #include "daemon/exchange/record/sentence.h"
 
-/* How long a client waits for an output that something is in the way of. */
+/* How long a client waits for an output with an obstacle. */
 #define OBSTACLE_TIME (10 * SECONDS)
 
 enum reason { DOWN, CUT_OFF, LATE, OBSTRUCTED };
@@ -47,8 +47,8 @@ static bool is_one(const void *context, uint32_t rank)
     return !decision_has(u->d, rank) && reason_of(u->d, u->all, rank) == u->reason;
 }
 
-/* "nodes 5 (1,1), 6 (1,2) and 3 more went down before ...": those that have not confirmed for this reason.
- * Returns how many these are. */
+/* Adds "nodes 5 (1,1), 6 (1,2) and 3 more went down before ...": the nodes that have not confirmed for this
+ * reason. Returns the number of these nodes. */
 static uint32_t add_clause(struct sentence *s, const struct decision *d,
                            const struct exchanges *all, enum reason reason, const char *before)
 {
@@ -80,7 +80,7 @@ void unconfirmed_describe(const struct decision *d, const struct exchanges *all,
     (void)error_set(e, ERROR_IN_DOUBT, "committed, but %s", s.text);
 }
 
-/* When the last node that has not confirmed is given up. */
+/* Returns when the last node that has not confirmed is given up. */
 static uint64_t given_up_at(const struct decision *d, const struct exchanges *all)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;

@@ -13,11 +13,11 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
 
-#define LEARN_LEAST 5u  /* exchanges in a session that is to be believed */
-#define LEARNT_REACH 4u /* octaves to which a measurement applies */
+#define LEARN_LEAST 5u  /* exchanges in a session from which this node learns */
+#define LEARNT_REACH 4u /* octaves of the block size to which a measurement applies */
 
-/* Puts a candidate behind those that are faster. Of equals the one that is further down in the
- * registry comes first: the schedules made for few messages on real links, not those of papers. */
+/* Inserts a candidate behind those that are faster. Of two equal candidates the later one in the registry comes
+ * first: those schedules are made for few messages on real links, the earlier ones are from papers. */
 static void insert(struct candidate *list, size_t count, const struct candidate *one)
 {
     size_t at = count;
@@ -34,7 +34,8 @@ static unsigned octave(uint64_t block_bytes)
     return block_bytes < 2 ? 0 : 63u - (unsigned)__builtin_clzll(block_bytes);
 }
 
-/* The logarithm of measured over predicted at an octave; false if nothing was measured there. */
+/* Sets *log_ratio to the logarithm of measured over predicted time at an octave. Returns false if nothing was
+ * measured there. */
 static bool correction_at(const struct counted *p, const struct predict_costs *costs, unsigned at,
                           double *log_ratio)
 {
@@ -45,8 +46,8 @@ static bool correction_at(const struct counted *p, const struct predict_costs *c
     return l->seconds > 0;
 }
 
-/* What the model predicts, times what measurements at the sizes next to this one say of it. Below 0
- * if there are none. */
+/* Returns the predicted seconds, corrected by measurements at the nearest block sizes; below 0 if there are
+ * none. */
 static double corrected_seconds(const struct counted *p, const struct predict_costs *costs,
                                 uint64_t block_bytes)
 {
@@ -78,8 +79,8 @@ static double corrected_seconds(const struct counted *p, const struct predict_co
     double by_ratio = seconds * exp(is_below ? below : above);
     if (!is_below)
         return by_ratio;
-    /* Larger blocks gain no more by a burst than smaller ones: the same time, not the same part. Of
-     * what smaller ones took longer, some grows with the blocks and some does not. */
+    /* A burst saves larger blocks the same time as smaller ones, not the same fraction. If smaller blocks took
+     * longer than predicted, a part of that grows with the block size and a part does not. */
     const struct learnt *l = &p->learnt[low];
     double by_difference =
         seconds + l->seconds - predict_seconds(&p->counts, costs, l->block_bytes);
@@ -92,18 +93,18 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What a link has let through too fast it makes good before the next exchange of a session can
- * start. An exchange by itself does not notice, of many each one has to wait: small arrears hardly
- * count, large ones fully. */
+/* Adds the time that a link needs before the next exchange of a session, after it has let too much data through
+ * in a burst. A single exchange does not notice, but in a session each one waits: small delays hardly count,
+ * large ones count fully. */
 static double with_arrears(struct exchanges *all, double median, double sustained)
 {
     double pause = fmax(sustained - median, 0);
 
-    all->least_pause = fmin(all->least_pause, pause); /* of the waves alone */
+    all->least_pause = fmin(all->least_pause, pause); /* the pause that the waves alone cause */
     return hypot(median, pause - all->least_pause);
 }
 
-/* The median of the times of a session, in seconds; 0 without memory. */
+/* Returns the median of a session's times, in seconds; 0 if there is no memory. */
 static double median_of(const struct attempt *x)
 {
     uint64_t *each = calloc(x->spec.repeat, sizeof *each);
@@ -132,15 +133,15 @@ void choose_learn(const struct attempt *x)
     while (algorithm_at(index) != NULL && algorithm_at(index) != x->algorithm)
         index++;
     if (algorithm_at(index) == NULL)
-        return; /* it is not one that auto chooses from */
+        return; /* "auto" does not choose from this algorithm */
     struct counted *c = &planner_counted(all->planner)[index];
     struct learnt *l = &c->learnt[octave(x->spec.block_bytes) % PLANNER_OCTAVES], before = *l;
     double median = median_of(x);
     if (median <= 0)
-        return; /* then it is not learnt */
+        return; /* no memory: nothing is learnt */
     l->block_bytes = x->spec.block_bytes;
     l->seconds = with_arrears(all, median, (double)x->rounds.all_ns / 1e9 / x->spec.repeat);
-    /* One session may have had bad luck, or good. */
+    /* Average with the value before, because one session may have been unusually fast or slow. */
     if (before.seconds > 0 && c->candidate)
         l->seconds =
             (l->seconds + before.seconds * predict_seconds(&c->counts, &costs, l->block_bytes) /
@@ -148,8 +149,8 @@ void choose_learn(const struct attempt *x)
             2;
 }
 
-/* What a block that is larger than others adds: the links it crosses carry it when they have carried
- * all the rest. In steps it is on one link after the other. */
+/* Returns the seconds that a block larger than others adds: its links carry the excess after everything else.
+ * With steps it is on one link after another. */
 static double skew_seconds(const struct torus *t, const struct algorithm *a, bool streaming,
                            const struct predict_counts *counts, const struct predict_costs *costs,
                            const struct block_sizes *sizes)
@@ -160,7 +161,7 @@ static double skew_seconds(const struct torus *t, const struct algorithm *a, boo
     return costs->bytes_per_second > 0 ? more / a->segments * legs / costs->bytes_per_second : 0;
 }
 
-/* How unlike two schedules are: 0 if they count the same. */
+/* Returns how different two schedules are; 0: their counts are equal. */
 static double distance(const struct predict_counts *a, const struct predict_counts *b)
 {
     return fabs(log((a->steps + a->hops + 1) / (b->steps + b->hops + 1))) +
@@ -168,9 +169,9 @@ static double distance(const struct predict_counts *a, const struct predict_coun
            fabs(log((a->blocks + 1) / (b->blocks + 1)));
 }
 
-/* What has not been measured is not better than what has been only because of that: it takes longer
- * than the model says as the one does that is most like it. Less is not concluded. `ratio`: measured
- * over predicted; below 0: not measured. */
+/* Returns the factor that corrects the prediction for an algorithm that was not measured: the `ratio` of the
+ * most similar one that was, at least 1. Without that, algorithms would win only because nobody measured them.
+ * `ratio`: measured over predicted time; below 0: not measured. */
 static double doubt(const struct counted *counted, const size_t *index, const double *ratio,
                     unsigned found, unsigned which)
 {
@@ -186,7 +187,7 @@ static double doubt(const struct counted *counted, const size_t *index, const do
     return fmax(1, result);
 }
 
-/* Which algorithms auto has to choose from, in the registry's order. */
+/* Collects the algorithms that "auto" chooses from, in the registry's order. */
 static unsigned collect(const struct counted *counted, enum mode mode, size_t *index)
 {
     unsigned count = 0;
@@ -244,7 +245,7 @@ int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, en
 {
     struct predict_costs costs = exchanges_costs(all);
 
-    costs.burst = 0; /* what is measured has it in it */
+    costs.burst = 0; /* measurements already include bursts */
     return choose_from(all->planner, router_torus(all->set.router), &costs, sizes, mode, list,
                        count, e);
 }
@@ -261,7 +262,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     if (result <= 0)
         return result;
     for (size_t i = algorithm_count();
-         i-- > 0;) { /* of equals the first of the registry, in steps */
+         i-- > 0;) { /* of equals, the first of the registry comes first, in steps */
         const struct algorithm *a = algorithm_at(i);
         if (!counted[i].candidate || a->operation != OPERATION_ALLGATHER)
             continue;
@@ -283,7 +284,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     return 1;
 }
 
-/* The first of the registry that does it on this torus. */
+/* Returns the first algorithm of the registry that can do the operation on this torus. */
 static const struct algorithm *first_for(const struct torus *t, enum operation operation)
 {
     for (size_t i = 0; i < algorithm_count(); i++) {
@@ -295,7 +296,7 @@ static const struct algorithm *first_for(const struct torus *t, enum operation o
     return NULL;
 }
 
-/* Of those that have been told. */
+/* Returns the sizes of the blocks that nodes have told. */
 static struct block_sizes sizes_of(const struct attempt *x)
 {
     uint64_t blocks = (uint64_t)torus_of(x)->nodes * (torus_of(x)->nodes - 1), total;
@@ -308,7 +309,7 @@ static struct block_sizes sizes_of(const struct attempt *x)
                                 x->own.largest_block};
 }
 
-/* Files are taken for this large before their sizes are known. */
+/* Bytes that a block of files is assumed to have while sizes are unknown. */
 #define FILE_BYTES (UINT64_C(1) << 20)
 
 static int choose_gather(struct attempt *x, struct candidate *list, unsigned *count,
@@ -321,7 +322,7 @@ static int choose_gather(struct attempt *x, struct candidate *list, unsigned *co
                               count, e);
 }
 
-/* What "auto" stands for. Sets the mode where it was left to the algorithm. */
+/* Chooses the algorithm for "auto", and the mode if it was left to the algorithm. */
 static int choose_fastest(struct attempt *x, struct error *e)
 {
     const struct torus *t = torus_of(x);
@@ -380,7 +381,8 @@ static int choose_best(struct attempt *x, const struct family *f, struct error *
     return x->algorithm != NULL ? 1 : error_set(e, ERROR_MEMORY, "out of memory for a schedule");
 }
 
-/* The schedule that is named, when it is here. Its name stays when it has gone. */
+/* Chooses the schedule that the spec names, once this node has it. The attempt keeps the name after the
+ * schedule is gone. */
 static int choose_schedule(struct attempt *x, struct error *e)
 {
     const struct algorithm *a;

@@ -1,4 +1,4 @@
-/* What the client of an exchange is told, once. */
+/* Tells the client of a job how it ended. */
 #include "daemon/exchange/phases/client.h"
 
 #include "daemon/exchange/phases/choose_algorithm.h"

@@ -1,16 +1,16 @@
-/* Barriers, and how groups are opened: a node's client waits until a client has entered the barrier of
- * that name at every node.
+/* Barriers, and how groups are opened: a node's client waits until a client has entered the barrier of that
+ * name at every node.
  *
- * It is an exchange without blocks, which node MEMBERSHIP_ROOT prepares when it is entered there; a node is ready when
- * it is entered here. So `go` means that all have entered. A client that is earlier than the root's `prepare` has a
- * job that is ENTERED, and becomes that of the root's attempt. Faults, deadlines and clients that leave end a barrier
- * as they end any exchange: everywhere, with the same error. A link that goes down before all have entered does not,
- * nor a node without memory for a group: the root withdraws its attempt (abort/retry.c), and jobs that have
- * entered it wait for the next one.
+ * A barrier is an exchange without blocks. Node MEMBERSHIP_ROOT prepares it when it is entered there; any other
+ * node is ready when it is entered there. So `go` means that all nodes have entered. If a client enters before
+ * the root's prepare arrives, its job is ENTERED until it gets the root's attempt. Faults, deadlines and
+ * clients that leave end a barrier as they end any exchange: on all nodes, with the same error. Two faults do
+ * not end it: a link that goes down before all nodes have entered, and a node without memory for a group. The
+ * root then withdraws its attempt (abort/retry.c), and jobs that have entered wait for the next one.
  *
- * A group that shrinks is prepared by the first node that is left. If that goes down before all have entered, or a
- * node before it comes up, another node prepares it, as soon as it hears of that: its job turns from ENTERED to
- * WAITING, or back. What a root has prepared that is not the first node any more is over. */
+ * The first node that is left prepares a group that shrinks. If that node goes down before all have entered, or
+ * a node before it comes up, another node prepares the group as soon as it hears of that: its job changes from
+ * ENTERED to WAITING, or back. Attempts of a root that is no longer the first node are over. */
 #include "daemon/exchange/phases/entry.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static bool is_of(const struct attempt *x, const struct spec *spec)
     return is_same(&x->spec, spec) && !attempt_has_gone(x);
 }
 
-/* A job that waits for its first `go`. */
+/* Whether the job waits for its first `go`. */
 static bool is_waiting(const struct job *j, const struct spec *spec)
 {
     return !job_has_ended(j) && is_same(&j->spec, spec) && exchange_id_is_none(&j->resumes);
@@ -84,13 +84,13 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
     return j;
 }
 
-/* This node prepares it, or is about to. */
+/* Whether this node prepares the group, or is about to. */
 static bool leads(const struct job *j)
 {
     return j->state == JOB_WAITING || (job_is_under_way(j) && retry_may(j->attempt));
 }
 
-/* Another node is to prepare it. */
+/* Lets another node prepare the group. */
 static void yield(struct job *j)
 {
     struct attempt *x = j->attempt;
@@ -132,8 +132,7 @@ void entry_lead(struct job *j)
     all->start_due = true;
 }
 
-/* The attempt of this root, or of any (TORUS_NO_NODE), at a barrier that is known here, before `go`;
- * NULL: none. */
+/* Returns this node's attempt at the barrier, before `go`, of this root (TORUS_NO_NODE: of any root), or NULL. */
 static struct attempt *attempt(struct exchanges *all, const struct spec *spec, uint32_t root)
 {
     struct attempt *x = all->active;
@@ -155,9 +154,9 @@ int entry_check_id(struct exchanges *all, const struct spec *spec, const struct 
                      operation_name(spec->operation), spec->barrier, x->id.text);
 }
 
-/* The attempts before this one the root has withdrawn, by a verdict that may be slower, over other links. Those of
- * other roots of a group that shrinks are over, too, also this node's own: that this one is the first node that is
- * left, both have found. */
+/* The root has withdrawn its older attempts, by a verdict that may take longer over other links. In a group
+ * that shrinks, attempts of other roots are over too, and this node's own: both nodes have found that the new
+ * root is the first node that is left. */
 struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
 {
     struct job *j = spec->shrink ? all->jobs : NULL;

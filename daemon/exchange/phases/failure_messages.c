@@ -1,5 +1,5 @@
-/* What nodes hear of each other about attempts that fail: a node's objection on its way to the root, and what the root
- * makes of it; the root's verdict, and what a node makes of that. */
+/* Handles messages about attempts that fail: a node's objection on its way to the root and at the root, and the
+ * root's verdict. */
 #include "daemon/exchange/phases/failure_messages.h"
 
 #include <stdio.h>
@@ -27,7 +27,6 @@ static void take_error(enum error_code code, const char *reason, struct error *e
     text_printable(e->text, sizeof e->text, reason);
 }
 
-/* The link to the parent is up again: what was said on the one before may never have arrived. */
 void objections_repeat(struct exchanges *all, unsigned port)
 {
     for (struct attempt *x = all->active; x != NULL; x = x->next)
@@ -35,15 +34,15 @@ void objections_repeat(struct exchanges *all, unsigned port)
             objection_send(all, (int)port, x->handle, &x->id, x->root, &x->failure, x->damaged);
 }
 
-/* Whether whom an objection is about is behind the port that it has come by. */
+/* Whether the culprit that an objection names is behind the port through which it arrived. */
 static bool is_behind(const struct attempt *x, unsigned port, const struct culprit *culprit)
 {
     return culprit->kind != CULPRIT_NONE && culprit->node < torus_of(x)->nodes &&
            avoided_branch(x, culprit->node) == (int)port;
 }
 
-/* A node is believed about what is behind its own link. What an objection says of others only, the neighbour there
- * says: it may be to blame itself. */
+/* A node is believed about what is behind its own link. If an objection names only other nodes, the neighbour
+ * that passed it on is named as the teller: it may be to blame itself. */
 static void name_teller(const struct attempt *x, unsigned port, struct error *e)
 {
     uint32_t teller = torus_neighbour(torus_of(x), rank_of(x), port);
@@ -54,13 +53,13 @@ static void name_teller(const struct attempt *x, unsigned port, struct error *e)
     (void)error_blame_node(e, teller);
 }
 
-/* The root's. A link that it may avoid is a matter for fault_watch.c, like those that it has heard of by
- * itself. */
+/* Root: handles an objection. fault_watch.c judges lost links that the attempt may avoid, as it judges those
+ * that the root has noticed itself. */
 static void hear_objection(struct attempt *x, const struct error *why, bool again)
 {
     if (why->code == ERROR_REFUSED && attempt_is_open_group(x)) {
         struct error lost = *why;
-        lost.code = ERROR_LINK; /* which it has failed for */
+        lost.code = ERROR_LINK; /* the group fails because of the link that was lost */
         attempt_fail(x, &lost);
     } else if (again && why->code == ERROR_DAMAGED) {
         attempt_damaged(x, why);
@@ -72,7 +71,7 @@ static void hear_objection(struct attempt *x, const struct error *why, bool agai
     }
 }
 
-/* The verdict on an attempt that was withdrawn has had the time to arrive everywhere, or another one has begun. */
+/* Whether the verdict that withdrew the attempt has had time to reach all nodes, or another attempt has begun. */
 static bool has_passed(const struct attempt *x)
 {
     const struct job *j = x->job;
@@ -81,17 +80,17 @@ static bool has_passed(const struct attempt *x)
            router_now(router_of(x)) >= j->back_at + LINK_LOSS_GATHER_TIME;
 }
 
-/* Not the root: it has told this node that the attempt is over. Of an open group only the root knows what
- * has become of it. */
+/* Not the root: whether the root has told this node that the attempt is over. Only the root knows the state of
+ * an open group. */
 static bool has_heard(const struct attempt *x)
 {
     return x->verdict_heard && (x->state == EXCHANGE_FAILED ||
                                 (x->state == EXCHANGE_WITHDRAWN && !attempt_is_open_group(x)));
 }
 
-/* What was said of it may have been lost with a link that was not known to be down. Who has heard the
- * verdict passes it on; the root may have given its exchange another name by now (then `x` is NULL). Returns
- * whether it is over. */
+/* Answers an objection to an attempt that is over, whose verdict may have been lost with a link. A node that
+ * has heard the verdict passes it on. The root may have given the job a new id by now; `x` is then NULL.
+ * Returns whether the attempt is over. */
 static bool answer(struct exchanges *all, unsigned port, const struct attempt *x,
                    const struct exchange_id *id, const struct peer_objection *message)
 {
@@ -134,17 +133,17 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     here = message->root == rank ? -1
            : x != NULL           ? objection_port(x)
                                  : tree_messages_port(all, message->root);
-    if (here == (int)port) /* who is below this node has no way to it any more: another one */
+    if (here == (int)port) /* a node below this one has lost its way to the root, so use another way */
         here = tree_messages_port(all, message->root);
     if (here == (int)port)
-        return 0; /* its sender knows of other links that are down than this node */
+        return 0; /* the sender knows of other lost links than this node */
     if (answer(all, port, x, &id, message))
         return 0;
     take_error(message->code, message->reason, &why);
     why.culprit = message->culprit;
     if (message->root != rank) {
         if (x != NULL && !tree_messages_is_child(
-                             x, port)) /* the root takes it for that of a node behind this one */
+                             x, port)) /* else the root would take it for an objection of a node below this one */
             (void)error_wrap(&why, "node %u says", torus_neighbour(t, rank, port));
         objection_send(all, here, message->exchange, &id, message->root, &why, message->again);
         return 0;
@@ -161,8 +160,8 @@ static bool may_hear(const struct attempt *x)
     return !attempt_is_root(x) && x->state != EXCHANGE_COMMITTING && x->state != EXCHANGE_COMMITTED;
 }
 
-/* The root may have decided to commit what this node has finished. Then its verdict is believed only from
- * its direction; it is flooded over all links, so it comes from there as well. */
+/* The root may have decided to commit what this node has finished. The verdict is then believed only if it
+ * arrives from the root's direction. Since verdicts are flooded over all links, it also arrives from there. */
 static bool may_come_from(const struct attempt *x, unsigned port)
 {
     if (!state_of(x)->may_be_committed)
@@ -170,13 +169,13 @@ static bool may_come_from(const struct attempt *x, unsigned port)
     return x->tree.parent == (int)port || tree_messages_port(x->all, x->root) == (int)port;
 }
 
-/* Its job was to retry, and does not. */
+/* Whether the verdict says that the job does not retry after all. */
 static bool is_last_word(const struct attempt *x, const struct peer_verdict *message)
 {
     return x->state == EXCHANGE_WITHDRAWN && message->code != ERROR_BUSY;
 }
 
-/* What the root's verdict makes of an attempt. */
+/* Ends or changes an attempt as the root's verdict says. */
 static void take_verdict(struct attempt *x, const struct error *why)
 {
     struct job *j = x->job;
@@ -194,7 +193,8 @@ static void take_verdict(struct attempt *x, const struct error *why)
             attempt_end(x, EXCHANGE_FAILED);
         }
         break;
-    case EXCHANGE_FAILED: /* this node has ended it alone, and says from now on what all say */
+    /* this node ended the attempt by itself; from now on it reports the same error as the others */
+    case EXCHANGE_FAILED:
         if (why->code != ERROR_BUSY) {
             x->failure = *why;
             log_warning("exchange %s failed: %s", x->id.text, x->failure.text);

@@ -1,5 +1,5 @@
-/* What a link or node that goes down, or a deadline that passes, makes of an exchange. A node that
- * hears no verdict ends by itself after a while. */
+/* What an attempt does when a link or node goes down, or a deadline passes. A node that hears no verdict ends
+ * the attempt by itself after a while. */
 #include "daemon/exchange/phases/fault_watch.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #include "daemon/exchange/record/times.h"
 #include "daemon/exchange/record/tree_messages.h"
 
-/* What has been heard of the root is of another start than the one that the exchange began with. */
+/* Whether the root is known to be in another start than the one that the attempt began with. */
 static bool root_differs(const struct attempt *x)
 {
     uint64_t boot = router_topology(router_of(x))->entry[x->root].boot;
@@ -34,8 +34,9 @@ static bool root_differs(const struct attempt *x)
     return !attempt_is_root(x) && (uint32_t)boot != x->id.boot;
 }
 
-/* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
- * seen: it is if it was heard of after the exchange, or still after a while. */
+/* Whether the root is down, or is up again without knowing the attempt. Ids of two starts do not show which
+ * start is later. The root counts as restarted if this node heard of the other start after the attempt began,
+ * or still sees it after VERDICT_TIME. */
 bool fault_watch_root_gone(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
@@ -79,7 +80,7 @@ static void fail_alone(struct attempt *x, const struct error *e)
     attempt_end(x, EXCHANGE_FAILED);
 }
 
-/* It waits for the verdict of its root. Returns whether there will be none. */
+/* Ends the attempt of a node that waits for a verdict, if its root is gone. Returns whether it did. */
 static bool fail_without_root(struct attempt *x)
 {
     struct error e;
@@ -91,8 +92,8 @@ static bool fail_without_root(struct attempt *x)
     return true;
 }
 
-/* From a fault until a node tells the root of it, which need not know: far away nobody hears of a link that
- * is up again at once. Of its own links it does so soon, if the root can retry. */
+/* Returns how long after a fault a node objects. The root may not know of the fault: nodes far away do not hear
+ * of a link that comes up again at once. A node reports its own links soon if the root can retry. */
 static uint64_t objection_time(const struct attempt *x)
 {
     if (x->fault.lost == 0 || !attempt_survives_link_loss(x) || state_of(x)->may_be_committed ||
@@ -101,7 +102,7 @@ static uint64_t objection_time(const struct attempt *x)
     return LINK_LOSS_GATHER_TIME;
 }
 
-/* The root's: whether it can do without what is down, or waits until it is up again; then it retries. */
+/* Root: whether it retries, either without what is down or when that is up again. */
 static bool retries(const struct attempt *x, bool node_down, struct error *why)
 {
     if (!retry_after_link_loss(x) || router_now(router_of(x)) < x->fault.at + LINK_LOSS_GATHER_TIME)
@@ -110,7 +111,7 @@ static bool retries(const struct attempt *x, bool node_down, struct error *why)
            (!node_down && membership_check_now(x->all, membership_left_out(x), why) == 0);
 }
 
-/* The root's: `e` names the node that is down and needed, or the link. */
+/* Root: judges a fault. `e` names the link, or the needed node `down` that is down. */
 static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const struct error *e)
 {
     bool node_down = down != TORUS_NO_NODE;
@@ -126,7 +127,7 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
         attempt_fail(x, &why);
 }
 
-/* The verdict on a fault, as soon as it can be given. */
+/* Judges a fault, as soon as that is possible. */
 static void judge_fault(struct attempt *x, uint64_t now)
 {
     const struct left_out out = membership_left_out(x);
@@ -140,7 +141,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
         fault_watch_name_root(x, &e);
     else if (down != TORUS_NO_NODE && down != x->root)
         fault_watch_name_down(down, &e);
-    /* Not all have entered it yet, so it is over nowhere. */
+    /* Some nodes have not entered yet, so the barrier has not ended on any node. */
     if (root_down && attempt_awaits_entry(x) && attempt_waits_for_nodes(x) &&
         attempt_is_awaited(x)) {
         retry_withdrawn(x, &e);
@@ -158,10 +159,10 @@ static void judge_fault(struct attempt *x, uint64_t now)
     }
 }
 
-/* For how long links have to be up before a group uses them again: a restart costs it a pause. */
+/* How long links must be up before a group uses them again: each restart pauses the group. */
 #define RESTORED_TIME (10 * SECONDS)
 
-/* The root's, of an open group that avoids links. */
+/* Root of an open group: restarts it when links that it avoids are up again. */
 static void look_for_restored(struct attempt *x, uint64_t now)
 {
     bool restored = state_of(x)->moves && kind_of(x)->has_session && attempt_is_root(x) &&
@@ -173,7 +174,7 @@ static void look_for_restored(struct attempt *x, uint64_t now)
         x->fault.restart_at = now + RESTORED_TIME;
 }
 
-/* A port of ours with a link that is down, or -1. */
+/* Returns a port of this node, from `from` on, whose link is down, or -1. */
 static int port_down(const struct attempt *x, unsigned from)
 {
     const struct router *r = router_of(x);
@@ -205,11 +206,11 @@ void fault_watch_topology(struct attempt *x)
     uint64_t now = router_now(router_of(x));
 
     if (state_of(x)->unheard)
-        return; /* its job waits for links */
+        return; /* the job waits for links */
     for (int port = port_down(x, 0); port >= 0; port = port_down(x, (unsigned)port + 1)) {
         bool silent = state_of(x)->awaits_verdict && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
-        if (silent) /* what was said may not have arrived, nor what was answered */
+        if (silent) /* the objection or its answer may have been lost */
             objection_send(x->all, tree_messages_port(x->all, x->root), x->handle, &x->id, x->root,
                            &x->failure, x->damaged);
         x->fault.lost |= 1u << port;
@@ -231,7 +232,7 @@ void fault_watch_topology(struct attempt *x)
     look_for_restored(x, now);
 }
 
-/* When a fault is judged next. */
+/* Returns when the fault is judged next. */
 static uint64_t next_judgement(const struct attempt *x)
 {
     bool settled = x->fault.judged_at >= x->fault.at + LINK_LOSS_GATHER_TIME;
@@ -270,7 +271,7 @@ uint64_t fault_watch_deadline(const struct attempt *x)
     return verdict < at ? verdict : at;
 }
 
-/* Children that have not told what this node waits for, in words; "": none. */
+/* Sets `text` to the children that have not told what this node waits for; "": none. */
 static void describe_owed(const struct attempt *x, char *text, size_t size)
 {
     bool rounds = state_of(x)->moves && x->rounds.round + 1 < exchange_end_round(x);
@@ -318,7 +319,8 @@ static void time_is_over(struct attempt *x)
     attempt_fail(x, &e);
 }
 
-/* The client has waited long enough for what is decided, or being decided, or would wait in vain. */
+/* Tells the client that the outcome is in doubt: it has waited long enough for a decision, or would wait in
+ * vain. */
 static void tell_in_doubt(struct attempt *x)
 {
     struct error e;
@@ -328,7 +330,7 @@ static void tell_in_doubt(struct attempt *x)
     if (x->state == EXCHANGE_COMMITTING) {
         unconfirmed_describe(decision_find(x->all, &x->id), x->all, &e);
         x->failure = e;
-        if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
+        if (x->own.sink != NULL) { /* this node's output is not in place yet, and is tried again later */
             in_doubt_add(x, true);
             local_resources_close(x, true);
         }
@@ -348,7 +350,7 @@ void fault_watch_tick(struct attempt *x, uint64_t now)
     if (state_of(x)->unheard)
         return;
     if (state_of(x)->awaits_verdict) {
-        if (!fail_without_root(x) && now >= x->deadline) /* its root says nothing */
+        if (!fail_without_root(x) && now >= x->deadline) /* the root sends no verdict */
             attempt_end(x, EXCHANGE_FAILED);
         return;
     }

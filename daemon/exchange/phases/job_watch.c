@@ -1,5 +1,5 @@
-/* What links and nodes that go down, or a deadline that passes, make of a job that waits: to be started, for its next
- * attempt, or where it was entered for the first one. */
+/* What a job that waits does when a link or node goes down, or a deadline passes. It may wait to be started,
+ * for its next attempt, or where it was entered for its first attempt. */
 #include "daemon/exchange/phases/job_watch.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
-/* A job that waits for its group to go on asks its root then what has become of it. */
+/* Returns when a job that waits for a group's restart asks the root about the group. */
 static uint64_t asks_at(const struct job *j)
 {
     return job_awaits_restart(j) ? j->asks_at : ROUTER_NEVER;
@@ -35,13 +35,13 @@ static void ask_root(struct job *j)
     j->asks_at = router_now(j->all->set.router) + ASK_TIME;
 }
 
-/* Where it was entered, and has been begun by another node, which has withdrawn that: whether that node is gone. */
+/* Whether the root that prepared and withdrew an attempt at this node is down. */
 static bool leader_is_gone(const struct job *j)
 {
     return job_awaits_restart(j) && fault_watch_root_gone(j->last);
 }
 
-/* The node that is down and needed, or TORUS_NO_NODE. */
+/* Returns the rank of the needed node that is down, or TORUS_NO_NODE. */
 static uint32_t needed_down(const struct job *j)
 {
     const struct left_out out = membership_left_out_next(j);
@@ -49,7 +49,7 @@ static uint32_t needed_down(const struct job *j)
     return out.down ? TORUS_NO_NODE : membership_first_down(j->all, out.nodes);
 }
 
-/* At a node that does not lead it: its root decides, unless nothing is heard of that for long. */
+/* Judges a fault at a node that is not the root. The root decides, unless nothing is heard of it for long. */
 static void judge_entered_group(struct job *j, uint64_t now, const struct error *e)
 {
     if (leader_is_gone(j) || now >= j->fault.at + VERDICT_TIME)
@@ -75,7 +75,7 @@ static void judge(struct job *j, uint64_t now)
     if (down != TORUS_NO_NODE && now < absent_dead_at(j->all, down))
         return;
     if (job_waits_for_nodes(j))
-        return; /* as long as its timeout allows */
+        return; /* the job waits until its timeout */
     if (down != TORUS_NO_NODE || now >= j->fault.at + absent_naming_time(j->all))
         job_fail(j, &e);
 }
@@ -100,13 +100,13 @@ void job_watch_topology(struct job *j)
         judge(j, now);
 }
 
-/* When a fault is judged next. */
+/* Returns when the fault is judged next. */
 static uint64_t next_judgement(const struct job *j)
 {
     if (job_awaits_restart(j))
         return j->fault.at + VERDICT_TIME;
     if (job_waits_for_nodes(j))
-        return ROUTER_NEVER; /* when links come up */
+        return ROUTER_NEVER; /* until links come up */
     if (j->fault.down != TORUS_NO_NODE)
         return absent_dead_at(j->all, j->fault.down);
     return j->fault.at + absent_naming_time(j->all);
@@ -159,7 +159,7 @@ static void time_is_over(struct job *j)
     if (awaited.used > 0)
         (void)error_set(&e, ERROR_TIMEOUT, "its timeout of %.1f s is over while it waited for %s",
                         seconds, awaited.text);
-    /* What programs enter begins when all have, but at its root it may wait for memory by then. */
+    /* Barriers and groups begin when all have entered, but at the root they may still wait for memory. */
     else if (j->state == JOB_WAITING &&
              (!kind_of_spec(&j->spec)->is_entered || j->failure.code == ERROR_BUSY))
         describe_waiting(j, &e);

@@ -1,13 +1,13 @@
-/* A piece of a file that has arrived damaged (engine/piece_digest.h) is asked for again, of its source, while the
- * exchange goes on; no round ends here before it has come. The question (`again`) and its answer (`mended`) go along
- * the tree, in parts of at most REPAIR_PART bytes, one at a time at each node: so the way is another one than
- * the block's, perhaps, and what is asked for costs little memory. All together must have the digest that
- * came with the piece; or that which the piece had when it came first: then it was not the bytes that
- * were damaged, but the digest. The sums over all nodes will tell if that is wrong.
+/* If a piece of a file arrives damaged (engine/piece_digest.h), this node asks its source for the piece again
+ * while the exchange continues; no round ends here before the piece is repaired. The request (`again`) and the
+ * answer (`mended`) go along the tree, perhaps another way than the block went. They carry parts of at most
+ * REPAIR_PART bytes, one at a time at each node, so that repairs use little memory. The repaired piece must
+ * match the digest that came with it. It may also match the digest that the piece had when it first arrived:
+ * then the digest was damaged, not the bytes. The sums over all nodes show if that is wrong.
  *
- * Who cannot read them any more answers with nothing. Then, if no answer comes within REPAIR_TIME, or after
- * REPAIR_TRIES, the exchange is damaged, and its root retries (abort/retry.c). What was not asked for is
- * ignored: its sender may have been told to ask. */
+ * A source that can no longer read the bytes sends an empty answer. Then, or if no answer arrives within
+ * REPAIR_TIME, or after REPAIR_TRIES, the exchange is damaged, and its root retries (abort/retry.c). Answers
+ * without a request are ignored: a lying node may have caused them. */
 #include "daemon/exchange/phases/piece_repair.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 #include "proto/text.h"
 
 #define REPAIR_PART (32u * 1024u)
-#define REPAIR_TRIES 16u /* of pieces of one attempt; more is not chance */
-/* For one part: to be read from a slow disk, and to cross the torus on slow links. */
+#define REPAIR_TRIES 16u /* for the pieces of one attempt; more damage is not chance */
+/* For one part: reading it from a slow disk, and crossing the torus on slow links. */
 #define REPAIR_TIME (15 * SECONDS)
 
 static struct pending_repairs *repairs_of(struct attempt *x)
@@ -32,7 +32,7 @@ static struct pending_repairs *repairs_of(struct attempt *x)
     return x->own.repairs;
 }
 
-/* The port towards a node, along the exchange's tree; -1: there is none. */
+/* Returns the port towards a node in the exchange's tree, or -1. */
 static int way_to(const struct attempt *x, uint32_t node)
 {
     int port = avoided_branch(x, node);
@@ -40,7 +40,7 @@ static int way_to(const struct attempt *x, uint32_t node)
     return port < 0 ? x->tree.parent : port;
 }
 
-/* Not back to where it came from (-1: from here). */
+/* Sends a message on, but never back to the port it came from (-1: from this node). */
 static void send_towards(struct attempt *x, uint32_t node, int from,
                          const struct peer_message *message)
 {
@@ -50,7 +50,7 @@ static void send_towards(struct attempt *x, uint32_t node, int from,
         router_send(router_of(x), (unsigned)port, message);
 }
 
-/* --- where a piece is missing --- */
+/* --- at the node where a piece is damaged --- */
 
 static void give_up(struct attempt *x)
 {
@@ -70,7 +70,7 @@ uint64_t piece_repair_deadline(const struct attempt *x)
     return m->asked_at + REPAIR_TIME;
 }
 
-/* Who is next on the way there, and may have kept the question or the answer, is named, too. */
+/* The error also names the next node on the way, which may have held back the request or the answer. */
 void piece_repair_late(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
@@ -95,7 +95,7 @@ static void no_memory(struct attempt *x)
     attempt_fail(x, &e);
 }
 
-/* Not while bytes are on their way to where these belong, too. */
+/* Asks for the next part of the piece, unless the sink still writes bytes of the same block. */
 static void ask(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
@@ -129,7 +129,7 @@ static void ask(struct attempt *x)
     send_towards(x, piece->source, -1, &message);
 }
 
-/* All of the piece has come again. */
+/* Checks the piece, all of which has been sent again. */
 static void end_piece(struct attempt *x)
 {
     struct engine *engine = x->own.engine;
@@ -137,7 +137,7 @@ static void end_piece(struct attempt *x)
 
     m->have = 0;
     if (m->mark.digest != engine->damaged[0].digest && m->mark.digest != engine->damaged[0].came)
-        return; /* once more */
+        return; /* ask again */
     m->repaired++;
     engine->delivered_digest += m->mark.digest;
     engine->damaged_count--;
@@ -173,7 +173,7 @@ static void take_part(struct attempt *x, const struct peer_bytes *part)
     slab_unref(slab);
 }
 
-/* Whether this is the answer to what was asked for last. */
+/* Whether the message answers the last request. */
 static bool was_asked(const struct attempt *x, const struct peer_mended *message)
 {
     const struct pending_repairs *m = x->own.repairs;

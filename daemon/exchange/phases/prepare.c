@@ -1,5 +1,5 @@
-/* How an attempt begins on all nodes: every node opens its blocks, tells their sizes, takes memory, and is ready or
- * objects. What a node makes of its root's prepare is prepare_heard.c. */
+/* How an attempt starts on all nodes: each node opens its blocks, tells their sizes, reserves memory, and is
+ * ready or objects. prepare_heard.c handles the root's prepare. */
 #include "daemon/exchange/phases/prepare.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ uint64_t prepare_default_timeout(const struct attempt *x)
         bound = blocks * (double)x->own.largest_block * 8 / (x->all->set.link_mbit * 1e6);
     bound *= x->spec.repeat;
     if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
-        return SPEC_LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
+        return SPEC_LONGEST_TIMEOUT; /* more may not fit into an integer */
     return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
 }
 
@@ -56,13 +56,13 @@ static void send_prepare(struct attempt *x)
     }
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
-        if (!avoided_has_routes(x)) /* whose algorithm has no name that others know */
+        if (!avoided_has_routes(x)) /* other nodes have no name for an algorithm with routes of this attempt */
             spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
         if (spec_has_schedule(&x->spec))
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
         spec.mode = (char *)(uintptr_t)mode_name(x->mode);
     }
-    if (attempt_is_root(x)) /* what waiting to be started has left of it */
+    if (attempt_is_root(x)) /* the time that is left after waiting to be started */
         spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
     prepare->exchange = x->handle;
     prepare->id = x->id.text;
@@ -118,7 +118,6 @@ static void send_ready(struct attempt *x)
     tree_messages_to_parent(x, &message);
 }
 
-/* What no root says: whoever has told it is named, too. */
 void prepare_refuse(const struct exchanges *all, unsigned port, struct error *e)
 {
     struct router *r = all->set.router;
@@ -138,7 +137,8 @@ void prepare_object(struct attempt *x, struct error *e)
     attempt_fail(x, e);
 }
 
-/* All have opened their blocks: the root knows their sizes. Returns whether it has gone on. */
+/* Called when all nodes have opened their blocks, so that the root knows their sizes. Returns whether the
+ * attempt has moved on. */
 static bool all_opened(struct attempt *x)
 {
     struct error e;
@@ -154,13 +154,13 @@ static bool all_opened(struct attempt *x)
     }
     int result = resumed_blocks_largest(x, &e) == 0 ? choose_for(x, &e) : -1;
     if (result > 0)
-        result = local_resources_open(x, &e); /* the plan, if it has just been chosen */
+        result = local_resources_open(x, &e); /* makes the plan if it has just been chosen */
     if (result > 0 && local_resources_choose_rounds(x, &e) != 0)
         result = -1;
     if (result < 0)
         prepare_object(x, &e);
     if (result == 0)
-        x->owed |= OWN_PART; /* schedules are counted or planned first */
+        x->owed |= OWN_PART; /* schedules must be counted or planned first */
     if (result <= 0)
         return false;
     if (x->spec.timeout_ns == 0) {
@@ -183,14 +183,14 @@ static void all_ready(struct attempt *x)
     send_ready(x);
 }
 
-/* Of what is entered, the root may prepare any number: it holds memory for a group only where somebody has
- * entered it. */
+/* Whether a client of this node has entered the group. The root may prepare any number of groups, so this node
+ * reserves memory only for those that were entered here. */
 static bool is_awaited_here(const struct attempt *x)
 {
     return !kind_of(x)->is_entered || attempt_is_awaited(x) || attempt_is_open_group(x);
 }
 
-/* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
+/* Does this node's own part, as far as possible now. Returns 0, or -1 if the attempt has failed. */
 static int advance_own(struct attempt *x)
 {
     struct error e;
@@ -221,7 +221,7 @@ void prepare_advance(struct attempt *x)
         if (x->owed != 0)
             return;
         if (x->fault.at != ROUTER_NEVER && retry_after_link_loss(x)) {
-            x->owed |= OWN_PART; /* its root retries */
+            x->owed |= OWN_PART; /* the root retries */
             return;
         }
         if (x->state == EXCHANGE_PREPARING)
@@ -242,7 +242,7 @@ int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized
     return 0;
 }
 
-/* What the root has chosen, where that was left open. Returns 0, or -1 with *e. */
+/* Takes the root's choice of what the spec left open. Returns 0, or -1 with *e. */
 static int take_choice(struct attempt *x, const struct peer_layout *layout, struct error *e)
 {
     const struct algorithm *a = NULL;

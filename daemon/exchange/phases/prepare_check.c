@@ -1,4 +1,4 @@
-/* Whether a root's prepare can be, and whether this node can take part in what it prepares. */
+/* Checks a root's prepare: whether it is valid, and whether this node can take part. */
 #include "daemon/exchange/phases/prepare_check.h"
 
 #include <string.h>
@@ -18,12 +18,13 @@
 #include "daemon/schedule/damage.h"
 #include "proto/text.h"
 
-/* Prepared here, without barriers: by one root, which has four under way itself (start_queue.c), and others that end;
- * and by all. A root that has none may always have one, so that none keeps the others out. */
+/* How many attempts may be prepared here, without barriers: by one root, which has four under way
+ * (start_queue.c) and others that are ending; and by all roots. A root that has none may always have one, so
+ * that other roots cannot keep it out. */
 #define PREPARED_OF_A_ROOT 16u
 #define PREPARED_AT_ONCE 256u
-#define DOUBTS_ABOUT_A_ROOT 64u /* each keeps an output */
-#define BARRIERS_AT_ONCE 4096u  /* they hold next to nothing */
+#define DOUBTS_ABOUT_A_ROOT 64u /* each doubt keeps an output */
+#define BARRIERS_AT_ONCE 4096u  /* barriers use very little memory */
 
 int prepare_check(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
                   const struct damage *damage, struct prepare_ids *ids, struct error *e)
@@ -76,7 +77,7 @@ static unsigned count_barriers(const struct exchanges *all)
     return n;
 }
 
-/* Other exchanges that hold something here, those of this root too, or of any (TORUS_NO_NODE). */
+/* Counts the attempts that hold resources here, of this root or of any root (TORUS_NO_NODE). */
 static unsigned count_others(const struct exchanges *all, uint32_t root)
 {
     unsigned n = 0;
@@ -88,7 +89,7 @@ static unsigned count_others(const struct exchanges *all, uint32_t root)
     return n;
 }
 
-/* Whether there is a place for one more. Returns 0, or -1 with *e. */
+/* Checks that there is a place for one more attempt. Returns 0, or -1 with *e. */
 static int check_place(const struct exchanges *all, const struct job_kind *kind, uint32_t root,
                        struct error *e)
 {
@@ -115,7 +116,8 @@ static int check_place(const struct exchanges *all, const struct job_kind *kind,
                      here, all_others, of_root, root);
 }
 
-/* A root that never says what has become of its exchanges leaves doubts. Returns 0, or -1 with *e. */
+/* Checks that the root has not left too many doubts, as a root does that never tells outcomes. Returns 0, or -1
+ * with *e. */
 static int check_doubts(const struct exchanges *all, const struct spec *spec, uint32_t root,
                         struct error *e)
 {
@@ -130,14 +132,13 @@ static int check_doubts(const struct exchanges *all, const struct spec *spec, ui
                      router_rank(all->set.router), n, root);
 }
 
-/* A group that has been open. */
 bool prepare_is_restart(const struct peer_prepare *prepare)
 {
     return prepare->resumes[0] != '\0' &&
            kind_of_operation((enum operation)prepare->spec->operation)->has_session;
 }
 
-/* Whether this node can take part at all. */
+/* Checks that this node can take part in what the spec describes. Returns 0, or -1 with *e. */
 static int check_spec_here(struct exchanges *all, const struct spec *spec,
                            const struct peer_prepare *prepare, const struct damage *damage,
                            struct error *e)
@@ -167,7 +168,8 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
     return check_place(all, kind_of_spec(spec), prepare->root, e);
 }
 
-/* Its failure may have been faster; or somebody has invented that: then the root retries. */
+/* Checks that no verdict on this id has arrived. The attempt's verdict may have been faster than its prepare,
+ * or somebody may have invented it; the root then retries. */
 static int check_news(const struct exchanges *all, const struct exchange_id *id, struct error *e)
 {
     if (!verdict_is_remembered(all, id))
@@ -176,7 +178,8 @@ static int check_news(const struct exchanges *all, const struct exchange_id *id,
                      router_rank(all->set.router));
 }
 
-/* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
+/* Checks the round size: it is missing exactly if sizes must be gathered first, for folders and for what is
+ * left of blocks. Returns 0, or -1 with *e. */
 static int check_round(const struct spec *spec, const struct peer_prepare *prepare,
                        const struct prepare_ids *ids, struct error *e)
 {
@@ -195,7 +198,7 @@ static int check_round(const struct spec *spec, const struct peer_prepare *prepa
     return 0;
 }
 
-/* Its group or barrier may be prepared as this here. Returns 0, or -1 with *e. */
+/* Checks that the group or barrier may be prepared under this id here. Returns 0, or -1 with *e. */
 static int check_entered(struct exchanges *all, const struct spec *spec,
                          const struct peer_prepare *prepare, const struct prepare_ids *ids,
                          struct error *e)

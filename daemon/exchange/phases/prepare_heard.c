@@ -1,5 +1,4 @@
-/* What a node makes of its root's prepare: an attempt of its own, which it passes on to its children, or an
- * objection. */
+/* How a node handles its root's prepare: it makes an attempt, which it passes on to its children, or it objects. */
 #include "daemon/exchange/phases/prepare_heard.h"
 
 #include <stdio.h>
@@ -23,8 +22,8 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/damage.h"
 
-/* Handles come round again, and a root that has been restarted does not know the old ones. Returns
- * 0, or -1 with *e if the exchange that had this one is not over. */
+/* Frees a handle for a new attempt. Handles are used again after a while, and a restarted root does not know
+ * the old ones. Returns 0, or -1 with *e if the attempt with this handle is still under way. */
 static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
 {
     struct attempt *x = attempt_find(all, handle);
@@ -38,7 +37,7 @@ static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
     return 0;
 }
 
-/* The job of this node that it is for; NULL: nobody has entered it here, or it is not entered. */
+/* Returns this node's job that the prepare is for; NULL if nobody has entered it here, or for an exchange. */
 static struct job *job_of(struct exchanges *all, const struct peer_prepare *prepare,
                           const struct prepare_ids *ids, const struct spec *spec)
 {
@@ -56,7 +55,7 @@ static struct job *job_of(struct exchanges *all, const struct peer_prepare *prep
     return j;
 }
 
-/* Takes *spec and the use of the schedule over, also on failure. NULL with *e. */
+/* Makes the attempt. Takes *spec and the use of the schedule over, also on failure. Returns NULL with *e. */
 static struct attempt *take_on(struct exchanges *all, const struct peer_prepare *prepare,
                                const struct prepare_ids *ids, struct spec *spec,
                                struct schedule *schedule, struct error *e)
@@ -72,7 +71,7 @@ static struct attempt *take_on(struct exchanges *all, const struct peer_prepare 
             schedules_leave(all->schedules, schedule);
         spec_free(spec);
         if (j != NULL)
-            job_fail(j, e); /* as on the other nodes */
+            job_fail(j, e); /* the attempt fails on the other nodes, too */
         return NULL;
     }
     x->user = j != NULL ? j->user : prepare->user;
@@ -84,12 +83,12 @@ static struct attempt *take_on(struct exchanges *all, const struct peer_prepare 
     x->own.window = prepare->window;
     x->avoids_links = prepare->around;
     x->resumes = ids->resumes;
-    x->tree.parent = 0; /* until its tree is known: it is not its root */
+    x->tree.parent = 0; /* a placeholder until the tree is known: only the root has no parent */
     x->job = j;
     return x;
 }
 
-/* A user of the schedule that is named, if any. */
+/* Starts to use the schedule that the spec names, if any. */
 static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_t user,
                          struct schedule **s, struct error *e)
 {
@@ -99,8 +98,8 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_
     return *s != NULL ? 0 : -1;
 }
 
-/* Whether this node takes part. Returns 0 with *spec and a use of *schedule (NULL: it names none), or -1 with *e and
- * nothing to give back. */
+/* Decides whether this node takes part. Returns 0 with *spec and a use of *schedule (NULL: the spec names
+ * none), or -1 with *e and nothing to give back. */
 static int accept(struct exchanges *all, const struct peer_prepare *prepare,
                   const struct prepare_ids *ids, const struct damage *damage, struct spec *spec,
                   struct schedule **schedule, struct error *e)
@@ -116,7 +115,8 @@ static int accept(struct exchanges *all, const struct peer_prepare *prepare,
     return -1;
 }
 
-/* The root's time, or less, as who has entered a barrier here may want. */
+/* Limits the attempt's time to the root's timeout, or to that of the client that has entered here if it is
+ * shorter. */
 static void limit_time(struct attempt *x)
 {
     uint64_t timeout_ns = x->spec.timeout_ns;
@@ -132,7 +132,7 @@ static void limit_time(struct attempt *x)
     }
 }
 
-/* Takes *damage over. */
+/* Starts the attempt at this node. Takes *damage over. */
 static void begin(struct attempt *x, unsigned port, struct damage *damage)
 {
     struct schedule *schedule = x->schedule;
@@ -140,14 +140,14 @@ static void begin(struct attempt *x, unsigned port, struct damage *damage)
     struct error why, given_up = {.code = ERROR_NONE};
     int found = avoided_set(x, damage, &why);
 
-    x->tree.parent = (int)port; /* also without memory for the rest */
+    x->tree.parent = (int)port; /* needed even without memory for the rest */
     if (j != NULL)
-        given_up = j->failure; /* of a group that has been open */
+        given_up = j->failure; /* this node had already given up an open group */
     limit_time(x);
     attempt_enter(x, x->own.round_bytes == 0 ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
     if (j != NULL)
         job_take(j, x);
-    /* Straight on to the children: the whole torus checks at the same time. */
+    /* Pass the prepare on before checking, so that all nodes check at the same time. */
     prepare_begin(x);
     if (schedule != NULL)
         schedule_fetch(x->all->schedules, schedule, port);
@@ -179,7 +179,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
         damage_free(&damage);
         return -1;
     }
-    if (x != NULL && exchange_id_equal(&x->id, &ids.id)) { /* its failure was faster */
+    if (x != NULL && exchange_id_equal(&x->id, &ids.id)) { /* its verdict was faster than its prepare */
         damage_free(&damage);
         return 0;
     }

@@ -1,4 +1,4 @@
-/* Links and nodes that an attempt avoids, as its root's prepare lists them. */
+/* The links and nodes that an attempt avoids, as lists in the root's prepare. */
 #include "daemon/exchange/phases/prepare_links.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 void prepare_links_free(struct peer_prepare *prepare)
 {
-    free((uint32_t *)(uintptr_t)prepare->without); /* our own */
+    free((uint32_t *)(uintptr_t)prepare->without); /* allocated by prepare_links_pack() */
     free((uint32_t *)(uintptr_t)prepare->missing);
 }
 

@@ -1,5 +1,5 @@
-/* In an attempt that goes on where another one was, every node tells all others what has arrived there (`arrived`): up
- * the tree to the root, and from there down to all. */
+/* In an attempt that resumes an earlier one, each node tells all other nodes what has arrived there: `arrived`
+ * goes up the tree to the root, and from there down to all nodes. */
 #include "daemon/exchange/phases/progress_messages.h"
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
-#define TOLD_SPANS_OF_ALL (256u * 1024u) /* spans of all exchanges' blocks, that are kept here */
+#define TOLD_SPANS_OF_ALL (256u * 1024u) /* most spans that are kept here, of all exchanges' blocks */
 
-/* Whether there is room for so many more. Returns 0, or -1 with *e. */
+/* Checks that there is room for this many more spans. Returns 0, or -1 with *e. */
 static int check_room(const struct exchanges *all, size_t spans, struct error *e)
 {
     for (const struct attempt *x = all->active; x != NULL; x = x->next)
@@ -27,7 +27,7 @@ static int check_room(const struct exchanges *all, size_t spans, struct error *e
                      router_rank(all->set.router));
 }
 
-/* What has arrived of this node's block at another one, or at itself. Returns 0, or -1 with *e. */
+/* Notes what has arrived of this node's block at another node, or at this node. Returns 0, or -1 with *e. */
 static int take(struct attempt *x, const struct peer_arrived *message, struct error *e)
 {
     struct resumed *r = x->own.resumed;
@@ -85,7 +85,7 @@ int progress_tell(struct attempt *x, struct error *e)
 
     if (r == NULL || r->said || (r->here.count == 0 && r->marks == NULL))
         return 0;
-    r->said = true; /* the root may still have to choose an algorithm after that */
+    r->said = true; /* set now, because the root may call again after it has chosen an algorithm */
     int result = fill(x, arrived, e);
     if (result == 0 && attempt_is_root(x))
         result = take(x, arrived, e);
@@ -93,18 +93,18 @@ int progress_tell(struct attempt *x, struct error *e)
         tree_messages_to_children(x, &message);
     else if (result == 0)
         tree_messages_to_parent(x, &message);
-    free((uint64_t *)(uintptr_t)arrived->spans); /* our own */
+    free((uint64_t *)(uintptr_t)arrived->spans); /* allocated by fill() */
     free((uint64_t *)(uintptr_t)arrived->sizes);
     return result;
 }
 
-/* Whether they are spans of blocks of this exchange, in order. */
+/* Checks that the spans belong to blocks of this exchange, and are in order. Returns 0, or -1 with *e. */
 static int check(const struct attempt *x, const struct peer_arrived *message, struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes, spans = kept_blocks_spans_most(x), of_node = 0;
     bool files = spec_has_folders(&x->spec);
     uint64_t most = kept_blocks_bytes(x);
-    uint64_t node = 0, place = 0; /* behind the span before */
+    uint64_t node = 0, place = 0; /* end of the span before */
 
     if (message->node >= nodes || message->n_spans % 3 != 0 ||
         message->n_sizes != (files ? nodes : 0) || (message->n_spans == 0 && !files))
@@ -140,7 +140,8 @@ static int check(const struct attempt *x, const struct peer_arrived *message, st
     return 0;
 }
 
-/* Each node's message comes once up the tree, from the branch that the node is in, and once down. */
+/* Whether the message arrives from this side for the first time. Each node's message goes up the tree once,
+ * from the branch that the node is in, and down once. */
 static bool is_first(struct attempt *x, unsigned port, uint32_t node)
 {
     bool up = tree_messages_is_child(x, port);

@@ -1,6 +1,5 @@
-/* From `go` until this node and all below it are done: rounds, of which a few overlap, and
- * repetitions. A child may be `window` rounds ahead of its parent; its messages come in the order of
- * the rounds all the same. */
+/* Rounds and repetitions: from `go` until this node and all nodes below it are done. A few rounds overlap: a
+ * child may be `window` rounds ahead of its parent, but its messages arrive in the order of the rounds. */
 #include "daemon/exchange/phases/rounds.h"
 
 #include <inttypes.h>
@@ -17,7 +16,7 @@
 #include "daemon/exchange/record/report.h"
 #include "daemon/exchange/record/tree_messages.h"
 
-/* The next round may leave from here. */
+/* Lets the next round start here. */
 static void admit(struct attempt *x)
 {
     engine_admit(x->own.engine, x->rounds.admitted++);
@@ -50,7 +49,7 @@ static void send_go(struct attempt *x)
 static void go(struct attempt *x, uint64_t rounds)
 {
     x->rounds.count = x->own.engine->rounds = rounds;
-    if (kind_of(x)->has_session) /* what it took to open it is over */
+    if (kind_of(x)->has_session) /* the timeout covered only opening the group */
         x->deadline = router_now(router_of(x)) + SPEC_LONGEST_TIMEOUT;
     send_go(x);
     attempt_enter(x, EXCHANGE_RUNNING);
@@ -99,7 +98,7 @@ void rounds_begin(struct attempt *x)
 
 /* --- what completes a wave --- */
 
-/* Whether this node and all below it have finished the round x->rounds.round. */
+/* Whether this node and all nodes below it have finished round x->rounds.round. */
 static bool round_is_finished(const struct attempt *x)
 {
     if (x->own.engine->rounds_finished <= x->rounds.round)
@@ -117,7 +116,7 @@ static void send_round_go(struct attempt *x, uint64_t round)
     tree_messages_to_children(x, &message);
 }
 
-/* Not the last round, which `done` reports. */
+/* Called when all nodes have finished a round that is not the last; `done` reports the last one. */
 static void all_finished_round(struct attempt *x)
 {
     uint64_t round = x->rounds.round++;
@@ -133,7 +132,7 @@ static void all_finished_round(struct attempt *x)
     tree_messages_to_parent(x, &message);
 }
 
-/* Root only: how long this repetition took. Returns 0, or -1 having failed. */
+/* Root: records how long this repetition took. Returns 0, or -1 if the attempt has failed. */
 static int note_repetition(struct attempt *x)
 {
     struct repetitions *r = &x->job->repetitions;
@@ -154,7 +153,7 @@ static int note_repetition(struct attempt *x)
     return 0;
 }
 
-/* All have finished a repetition that is not the last. */
+/* Called when all nodes have finished a repetition that is not the last. */
 static void all_repeated(struct attempt *x)
 {
     const struct peer_message message = {.kind = PEER_REPEATED,
@@ -167,7 +166,7 @@ static void all_repeated(struct attempt *x)
             return;
         if (x->tree.children > 0)
             go_on(x);
-        else /* nobody is waited for: the rest of this process runs first */
+        else /* no node to wait for: let the rest of this process run first */
             attempt_enter(x, EXCHANGE_PAUSED);
         return;
     }
@@ -214,8 +213,8 @@ static void all_done(struct attempt *x)
     }
 }
 
-/* What has been counted in one repetition does not belong to the next. Nothing of that can have
- * come in yet: no node starts it before this one has reported. */
+/* Resets the counters for the next repetition. None of its data can have been counted yet: no node starts it
+ * before this one has reported. */
 static void count_anew(struct engine_counts *counts)
 {
     memset(counts->port, 0, sizeof counts->port);
@@ -225,7 +224,8 @@ static void count_anew(struct engine_counts *counts)
         counts->step_blocks[step] = counts->step_messages[step] = 0;
 }
 
-/* This node's own part of `done` or `repeated`, once it has finished the last round. */
+/* Reports this node's own part of `done` or `repeated`, once it has finished the last round. Returns 0, or -1
+ * if the attempt has failed. */
 static int own_part(struct attempt *x, struct error *e)
 {
     struct engine *engine = x->own.engine;
@@ -329,7 +329,7 @@ int round_go_heard(struct attempt *x, unsigned port, const struct peer_round_go 
     return 0;
 }
 
-/* Whether the child at this port has reported all rounds of the repetition but the last. */
+/* Whether the child at this port has reported all rounds of the repetition except the last one. */
 static bool owes_last_round(const struct attempt *x, unsigned port)
 {
     return x->rounds.finished_below[port] + 1 == exchange_end_round(x) &&

@@ -1,4 +1,4 @@
-/* What a job that waits (spec.wait) waits for, in words. */
+/* Describes what a job with spec.wait waits for. */
 #include "daemon/exchange/phases/waiting.h"
 
 #include "daemon/exchange/commit/decisions.h"

@@ -1,5 +1,4 @@
-/* Nodes that no link leads to, and for how long that has been so: who is taken for dead, and who is not
- * waited for any longer. */
+/* Nodes that no link leads to, and since when: which nodes count as dead, and which nodes are not waited for. */
 #include "daemon/exchange/record/absent.h"
 
 #include <stdlib.h>
@@ -8,11 +7,11 @@
 #include "daemon/exchange/record/membership.h"
 #include "daemon/schedule/damage.h"
 
-/* Since none of its links is up, until a node is taken for dead: a connection that is lost is replaced within
- * that time (BACKOFF_FIRST of the router, and the handshake), and a node may have none but one. */
+/* How long none of a node's links is up before it counts as dead. A lost connection is replaced within that
+ * time (BACKOFF_FIRST of the router, and the handshake), and a node may have only one link. */
 #define GONE_TIME (150 * MILLISECONDS)
 
-/* Since now, unless it was so before. */
+/* Sets *since to `now` when the condition becomes true, and to ROUTER_NEVER when it is false. */
 static void note(uint64_t *since, bool is_so, uint64_t now)
 {
     if (!is_so)
@@ -21,7 +20,7 @@ static void note(uint64_t *since, bool is_so, uint64_t now)
         *since = now;
 }
 
-/* Without memory all stays as it was. */
+/* Without memory, all times stay as they were. */
 static void note_unreachable(struct exchanges *all, uint64_t now)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
@@ -52,7 +51,7 @@ int absent_init(struct exchanges *all)
     all->absent = calloc(router_torus(all->set.router)->nodes, sizeof *all->absent);
     if (all->absent == NULL)
         return -1;
-    absent_note(all); /* what is absent now has always been so */
+    absent_note(all); /* nodes that are absent now have been so since the start */
     return 0;
 }
 

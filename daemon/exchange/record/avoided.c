@@ -1,5 +1,5 @@
-/* What an attempt avoids: the links that were out of order when its root began it, and nodes that take no part. All of
- * its nodes go by the same, which Prepare says. The attempt's tree leads over the other links. */
+/* What an attempt avoids: links that were down when its root began it, and nodes that take no part. All its
+ * nodes avoid the same, which Prepare lists. The attempt's tree uses the other links only. */
 #include "daemon/exchange/record/avoided.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void avoided_leave_routes(struct attempt *x)
     x->algorithm = NULL;
 }
 
-/* Takes *d over, also on failure. */
+/* Stores what the attempt avoids, and finds its tree. Takes *d over, also on failure. */
 static int take(struct attempt *x, struct damage *d, struct error *e)
 {
     struct avoided *a = calloc(1, sizeof *a);
@@ -68,7 +68,7 @@ int avoided_set(struct attempt *x, struct damage *d, struct error *e)
     }
     avoided_drop(x);
     if (attempt_is_root(x) && x->spec.operation == OPERATION_EXCHANGE)
-        x->algorithm = NULL; /* it was chosen for something else */
+        x->algorithm = NULL; /* it was chosen for other links */
     if (damage_is_none(d))
         damage_free(d);
     else if (take(x, d, e) != 0)
@@ -96,7 +96,7 @@ int avoided_branch(const struct attempt *x, uint32_t node)
             return -1;
         avoided_tree(x, node, &at);
         if (at.parent < 0)
-            return -1; /* it takes no part */
+            return -1; /* the node takes no part */
         node = torus_neighbour(torus_of(x), node, (unsigned)at.parent);
         port = (int)torus_port_opposite((unsigned)at.parent);
     }
@@ -122,7 +122,6 @@ int avoided_parent(const struct damage *d, uint32_t root, uint32_t rank, int *po
     return 0;
 }
 
-/* Whether there is a link at this port, between two nodes that take part. */
 bool avoided_is_between_left(const struct damage *d, uint32_t rank, unsigned port)
 {
     uint32_t peer = torus_neighbour(&d->torus, rank, port);

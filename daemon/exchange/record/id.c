@@ -24,7 +24,7 @@ int exchange_id_parse(struct exchange_id *id, const char *text)
     *id = exchange_id_make(root, boot, counter);
     if (strcmp(id->text, text) == 0)
         return 0;
-    *id = NO_ID; /* "+1-4d-1", or numbers that do not fit */
+    *id = NO_ID; /* such as "+1-4d-1", or numbers that are too large */
     return -1;
 }
 
@@ -57,7 +57,7 @@ bool exchange_id_is_before(const struct exchange_id *id, const struct exchange_i
 
 uint64_t exchange_id_hash(const struct exchange_id *id)
 {
-    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a, of the text */
+    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a of the text */
 
     for (const char *c = id->text; *c != '\0'; c++)
         value = (value ^ (uint8_t)*c) * UINT64_C(1099511628211);

@@ -1,5 +1,4 @@
-/* What a client of this node has asked for or entered, and what its attempts make of it: the states of a job, and
- * its end. */
+/* Jobs of this node's clients: their states, how attempts change them, and how they end. */
 #include "daemon/exchange/record/job.h"
 
 #include <stdlib.h>
@@ -77,7 +76,7 @@ void job_free(struct job *j)
     free(j);
 }
 
-/* The attempt before is of no interest any more, but for messages that are late. */
+/* Lets the earlier attempt go; it is kept only for late messages. */
 static void leave_last(struct job *j)
 {
     if (j->last != NULL)
@@ -119,7 +118,7 @@ void job_take(struct job *j, struct attempt *x)
     job_begin(j);
 }
 
-/* The id of its first attempt, as far as it is known. */
+/* Returns the id of the job's first attempt, as far as it is known. */
 static const struct exchange_id *first_id(const struct job *j)
 {
     if (!exchange_id_is_none(&j->resumes))
@@ -142,7 +141,7 @@ static void end_job(struct job *j)
     all->start_due = true;
 }
 
-/* What is on record of a job that no attempt was ever made for. NULL: no memory. */
+/* Makes an attempt that records the end of a job that never had one. Returns NULL if there is no memory. */
 static struct attempt *record(struct job *j)
 {
     struct attempt *x = attempt_new(j->all, &j->name, router_rank(j->all->set.router));
@@ -187,13 +186,14 @@ void job_end_by_verdict(struct job *j, const struct error *why)
     end_as(j, j->last, why);
 }
 
-/* At the root it retries; where it was entered it waits for that. */
+/* Continues the job of a withdrawn attempt: its root retries; elsewhere a job that was entered waits for the
+ * retry. */
 static void withdrawn(struct attempt *x)
 {
     struct job *j = x->job;
     bool open = attempt_is_open_group(x), root = attempt_is_root(x);
     uint64_t now = router_now(j->all->set.router);
-    /* What has not been begun everywhere is waited for by its client only. */
+    /* Only a client waits for a barrier or group that has not begun on all nodes. */
     bool waits =
         root || open ||
         (kind_of(x)->is_entered && x->rounds.first_went == 0 && j->client_state == CLIENT_WAITING);
@@ -211,7 +211,7 @@ static void withdrawn(struct attempt *x)
     if (open && exchange_id_is_none(&j->resumes))
         j->resumes = *attempt_first_id(x);
     if (root) {
-        /* What is down now the next attempt avoids, or waits for. */
+        /* The next attempt avoids what is down now, or waits for it. */
         j->fault = job_survives_link_loss(j) ? NO_FAULT : x->fault;
         job_enter(j, JOB_WAITING);
         return;
@@ -220,7 +220,7 @@ static void withdrawn(struct attempt *x)
     j->timeout_ns = open ? SPEC_LONGEST_TIMEOUT : j->entered_timeout_ns;
     j->deadline = open ? now + j->timeout_ns : j->entered_deadline;
     j->asks_at = now + ASK_TIME;
-    if (!open) { /* what it waits for has no name yet: it has one of this node's own again */
+    if (!open) { /* the next attempt's id is unknown here, so the job gets a name of this node */
         attempt_new_name(j->all, &j->name);
         j->name_known = false;
     }

@@ -1,16 +1,16 @@
-/* What has arrived in an attempt that is withdrawn because a link went down is kept, and the next
- * attempt moves only the rest. When a node has opened its blocks it says what has arrived there; that
- * goes up the tree and down to all (`arrived`, before the root's `layout`), so both ends of every block
- * know what is missing. A node that has nothing any more, restarted perhaps, says nothing, and gets
- * all.
+/* When an attempt is withdrawn because a link went down, each node keeps what has arrived, and the next attempt
+ * moves only the rest. When a node has opened its blocks, it tells what has arrived there. That message
+ * (`arrived`) goes up the tree and down to all nodes before the root's `layout`, so both ends of every block
+ * know what is missing. A node that has kept nothing, perhaps because it restarted, tells nothing, and receives
+ * everything.
  *
- * Generated blocks: the contents are those of the first attempt's id.
+ * Generated blocks have contents that depend on the first attempt's id.
  *
- * Files: a node keeps its unfinished output (sink_ops.park()), and what its source files were found to be
- * (source_ops.mark()): one that was changed since then is an error. With what has arrived it says how large they
- * are; of a node that does not say so its block comes whole, as it may have another one now. Of pieces only
- * those count whose digests have been compared. The output stays for KEPT_TIME at the most, and goes
- * before that when the exchange is heard to have failed, or its root goes down. */
+ * For files, a node keeps its unfinished output (sink_ops.park()) and marks of its source files
+ * (source_ops.mark()); a file that changed since then is an error. Together with what has arrived, the node
+ * tells the sizes of its files. A node that tells no sizes sends its blocks from the start, because they may
+ * have changed. Pieces count only if their digests have been compared. The output is kept for at most
+ * KEPT_TIME. It is removed earlier when the exchange is known to have failed, or when its root goes down. */
 #include "daemon/exchange/record/kept_blocks.h"
 
 #include <stdlib.h>
@@ -25,23 +25,23 @@
 #include "daemon/exchange/record/predicates.h"
 
 #define KEPT_MOST 64u
-#define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */
-/* Files; the next attempt is usually prepared within a second, if it does not wait for nodes that are down. */
+#define KEPT_SPANS_MOST (64u * 1024u) /* of everything that is kept */
+/* For files. The next attempt is usually prepared within a second, unless it waits for nodes that are down. */
 #define KEPT_TIME (10 * SECONDS)
-/* What others say has arrived of this node's blocks is kept: spans of all blocks of an exchange, of which each
- * has its part. */
+/* Most spans of all blocks of an exchange that a node keeps from the other nodes' messages; each block may have
+ * an equal part of them. */
 #define TOLD_SPANS_MOST (16u * 1024u)
-#define TOLD_SPANS_LEAST 16u /* of a block, in a large torus */
+#define TOLD_SPANS_LEAST 16u /* for each block in a large torus */
 
 struct kept {
     struct kept *next;
-    struct exchange_id id; /* of the first attempt */
+    struct exchange_id id; /* id of the first attempt */
     uint64_t went;
     struct arrived here;
-    /* Files: */
-    uint64_t until; /* else ROUTER_NEVER */
+    /* Only for files: */
+    uint64_t until; /* when this is dropped; ROUTER_NEVER for generated blocks */
     uint64_t *marks;
-    struct parked *parked; /* NULL: it has failed, and nothing is here */
+    struct parked *parked; /* NULL: the sink has failed, and nothing is kept */
 };
 
 uint32_t kept_blocks_spans_most(const struct attempt *x)
@@ -76,7 +76,7 @@ static void close_parked(struct parked *p)
         free(p);
 }
 
-/* All comes once more. */
+/* The sink has failed, so everything must be sent again. */
 static void on_parked_failed(void *context, const struct error *e)
 {
     struct parked *p = context;
@@ -88,7 +88,8 @@ static void on_parked_failed(void *context, const struct error *e)
     close_parked(p);
 }
 
-/* Returns whether it is `*at` now, with all that is `here`; else the sink is the caller's as before. */
+/* Parks the sink in *at, together with the record `here` of what has arrived. Returns false on failure: the
+ * sink still belongs to the caller. */
 static bool park(struct sink *sink, struct parked **at, struct arrived *here)
 {
     struct parked *p = calloc(1, sizeof *p);
@@ -131,7 +132,7 @@ void kept_blocks_free(struct exchanges *all)
         drop(all, all->kept);
 }
 
-/* The youngest come first. */
+/* Drops the oldest entries. The list starts with the youngest. */
 static void forget_old(struct exchanges *all)
 {
     unsigned count = 0;
@@ -155,7 +156,7 @@ uint64_t kept_blocks_deadline(const struct exchanges *all)
     return at;
 }
 
-/* A root that is down does not retry. */
+/* Drops what is kept for a root that is down, because that root does not retry. */
 void kept_blocks_tick(struct exchanges *all, uint64_t now)
 {
     struct kept *k, *next;
@@ -185,7 +186,7 @@ void kept_blocks_drop(struct attempt *x)
 
     if (k == NULL)
         return;
-    if (k->parked != NULL) { /* its client is told when nothing of it is left */
+    if (k->parked != NULL) { /* the client is told when the output has been removed */
         struct parked *p = k->parked;
         events.context = x;
         if (p->sink->ops->park(p->sink, &events)) {
@@ -198,7 +199,7 @@ void kept_blocks_drop(struct attempt *x)
     drop(x->all, k);
 }
 
-/* This node's output, and what it sends. */
+/* Keeps this node's unfinished output, and the marks of the files that it sends. */
 static void keep_files(struct attempt *x, struct resumed *r, struct kept *k)
 {
     k->until = router_now(router_of(x)) + KEPT_TIME;
@@ -229,7 +230,7 @@ void kept_blocks_keep(struct attempt *x)
     x->own.kept_bytes = r->all_bytes;
     if (files ? r->marks != NULL && attempt_may_be_followed(x)
               : r->here.count > 0 && x->state != EXCHANGE_COMMITTED)
-        k = calloc(1, sizeof *k); /* without memory all comes once more */
+        k = calloc(1, sizeof *k); /* without memory everything is sent again */
     if (k != NULL) {
         k->id = *attempt_first_id(x);
         k->went = r->went;
@@ -259,7 +260,7 @@ struct noting {
     struct arrived more;
 };
 
-/* What the engine has moved is of what was missing. */
+/* Notes spans that the engine has moved. The engine numbers only what was missing, so they are converted. */
 static void note(void *context, uint32_t origin, uint64_t begin, uint64_t end)
 {
     struct noting *n = context;
@@ -278,7 +279,8 @@ static void note(void *context, uint32_t origin, uint64_t begin, uint64_t end)
     }
 }
 
-/* What this node's blocks were found to be; of those that are not looked at now perhaps before. */
+/* Notes the marks of this node's source files. Files that were not opened in this attempt keep their earlier
+ * marks. */
 static void note_marks(struct attempt *x)
 {
     const struct source *source = x->own.source;

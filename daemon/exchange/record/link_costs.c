@@ -1,5 +1,5 @@
-/* The costs that predictions are made with: what was measured last, as this node has heard it, kept
- * over restarts and told to the neighbours. */
+/* The costs for predictions: the latest measured costs that this node has heard of, kept over restarts and told
+ * to the neighbours. */
 #include "daemon/exchange/record/link_costs.h"
 
 #include "daemon/base/log.h"
@@ -46,7 +46,7 @@ static struct peer_message message_of(const struct calibration *c)
                                                  .replaced = c->replaced}};
 }
 
-/* From here on this one; on to the neighbours, but the one that has told us (-1: none). */
+/* Uses this calibration from now on, and tells all neighbours except the one it came from (-1: none). */
 static void take(struct exchanges *all, const struct calibration *c, int from)
 {
     const struct storage *storage = all->set.storage;

@@ -1,5 +1,4 @@
-/* This node's own part of preparing: the plan, the blocks, the memory for those on their way, and
- * the engine that moves them. */
+/* This node's own part of preparing: the plan, its blocks, memory for blocks on their way, and the engine. */
 #include "daemon/exchange/record/local_resources.h"
 
 #include <inttypes.h>
@@ -20,10 +19,10 @@
 #include "daemon/planning/planner.h"
 #include "proto/text.h"
 
-#define MEMORY_SHARES 4u /* how many exchanges of any size fit in at once */
+#define MEMORY_SHARES 4u /* number of exchanges of any size that fit at once */
 #define WHOLE_PAGES 4096u
 #define STREAMING_WINDOW 4u
-#define WINDOW_MOST 64u /* half of what the round of data tells apart */
+#define WINDOW_MOST 64u /* half of the rounds that the round number in data frames can tell apart */
 #define ROUND_MOST (UINT64_C(1) << 30)
 
 /* --- the blocks --- */
@@ -82,7 +81,7 @@ static void find_sizes(struct attempt *x)
     if (x->own.resumed != NULL && !spec_has_folders(&x->spec))
         resumed_blocks_sizes(x);
     if (x->own.resumed != NULL && (x->own.resumed->said || !spec_has_folders(&x->spec)))
-        return; /* else of whole files, until all have told what has arrived */
+        return; /* wait until all nodes have told what has arrived; then the sizes of the missing parts are known */
     x->own.bytes_here = 0;
     for (uint32_t d = 0; d < torus_of(x)->nodes; d++) {
         uint64_t size = source->ops->size(source, d);
@@ -124,7 +123,7 @@ int local_resources_open(struct attempt *x, struct error *e)
 
 /* --- memory --- */
 
-/* Blocks of which some of their segments wait. */
+/* Returns how many blocks the waiting segments belong to, at least. */
 static uint32_t whole_blocks(const struct attempt *x, uint32_t pieces)
 {
     uint32_t segments = x->algorithm->segments;
@@ -132,22 +131,23 @@ static uint32_t whole_blocks(const struct attempt *x, uint32_t pieces)
     return pieces / segments + (pieces % segments != 0);
 }
 
-/* Blocks of which parts may lie in a node's memory at the same time, for a round, if so many pieces
- * are in transit there at the most. */
+/* Returns how many blocks may have parts in a node's memory at the same time in one round, if at most `pieces`
+ * pieces are in transit there. */
 static uint64_t blocks_in_memory(const struct attempt *x, uint32_t pieces)
 {
     uint64_t blocks = 1u + (x->mode == MODE_STREAMING ? whole_blocks(x, pieces) : pieces);
 
     if (x->spec.operation != OPERATION_EXCHANGE)
-        blocks++; /* our own */
+        blocks++; /* this node's own block */
     if (x->own.sink->durable)
-        blocks += torus_of(x)->nodes; /* on their way to the disk */
+        blocks += torus_of(x)->nodes; /* blocks on their way to the disk */
     return blocks;
 }
 
-/* What exchanges share: a part of it is what one takes. Groups keep what they have reserved for as long as they
- * are open, on all nodes alike: who wanted more than they leave would wait for their end. So it is with what
- * other users have, who may keep that for long; of what is left, this one's user may have its share. */
+/* Returns the bytes that one exchange may take of the memory that exchanges share. Groups keep what they have
+ * reserved while they are open, on all nodes alike: an exchange that wanted more than groups leave would wait
+ * until they end. Other users may also keep their memory for long, so this user gets its share of what they
+ * leave. */
 static uint64_t part_of_budget(const struct attempt *x)
 {
     const struct shares *shares = x->all->set.shares;
@@ -158,8 +158,8 @@ static uint64_t part_of_budget(const struct attempt *x)
     return most < limit ? most : limit;
 }
 
-/* As much of every block in one round as any node's share of memory holds, if they all have as much
- * as this one; streaming, in each of several rounds. */
+/* Chooses the largest round that any node's share of memory holds, assuming that all nodes have as much memory
+ * as this one. When streaming, several rounds must fit. */
 int local_resources_choose_rounds(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
@@ -169,7 +169,7 @@ int local_resources_choose_rounds(struct attempt *x, struct error *e)
     uint64_t most = part_of_budget(x) / blocks;
     uint64_t wanted = own->largest_block > 0 ? own->largest_block : 1;
 
-    if (most < STREAMING_WINDOW) /* it has to wait */
+    if (most < STREAMING_WINDOW) /* the attempt has to wait for memory */
         most = budget / MEMORY_SHARES / blocks;
     own->window = 1;
     if (x->mode == MODE_STREAMING && wanted > most) {
@@ -189,7 +189,7 @@ int local_resources_choose_rounds(struct attempt *x, struct error *e)
     return 0;
 }
 
-/* What other exchanges of its root that do not run yet have reserved here. */
+/* Returns the bytes that other attempts of the same root have reserved here and that do not run yet. */
 static uint64_t reserved_by_root(const struct attempt *x)
 {
     uint64_t bytes = 0;
@@ -200,8 +200,8 @@ static uint64_t reserved_by_root(const struct attempt *x)
     return bytes;
 }
 
-/* Of what another node prepares, and perhaps does not go on with, one share is left for others. Returns 0, or -1
- * with *e. */
+/* Checks that one share of memory stays free for others, because another node prepares this attempt and may
+ * never start it. Returns 0, or -1 with *e. */
 static int check_share(const struct attempt *x, uint64_t need, struct error *e)
 {
     const struct exchanges *all = x->all;
@@ -233,7 +233,7 @@ static int reserve(struct attempt *x, struct error *e)
         x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
     uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
 
-    if (x->own.reserved > 0) /* it is restarted */
+    if (x->own.reserved > 0) /* the group is restarted */
         return 0;
     if (kind_of(x)->memory != NULL)
         need = kind_of(x)->memory(all);
@@ -347,7 +347,7 @@ void local_resources_release_engine(struct attempt *x)
     own->engine = NULL;
     if (x->job != NULL && attempt_is_open_group(x) &&
         (x->state == EXCHANGE_WITHDRAWN || !state_of(x)->ended))
-        return; /* the session keeps what it has */
+        return; /* the session keeps its memory */
     if (own->reserved > 0)
         x->all->start_due = true;
     shares_give(x->all->set.shares, kind_of(x)->share, x->user, own->reserved);

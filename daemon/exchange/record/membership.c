@@ -1,11 +1,12 @@
-/* Which nodes and links an attempt can have, as this node sees the torus: who is left out, and whether the rest
- * suffices. A node that sees something else than the root said objects, and the root retries with what it knows by then.
+/* Which nodes and links an attempt may use, as this node sees the torus: which nodes are left out, and whether
+ * the remaining ones suffice. A node that sees something else than the root objects, and the root retries with
+ * what it knows by then.
  *
- * One that shrinks (spec.shrink), an exchange or a group, also does without the nodes that cannot be
- * reached, as long as they can be taken for down: no link of theirs is up. Of nodes side by side that went
- * down together nobody is left to say that; nor could anybody if they had only been cut off. They are taken
- * for down, too, if each of them had a link to a node that is left, and those are more than half of all. So
- * where nodes die and no cable breaks, nobody who lives is left out: he would be heard of over such a link. */
+ * An exchange or group that shrinks (spec.shrink) also does without nodes that cannot be reached, if these
+ * count as down: none of their links is up. If adjacent nodes go down together, no node is left that could
+ * report this, and they look the same as nodes that were only cut off. They count as down, too, if each of them
+ * had a link to a node that is left, and the nodes that are left are more than half of all. So where nodes die
+ * and no cable breaks, no live node is left out: it would be heard of over such a link. */
 #include "daemon/exchange/record/membership.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "daemon/schedule/damage.h"
 #include "daemon/schedule/tree.h"
 
-/* What cannot be reached from this node is gone. Returns 0, or -1 with *e. */
+/* Adds all nodes that cannot be reached from this node to those that are gone. Returns 0, or -1 with *e. */
 static int leave_out(struct damage *d, uint32_t here, struct error *e)
 {
     uint32_t nodes = d->torus.nodes;
@@ -57,7 +58,7 @@ uint32_t membership_root(const struct exchanges *all, const struct spec *spec)
         return root;
     if (membership_view(all, (struct left_out){.down = true}, &d, &e) != 0)
         return TORUS_NO_NODE;
-    while (d.gone[root]) /* this node is not */
+    while (d.gone[root]) /* ends at the latest at this node */
         root++;
     damage_free(&d);
     return root;
@@ -117,7 +118,7 @@ bool membership_are_down(const struct exchanges *all, const struct damage *d)
     return certain || (met && gone < nodes - gone);
 }
 
-/* Whether what is left may go on by itself. */
+/* Checks that the remaining nodes may continue by themselves. Returns 0, or -1 with *e. */
 static int check_shrunk(const struct exchanges *all, const struct damage *d, struct error *e)
 {
     struct damage whole;

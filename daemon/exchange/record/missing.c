@@ -1,4 +1,4 @@
-/* Which nodes a barrier or group waits for that not all have entered. */
+/* Finds the nodes that have not entered a barrier or group. */
 #include "daemon/exchange/record/missing.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "daemon/exchange/record/membership.h"
 #include "daemon/exchange/record/predicates.h"
 
-/* A child is heard when all below it have come, so these are whole branches. */
+/* Lists whole branches, because a child reports only when all nodes below it have entered. */
 static uint32_t list_owed(const struct attempt *x, char *list, size_t size)
 {
     uint32_t nodes = 0;
@@ -18,7 +18,7 @@ static uint32_t list_owed(const struct attempt *x, char *list, size_t size)
         int port = avoided_branch(x, node);
         if (port < 0 || (x->owed & 1u << port) == 0)
             continue;
-        if (used < size - 16) /* room for a rank, and for the end */
+        if (used < size - 16) /* leave room for a rank and the end */
             used += (size_t)snprintf(list + used, size - used, "%s%u", used > 0 ? ", " : "", node);
         else if (list[used - 1] != '.')
             used += (size_t)snprintf(list + used, size - used, " ...");

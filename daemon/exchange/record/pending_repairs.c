@@ -1,4 +1,4 @@
-/* Pieces of blocks that have arrived damaged here, and those that others have asked for once more. */
+/* Pieces of blocks that arrived damaged here, and pieces that other nodes have asked for again. */
 #include "daemon/exchange/record/pending_repairs.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What is asked about attempts and jobs in many places, and follows from what they hold. */
+/* Questions about attempts and jobs that many places ask, and that follow from their fields. */
 #include "daemon/exchange/record/predicates.h"
 
 #include <string.h>
@@ -57,15 +57,15 @@ bool error_is_for_now(const struct error *e)
 bool spec_avoids_links(const struct spec *spec)
 {
     if (!kind_of_spec(spec)->has_blocks)
-        return true; /* waves take any tree */
+        return true; /* waves work over any tree */
     return spec->operation == OPERATION_EXCHANGE && !spec_has_schedule(spec) &&
            strcmp(spec->algorithm, SPEC_AUTO) == 0;
 }
 
-/* One that waits (spec.wait) does not fail when a node or link goes down that it needs: its root withdraws the attempt
- * as it does to avoid a link (abort/retry.c), and begins the next one when what it needs is up again, as long as
- * its timeout allows. So a restart of a daemon, other than the root's, is no failure. After the decision to commit
- * its client waits for nodes that are down, too, to hear of success when these have confirmed. */
+/* An attempt with spec.wait does not fail when a node or link that it needs goes down. Its root withdraws it,
+ * as it does to avoid a link (abort/retry.c), and starts the next attempt when what it needs is up again, until
+ * its timeout. So restarting a daemon other than the root's does not fail it. After the decision to commit, its
+ * client also waits for nodes that are down, and hears of success when these have confirmed. */
 bool attempt_waits_for_nodes(const struct attempt *x)
 {
     return x->spec.wait && !attempt_is_open_group(x);

@@ -1,4 +1,4 @@
-/* What the nodes counted, gathered up the tree with the `done` wave. */
+/* What the nodes counted, collected up the tree with the `done` wave. */
 #include "daemon/exchange/record/report.h"
 
 #include <stdlib.h>
@@ -69,7 +69,8 @@ int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
     return 0;
 }
 
-/* Each node is reported once, by the neighbour that it is below: nobody else is blamed for its report. */
+/* Whether this port may report about the node. Each node is reported once, by the neighbour above it, so nobody
+ * else is blamed for its report. */
 static bool may_report(struct attempt *x, unsigned port, uint32_t rank)
 {
     struct report *r = &x->report;
@@ -134,7 +135,7 @@ int report_add_child(struct attempt *x, unsigned port, const struct peer_done *d
     return 0;
 }
 
-/* Into one entry of the message, with its ports behind `port`. */
+/* Packs a node's report into one entry of the message; its ports are written to `port`. */
 static struct peer_node_report pack_node(const struct exchange_node_report *from,
                                          struct peer_port_report *port, unsigned ports)
 {
@@ -193,7 +194,7 @@ static int by_rank(const void *a, const void *b)
     return (l->rank > r->rank) - (l->rank < r->rank);
 }
 
-/* Named with who should have passed it on. */
+/* Sets *e for a missing report; names also the node that should have passed it on. */
 static int report_missing(const struct attempt *x, uint32_t rank, struct error *e)
 {
     int port = avoided_branch(x, rank);
@@ -204,7 +205,7 @@ static int report_missing(const struct attempt *x, uint32_t rank, struct error *
                      torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
 }
 
-/* Its report is wrong, or has been altered: named with who has passed it on. */
+/* Sets *e for a report that is wrong or was altered; names also the node that passed it on. */
 static int report_wrong(const struct attempt *x, uint32_t rank, const char *what, uint64_t got,
                         uint64_t wanted, struct error *e)
 {
@@ -246,7 +247,7 @@ int report_check(struct attempt *x, struct error *e)
     return 0;
 }
 
-/* Blocks that the busiest channel must carry. */
+/* Returns how many blocks the busiest channel must carry. */
 static double bound(const struct attempt *x, const struct torus *t)
 {
     if (!kind_of(x)->has_blocks)
@@ -256,7 +257,7 @@ static double bound(const struct attempt *x, const struct torus *t)
     return algorithm_bound(x->algorithm, t);
 }
 
-/* Without steps: what the busiest channels carried, per round. */
+/* For streaming, which has no steps: counts what the busiest channels carried, per round. */
 static void count_channels(const struct attempt *x, struct exchange_result *result)
 {
     uint64_t messages = 0, pieces = 0, bytes = 0;
@@ -318,7 +319,7 @@ void report_result(const struct attempt *x, struct exchange_result *result)
         result->startups += r->step_messages[step] > 0;
         result->transmission += r->step_blocks[step];
     }
-    /* Counted in segments. */
+    /* transmission is counted in segments here; round up to blocks. */
     result->transmission += x->algorithm->segments - 1;
     result->transmission /= x->algorithm->segments;
     if (x->mode == MODE_STREAMING)

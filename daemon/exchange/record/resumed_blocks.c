@@ -1,4 +1,4 @@
-/* Blocks of an attempt that goes on where another one was: what has arrived does not come again. */
+/* Blocks of an attempt that resumes an earlier one: what has arrived is not sent again. */
 #include "daemon/exchange/record/resumed_blocks.h"
 #include "daemon/exchange/record/id.h"
 
@@ -10,7 +10,7 @@
 #include "daemon/exchange/record/avoided.h"
 #include "daemon/exchange/record/kept_blocks.h"
 
-#define PAIRS_OF_MOST 1024u /* nodes; 16 MiB */
+#define PAIRS_OF_MOST 1024u /* nodes; the table then has 16 MiB */
 
 int resumed_blocks_begin(struct attempt *x, struct error *e)
 {
@@ -36,7 +36,8 @@ int resumed_blocks_begin(struct attempt *x, struct error *e)
     for (uint32_t origin = 0; origin < nodes; origin++)
         r->size[origin] = spec_has_folders(&x->spec) ? ENGINE_NOT_TOLD : x->spec.block_bytes;
     if (spec_has_folders(&x->spec) && attempt_is_root(x) && nodes <= PAIRS_OF_MOST)
-        r->pairs = calloc((size_t)nodes * nodes, sizeof *r->pairs); /* without it, see below */
+        /* may fail: resumed_blocks_largest() then uses more rounds */
+        r->pairs = calloc((size_t)nodes * nodes, sizeof *r->pairs);
     return 0;
 }
 
@@ -57,7 +58,7 @@ int resumed_blocks_wrap(struct attempt *x, struct error *e)
 
     if (r == NULL)
         return 0;
-    free(r->parked); /* it is open again */
+    free(r->parked); /* the sink is open again */
     r->parked = NULL;
     sink = remainder_sink(x->own.sink, &r->here, kept_blocks_bytes(x));
     if (sink == NULL)
@@ -66,7 +67,7 @@ int resumed_blocks_wrap(struct attempt *x, struct error *e)
     x->own.source->sized = r->wrapped = true;
     for (uint32_t node = 0; spec_has_folders(&x->spec) && node < torus_of(x)->nodes; node++)
         if (avoided_is_gone(x, node))
-            arrived_drop(&r->here, node); /* its file is removed */
+            arrived_drop(&r->here, node); /* the node's file has been removed */
     return 0;
 }
 
@@ -102,12 +103,12 @@ int resumed_blocks_largest(struct attempt *x, struct error *e)
     if (x->own.largest_block > x->own.whole_block)
         x->own.whole_block = x->own.largest_block;
     if (r == NULL || r->pairs == NULL)
-        return 0; /* more rounds than are needed, perhaps */
+        return 0; /* may use more rounds than needed */
     for (uint32_t from = 0; from < nodes; from++) {
         if (avoided_is_gone(x, from))
             continue;
         if (r->size[from] == ENGINE_NOT_TOLD)
-            return 0; /* the largest block may be one of its */
+            return 0; /* the largest block may belong to this node */
         for (uint32_t to = 0; to < nodes; to++) {
             const struct resumed_pair *p = &r->pairs[(size_t)from * nodes + to];
             if (avoided_is_gone(x, to))
@@ -126,8 +127,8 @@ int resumed_blocks_largest(struct attempt *x, struct error *e)
     return 0;
 }
 
-/* What comes from each node, and goes to it. Files of a node that does not say what it has are others than before,
- * perhaps. */
+/* Calculates what each node sends to and receives from this node. Files of a node that has not told what it has
+ * may have changed. */
 int resumed_blocks_lay_out(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;

@@ -15,14 +15,14 @@ void sentence_add(struct sentence *s, const char *format, ...)
         s->used = sizeof s->text - 1;
 }
 
-/* "5 (1,1)" */
+/* Adds "5 (1,1)". */
 static void add_node(struct sentence *s, const struct torus *t, uint32_t rank)
 {
     uint32_t at[TORUS_MAX_DIMS];
 
     sentence_add(s, "%u", rank);
     if (t->dims == 1)
-        return; /* the same number */
+        return; /* one dimension: the coordinate is the rank */
     torus_coordinates(t, rank, at);
     for (unsigned dim = 0; dim < t->dims; dim++)
         sentence_add(s, "%s%u", dim == 0 ? " (" : ",", at[dim]);

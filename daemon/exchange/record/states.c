@@ -1,4 +1,4 @@
-/* The states of attempts and of jobs: what may follow what, what must hold, and what several places ask. */
+/* The states of attempts and of jobs: which state may follow which, what must hold, and properties of states. */
 #include "daemon/exchange/record/states.h"
 
 #include "daemon/exchange/interface/exchange_types.h"
@@ -6,7 +6,7 @@
 #define S(state) (1u << EXCHANGE_##state)
 
 const struct attempt_state attempt_states[EXCHANGE_STATES] = {
-    [EXCHANGE_WAITING] = {"waiting", .root = false}, /* jobs are, not attempts */
+    [EXCHANGE_WAITING] = {"waiting", .root = false}, /* states of jobs, never of attempts */
     [EXCHANGE_ENTERED] = {"entered", .root = false},
     [EXCHANGE_STARTING] = {"starting", S(OPENING) | S(PREPARING) | S(FAILED), NONE, NONE, NONE,
                            true, false, .unheard = true},

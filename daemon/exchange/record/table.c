@@ -1,4 +1,4 @@
-/* All exchanges that this node knows: by handle, and in the order of their beginning or end. */
+/* All attempts that this node knows: by handle, and in the order in which they began or ended. */
 #include "daemon/exchange/record/table.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include "daemon/exchange/record/report.h"
 #include "daemon/planning/schedule_store.h"
 
-#define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
+#define HANDLE_MASK 0x0fffffffu /* a handle has at most four bytes on the wire */
 
-/* Out of the table and its list. */
+/* Removes an attempt from the table and from its list. */
 static void take_out(struct attempt *x)
 {
     struct exchanges *all = x->all;

@@ -1,5 +1,5 @@
-/* What goes up and down the tree of an exchange: in each wave a node hears from its children, and
- * from itself, before it tells its parent; what the root then decides goes down to all. */
+/* Messages up and down the tree of an attempt. In each wave a node hears from its children, and does its own
+ * part, before it tells its parent; the root's answer then goes down to all nodes. */
 #include "daemon/exchange/record/tree_messages.h"
 
 #include <stdlib.h>
@@ -27,7 +27,6 @@ bool tree_messages_is_child(const struct attempt *x, unsigned port)
     return (children_mask(x) & 1u << port) != 0;
 }
 
-/* A child's part of the current wave has come. */
 int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e)
 {
     if ((x->owed & 1u << port) == 0)
@@ -37,7 +36,7 @@ int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e)
     return 0;
 }
 
-/* A link that has been down may lead to a node that has forgotten the exchange. */
+/* Sends nothing over a link that was down, because it may lead to a node that has forgotten the attempt. */
 void tree_messages_send(struct attempt *x, unsigned port, const struct peer_message *message)
 {
     if ((x->fault.lost & 1u << port) == 0)
@@ -55,17 +54,17 @@ void tree_messages_to_children(struct attempt *x, const struct peer_message *mes
         tree_messages_send(x, x->tree.child[i], message);
 }
 
-/* Questions and answers go along them, and a neighbour may ask as fast as its link permits: a tree is
- * found once for each state of the links. */
+/* A cache of trees. Questions and answers go along these trees, and a neighbour may ask as fast as its link
+ * permits, so a tree is found only once for each state of the links. */
 struct kept_tree {
     bool found;
     uint32_t rank;
-    uint64_t changes; /* the topology's, when it was found */
-    uint8_t *parent;  /* NULL: that of the whole torus */
+    uint64_t changes; /* number of changes of the topology when the tree was found */
+    uint8_t *parent;  /* NULL: the tree of the whole torus */
 };
 
 struct kept_trees {
-    struct kept_tree tree[64]; /* by rank, modulo */
+    struct kept_tree tree[64]; /* indexed by rank modulo 64 */
 };
 
 struct kept_trees *tree_messages_trees_new(void)
