@@ -1,16 +1,17 @@
-/* Whether members call the same: by the numbers and signatures of their calls. */
+/* Checks that members make the same calls, by the numbers and signatures of calls. */
 #ifndef TORUSD_GROUP_CALLS_CALL_MATCH_H
 #define TORUSD_GROUP_CALLS_CALL_MATCH_H
 
 #include "daemon/group/record/call.h"
 
-/* The number of the first call that is not complete here. */
+/* Returns the number of the first call that is not complete here. */
 uint64_t calls_first(const struct part *p);
-/* The call that a mark names, if it has been made here. Returns 0; 1 with *e if it has ended here
- * without what comes now: members call differently; or -1 with *e if no such call can be. */
+/* Finds the call that a mark names, if it was made here. Returns 0 with *call; 1 with *e if the call has ended
+ * here without the data that arrives now, so members call differently; or -1 with *e if there can be no such
+ * call. */
 int calls_find(const struct part *p, const struct peer_group_call *mark, struct call **call,
                struct error *e);
-/* Whether the member behind this port of the part has called otherwise: says so in *e. */
+/* Whether the member behind this port of the part has made another call, and if so, sets *e to say so. */
 bool signatures_differ(const struct part *p, uint32_t ours, uint32_t other_ones, unsigned port,
                        struct error *e);
 bool call_differs(const struct call *c, const struct peer_group_call *mark, unsigned port,

@@ -1,16 +1,16 @@
-/* The rounds of a call: which may leave, which all members have finished, and whether all of them are over. */
+/* The rounds of a call: which may be sent, and which all members have finished. */
 #ifndef TORUSD_GROUP_CALLS_CALL_ROUNDS_H
 #define TORUSD_GROUP_CALLS_CALL_ROUNDS_H
 
 #include "daemon/group/record/call.h"
 
-/* Rounds of its data that all have finished, as a large call's waves tell. */
+/* Returns how many rounds of data all members have finished, as far as a large call's waves tell. */
 uint64_t call_rounds_settled(const struct call *c);
-/* Its engines send what they may by now. */
+/* Lets the call's engines send the rounds that they may send now. */
 void call_rounds_admit(struct call *c);
-/* Whether there is anything but the waves. */
+/* Whether the call has data besides its waves. */
 bool call_moves_data(const struct call *c);
-/* All waves and data have come, and what others need of this member is on its way. */
+/* Whether all waves and data have arrived, and what others need from this member has been sent. */
 bool call_rounds_are_over(const struct call *c);
 
 #endif

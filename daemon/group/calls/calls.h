@@ -1,39 +1,39 @@
 /* The calls of a part, in their order.
  *
- * A call starts here when the program has made it and all before it are complete here, but perhaps for
- * the one right before it. So when one to which every member contributes is complete, all members have
- * completed the one before the last and all before that: frames of at most two such calls can come
- * before their call has been made. Of a broadcast nobody hears whether it has arrived, and of a reduce only
- * its root: of such calls GROUP_UNPROVEN_MOST can come too early, with no more bytes than an eager call may
- * have. Before one more a barrier of the group's own is put in, which no program waits for.
+ * A call starts here when the program has made it and all calls before it are complete here, except perhaps the
+ * one right before it. So when a call to which every member contributes is complete, all members have completed
+ * the calls before the one before it, and a member can be at most two such calls ahead. A broadcast does not
+ * tell its sender that it has arrived, and of a reduce only the root hears. Of these calls, a member can be
+ * GROUP_UNPROVEN_MOST ahead, with no more bytes than an eager call may have. Before one more, the group inserts
+ * a barrier of its own, for which no program waits.
  *
- * A small call needs no leave: its engine sends at once, from a copy, and what comes too early is
- * kept (early_frames.h). A reduce is complete at a member that is not its root when what it has to send is on
- * its way, and it is over everywhere when it is complete at the root. A large call begins when a wave has
- * told that all have called, goes on in rounds that waves keep together, and is complete when the last wave
- * has told that all have all.
+ * A small call needs no permission: its engine sends at once, from a copy, and frames that arrive early are
+ * kept (early_frames.h). A reduce is complete at a member that is not its root when this member's data has been
+ * sent, and it is over at all members when it is complete at the root. A large call starts when a wave has told
+ * that all members have called. Waves keep its rounds together, and the last wave tells that all members have
+ * all data.
  *
- * When a link goes down all calls that are not over everywhere are made again, on other routes: also by
- * members where they are complete, from what they have kept (agreement.h). A large call that is complete
- * somewhere is over everywhere. What a small one sends, or its result if it is a reduction that all get,
- * is kept until a later call tells that it is over. */
+ * When a link goes down, all calls that are not over at all members are made again, on other routes. Members
+ * where such a call is complete take part with what they have kept (agreement.h). A large call that is complete
+ * at one member is over at all members. What a small call sends is kept until a later call tells that it is
+ * over; if it is a reduction whose result all members get, the result is kept instead. */
 #ifndef TORUSD_GROUP_CALLS_CALLS_H
 #define TORUSD_GROUP_CALLS_CALLS_H
 
 #include "daemon/group/record/call.h"
 
-/* Goes on with all calls of a part as far as possible; fails the session if it must. */
+/* Continues all calls of a part as far as possible now; fails the session on an error. */
 void calls_advance(struct part *p);
-/* What is kept is freed. */
+/* Frees the calls that are kept. */
 void calls_forget(struct part *p);
-/* Its program has its result, or has had it before; `everywhere`: all members have it. Returns 0, or -1 with *e:
- * the session fails. */
+/* Completes a call whose program has its result now, or already had it. `everywhere`: all members have the
+ * result. Returns 0, or -1 with *e: the caller fails the session. */
 int call_complete(struct call *c, bool everywhere, struct error *e);
-/* A call that is complete is kept, unless it is over everywhere. Returns 0, or -1 with *e. */
+/* Keeps a complete call, or frees it if it is over at all members. Returns 0, or -1 with *e. */
 int call_retire(struct call *c, struct error *e);
-/* All that are complete. The same. */
+/* Applies call_retire() to all complete calls of a part. Returns 0, or -1 with *e. */
 int calls_retire(struct part *p, struct error *e);
-/* Of a call that is not in the part's list any more, or not yet: whether it is over everywhere. */
+/* Whether a call that is not in the part's list is over at all members. */
 bool calls_were_over_everywhere(const struct part *p, uint64_t number);
 
 #endif

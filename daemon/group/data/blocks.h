@@ -1,8 +1,8 @@
 /* A call's memory as the source and sink of its engine.
  *
- * What is sent lies in the program's memory, to which extents refer without a copy, or in a copy of
- * the daemon's own. Behind each block comes its digest, made while the block is read; what arrives is
- * checked against it when the block is there. Vectors of reductions have none: their
+ * The data to send lies in the program's memory, to which extents refer without a copy, or in a copy made by
+ * the daemon. The digest of each block follows it, and is calculated while the block is read. The receiver
+ * compares it when the whole block has arrived. Vectors of reductions have no such digests, because their
  * pieces are checked on every channel. */
 #ifndef TORUSD_GROUP_DATA_BLOCKS_H
 #define TORUSD_GROUP_DATA_BLOCKS_H
@@ -14,9 +14,9 @@
 #include "daemon/group/data/overwritten.h"
 
 enum layout {
-    LAYOUT_EXCHANGE, /* a block for each member, and one from each */
-    LAYOUT_GATHER,   /* one block for all, and one from each that has one */
-    LAYOUT_VECTOR,   /* one vector, an equal part for each owner: single tree: all of it */
+    LAYOUT_EXCHANGE, /* a block for each member, and a block from each */
+    LAYOUT_GATHER,   /* one block for all members, and a block from each member that has one */
+    LAYOUT_VECTOR,   /* one vector with an equal part for each owner; on a single tree, one owner has all of it */
 };
 
 struct blocks {
@@ -24,67 +24,67 @@ struct blocks {
     struct sink sink;
     const struct checked *what;
     enum layout layout;
-    const struct members *members; /* all below is by member */
+    const struct members *members; /* the fields below are indexed by member */
     bool single;                   /* a vector with one owner */
-    bool digests;                  /* blocks have them */
+    bool digests;                  /* blocks have digests */
     uint32_t element;
-    struct slab *sent;   /* what is read refers to it */
-    const uint8_t *from; /* what is sent, */
-    uint64_t *from_at;   /* and where each block begins there; NULL: see layout */
-    uint8_t *digest;     /* in `sent`: by block, as they are sent */
+    struct slab *sent;   /* stands for the memory from which data is read */
+    const uint8_t *from; /* start of the data to send */
+    uint64_t *from_at;   /* where each block begins behind `from`; NULL: as the layout says */
+    uint8_t *digest;     /* in `sent`: the digests of the blocks to send, in their order */
     bool *digested;
-    uint32_t senders; /* blocks that are sent */
+    uint32_t senders; /* number of blocks to send */
     struct passing_digest *passing_out, *passing_in;
     uint8_t *to;
-    uint64_t *got; /* bytes, by origin */
+    uint64_t *got; /* bytes received, by origin */
     uint8_t *got_digest;
-    bool copied;                     /* what is sent is in `sent` */
-    bool kept;                       /* what comes is discarded */
+    bool copied;                     /* the data to send is a copy in `sent` */
+    bool kept;                       /* received data is discarded */
     uint64_t skip;                   /* bytes at the beginning of each block that are not moved */
     struct overwritten *overwritten; /* of a vector in place */
-    bool ready;                      /* false: reads wait */
-    uint64_t bytes_in, bytes_out;    /* from and for others */
+    bool ready;                      /* false: reads wait until it is true */
+    uint64_t bytes_in, bytes_out;    /* received from and sent to other members */
 };
 
 struct blocks_options {
     enum layout layout;
     bool digests;
     bool
-        copy; /* what is sent is copied first, unless it is a vector: engines copy what they read */
-    uint64_t skip; /* what does not come again of each block */
+        copy; /* copy the data to send first, except vectors, because their engines copy what they read */
+    uint64_t skip; /* bytes at the beginning of each block that are not sent again */
 };
 
-/* Borrows `what` and `members`. Returns 0, or -1 with *e and nothing to free. */
+/* Sets up the source and sink. Borrows `what` and `members`. Returns 0, or -1 with *e and nothing to free. */
 int blocks_init(struct blocks *b, const struct checked *what, const struct members *members,
                 const struct blocks_options *options, struct error *e);
 void blocks_free(struct blocks *b);
 
-/* Whether blocks_init() has been called, and blocks_free() has not. */
+/* Whether blocks_init() was called, and blocks_free() was not. */
 static inline bool blocks_are_there(const struct blocks *b)
 {
     return b->what != NULL;
 }
 
-/* Bytes that travel of a block of this size. */
+/* Returns how many bytes a block of this size has on the wire. */
 static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
 {
     return size > 0 && b->digests ? size + DIGEST_SIZE : size;
 }
 
-/* Bytes that are to come of the block from a member, as they travel. */
+/* Returns how many bytes this node expects of the block from a member, as on the wire. */
 uint64_t blocks_coming(const struct blocks *b, uint32_t member);
 
-/* Whether every block has come whole. Returns 0, or -1 with *e. */
+/* Checks that every block has arrived completely. Returns 0, or -1 with *e. */
 int blocks_check(const struct blocks *b, struct error *e);
 
-/* Its call is complete here and may be made again: what is sent then is in a copy, what comes is
- * discarded. Of a vector that all get it is the result. Returns 0, or -1 with *e. */
+/* Prepares the blocks of a complete call for being made again: the data to send is in a copy, and received data
+ * is discarded. Of a vector that all members get, the result is kept. Returns 0, or -1 with *e. */
 int blocks_keep(struct blocks *b, struct error *e);
 
-/* Its call is made again, with what was sent. */
+/* Makes the call again with the data that was sent. */
 void blocks_again(struct blocks *b);
 
-/* It contributes nothing but zeros. Returns 0, or -1 with *e. */
+/* Makes this member contribute only zeros. Returns 0, or -1 with *e. */
 int blocks_contribute_nothing(struct blocks *b, struct error *e);
 
 #endif

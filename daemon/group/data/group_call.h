@@ -8,13 +8,13 @@
 
 #include "proto/group_call.h"
 
-/* Memory of a program, which may change under us at any time. Counted: frames on their way refer to
- * it after the call and even the program have gone. */
+/* Memory of a program, which the program may change at any time. It has a reference count, because frames on
+ * their way refer to it after the call and even the program have ended. */
 struct program_memory {
     uint8_t *data;
     uint64_t size;
     uint32_t references;
-    void (*free)(struct program_memory *memory); /* when nobody refers to it any more */
+    void (*free)(struct program_memory *memory); /* called when the last reference is given back */
 };
 
 static inline struct program_memory *program_memory_ref(struct program_memory *memory)
@@ -23,39 +23,38 @@ static inline struct program_memory *program_memory_ref(struct program_memory *m
     return memory;
 }
 
-/* NULL does nothing. */
+/* Gives back a reference; does nothing if `memory` is NULL. */
 static inline void program_memory_unref(struct program_memory *memory)
 {
     if (memory != NULL && --memory->references == 0)
         memory->free(memory);
 }
 
-/* A run of bytes in it. Without bytes: memory may be NULL. */
+/* A range of bytes in that memory. If it is empty, memory may be NULL. */
 struct program_area {
     struct program_memory *memory;
     uint64_t offset, size;
 };
 
-/* What a program calls. Whoever passes it on has checked nothing: group_call() does. */
+/* A program's call. It may be invalid until group_call() has checked it. */
 struct group_call {
     enum group_operation operation;
-    uint32_t part; /* bit d: dimension d; all of the torus' dimensions: the whole group. For
-                         * GROUP_PART: the part to be made */
-    uint32_t root; /* broadcast, reduce */
+    uint32_t part; /* bit d: dimension d; all dimensions: the whole group; GROUP_PART: the part to open */
+    uint32_t root; /* broadcast and reduce only: number of the root */
     enum reduction_type type;
     enum reduction_operator operator;
-    uint64_t size; /* alltoall, allgather: bytes of a block; broadcast: bytes; allreduce, reduce:
-                         * elements */
-    /* By member, of the part's size; else NULL. Alltoallv: all four, in bytes. Allgatherv: receive
-     * only. Reduce_scatter: receive_size, in elements. Copied. */
+    uint64_t size; /* alltoall, allgather: bytes of a block; broadcast: bytes; allreduce, reduce: elements */
+    /* Arrays of the part's size, by member; otherwise NULL. Alltoallv has all four, in bytes; allgatherv the
+     * two of `receive`; reduce_scatter receive_size, in elements. group_call() copies them. */
     const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;
-    /* What the sizes and offsets above count from. Broadcast: the buffer is `receive`, at the root,
-     * too. Reduce: only the root uses `receive`. In place (allgather, allgatherv, allreduce, and reduce
-     * at its root, only; for others pass a copy): `send` is ignored, the input lies in `receive`. */
+    /* The sizes and offsets above count from here. Broadcast uses only `receive`, also at the root. Reduce uses
+     * `receive` at the root only. In place (only for allgather, allgatherv, allreduce, and reduce at its root):
+     * `send` is ignored, and the input lies in `receive`. Other calls need a copy. */
     struct program_area send, receive;
     bool in_place;
-    uint64_t timeout_ns; /* 0: none */
-    uint64_t late_ns;    /* after which the program is told whom the call waits for; 0: never */
+    uint64_t timeout_ns; /* nanoseconds; 0: none */
+    /* Nanoseconds after which the program is told which members the call waits for; 0: never. */
+    uint64_t late_ns;
 };
 
 #endif

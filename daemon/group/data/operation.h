@@ -1,16 +1,17 @@
-/* The operations that a group carries out: those of enum group_operation, and its own. */
+/* The operations of a group: those of enum group_operation, and internal ones. */
 #ifndef TORUSD_GROUP_DATA_OPERATION_H
 #define TORUSD_GROUP_DATA_OPERATION_H
 
 #include "daemon/group/data/group_call.h"
 
-/* What no program calls: a barrier that is put in (GROUP_UNPROVEN_MOST), and the last call of all. */
+/* Operations that no program calls: a barrier that the group inserts (GROUP_UNPROVEN_MOST), and the last call
+ * of all. */
 enum { GROUP_PROOF = GROUP_OPERATIONS, GROUP_LEAVE };
 
-/* "alltoall", of what is called and what is put in. */
+/* Returns the name of an operation, such as "alltoall"; also for internal ones. */
 const char *group_operation_name(uint32_t operation);
 
-/* Whether a call without waves can be complete at a member while others have not made it. */
+/* Whether a call without waves can be complete at a member while other members have not made it. */
 bool group_operation_is_unproven(uint32_t operation);
 
 #endif

@@ -1,5 +1,5 @@
-/* The source and sink of a call's waves: a maximum over all members of one number a round. The number
- * of the first round says something; all others are zero, and only that they have come does. */
+/* The source and sink of a call's waves. Each round calculates the maximum of one number over all members. The
+ * number means something in the first round only; in the others it is zero, and only their arrival counts. */
 #ifndef TORUSD_GROUP_DATA_WAVE_H
 #define TORUSD_GROUP_DATA_WAVE_H
 
@@ -10,13 +10,14 @@
 struct wave {
     struct source source;
     struct sink sink;
-    struct slab *slab; /* what this node contributes to the first round, then zeros */
-    uint64_t result;   /* of the first */
+    struct slab *slab; /* what this member contributes: its number in the first round, then zeros */
+    uint64_t result;   /* the maximum of the first round */
 };
 
-/* This member contributes `value` to the first round. Returns 0, or -1 with *e: no memory. */
+/* Sets up waves to which this member contributes `value` in the first round. Returns 0, or -1 with *e
+ * (ERROR_MEMORY). */
 int wave_init(struct wave *w, uint64_t value, struct error *e);
-/* Also of one that has not been initialized, but is zero. */
+/* Frees a wave; *w may be all zero instead. */
 void wave_free(struct wave *w);
 
 #endif

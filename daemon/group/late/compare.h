@@ -1,13 +1,13 @@
-/* Members that call differently and hear nothing from each other: each waits for the other. A call
- * that stands still is told to the neighbours in its part, again and again, and they compare it with
- * theirs of the same number, be it under way or over. */
+/* Finds members that call differently and wait for each other without hearing anything. A member sends a call
+ * that makes no progress to its neighbours in the part, repeatedly, and they compare it with their call of the
+ * same number, which may be under way or over. `now`: as router_now(). */
 #ifndef TORUSD_GROUP_LATE_COMPARE_H
 #define TORUSD_GROUP_LATE_COMPARE_H
 
 #include "daemon/group/record/call.h"
 
 void compare_send(struct call *c, uint64_t now);
-/* A neighbour's message. Returns 0, or -1 with *e: no neighbour would send it. */
+/* Handles a neighbour's message. Returns 0, or -1 with *e if no correct neighbour sends it. */
 int compare_heard(struct session *s, unsigned port, const struct peer_group_compare *message,
                   struct error *e);
 

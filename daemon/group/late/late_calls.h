@@ -1,13 +1,15 @@
-/* A call that takes long: what a census has found about it, and what follows. */
+/* What follows when a call is late: the census has named the nodes that have not made it. */
 #ifndef TORUSD_GROUP_LATE_LATE_CALLS_H
 #define TORUSD_GROUP_LATE_LATE_CALLS_H
 
 #include "daemon/group/record/call.h"
 
-/* The session fails with that. `whom`: whom it waits for, in words; "": nobody says. */
+/* Fails the session because a call is late. `whom`: text that names the nodes that the call waits for; "":
+ * unknown. */
 void late_call_fail(const struct call *c, const char *whom);
-/* Whom the call of this number waits for, in words. If it is overdue, it fails with that, unless all have called
- * it: then it has a little time left to end. Else the program of the node that has asked first is told. */
+/* Handles a census's result, the text `whom`, about the call of this number. A call past its deadline fails,
+ * unless all members have made it: then it gets a little more time. Otherwise the program of the node that
+ * asked is told. */
 void late_calls_reported(struct part *p, uint32_t number, bool asked, bool all_called,
                          const char *whom);
 

@@ -1,10 +1,10 @@
-/* What a session does when time has passed: calls that take long, and censuses that nobody answers. */
+/* What a session does as time passes: calls that are late, and censuses without an answer. */
 #ifndef TORUSD_GROUP_LATE_TIMERS_H
 #define TORUSD_GROUP_LATE_TIMERS_H
 
 #include "daemon/group/record/session_record.h"
 
-/* When timers_tick() is due (as router_now()), or ROUTER_NEVER. */
+/* Returns when timers_tick() is due (as router_now()), or ROUTER_NEVER. */
 uint64_t timers_deadline(const struct session *s);
 void timers_tick(struct session *s, uint64_t now);
 

@@ -1,15 +1,15 @@
-/* One table for all members: which algorithm carries out which operation at which size. The first
- * member makes it when the group, or a part, is opened, and all others take it from there, since
- * nodes that chose for themselves might choose differently. */
+/* A table for all members that says which algorithm carries out which operation at which size. The first member
+ * makes it when the group or a part is opened, and all members use it, because members that chose by themselves
+ * might choose differently. */
 #ifndef TORUSD_GROUP_RECORD_ALGORITHM_CHOICES_H
 #define TORUSD_GROUP_RECORD_ALGORITHM_CHOICES_H
 
 #include "daemon/exchange/phases/choose_algorithm.h"
 
 #define CHOICES_MOST 16u
-#define TABLE_BYTES 1024u /* an encoded struct decisions */
+#define TABLE_BYTES 1024u /* size of an encoded struct decisions */
 
-/* For blocks of 2^octave bytes or more, digests included. Rising. */
+/* Choices for blocks of 2^octave bytes or more, including digests; in rising order. */
 struct choices {
     unsigned count;
     struct choice {
@@ -22,19 +22,19 @@ struct choices {
 struct decisions {
     struct choices exchange;
     struct choices gather;
-    struct choices broadcast;     /* and, backwards, reduce */
-    uint64_t long_reduction;      /* bytes of a vector from which it is combined on all trees */
+    struct choices broadcast;     /* also for reduce, with its routes reversed */
+    uint64_t long_reduction;      /* bytes from which a vector is combined on all trees */
     uint64_t allgather_reduction; /* bytes up to which an allgather is carried out as a reduction */
 };
 
-/* What is chosen for blocks of that size. */
+/* Returns the choice for blocks of that size. */
 const struct choice *decisions_find(const struct choices *list, uint64_t block_bytes);
 
-/* Makes the table. Returns 1, 0 if schedules are being counted (the part's planner wakes), or -1. */
+/* Makes the table. Returns 1; 0 while schedules are being counted (the part's planner wakes); or -1. */
 int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
                    const struct predict_costs *costs, struct error *e);
 void decisions_log(const struct decisions *d, const char *group);
-/* Into TABLE_BYTES bytes; and back, checked for this torus. Return 0, or -1 with *e. */
+/* Encode a table into TABLE_BYTES bytes, and decode it, checked for this torus. Return 0, or -1 with *e. */
 int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e);
 int decisions_unpack(struct decisions *d, const uint8_t *table, const struct torus *t,
                      struct error *e);

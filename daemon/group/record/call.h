@@ -3,8 +3,8 @@
  *
  *      made, when the members of its part agree -> QUEUED -> OPENING -> RUNNING -> COMPLETE -> freed, or KEPT
  *
- * When links go down, what is not over here is SUSPENDED. Once the members have agreed, what is over nowhere,
- * or not everywhere, is QUEUED again, also from KEPT; and what is over everywhere is COMPLETE. */
+ * When links go down, calls that are not over here are SUSPENDED. After the members have agreed, calls that are
+ * over at all members are COMPLETE. All other calls are QUEUED again, also those that were KEPT. */
 #ifndef TORUSD_GROUP_RECORD_CALL_H
 #define TORUSD_GROUP_RECORD_CALL_H
 
@@ -14,28 +14,28 @@
 
 enum stage { STAGE_WAVE, STAGE_DATA };
 #define STAGES (STAGE_DATA + 1u)
-#define STAGES_A_CALL 4u       /* in GroupCall.number */
+#define STAGES_A_CALL 4u       /* how many stages GroupCall.number distinguishes for a call */
 #define STAGE_AGREEMENT STAGES /* of no call: the GroupCall.number of an agreement */
 
 enum call_state {
-    CALL_SUSPENDED, /* waits for the members to agree whether it is made again */
+    CALL_SUSPENDED, /* waits until the members have agreed whether it is made again */
     CALL_QUEUED,    /* waits for earlier calls */
-    CALL_OPENING,   /* one of its engines, or the table that it spreads, is not there yet */
+    CALL_OPENING,   /* one of its engines, or the table that it spreads, is not ready */
     CALL_RUNNING,
     CALL_COMPLETE, /* its program has its result */
-    CALL_KEPT, /* complete; others may not be through with it, so what they need of it is kept */
+    CALL_KEPT, /* complete, but other members may still need its data, so that is kept */
     CALL_STATES
 };
 
 /* Where a call is over, as far as this member knows. */
 enum call_over {
     CALL_OVER_NOWHERE,
-    CALL_OVER_ELSEWHERE, /* some members have its result, and this one does not */
-    CALL_OVER_HERE,      /* this member has its result; if it is made again, that is for others */
+    CALL_OVER_ELSEWHERE, /* some members have its result, but not this one */
+    CALL_OVER_HERE,      /* this member has its result; if the call is made again, that is for other members */
     CALL_OVER_EVERYWHERE,
 };
 
-/* What carries a call out: filled in as its engines are opened, and ended as a whole. */
+/* What carries a call out: set as its engines are opened, and ended as a whole. */
 struct call_attempt {
     struct wave wave;
     struct allgather_reduction allgather;
@@ -44,83 +44,82 @@ struct call_attempt {
     struct peer_group_call mark[STAGES];
     uint64_t rounds, admitted, waved;
     uint32_t window;
-    uint64_t block_bytes, round_bytes; /* as engines see them */
+    uint64_t block_bytes, round_bytes; /* bytes, as engines count them */
 };
 
-/* When somebody is asked, or told, about a call that takes long; ROUTER_NEVER: not. */
+/* When to ask or tell about a call that is late, as router_now(); ROUTER_NEVER: not at all. */
 struct call_watch {
     uint64_t deadline;
-    uint64_t late_at;    /* when it is asked whom it waits for */
-    uint64_t compare_at; /* when it has stood still for long, or again */
-    bool overdue;        /* the deadline has passed; the new one is that of the census */
-    bool all_called;     /* as the last census has found */
+    uint64_t late_at;    /* when to ask which members it waits for */
+    uint64_t compare_at; /* when to compare it with the neighbours' calls, because it makes no progress */
+    bool overdue;        /* the deadline has passed; `deadline` is now that of the census */
+    bool all_called;     /* all members have made it, as the last census found */
 };
 
 struct call {
-    struct call *prev, *next; /* in the part's calls, or in those that are kept */
+    struct call *prev, *next; /* in the part's calls, or in its kept calls */
     struct part *part;
     struct checked what;
     uint64_t name;
-    bool internal; /* the program knows nothing of it */
+    bool internal; /* made by the group; the program does not know of it */
     enum call_state state;
     enum call_over over;
     uint64_t number;
     uint32_t signature;
     struct call_watch watch;
-    bool waves; /* round 0: all have called; then one after each round, up to window rounds later */
-    bool large; /* an uneven exchange: known once it is open */
+    bool waves; /* round 0: all members have called; then one after each round, up to `window` rounds later */
+    bool large; /* of an uneven exchange, known when it is open */
     uint64_t
-        skip; /* bytes of each block that all have from an earlier attempt: they are not moved again */
+        skip; /* bytes of each block that all members have from an earlier attempt; they are not moved again */
     struct {
-        bool whole;        /* all its data had come; */
-        uint64_t finished; /* bytes of each block with which this member was through, */
-        uint64_t settled;  /* and all others, as far as it knew */
-    } suspended;           /* SUSPENDED: how far it was */
+        bool whole;        /* all its data had arrived */
+        uint64_t finished; /* bytes of each block that this member had finished */
+        uint64_t settled;  /* bytes of each block that all members had finished, as far as this one knew */
+    } suspended;           /* SUSPENDED: how far the call was */
     struct blocks blocks;
     struct call_attempt attempt;
 };
 
-/* A new call at the end of the part's. Takes over `what`. Returns NULL without memory (then `what` is
- * freed). */
+/* Adds a new call at the end of the part's calls. Takes `what` over. Returns NULL if there is no memory; `what`
+ * is freed then, too. */
 struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal);
 void call_free(struct call *c);
-/* Whether it is large, and what it needs waves for, by the limits of its part as they are now. */
+/* Decides whether the call is large, and what it needs waves for, by the current limits of its part. */
 void call_choose_size(struct call *c);
 
-/* The only way from one state to another: moves the call between its part's lists, and ends the attempt where
- * the table says that there is none. What the table forbids is remembered for groups_check(). */
+/* Changes a call's state; this is the only function that does. It moves the call between its part's lists, and
+ * ends the attempt if the new state has none. A change that the table forbids is recorded for groups_check(). */
 void call_enter(struct call *c, enum call_state state);
-/* The list of its part that it is in. */
+/* Returns the list of its part that the call is in. */
 struct call **call_list(const struct call *c);
-/* Frees its engines, and what they have. */
+/* Frees the call's engines and what they use. */
 void call_end_attempt(struct call *c);
-/* It has been started, and is not complete: its engines are there, or being opened. */
+/* Whether the call was started and is not complete: its engines are there, or being opened. */
 bool call_is_under_way(const struct call *c);
-/* Its engines are still being opened. */
+/* Whether its engines are still being opened. */
 static inline bool call_is_opening(const struct call *c)
 {
     return c->state == CALL_OPENING;
 }
-/* It waits for earlier calls. */
+/* Whether it waits for earlier calls. */
 static inline bool call_is_queued(const struct call *c)
 {
     return c->state == CALL_QUEUED;
 }
-/* Its program has its result, and it is not kept yet. */
+/* Whether its program has its result, and the call is not kept yet. */
 static inline bool call_is_complete(const struct call *c)
 {
     return c->state == CALL_COMPLETE;
 }
-/* It is made again because others have not got it, not this member's program. */
+/* Whether it is made again for other members only, not for this member's program. */
 static inline bool call_is_for_others(const struct call *c)
 {
     return c->over == CALL_OVER_HERE;
 }
-/* It is made again where some have the result of a reduction: they give it to the others, so that all have
- * the same bits. */
+/* Whether it is a reduction that is made again although some members have its result: they send it to the
+ * others, so that all have the same bits. */
 bool call_spreads(const struct call *c);
-/* Whether the calls of a part can be so, after an event that has not failed its session. Returns 0, or -1
- * with *e. */
+/* Checks the calls of a part after an event that has not failed its session. Returns 0, or -1 with *e. */
 int calls_check(const struct part *p, struct error *e);
 
 #endif

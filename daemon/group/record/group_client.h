@@ -1,4 +1,4 @@
-/* Who a program is to its group: what it is told. */
+/* The client of a group: a program, and what it is told. */
 #ifndef TORUSD_GROUP_RECORD_GROUP_CLIENT_H
 #define TORUSD_GROUP_RECORD_GROUP_CLIENT_H
 
@@ -9,18 +9,18 @@
 
 struct group;
 
-/* The program. Its functions are never called from inside a function of group.h. */
+/* The functions are never called from inside a function of group.h. */
 struct group_client {
     void *context;
-    /* Once: all members have opened it. */
+    /* Called once, when all members have opened the group. */
     void (*opened)(void *context, struct group *group);
-    /* Each call once: e is NULL if it has succeeded. What it lent is not used any more by then, but
-     * for references that frames on their way hold. Not after ended(). */
+    /* Called once for each call, but not after ended(); e is NULL if the call has succeeded. The group does not
+     * use the call's memory any more, except for references that frames on their way hold. */
     void (*called)(void *context, uint64_t call, const struct error *e);
-    /* Once, the last of all: it has failed, or could not be opened. The calls under way have failed
-     * with the same error. The group is no longer good. */
+    /* Called once, as the last function: the group has failed, or could not be opened. Calls under way have
+     * failed with the same error. *group is no longer valid. */
     void (*ended)(void *context, const struct error *e);
-    /* A call waits for other members: which, in a text to be copied. NULL: the program is not told. */
+    /* Called when a call waits for other members, which `text` names; copy it. NULL: the program is not told. */
     void (*late)(void *context, uint64_t call, const char *text);
 };
 

@@ -1,4 +1,4 @@
-/* What this node knows of its groups, and what their programs have to be told: later, from groups_tick(). */
+/* What this node knows of its groups, and what it still has to tell their programs; groups_tick() tells them. */
 #ifndef TORUSD_GROUP_RECORD_GROUP_RECORD_H
 #define TORUSD_GROUP_RECORD_GROUP_RECORD_H
 
@@ -16,17 +16,17 @@ struct group {
     uint64_t process;
     uint32_t user;
     bool unchecked, shrinks, waits;
-    uint64_t deadline;    /* of opening it */
-    uint32_t members;     /* once it is open, until its program has been told of its end; */
-    bool *gone;           /* and by node, which are not, if not all are. NULL: it does not shrink */
-    bool retry_due;       /* its opening has to be tried again */
-    struct job *exchange; /* NULL while it is being started */
-    struct session *session; /* NULL: not open by all yet, or failed */
-    bool open, open_due;     /* the program has to be told that */
-    bool late_due;           /* the program has to be told whom this call waits for */
+    uint64_t deadline;    /* for opening the group, as router_now() */
+    uint32_t members;     /* number of members; from when the group is open until its program is told of the end */
+    bool *gone;           /* by node: whether it is not a member; NULL: all nodes are members */
+    bool retry_due;       /* the opening must be tried again */
+    struct job *exchange; /* NULL while the job is being started */
+    struct session *session; /* NULL: some members have not opened the group yet, or it has failed */
+    bool open, open_due;     /* open_due: its program must be told that it is open */
+    bool late_due;           /* its program must be told which members a call waits for */
     uint64_t late;
     char late_text[200];
-    uint64_t *completed; /* names of calls that it has to be told of */
+    uint64_t *completed; /* names of complete calls that its program must be told of */
     size_t completions, room;
     uint64_t calls, calls_done, bytes_sent, bytes_received;
 };
@@ -37,31 +37,31 @@ struct groups {
     struct exchanges *exchanges;
     struct group *groups;
     struct session *sessions;
-    bool due;            /* somebody has to be told something */
-    bool closing;        /* nothing goes on any more */
-    struct error broken; /* the first change of a call's state that its table forbids: a bug */
+    bool due;            /* a program must be told something */
+    bool closing;        /* groups_free() is under way */
+    struct error broken; /* the first change of a call's state that the table forbids: a bug */
 };
 
-/* What a group takes here: less than groups_list() tells, and at no cost. The texts are borrowed, until the next
- * call of another function. */
+/* What a group uses here: less than groups_list() tells, but cheap. The texts are borrowed until the next call
+ * of another function. */
 struct group_use {
-    const char *name, *id; /* id: "" without an exchange */
-    uint64_t early;        /* bytes that have come before their calls */
+    const char *name, *id; /* id: "" if the group has no exchange */
+    uint64_t early;        /* bytes of early frames */
     uint64_t reserved;
 };
 size_t groups_uses(const struct groups *all, struct group_use *list, size_t most);
 
-/* All members have opened it: its program is told later. */
+/* Notes that all members have opened the group; its program is told later. */
 void group_is_open(struct group *g);
-/* A call is complete: its program is told later. Without memory for that the session fails. */
+/* Notes that a call is complete; its program is told later. If there is no memory for that, the session fails. */
 void group_call_complete(struct group *g, const struct call *c);
-/* A call waits for others, "node 3 has not called it": its program is told later. Returns false if it is to be told
- * of another one first. */
+/* Notes that a call waits for other members, "node 3 has not called it"; its program is told later. Returns
+ * false if the program must be told of another late call first. */
 bool group_call_late(struct group *g, const struct call *c, const char *whom);
 
-/* The member of this name here that has no session yet, which it gets; or NULL. */
+/* Returns this node's group of this name that has no session yet, and gives it this session; or NULL. */
 struct group *groups_join(struct groups *all, struct session *s);
-/* The session ends. */
+/* Detaches a session that ends from its group. */
 void groups_part_with(struct session *s);
 
 #endif

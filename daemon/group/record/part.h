@@ -1,5 +1,5 @@
-/* The whole of a group's torus, or a part of it that this node is in, as the engines of its calls see it. Its
- * calls have an order of their own. */
+/* The whole torus of a group, or a part of it that this node is in, as the engines of its calls see it. Each
+ * part numbers its calls separately. */
 #ifndef TORUSD_GROUP_RECORD_PART_H
 #define TORUSD_GROUP_RECORD_PART_H
 
@@ -9,28 +9,29 @@
 #include "daemon/group/record/session_record.h"
 
 #define SIGNATURES 64u
-#define CALL_MASK 63u /* of a call's number in GroupCall, beside the stage */
+#define CALL_MASK 63u /* the bits of a call's number in GroupCall.number; the others are the stage */
 
-/* Of one call, as it was when links went down. What has been completed anywhere has been called by all; */
+/* What is known of a call when links have gone down. If it is complete at one member, all members have made it. */
 enum over {
     OVER_NOWHERE,
-    OVER_SOMEWHERE,  /* perhaps not everywhere: members that are through with it help the others */
-    OVER_EVERYWHERE, /* all its data is where it belongs, whether its members know it or not */
+    OVER_SOMEWHERE,  /* perhaps not at all members; members that have finished it help the others */
+    OVER_EVERYWHERE, /* all its data has arrived at all members, even if they do not know that */
 };
 
-/* What members say, element by element the largest, the first as ~number; the others by number. */
+/* What members say of their calls. The result is the largest value of each element; `first` is sent as ~number.
+ * Arrays are indexed by call number. */
 #define AGREEMENT_CALLS (CALL_MASK + 1u)
 
 struct agreed {
-    uint64_t first;                 /* call that is not over, of the member that is least far */
-    uint64_t over[AGREEMENT_CALLS]; /* enum over; of this and the following ones */
+    uint64_t first;                 /* the first call that is not over, at the member that is furthest behind */
+    uint64_t over[AGREEMENT_CALLS]; /* enum over, of this and the following calls */
     uint64_t
-        settled[AGREEMENT_CALLS]; /* bytes of each block that are where they belong, everywhere */
+        settled[AGREEMENT_CALLS]; /* bytes of each block that have arrived at all members */
 };
 
-/* See agreement.h. */
+/* An agreement under way; see agreement.h. */
 struct agreement {
-    struct engine *engine; /* NULL: none is under way */
+    struct engine *engine; /* NULL: no agreement is under way */
     struct peer_group_call mark;
     struct source source;
     struct sink sink;
@@ -41,48 +42,49 @@ struct agreement {
 struct part {
     struct part *next;
     struct session *session;
-    uint32_t mask;             /* dimensions; 0: the whole */
+    uint32_t mask;             /* dimensions of the part; 0: the whole */
     struct engine_part *place; /* NULL: the whole */
     const struct torus *torus;
-    uint32_t rank; /* this node's in it */
+    uint32_t rank; /* this node's rank in the part */
     struct members members;
-    struct damage damage; /* links of it that are out of order, if `damaged`: then its calls take */
-    bool damaged;         /* routes around these, whatever the table says */
+    struct damage damage; /* links of the part that are down, if `damaged` */
+    bool damaged;         /* calls avoid links that are down, whatever the table says */
     const struct detour *detour; /* NULL: not found yet */
     struct limits limits;
-    int8_t port[TORUS_MAX_PORTS]; /* its own by the node's, or -1 */
+    int8_t port[TORUS_MAX_PORTS]; /* by port of the node: port of the part, or -1 */
     struct planner *planner;
-    struct reduction_trees tree;  /* of waves and short vectors */
-    struct reduction_trees trees; /* of long vectors, once there has been one */
+    struct reduction_trees tree;  /* for waves and short vectors */
+    struct reduction_trees trees; /* for long vectors, once there has been one */
     bool has_trees;
     struct decisions decisions;
     bool decided;
-    bool agreed; /* on what is over; else its calls are suspended */
+    bool agreed; /* the members agree which calls are over; otherwise calls are suspended */
     struct agreement agreement;
-    struct call *calls;      /* not over, by number */
-    struct call *kept;       /* over here, perhaps not elsewhere; by number */
-    uint64_t next_number;    /* of the next call made here */
-    uint64_t internal_calls; /* made here so far: the group's own, which no program waits for */
-    uint64_t everywhere;     /* of the last ones, by number, a bit: OVER_EVERYWHERE */
-    uint32_t signature[SIGNATURES]; /* of the last ones, by number */
-    uint64_t first_eager; /* limits.eager of a part that is whole: for the two below, which count
-                           * the same at all members whatever goes down */
+    struct call *calls;      /* calls that are not over, by number */
+    struct call *kept;       /* calls that are over here, but perhaps not at other members, by number */
+    uint64_t next_number;    /* number of the next call made here */
+    uint64_t internal_calls; /* internal calls made here so far */
+    uint64_t everywhere;     /* OVER_EVERYWHERE, a bit for each of the latest calls, by number */
+    uint32_t signature[SIGNATURES]; /* of the latest calls, by number */
+    /* limits.eager of the undamaged part, so that the two fields below are the same at all members whatever
+     * goes down. */
+    uint64_t first_eager;
     unsigned unproven;
-    uint64_t unproven_bytes; /* as limits_wire_bytes() */
+    uint64_t unproven_bytes; /* as limits_wire_bytes() counts them */
     struct early_frame *early,
         *early_last;      /* in the order of arrival; a peer may send tens of thousands */
-    uint64_t early_bytes; /* of bodies; and what their heads take */
+    uint64_t early_bytes; /* bytes of the bodies; early_heads: bytes that their heads use */
     uint64_t early_heads;
 };
 
-/* The part of these dimensions (0: the whole), or NULL: it has not been opened here. */
+/* Returns the part of these dimensions (0: the whole), or NULL if it was not opened here. */
 struct part *part_find(const struct session *s, uint32_t mask);
-/* The routes around what is out of order. Returns 1 with p->detour; 0 if they are being found (the
- * part's planner wakes); or -1 with *e. */
+/* Finds routes that avoid what is down. Returns 1 with p->detour; 0 while they are being found (the part's
+ * planner wakes); or -1 with *e. */
 int part_detour(struct part *p, struct error *e);
-/* The trees that long vectors are combined on. Returns 1 with p->trees; 0 or -1 as part_detour(). */
+/* Finds the trees for long vectors. Returns 1 with p->trees; 0 while they are being found; or -1 with *e. */
 int part_trees(struct part *p, struct error *e);
-/* Every engine of a part is told which links its session has lost. */
+/* Tells an engine of the part which links its session has lost. */
 void part_tell_lost(const struct part *p, struct engine *engine);
 
 #endif

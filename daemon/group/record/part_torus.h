@@ -4,12 +4,12 @@
 
 #include "daemon/group/record/part.h"
 
-/* Sets p->torus, p->rank and p->port of a part whose mask is not 0, in p->place. */
+/* Sets p->torus, p->rank and p->port, in p->place, of a part whose mask is not 0. */
 void part_cut_out(struct part *p, const struct torus *whole, uint32_t node);
-/* Sets p->damage, if the part is damaged. Returns 0, or -1 with *e: no memory. */
+/* Sets p->damage if the part is damaged. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int part_take_damage(struct part *p, struct error *e);
-/* Whether such a part can be opened: the members of each part of these dimensions reach each other
- * over links of their own. The same at all nodes. Returns 0, or -1 with *e. */
+/* Checks that such parts can be opened: the members of each part of these dimensions reach each other over
+ * links of their part. All nodes get the same result. Returns 0, or -1 with *e. */
 int part_may_be(const struct session *s, uint32_t mask, struct error *e);
 
 #endif

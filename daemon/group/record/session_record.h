@@ -1,4 +1,4 @@
-/* A session: the engine of a group that is open, or being opened, at this node. */
+/* A session: the engine of a group that is open, or is being opened, at this node. */
 #ifndef TORUSD_GROUP_RECORD_SESSION_RECORD_H
 #define TORUSD_GROUP_RECORD_SESSION_RECORD_H
 
@@ -9,14 +9,14 @@ struct part;
 
 #define CENSUS_NAMED 8u
 
-/* Which nodes have not made a call (census.h). One at a time. A question that comes meanwhile is dropped at the
- * root; its asker asks again, or fails without a list. */
+/* The census under way: which nodes have not made a call (census.h). There is only one at a time. The root
+ * drops a question that arrives meanwhile; its node asks again, or fails its call without a list. */
 struct census {
-    bool running; /* `question` has come down to here, and this node has not answered it yet */
+    bool running; /* `question` has arrived here, and this node has not answered it yet */
     struct peer_group_census question;
-    uint32_t owed; /* child ports */
+    uint32_t owed; /* ports of children that have not answered */
     uint32_t missing[CENSUS_NAMED], count, others;
-    uint64_t deadline; /* of the root: who has not answered by then is not waited for */
+    uint64_t deadline; /* of the root, as router_now(): it does not wait longer for answers */
 };
 
 struct session {
@@ -26,29 +26,29 @@ struct session {
     struct block_events events;
     char name[GROUP_NAME_SIZE];
     bool unchecked;
-    struct planner *planner; /* of the whole torus */
-    struct group *group;     /* the program here; NULL: it has left, or not opened it yet */
-    struct part *part;       /* the whole comes first */
+    struct planner *planner; /* for the whole torus */
+    struct group *group;     /* the program here; NULL: it has left, or has not opened the group yet */
+    struct part *part;       /* list of parts; the whole comes first */
     struct tree_node tree;
-    struct damage
-        damage; /* links that were out of order when it was opened, if `damaged`: nothing is
-                           * sent there, also when they are in order again */
+    /* Links that were down when the session was opened, if `damaged`. The session sends nothing there, even when
+     * they are up again. */
+    struct damage damage;
     bool damaged;
-    bool shrunk;               /* nodes were, too: they are not members */
-    char id[EXCHANGE_ID_SIZE]; /* of the exchange's first attempt */
+    bool shrunk;               /* some nodes were down, too: they are not members */
+    char id[EXCHANGE_ID_SIZE]; /* id of the exchange's first attempt */
     struct census census;
-    bool attached; /* to an attempt of its exchange */
-    bool begun;    /* all have opened it once */
+    bool attached; /* an attempt of its exchange uses it */
+    bool begun;    /* all members have opened it once */
     bool running, left;
-    bool over; /* all have left it */
-    bool due;  /* its exchange has to look at it */
+    bool over; /* all members have left it */
+    bool due;  /* its exchange must check it */
 };
 
-/* Its exchange has to look at it, in the next groups_tick(). */
+/* Notes that the session's exchange must check it, in the next groups_tick(). */
 void session_is_due(struct session *s);
-/* It fails, everywhere: the first error counts. */
+/* Fails the session at all members; only the first error counts. */
 void session_fail(struct session *s, const struct error *e);
-/* All members have left it. */
+/* Notes that all members have left the session. */
 void session_is_over(struct session *s);
 
 #endif

@@ -1,13 +1,13 @@
-/* The engine of a group: it shares the links among the engines of its calls, and gives each what
- * comes for it. */
+/* The engine of a group. It shares the links among the engines of the group's calls, and gives each engine the
+ * frames for it. */
 #ifndef TORUSD_GROUP_SESSION_SESSION_H
 #define TORUSD_GROUP_SESSION_SESSION_H
 
 #include "daemon/group/record/session_record.h"
 
-/* As sessions.open. */
+/* Opens a session; see sessions.open. */
 struct engine *session_open(void *context, const struct session_setup *setup, struct error *e);
-/* For groups_check(). */
+/* Checks the session, for groups_check(). Returns 0, or -1 with *e. */
 int session_check(const struct session *s, struct error *e);
 
 #endif

@@ -1,16 +1,16 @@
-/* How a session begins, what is left of it while its group is restarted, and how it ends. */
+/* How a session is made, what is kept of it while its group is restarted, and how it ends. */
 #ifndef TORUSD_GROUP_SESSION_SESSION_LIFETIME_H
 #define TORUSD_GROUP_SESSION_SESSION_LIFETIME_H
 
 #include "daemon/group/record/session_record.h"
 
-/* A new one, or one that has been open and goes on. `ops`: of its engine. Returns NULL with *e: no memory, or it
- * cannot go on without these links or nodes. */
+/* Makes a new session, or continues one that was open. `ops`: of its engine. Returns NULL with *e if there is
+ * no memory, or if the session cannot continue without these links or nodes. */
 struct session *session_new(struct groups *all, const struct session_setup *setup,
                             const struct engine_ops *ops, struct error *e);
-/* Its exchange does not need it for now: it is suspended if it has been open, else freed. */
+/* Suspends a session that was open; frees one that was not. Called when its exchange's attempt ends. */
 void session_release(struct session *s);
-/* Its exchange is over: it need not go on. As sessions.forget. */
+/* Frees the session that is kept under this id, because its exchange is over; see sessions.forget. */
 void session_forget(void *context, const char *id);
 
 #endif
