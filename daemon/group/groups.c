@@ -1,5 +1,5 @@
-/* The groups of this node: what programs ask for, and what they are told. Programs are told from
- * groups_tick() and exchanges_tick() only. */
+/* The groups of this node: what programs ask for, and what they are told. Only groups_tick() and
+ * exchanges_tick() tell programs. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ struct group *group_open(struct groups *all, const struct group_options *options
     g->deadline =
         options->timeout_ns > 0 ? router_now(all->router) + options->timeout_ns : ROUTER_NEVER;
     if (g->deadline < options->timeout_ns)
-        g->deadline = ROUTER_NEVER; /* an overflow */
+        g->deadline = ROUTER_NEVER; /* the sum overflowed */
     g->next = all->groups;
     all->groups = g;
     if (begin(g, e) != 0) {
@@ -109,7 +109,7 @@ int group_call(struct group *g, const struct group_call *call, uint64_t name, st
     if (!g->open)
         return error_set(e, ERROR_REFUSED, "group \"%s\" is not open", g->name);
     if (g->session == NULL)
-        return 0; /* it has failed: ended() follows */
+        return 0; /* the group has failed; ended() reports that */
     if (session_call(g->session, call, name, e) != 0)
         return -1;
     g->calls++;
@@ -149,9 +149,9 @@ void group_abandon(struct group *g, const struct error *why)
         exchange_give_up(x, why);
 }
 
-/* --- what they are told --- */
+/* --- what programs are told --- */
 
-/* Returns false if the group has gone meanwhile. */
+/* Tells a program what is due. Returns false if the group was freed meanwhile. */
 static bool tell(struct groups *all, struct group *g)
 {
     const struct group_client client = g->client;
@@ -179,7 +179,7 @@ static bool tell(struct groups *all, struct group *g)
     return true;
 }
 
-/* What its program is told has the code ERROR_IN_DOUBT if others may have had it open. */
+/* Ends a group. The program's error has the code ERROR_IN_DOUBT if other members may have had the group open. */
 static void end(struct group *g, const struct error *e)
 {
     const struct group_client client = g->client;
@@ -196,7 +196,8 @@ static void end(struct group *g, const struct error *e)
     client.ended(client.context, &why);
 }
 
-/* When all had entered it, but its program has not been told so yet: those that are left enter it again. */
+/* Whether to open the group again: all nodes had entered it, but its program has not been told so yet. The
+ * nodes that are left then enter it again. */
 static bool is_to_be_retried(const struct group *g, const struct error *e)
 {
     return (g->shrinks || g->waits) && !g->open && !g->open_due && e->code == ERROR_LINK &&
@@ -219,7 +220,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
     end(g, e != NULL ? e : &left);
 }
 
-/* --- all of them --- */
+/* --- all groups of the node --- */
 
 struct groups *groups_new(struct router *router, const struct workers *workers)
 {
@@ -283,7 +284,7 @@ void groups_tick(struct groups *all)
         }
         s->due = false;
         if (s->attached)
-            s->events.wake(s->events.context); /* it may be gone now */
+            s->events.wake(s->events.context); /* the session may have been freed */
         s = all->sessions;
     }
     g = all->groups;

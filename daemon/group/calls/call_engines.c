@@ -8,7 +8,7 @@
 #define DATA_WINDOW 4u
 #define WHOLE_PAGES 4096u
 
-/* --- what all engines of a call have --- */
+/* --- the common setup of a call's engines --- */
 
 static struct engine_setup setup_of(struct call *c, enum stage stage, struct source *source,
                                     struct sink *sink)
@@ -32,7 +32,7 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
     };
 }
 
-/* The engine is there: what has come before it goes in. */
+/* Stores the engine, and gives it the early frames of its stage. */
 static int take_over(struct call *c, enum stage stage, struct engine *engine, struct error *e)
 {
     c->attempt.engine[stage] = engine;
@@ -80,8 +80,8 @@ static bool is_long(const struct call *c)
            (operation == GROUP_ALLREDUCE && c->what.total >= c->part->decisions.long_reduction);
 }
 
-/* How much of each block is under way at once: all of it, unless that is too much for what the node
- * with most blocks on their way may have in memory. */
+/* Chooses how much of each block is sent at once: the whole block, unless that is too much for the memory of
+ * the node with most blocks in transit. */
 static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32_t window)
 {
     uint64_t most = c->part->limits.rounds / window / (blocks > 0 ? blocks : 1);
@@ -100,7 +100,7 @@ static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32
                         (c->attempt.block_bytes % c->attempt.round_bytes != 0);
 }
 
-/* An allgather that is so short that few messages count for more than few bytes. */
+/* Whether the call is an allgather so short that few messages matter more than few bytes. */
 static bool is_allgather_reduction(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
@@ -108,7 +108,7 @@ static bool is_allgather_reduction(const struct call *c)
            c->what.total <= c->part->decisions.allgather_reduction;
 }
 
-/* On the tree of the waves. */
+/* Uses the tree of the waves. */
 static int open_allgather_reduction(struct call *c, struct error *e)
 {
     const struct part *p = c->part;
@@ -137,7 +137,7 @@ static const struct choices *choices_for(const struct decisions *d, enum group_o
                                                                          : &d->exchange;
 }
 
-/* What carries it out. Returns 1 with *out; 0 if routes are being found; or -1. */
+/* Chooses the algorithm. Returns 1 with *out; 0 while routes are being found; or -1. */
 static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
     struct part *p = c->part;
@@ -155,10 +155,10 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
     return 1;
 }
 
-/* The trees of a reduction whose block_bytes are known: a short vector takes the tree of the waves, a long one
- * the trees of all members, and a reduce those of a broadcast from its root, backwards. *vectors is how many
- * blocks a node holds at most: its own, and those of its children. Returns 1 with *out; 0 if the trees are
- * being found; or -1. */
+/* Finds the trees of a reduction whose block_bytes are known. A short vector uses the tree of the waves, and a
+ * long one the trees of all members. A reduce uses those of a broadcast from its root, reversed. *vectors is
+ * how many blocks a node holds at most: its own, and those of its children. Returns 1 with *out; 0 while the
+ * trees are being found; or -1. */
 static int find_trees(struct call *c, const struct reduction_trees **out, uint64_t *vectors,
                       struct error *e)
 {
@@ -187,7 +187,7 @@ static int find_trees(struct call *c, const struct reduction_trees **out, uint64
     return 1;
 }
 
-/* The size of each owner's block, or of the largest. */
+/* Returns the size of each owner's block in bytes, or of the largest. */
 static uint64_t reduced_bytes(const struct call *c)
 {
     uint32_t element = reduction_size(c->what.call.type);
@@ -199,7 +199,7 @@ static uint64_t reduced_bytes(const struct call *c)
                : (c->what.total / element / c->part->members.count + 1) * element;
 }
 
-/* Returns 1; 0 if the trees are being found; or -1. */
+/* Opens the engine of a reduction. Returns 1; 0 while the trees are being found; or -1. */
 static int open_reduction(struct call *c, struct error *e)
 {
     struct part *p = c->part;
@@ -220,7 +220,7 @@ static int open_reduction(struct call *c, struct error *e)
     if (found <= 0)
         return found;
     if (call->operation == GROUP_REDUCE)
-        vectors++; /* what the root keeps of its own, in place, until all have finished the round */
+        vectors++; /* the root keeps its own vector, in place, until all members have finished the round */
     setup.segments = trees->segments;
     choose_rounds(c, vectors, (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
     setup.round_bytes = (uint32_t)c->attempt.round_bytes;
@@ -231,7 +231,7 @@ static int open_reduction(struct call *c, struct error *e)
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
-/* Exchanges, allgathers, broadcasts. Returns 1; 0 if the schedule is being computed; or -1. */
+/* Opens the engine of an exchange, allgather or broadcast. Returns 1; 0 while the schedule is computed; or -1. */
 static int open_moving(struct call *c, struct error *e)
 {
     struct part *p = c->part;
@@ -304,7 +304,7 @@ int call_engines_open(struct call *c, struct error *e)
     if (c->waves && a->engine[STAGE_WAVE] == NULL && open_wave(c, e) != 0)
         return -1;
     if (uneven && a->engine[STAGE_WAVE]->rounds_finished == 0)
-        return 0; /* how large the largest block is comes first */
+        return 0; /* the first wave must tell the size of the largest block */
     if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave.result == 0 : c->what.total == 0))
         return 1;
     if (uneven)

@@ -30,7 +30,6 @@ bool call_differs(const struct call *c, const struct peer_group_call *mark, unsi
     return signatures_differ(c->part, c->signature, mark->signature, port, e);
 }
 
-/* That is not complete here. */
 uint64_t calls_first(const struct part *p)
 {
     return p->calls != NULL ? p->calls->number : p->next_number;

@@ -1,13 +1,13 @@
 #include "daemon/group/calls/call_rounds.h"
 
-/* Waves that have to be heard before its data moves. Of an uneven exchange the first tells what is to
- * be planned; the last says that all have planned it, so that nothing large comes early. */
+/* Returns how many waves must be heard before the call's data moves. An uneven exchange has two: the first
+ * tells what is to be planned, and the second says that all members have planned it, so that no large data
+ * arrives early. */
 static uint64_t gates_of(const struct call *c)
 {
     return c->large && c->what.call.operation == GROUP_ALLTOALLV ? 2 : 1;
 }
 
-/* Of its data, that all have finished, as a large call's waves tell. */
 uint64_t call_rounds_settled(const struct call *c)
 {
     uint64_t heard =
@@ -16,7 +16,6 @@ uint64_t call_rounds_settled(const struct call *c)
     return heard > gates_of(c) ? heard - gates_of(c) : 0;
 }
 
-/* Its engines send what they may by now. */
 void call_rounds_admit(struct call *c)
 {
     struct engine *wave = c->attempt.engine[STAGE_WAVE], *data = c->attempt.engine[STAGE_DATA];
@@ -27,8 +26,8 @@ void call_rounds_admit(struct call *c)
         c->attempt.admitted < data->rounds_finished + c->attempt.window &&
         (!c->large || (heard >= gates && c->attempt.admitted < heard - gates + c->attempt.window)))
         engine_admit(data, c->attempt.admitted++);
-    /* The gates first: of a large call, the last of them when its data could be taken in here. Each
-     * other round when one of the data has been finished here. */
+    /* Waves before the data come first. Of a large call, the last of them starts when this member can take its
+     * data. Each other wave starts when a round of the data has been finished here. */
     while (wave != NULL &&
            ((c->attempt.waved == 0 && !c->large) ||
             (c->large && data != NULL && c->attempt.waved < c->attempt.rounds + gates &&
@@ -36,7 +35,6 @@ void call_rounds_admit(struct call *c)
         engine_admit(wave, c->attempt.waved++);
 }
 
-/* Whether there is anything but the waves. */
 bool call_moves_data(const struct call *c)
 {
     return c->what.call.operation == GROUP_ALLTOALLV ? c->attempt.wave.result > 0

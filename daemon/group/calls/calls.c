@@ -9,15 +9,16 @@
 #include "daemon/group/record/early_frames.h"
 
 #define COMPARE_AFTER                                                                              \
-    (250 * MILLISECONDS) /* that a call may take before others may have called differently */
+    (250 * MILLISECONDS) /* how long a call may take before members compare it */
 
-/* Of an uneven exchange it is not known before the first wave. */
+/* Whether the call may be large. An uneven exchange does not know that before its first wave. */
 static bool may_be_large(const struct call *c)
 {
     return c->large || c->what.call.operation == GROUP_ALLTOALLV;
 }
 
-/* All before it are complete, but perhaps for the last, unless both are large. */
+/* Whether all calls before this one are complete, except perhaps the last one, unless that one and this one may
+ * both be large. */
 static bool may_start(const struct call *c)
 {
     for (const struct call *other = c->part->calls; other != c; other = other->next)
@@ -50,19 +51,18 @@ bool calls_were_over_everywhere(const struct part *p, uint64_t number)
     return (p->everywhere & bit_of(number)) != 0;
 }
 
-/* This member is the root of a reduce, to which all members contribute. */
+/* Whether this member is the root of a reduce, to which all members contribute. */
 static bool is_reduced_here(const struct call *c)
 {
     return c->what.call.operation == GROUP_REDUCE && c->what.call.root == c->part->members.own;
 }
 
-/* Whether it is over at all members when it is complete here: all its data is where it belongs. */
+/* Whether the call is over at all members when it is complete here: all its data has arrived. */
 static bool ends_everywhere(const struct call *c)
 {
     return c->large || !call_moves_data(c) || is_reduced_here(c);
 }
 
-/* `everywhere`: it is over at all members. */
 int call_complete(struct call *c, bool everywhere, struct error *e)
 {
     struct session *s = c->part->session;
@@ -102,7 +102,7 @@ static int start(struct call *c, struct error *e)
     return 0;
 }
 
-/* Returns 0, or -1 with *e. */
+/* Opens the call's engines. Returns 0, or -1 with *e. */
 static int open_call(struct call *c, struct error *e)
 {
     const bool makes_table = part_table_is_made_here(c);
@@ -119,7 +119,7 @@ static int open_call(struct call *c, struct error *e)
     return open < 0 ? -1 : 0;
 }
 
-/* Returns 0, or -1 with *e: the session fails. */
+/* Continues a call as far as possible now. Returns 0, or -1 with *e: the caller fails the session. */
 static int advance(struct call *c, struct error *e)
 {
     if (call_is_queued(c) && may_start(c) && start(c, e) != 0)
@@ -138,13 +138,13 @@ static int advance(struct call *c, struct error *e)
                                                           : 0;
 }
 
-/* Whether its end tells that all members have made it. */
+/* Whether the end of the call tells that all members have made it. */
 static bool tells(const struct call *c)
 {
     return c->waves || is_reduced_here(c) || !group_operation_is_unproven(c->what.call.operation);
 }
 
-/* All members have completed the calls before this one. */
+/* Frees kept calls before this number, because all members have completed them. */
 static void forget_before(struct part *p, uint64_t number)
 {
     while (p->kept != NULL && p->kept->number < number)
@@ -156,7 +156,6 @@ void calls_forget(struct part *p)
     forget_before(p, UINT64_MAX);
 }
 
-/* It is complete: kept, unless it is over everywhere. Returns 0, or -1 with *e. */
 int call_retire(struct call *c, struct error *e)
 {
     if (tells(c) && c->number > 0)
@@ -174,7 +173,6 @@ int call_retire(struct call *c, struct error *e)
     return 0;
 }
 
-/* Returns 0, or -1 with *e. */
 int calls_retire(struct part *p, struct error *e)
 {
     struct call *c, *next;

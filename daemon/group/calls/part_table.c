@@ -66,6 +66,6 @@ int part_table_take(const struct call *c, struct error *e)
     if (decisions_unpack(&p->decisions, c->what.call.receive.memory->data, p->torus, e) != 0)
         return -1;
     p->decided = true;
-    session_is_due(s); /* its calls may have waited for that */
+    session_is_due(s); /* calls may have waited for the table */
     return 0;
 }

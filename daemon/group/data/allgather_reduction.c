@@ -25,7 +25,7 @@ static int source_read(struct source *s, uint32_t owner, uint64_t offset, uint32
                                    end - offset < most ? (uint32_t)(end - offset) : most, out, e);
     uint64_t left = offset < j->own ? j->own - offset : j->bytes - offset;
     left = left < sizeof zeros ? left : sizeof zeros;
-    out->slab = slab_ref(b->sent); /* any: the engine copies what it reads */
+    out->slab = slab_ref(b->sent); /* any slab will do, because the engine copies what it reads */
     out->data = zeros;
     out->length = left < most ? (uint32_t)left : most;
     return 1;

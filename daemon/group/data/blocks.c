@@ -6,12 +6,12 @@
 #include "daemon/base/arithmetic.h"
 #include "proto/text.h"
 
-/* A block in an area. */
+/* The range of a block in an area, in bytes. */
 struct run {
     uint64_t offset, size;
 };
 
-/* The part of a vector that an owner combines. */
+/* Returns the part of a vector that an owner combines. */
 static struct run share(const struct blocks *b, uint32_t owner)
 {
     const struct group_call *call = &b->what->call;
@@ -25,7 +25,7 @@ static struct run share(const struct blocks *b, uint32_t owner)
     return (struct run){first * b->element, (each + (owner < more)) * b->element};
 }
 
-/* What a member is that the engine knows as a node; one that has been left out has no blocks. */
+/* Returns the member that the engine knows as `node`. Nodes that are left out have no blocks. */
 static uint32_t member_of(const struct blocks *b, uint32_t node)
 {
     return members_at(b->members, node);
@@ -40,7 +40,7 @@ static struct run sent_to(const struct blocks *b, uint32_t destination)
     switch (b->layout) {
     case LAYOUT_VECTOR:
         return share(b, destination);
-    case LAYOUT_GATHER: /* the same for all */
+    case LAYOUT_GATHER: /* the same block for all members */
         return (struct run){0, call->receive_size != NULL ? call->receive_size[b->members->own]
                                                           : call->size};
     case LAYOUT_EXCHANGE:
@@ -92,13 +92,13 @@ static uint64_t source_size(struct source *s, uint32_t destination)
     return size > b->skip ? size - b->skip : 0;
 }
 
-/* So that no other block is taken for it. */
+/* Makes digests of equal blocks with other origins or destinations differ. */
 static uint64_t seed_of(const struct blocks *b, uint32_t origin, uint32_t destination)
 {
     return (uint64_t)origin << 32 | (b->layout == LAYOUT_EXCHANGE ? destination : 0);
 }
 
-/* Of the block that is at `data`. */
+/* Returns the digest of the block at `data`. */
 static const uint8_t *digest_of(struct blocks *b, uint32_t index, const uint8_t *data,
                                 uint64_t size)
 {
@@ -112,7 +112,7 @@ static const uint8_t *digest_of(struct blocks *b, uint32_t index, const uint8_t 
     return digest;
 }
 
-/* Whether what this member has for itself goes to others, too. */
+/* Whether this member's block for itself is also sent to other members. */
 static bool is_for_others(const struct blocks *b)
 {
     return b->layout != LAYOUT_EXCHANGE && b->what->call.operation != GROUP_REDUCE;
@@ -170,7 +170,7 @@ static int check_digest(const struct blocks *b, uint32_t origin, const struct ru
     return error_set(e, ERROR_DAMAGED, "the block from member %u is not what was sent", origin);
 }
 
-/* Results take the place of what they would be made from again. */
+/* Whether results overwrite the input from which they would be made again. */
 static bool overwrites(const struct blocks *b)
 {
     return b->layout == LAYOUT_VECTOR && b->what->call.in_place && !b->copied &&
@@ -188,7 +188,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
     uint64_t left = piece->length, n;
 
     if (left == 0)
-        return 0; /* a segment that the block does not reach */
+        return 0; /* a segment beyond the end of the block */
     offset += b->skip;
     if (offset > wire || left > wire - offset)
         return error_set(e, ERROR_USAGE,
@@ -210,7 +210,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
         if (overwrites(b) && overwritten_save(&b->overwritten, to, offset, n, e) != 0)
             return -1;
         if (to != data)
-            memmove(to, data, n); /* a program's areas may overlap */
+            memmove(to, data, n); /* the areas of a program may overlap */
         data += n;
         offset += n;
         left -= n;
@@ -225,7 +225,7 @@ static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_ne
 int blocks_check(const struct blocks *b, struct error *e)
 {
     if (b->layout == LAYOUT_VECTOR)
-        return 0; /* the engine has written all of it */
+        return 0; /* the engine has written the whole vector */
     for (uint32_t origin = 0; origin < b->members->count; origin++) {
         uint64_t size = got_from(b, origin).size;
         if (b->got[origin] != blocks_wire(b, size))
@@ -242,7 +242,7 @@ static void release(void *context)
     program_memory_unref(context);
 }
 
-/* Where what is sent lies in the program's memory. */
+/* Returns the area of the program's memory with the data to send. */
 static const struct program_area *sent_area(const struct blocks *b)
 {
     const struct group_call *call = &b->what->call;
@@ -255,7 +255,7 @@ static const uint8_t *area_data(const struct program_area *area)
     return area->memory != NULL ? area->memory->data + area->offset : NULL;
 }
 
-/* All blocks that are sent, one behind the other in a slab of our own. */
+/* Copies all blocks to send, one after the other, into a new slab. */
 static int copy_blocks(struct blocks *b, size_t digests)
 {
     uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members->count : 1;
@@ -288,7 +288,7 @@ static int copy_blocks(struct blocks *b, size_t digests)
     return 0;
 }
 
-/* What is sent: its place, and a slab that stands for it. */
+/* Finds the data to send, and a slab that stands for it. */
 static int find_sent(struct blocks *b, bool copy)
 {
     const struct program_area *area = sent_area(b);
@@ -320,7 +320,7 @@ static int find_sent(struct blocks *b, bool copy)
     return 0;
 }
 
-/* Where the blocks of a vector of uneven ones begin. */
+/* Calculates where the blocks of a vector of uneven blocks begin. */
 static int find_shares(struct blocks *b)
 {
     uint64_t at = 0;

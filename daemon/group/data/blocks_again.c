@@ -1,4 +1,4 @@
-/* The blocks of a call that may be made again: what is sent then, and what comes. */
+/* The blocks of a call that may be made again: what it then sends and receives. */
 #include <string.h>
 
 #include "daemon/group/data/blocks.h"
@@ -9,7 +9,7 @@ static bool everywhere(const struct blocks *b)
            b->what->call.operation != GROUP_REDUCE;
 }
 
-/* A vector in a slab takes the place of what is sent. */
+/* Makes a vector in a slab the data to send. */
 static int replace_sent(struct blocks *b, const uint8_t *vector, struct error *e)
 {
     struct slab *slab = slab_lone(b->what->total, NULL, NULL);
@@ -33,7 +33,7 @@ int blocks_keep(struct blocks *b, struct error *e)
         return 0;
     if (b->layout == LAYOUT_VECTOR && replace_sent(b, everywhere(b) ? b->to : b->from, e) != 0)
         return -1;
-    if (!b->copied) { /* nothing is sent, or of no bytes: the program's memory is not needed */
+    if (!b->copied) { /* nothing is sent, or no bytes: the program's memory is not needed */
         struct slab *slab = slab_lone((size_t)b->senders * DIGEST_SIZE, NULL, NULL);
         if (slab == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a call");

@@ -23,7 +23,7 @@ static int check_area(const struct program_area *area, uint64_t bytes, const cha
     return 0;
 }
 
-/* The blocks at these offsets lie in the area. Sets *largest and adds to *total. */
+/* Checks that the blocks at these offsets lie in the area. Sets *largest, and adds to *total. */
 static int check_blocks(const uint64_t *size, const uint64_t *offset, uint32_t members,
                         const struct program_area *area, const char *which, uint64_t *largest,
                         uint64_t *total, struct error *e)
@@ -224,9 +224,9 @@ static unsigned arrays_of(enum group_operation operation, bool *needs)
 {
     bool v = operation == GROUP_ALLTOALLV, gather = operation == GROUP_ALLGATHERV;
 
-    needs[0] = needs[1] = v;                                     /* send size, offset */
-    needs[2] = v || gather || operation == GROUP_REDUCE_SCATTER; /* receive size, */
-    needs[3] = v || gather;                                      /* offset */
+    needs[0] = needs[1] = v;                                     /* send_size, send_offset */
+    needs[2] = v || gather || operation == GROUP_REDUCE_SCATTER; /* receive_size */
+    needs[3] = v || gather;                                      /* receive_offset */
     return (unsigned)(needs[0] + needs[1] + needs[2] + needs[3]);
 }
 

@@ -5,11 +5,11 @@
 
 #include "daemon/engine/digest.h"
 
-/* Pieces are of some 16 KiB: what two of them share is little. */
+/* Pieces have about 16 KiB, so few pages are shared by two of them. */
 #define PAGE 2048u
 #define WORD 64u
 
-/* A bijection that changes about half of the bits: pages that are exchanged do not add up to the same. */
+/* A bijection that changes about half of the bits, so that exchanging pages changes the sum. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);

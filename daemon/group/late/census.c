@@ -49,7 +49,7 @@ static void send_report(struct session *s, const struct peer_group_report *repor
 
 /* --- the result --- */
 
-/* "node 3 has not called it", "nodes 3, 7 and 12 more have not called it" */
+/* Sets `text` to "node 3 has not called it" or "nodes 3, 7 and 12 more have not called it". */
 static void describe(const struct peer_group_report *r, char *text, size_t size)
 {
     const bool several = r->n_missing > 1 || r->others > 0;
@@ -143,7 +143,7 @@ static void answer(struct session *s)
     send_answer(s);
 }
 
-/* The question comes down to this node. */
+/* Starts the census at this node, because its question has arrived. */
 static void begin(struct session *s, const struct peer_group_census *question)
 {
     struct census *c = &s->census;
@@ -160,7 +160,7 @@ static void begin(struct session *s, const struct peer_group_census *question)
     answer(s);
 }
 
-/* On its way to the root. */
+/* Passes the question on towards the root. */
 static void pass_up(struct session *s, const struct peer_group_census *question)
 {
     struct peer_group_census numbered = *question;
@@ -226,7 +226,7 @@ int census_answered(struct session *s, unsigned port, const struct peer_group_an
     struct census *c = &s->census;
 
     if (message->id < c->question.id)
-        return 0; /* to a question that the root has not waited for any longer */
+        return 0; /* the root has stopped waiting for this answer */
     if (message->id != c->question.id || (c->owed & 1u << port) == 0 ||
         !can_be_missing(s, message->missing, message->n_missing, message->others))
         return error_set(e, ERROR_PROTOCOL, "group \"%s\": an answer that is not expected",

@@ -29,16 +29,16 @@ int compare_heard(struct session *s, unsigned port, const struct peer_group_comp
     const struct part *p = part_find(s, message->part);
     struct error why;
 
-    if (p == NULL) /* not opened here yet */
+    if (p == NULL) /* the part is not open here yet */
         return 0;
     if (p->port[port] < 0)
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": a comparison for a part without this port", s->name);
     uint32_t ago = (uint32_t)p->next_number - message->number, ours;
     if (s->left && ago == 0)
-        ours = GROUP_LEAVE; /* of the whole it is a call; a part has no other end */
+        ours = GROUP_LEAVE; /* in the whole, leaving is a call; a part ends in no other way */
     else if (ago == 0 || ago > SIGNATURES)
-        return 0; /* not called here yet; or long ago */
+        return 0; /* not called here yet, or too long ago */
     else
         ours = p->signature[message->number % SIGNATURES];
     if (signatures_differ(p, ours, message->signature, (unsigned)p->port[port], &why))

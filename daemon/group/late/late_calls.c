@@ -22,7 +22,7 @@ void late_calls_reported(struct part *p, uint32_t number, bool asked, bool all_c
         return;
     c->watch.all_called = all_called;
     if (c->watch.overdue) {
-        if (!all_called) /* else it may be about to end */
+        if (!all_called) /* a call that all have made may be about to end */
             late_call_fail(c, whom);
     } else if (c->watch.late_at != ROUTER_NEVER) {
         if (!asked || program == NULL || c->internal || call_is_for_others(c) ||

@@ -6,7 +6,7 @@
 
 #define CENSUS_TIME (2 * SECONDS)
 
-/* Its time is over: asks who has not made it, and fails when nobody says. */
+/* Handles a call whose deadline has passed: asks which members have not made it, and fails it if nobody answers. */
 static void call_overdue(struct call *c, uint64_t now)
 {
     if (!c->watch.overdue) {
@@ -18,7 +18,7 @@ static void call_overdue(struct call *c, uint64_t now)
     late_call_fail(c, c->watch.all_called ? CENSUS_ALL_CALLED : "");
 }
 
-/* It takes long: asks whom it waits for, from time to time, until somebody knows. */
+/* Handles a call that is late: asks repeatedly which members it waits for, until some node knows. */
 static void call_late(struct call *c, uint64_t now)
 {
     c->watch.late_at = now + c->what.call.late_ns;

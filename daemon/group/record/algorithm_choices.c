@@ -29,8 +29,9 @@ static void add(struct choices *list, uint32_t octave, const struct algorithm *a
     list->choice[list->count++] = (struct choice){octave, a, mode};
 }
 
-/* For blocks of at least so many bytes. Nothing is ever measured of calls, so that what links pass at once is a matter
- * of the model (predict_unmeasured_seconds()). Broadcasts and allgathers stream: their steps would wait for each other. */
+/* Chooses for blocks of at least this many bytes. Calls are never measured, so the model must account for
+ * bursts on links (predict_unmeasured_seconds()). Broadcasts and allgathers stream, because their steps would
+ * wait for each other. */
 static int choose_one(struct planner *planner, const struct torus *t,
                       const struct predict_costs *costs, enum operation operation, uint64_t bytes,
                       struct candidate *list, struct error *e)

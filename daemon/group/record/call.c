@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-/* In so many nanoseconds; 0: never. */
+/* Returns the time in this many nanoseconds; 0: never. */
 static uint64_t time_after(const struct part *p, uint64_t nanoseconds)
 {
     uint64_t now = router_now(p->session->base.set.router);

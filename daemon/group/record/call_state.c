@@ -1,4 +1,4 @@
-/* The states of a call: which may follow which, and what holds in each of them. */
+/* The states of a call: which state may follow which, and what holds in each. */
 #include <utlist.h>
 
 #include "daemon/base/log.h"
@@ -10,17 +10,17 @@
 
 enum presence { NONE, MAY, MUST };
 
-/* `next`: the states that may follow. The rest is the state's invariant. */
+/* `next`: the states that may follow. The other fields are the state's invariant. */
 static const struct {
     const char *name;
     uint32_t next;
-    uint32_t over;         /* where it can be over */
-    enum presence engines; /* and what else an attempt has */
+    uint32_t over;         /* where the call can be over, a bit for each enum call_over */
+    enum presence engines; /* also of whatever else an attempt has */
     enum presence blocks;
-    enum presence agreed; /* the members of its part agree on what is over */
-    bool under_way;       /* it is compared with what others have called if it takes long */
-    bool lasts;           /* it can be in this state after an event */
-    bool kept;            /* it is in the list of those that are kept */
+    enum presence agreed; /* the members of the part agree which calls are over */
+    bool under_way;       /* the call is compared with others' calls if it is late */
+    bool lasts;           /* the call can be in this state after an event */
+    bool kept;            /* the call is in the list of kept calls */
 } states[CALL_STATES] = {
     [CALL_SUSPENDED] = {"suspended", S(SUSPENDED) | S(QUEUED) | S(COMPLETE), NOT_EVERYWHERE, NONE,
                         MAY, NONE, false, true, false},
@@ -52,7 +52,7 @@ static void check_change(const struct call *c, enum call_state state)
     log_error("%s: this is a bug", broken->text);
 }
 
-/* Of how it was carried out nothing is left. */
+/* Frees everything that the attempt used. */
 void call_end_attempt(struct call *c)
 {
     struct call_attempt *a = &c->attempt;
@@ -65,7 +65,7 @@ void call_end_attempt(struct call *c)
     *a = (struct call_attempt){.rounds = 1, .window = 1};
 }
 
-/* Calls are in the order of their numbers. */
+/* Orders calls by number. */
 static int by_number(const struct call *a, const struct call *b)
 {
     return a->number < b->number ? -1 : a->number > b->number;
@@ -111,7 +111,7 @@ static bool agrees(enum presence wanted, bool there)
     return wanted == MAY || (wanted == MUST) == there;
 }
 
-/* Rounds are finished after they have been admitted, and there is nothing of an attempt without engines. */
+/* Whether rounds were admitted before they were finished, and a call without engines has nothing of an attempt. */
 static bool rounds_agree(const struct call *c)
 {
     const struct call_attempt *a = &c->attempt;

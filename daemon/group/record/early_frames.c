@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_BYTES 4u /* in memory, of what may be one byte of a head */
-/* What heads may take, in terms of what bodies may: honest frames of eager calls have small bodies, and are
- * many where a torus is large. */
+#define NUMBER_BYTES 4u /* bytes in memory for what may be one byte of a head */
+/* How much memory heads may take, compared with bodies. In a large torus, correct eager calls send many frames
+ * with small bodies. */
 #define HEADS_TIMES 2u
 
 struct early_frame {
     struct early_frame *next;
     uint32_t number; /* GroupCall.number */
     uint32_t body_length;
-    uint64_t head_bytes; /* of memory, about */
-    unsigned port;       /* of the part */
+    uint64_t head_bytes; /* approximate bytes of memory */
+    unsigned port;       /* port of the part */
     struct peer_group_call mark;
-    uint8_t *head; /* the message, encoded */
+    uint8_t *head; /* the encoded message */
     size_t head_length;
     struct slab *slab; /* the body */
 };
@@ -48,7 +48,7 @@ static uint8_t *new_head(void *context, size_t size)
     return one->head = malloc(size);
 }
 
-/* A copy of a frame, which counts for no part yet. NULL if there is no memory. */
+/* Copies a frame, without counting it for a part. Returns NULL if there is no memory. */
 static struct early_frame *copy_frame(const struct peer_message *message,
                                       const struct extents *body, uint32_t body_length)
 {
@@ -177,7 +177,7 @@ bool early_frames_agree(const struct part *p)
             for (unsigned stage = 0; stage < STAGES; stage++)
                 if (c->attempt.engine[stage] != NULL &&
                     c->attempt.mark[stage].number == one->number)
-                    return false; /* its engine waits for it */
+                    return false; /* the frame should be in this engine */
     }
     return bytes == p->early_bytes && bytes <= p->limits.early;
 }

@@ -1,20 +1,20 @@
 #include "daemon/group/record/limits.h"
 
-/* What the whole may use; all other parts together half as much. */
+/* Limits of the whole. All other parts together may use half as much. */
 #define EARLY_MOST ((UINT64_C(4) << 20) / GROUP_SCALE)
 #define ROUNDS_MOST ((UINT64_C(6) << 20) / GROUP_SCALE)
 
 _Static_assert(GROUP_COPIES <= 8,
                "those of all parts are within a fraction of what they may keep early");
 
-/* Of two calls that a late member has not made all that goes to it or through it is kept there: a
- * node's blocks as many times as they have hops, or a vector from each neighbour, with digests. Instead of
- * the first there may be several without a proof, which have no more bytes together. */
+/* A node keeps the data of two calls that a late member has not made, if it goes to or through that member: a
+ * node's blocks as many times as they have hops, or a vector from each neighbour, with digests. The first of
+ * the two may be several calls without a proof, which together have no more bytes. */
 static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early)
 {
     uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;
 
-    if (damaged) /* all that is exchanged may have to pass one node */
+    if (damaged) /* all blocks may have to pass through one node */
         times = t->nodes;
 
     times = times > half ? times : half;
@@ -41,7 +41,7 @@ struct limits limits_of(const struct torus *whole, const struct torus *t, bool d
 uint64_t group_memory(const struct torus *whole)
 {
     const uint64_t most = EARLY_MOST + ROUNDS_MOST;
-    const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* of a large vector in place */
+    const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* for a large vector in place */
     const uint64_t own = most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager;
 
     return whole->dims > 1 ? own + (most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8 : own;

@@ -1,6 +1,6 @@
 #include "daemon/group/record/part_torus.h"
 
-/* The place in the part of a node of the whole. */
+/* Returns the rank in the part of a node of the whole. */
 static uint32_t rank_in(const struct part *p, const struct torus *whole, uint32_t node)
 {
     uint32_t coordinates[TORUS_MAX_DIMS], own[TORUS_MAX_DIMS];
@@ -13,7 +13,6 @@ static uint32_t rank_in(const struct part *p, const struct torus *whole, uint32_
     return torus_rank(p->torus, own);
 }
 
-/* The torus of the dimensions in the mask, and this node's ports in it. */
 void part_cut_out(struct part *p, const struct torus *whole, uint32_t node)
 {
     struct engine_part *place = p->place;
@@ -37,7 +36,7 @@ void part_cut_out(struct part *p, const struct torus *whole, uint32_t node)
     p->rank = rank_in(p, whole, node);
 }
 
-/* The node of the whole that is a member of the part `t` that `node` is in. */
+/* Returns the node of the whole that is a member of the part `t` that `node` is in. */
 static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32_t mask,
                         uint32_t node, uint32_t member)
 {
@@ -54,7 +53,7 @@ static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32
 
 /* --- what is out of order --- */
 
-/* Of the whole, in the part that `node` is in. Returns 0, or -1 with *e. */
+/* Sets *out to the damage of the whole that concerns the part that `node` is in. Returns 0, or -1 with *e. */
 static int damage_in(struct damage *out, const struct damage *whole,
                      const struct engine_part *place, uint32_t mask, uint32_t node, struct error *e)
 {
@@ -88,7 +87,7 @@ int part_may_be(const struct session *s, uint32_t mask, struct error *e)
         struct damage d;
         struct error why;
         if (node_of(whole, &place.torus, mask, node, 0) != node)
-            continue; /* only once for each part */
+            continue; /* check each part only once */
         if (damage_in(&d, &s->damage, &place, mask, node, e) != 0)
             return -1;
         bool connected = damage_is_connected(&d, &why) == 0;
@@ -102,7 +101,6 @@ int part_may_be(const struct session *s, uint32_t mask, struct error *e)
     return 0;
 }
 
-/* Sets p->damage, if the part is damaged. Returns 0, or -1 with *e. */
 int part_take_damage(struct part *p, struct error *e)
 {
     const struct session *s = p->session;

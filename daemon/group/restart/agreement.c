@@ -103,7 +103,8 @@ void agreement_free(struct part *p)
     *a = (struct agreement){0};
 }
 
-/* Nothing has been carried out in it, but calls may wait there, which are large now or are not any more. */
+/* Continues a part that was not opened anywhere, so no call was carried out there. Calls that wait in it may
+ * have become large, or small. */
 static void begin_at_first(struct part *p)
 {
     struct agreed nothing = {0};
@@ -115,14 +116,14 @@ static void begin_at_first(struct part *p)
     p->agreed = true;
 }
 
-/* Members of the whole know which parts have been opened: that call is over somewhere, so all have made
- * it, and members of the part may have called something there. */
+/* Continues in the parts. Members of the whole know which parts were opened: the call that opened a part is
+ * over somewhere, so all members have made it, and members may have called something in the part. */
 static void go_on_in_parts(struct session *s, const struct agreed *agreed)
 {
     for (struct part *p = s->part->next; p != NULL; p = p->next) {
         bool opened = p->decided;
         if (p->agreed)
-            continue; /* it is new */
+            continue; /* the part is new */
         for (const struct call *c = s->part->calls; c != NULL && !opened; c = c->next)
             opened = c->what.call.operation == GROUP_PART && c->what.call.part == p->mask &&
                      c->number - agreed->first < AGREEMENT_CALLS / 2 &&

@@ -7,13 +7,13 @@
 #include "daemon/group/calls/call_rounds.h"
 #include "daemon/group/calls/calls.h"
 
-/* How far it has come is kept for the agreement. */
+/* Suspends a call, and keeps how far it had come for the agreement. */
 static void suspend(struct call *c)
 {
     const struct engine *data = c->attempt.engine[STAGE_DATA];
 
     c->watch.overdue = false;
-    if (c->part->agreed) { /* else what it was when the first link went down still holds */
+    if (c->part->agreed) { /* otherwise the values from when the first link went down still hold */
         c->suspended.whole = data != NULL && data->rounds_finished == c->attempt.rounds;
         c->suspended.finished = c->suspended.settled = c->skip;
         if (c->large && data != NULL) {
@@ -33,11 +33,11 @@ void calls_suspend(struct part *p)
         if (!call_is_complete(c))
             suspend(c);
         else if (call_retire(c, &e) != 0)
-            call_free(c); /* whoever needs it fails */
+            call_free(c); /* a member that needs this call fails */
     }
 }
 
-/* The call of this number, if it is not over here. */
+/* Returns the call of this number if it is not over here, or NULL. */
 static const struct call *find(const struct part *p, uint64_t number)
 {
     const struct call *c = p->calls;
@@ -57,7 +57,7 @@ void calls_say(const struct part *p, struct agreed *agreed)
         uint64_t i = n % AGREEMENT_CALLS;
         if (c != NULL) {
             agreed->settled[i] = c->suspended.settled;
-            if (call_is_for_others(c)) /* it was being made again, and is still over here */
+            if (call_is_for_others(c)) /* it is being made again, and is over here */
                 agreed->over[i] = OVER_SOMEWHERE;
         } else if (n < p->next_number) {
             agreed->over[i] = calls_were_over_everywhere(p, n) ? OVER_EVERYWHERE : OVER_SOMEWHERE;
@@ -65,7 +65,7 @@ void calls_say(const struct part *p, struct agreed *agreed)
     }
 }
 
-/* It is over everywhere, as all its data was here when the link went down. */
+/* Ends a call that is over at all members, because all its data was here when the link went down. */
 static int end_here(struct call *c, struct error *e)
 {
     if (c->what.total > 0 && !c->suspended.whole)
@@ -75,7 +75,7 @@ static int end_here(struct call *c, struct error *e)
     return call_complete(c, true, e);
 }
 
-/* What was sent is sent again if it is still there. */
+/* Keeps the data that was sent, if it is still there, to be sent again. */
 static void renew_blocks(struct call *c)
 {
     struct blocks *b = &c->blocks;
@@ -88,7 +88,7 @@ static void renew_blocks(struct call *c)
         blocks_free(b);
 }
 
-/* It is made like a new one, but for what is settled. */
+/* Makes a call again like a new one, except for what all members have already. */
 static int make_again(struct call *c, uint64_t settled, struct error *e)
 {
     if (settled > c->suspended.finished)
@@ -104,7 +104,7 @@ static int make_again(struct call *c, uint64_t settled, struct error *e)
     return 0;
 }
 
-/* What is kept, and not over everywhere, is made again for others. */
+/* Takes calls out of the kept ones that must be made again for other members. */
 static void take_out_kept(struct part *p, const struct agreed *agreed)
 {
     struct call *c, *next;

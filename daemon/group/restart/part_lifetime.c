@@ -14,7 +14,7 @@ static void on_planned(void *context)
     session_is_due(p->session);
 }
 
-/* Of waves and short vectors. Returns 0, or -1 with *e. */
+/* Finds the tree of waves and short vectors. Returns 0, or -1 with *e. */
 static int find_tree(struct part *p, struct error *e)
 {
     uint32_t root = reduction_root(p->torus);
@@ -69,7 +69,7 @@ no_memory:
     return NULL;
 }
 
-/* All that goes around what is out of order. */
+/* Frees the routes and trees that avoid what is down. */
 static void leave_ways(struct part *p)
 {
     reduction_free(&p->tree);
@@ -96,7 +96,7 @@ void part_suspend(struct part *p)
 
 int part_renew(struct part *p, struct error *e)
 {
-    leave_ways(p); /* of an attempt that came to nothing */
+    leave_ways(p); /* of an attempt that did not start */
     if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
         return -1;
     p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->damaged);

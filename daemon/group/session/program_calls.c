@@ -48,7 +48,7 @@ static uint32_t all_dimensions(const struct session *s)
     return (1u << router_torus(s->base.set.router)->dims) - 1;
 }
 
-/* The part that a program's mask names. */
+/* Returns the part that a program's mask names; 0: the whole. */
 static uint32_t mask_of(const struct session *s, uint32_t dimensions)
 {
     return dimensions == all_dimensions(s) ? 0 : dimensions;
@@ -74,15 +74,15 @@ static int open_part(struct session *s, const struct group_call *call, uint64_t 
     return put_in_table(s, call->part, name, false, e);
 }
 
-/* Whether every member that completes such a call knows that all have made it. */
+/* Whether each member that completes such a call knows that all members have made it. */
 static bool is_proof(const struct part *p, const struct checked *what)
 {
     return !group_operation_is_unproven(what->call.operation) || what->total == 0 ||
            what->total > p->first_eager;
 }
 
-/* Whether a proof has to be put in before this call: as many others have none as may come early, or more
- * bytes would. */
+/* Whether a proof must be inserted before this call: the calls without one have reached the limit of their
+ * number, or would exceed that of their bytes. */
 static bool needs_proof(const struct part *p, const struct checked *what)
 {
     return !is_proof(p, what) &&

@@ -44,7 +44,7 @@ static const struct peer_group_call *mark_of(const struct peer_message *message)
     return NULL;
 }
 
-/* A part that has not been opened here yet. */
+/* Finds the part of a frame. Returns NULL with *e if it was not opened here. */
 static struct part *find_part(struct session *s, uint32_t mask, struct error *e)
 {
     struct part *p = part_find(s, mask);
@@ -55,7 +55,7 @@ static struct part *find_part(struct session *s, uint32_t mask, struct error *e)
     return p;
 }
 
-/* What comes for the agreement, or before it. */
+/* Handles a frame of the agreement, or one that arrives before its end. */
 static int take_early(struct part *p, unsigned port, const struct peer_group_call *mark,
                       const struct peer_message *message, const struct extents *body,
                       uint32_t body_length, struct error *e)
@@ -135,10 +135,10 @@ static int session_clear(struct engine *engine, unsigned port, const struct peer
     return error_set(e, ERROR_PROTOCOL, "group \"%s\": a clear", of(engine)->name);
 }
 
-/* Waves first, and what is called first. */
+/* Returns the next frame of a part. Waves come first, and then calls in their order. */
 static struct outgoing *next_of(struct part *p, unsigned port)
 {
-    if (p->agreement.engine != NULL) /* nothing else is sent before */
+    if (p->agreement.engine != NULL) /* nothing else is sent before the agreement ends */
         return engine_next(p->agreement.engine, port);
     for (struct call *c = p->calls; c != NULL; c = c->next)
         for (unsigned stage = 0; stage < STAGES; stage++) {
@@ -162,7 +162,7 @@ static struct outgoing *session_next(struct engine *engine, unsigned port)
         if ((p->calls == NULL && p->agreement.engine == NULL) || p->port[port] < 0)
             continue;
         frame = next_of(p, (unsigned)p->port[port]);
-        agreement_advance(p); /* sending may have been all that was left */
+        agreement_advance(p); /* sending may have completed the agreement */
         calls_advance(p);
     }
     return frame;
@@ -219,7 +219,7 @@ struct engine *session_open(void *context, const struct session_setup *setup, st
 int session_check(const struct session *s, struct error *e)
 {
     if (s->base.failure.code != ERROR_NONE)
-        return 0; /* it has stopped where it was */
+        return 0; /* a failed session is not kept consistent */
     for (const struct part *p = s->part; p != NULL; p = p->next) {
         if (!early_frames_agree(p))
             return error_set(e, ERROR_PROTOCOL, "group \"%s\": %llu %s kept early, or not", s->name,

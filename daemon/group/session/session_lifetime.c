@@ -17,7 +17,7 @@ static void unlink_session(struct session *s)
         *at = s->next;
 }
 
-/* Until it is attached to an exchange again, or forgotten. */
+/* Suspends a session until it is attached to an exchange again, or forgotten. */
 static void suspend(struct session *s)
 {
     s->attached = s->running = s->due = false;
@@ -56,7 +56,7 @@ void session_forget(void *context, const char *id)
         dispose(s);
 }
 
-/* As the exchange's attempt has it. Returns 0, or -1 with *e. */
+/* Attaches a session to its exchange's attempt. Returns 0, or -1 with *e. */
 static int attach(struct session *s, const struct session_setup *setup, struct error *e)
 {
     s->base.set.router = setup->router;
@@ -75,7 +75,7 @@ static int attach(struct session *s, const struct session_setup *setup, struct e
     return 0;
 }
 
-/* Its calls count members by number. */
+/* Whether the members are the same, because calls refer to members by number. */
 static bool has_members(const struct session *s, const struct damage *damage)
 {
     const struct damage *d = s->damaged ? &s->damage : NULL;
@@ -86,7 +86,7 @@ static bool has_members(const struct session *s, const struct damage *damage)
     return true;
 }
 
-/* It has been open, and goes on. */
+/* Continues a session that was open. Returns NULL with *e if that is impossible. */
 static struct session *resume(struct session *s, const struct session_setup *setup, struct error *e)
 {
     if (!has_members(s, setup->damage)) {
@@ -143,6 +143,6 @@ struct session *session_new(struct groups *all, const struct session_setup *setu
         dispose(s);
         return NULL;
     }
-    s->part->agreed = !setup->goes_on; /* others may have opened it before */
+    s->part->agreed = !setup->goes_on; /* other members may have opened it before */
     return s;
 }
