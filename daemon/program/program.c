@@ -11,16 +11,16 @@
 #define LAST_TURNS 64
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* since Linux 6.5: no other process can have the number by now */
+#define SO_PEERPIDFD 77 /* since Linux 6.5; a descriptor, because the number of a process may be used again */
 #endif
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    (void)status, (void)events; /* recvmsg() finds out */
+    (void)status, (void)events; /* recvmsg() tells what has happened */
     (void)program_receive(poll->data);
 }
 
-/* What it has said last may be that it leaves. */
+/* Takes the last messages of a process that has ended; it may have left in the proper way. */
 static void on_process_end(uv_poll_t *poll, int status, int events)
 {
     struct program *p = poll->data;
@@ -32,7 +32,8 @@ static void on_process_end(uv_poll_t *poll, int status, int events)
         program_die(p);
 }
 
-/* A child that it has forked has its connection, too: the end of that does not tell of its death. */
+/* Watches the process, because the end of the connection does not tell of its death: a child that it has forked
+ * has the connection, too. */
 static void watch_process(struct program *p)
 {
     struct ucred peer = {0};

@@ -2,14 +2,15 @@
  *
  * Happy path: accepted -> OPEN -> group_open() -> opened() -> calls by the page -> LEAVE.
  *
- * Failure modes: it says nothing: closed after a while (tidying.h). It dies: its group is abandoned.
- * It breaks the rules: the same, and it is told so. Its group fails: it hears that of every call. */
+ * Failure modes: a program that says nothing is closed after a while (tidying.h). If it dies, its group is
+ * abandoned. If it breaks the rules, its group is abandoned too, and the program is told why. If its group
+ * fails, the program is told that for every call. */
 #ifndef TORUSD_PROGRAM_PROGRAM_H
 #define TORUSD_PROGRAM_PROGRAM_H
 
 #include "daemon/program/record/program_record.h"
 
-/* A connection, for which it takes the descriptor over. Returns it, or NULL if there is no memory. */
+/* Creates the connection, and takes the descriptor over. Returns NULL if there is no memory. */
 struct program *program_new(struct programs *all, int fd);
 
 #endif

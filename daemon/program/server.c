@@ -1,5 +1,5 @@
-/* Which programs may connect: so many as descriptors allow, and so many of one process; one more is
- * told so and closed. */
+/* Decides which programs may connect: their number is limited by the daemon's descriptors, and for each
+ * process. A program beyond that is told so, and closed. */
 #include "daemon/program/server.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "daemon/program/shared/memory.h"
 
 #define PROGRAMS_MOST 512u
-/* Of the descriptors that this process may have, one in so many is a program's; each takes four or five. */
+/* Programs may use one of this many of the daemon's descriptors. Each program takes four or five. */
 #define PROGRAMS_SHARE 16u
 #define RINGS_A_TURN 64
 
@@ -44,7 +44,7 @@ static void on_listener_closed(void *context)
     programs_release(all);
 }
 
-/* At most a share of the descriptors: links, clients and files need theirs. */
+/* Leaves descriptors for links, clients and files. */
 static unsigned most_programs(void)
 {
     struct rlimit limit;
@@ -103,10 +103,10 @@ static void on_rings(uv_poll_t *poll, int status, int events)
 
     (void)status, (void)events;
     for (int i = 0; i < count; i++)
-        program_look(ring[i].data.ptr); /* closed programs are freed in another turn of the loop */
+        program_look(ring[i].data.ptr); /* valid: a closed program is freed in another turn of the loop */
 }
 
-/* Descriptors that come along with messages are refused, where the kernel can. */
+/* Refuses descriptors that come with messages, if the kernel can. */
 static int on_socket(void *context, int fd, sa_family_t family)
 {
     int no = 0;

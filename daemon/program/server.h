@@ -6,12 +6,12 @@
 
 struct programs;
 
-/* Binds and listens. Returns NULL with *e: another daemon serves this socket, no permission, path too
- * long. A socket file that nobody serves is replaced. */
+/* Binds and listens. Replaces a socket file that no daemon serves. Returns NULL with *e if another daemon
+ * serves this socket, there is no permission, or the path is too long. */
 struct programs *programs_open(const struct programs_setup *setup, struct error *e);
 
-/* Leaves all groups, closes; freed when the loop has closed the handles. Memory of programs may be
- * in use for longer. */
+/* Leaves all groups and closes all connections. The memory is freed when the loop has closed the handles;
+ * memory of programs may be in use longer. */
 void programs_close(struct programs *programs);
 
 #endif

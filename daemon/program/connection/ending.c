@@ -41,8 +41,9 @@ void program_close(struct program *p)
     }
 }
 
-/* A program that is still there may wait for a call, or make one: also one that has closed our connection
- * with others that it did not know, and has files of its own in the place of what it would ring. */
+/* Gives up a program that may still be there, and wait for a call or make one. It may have closed its
+ * connection by mistake, among descriptors that it did not know, and reused the numbers of the descriptors that
+ * it would ring. */
 static void abandon(struct program *p, const struct error *why)
 {
     struct group *group = p->group;

@@ -4,14 +4,15 @@
 
 #include "daemon/program/record/program_record.h"
 
+/* Closes a connection. If the program still has a group, it leaves it. */
 void program_close(struct program *p);
-/* It has ended without leaving. */
+/* Ends the connection of a program that died without leaving. */
 void program_die(struct program *p);
-/* It breaks the rules, or is turned away: is told why, and closed. */
+/* Tells a program why it is refused, and closes its connection. */
 void program_refuse(struct program *p, const struct error *why);
-/* The program "of node 3" and what it has done. Refuses it and returns -1. */
+/* Refuses a program that has broken the rules; `what` follows "the program of node 3". Returns -1. */
 int program_break_rules(struct program *p, const char *what);
-/* program_send(); a program that does not read is refused. Returns 0, or -1: it is gone. */
+/* Sends like program_send(), and refuses a program that does not read. Returns 0, or -1: the program is gone. */
 int program_answer(struct program *p, const struct program_message *message, const int *fds,
                    unsigned count);
 

@@ -4,10 +4,10 @@
 
 #include "daemon/program/record/program_record.h"
 
-/* A message without anything but its kind and number. */
+/* Returns a message that has only a kind and a number. */
 struct program_message program_message_of(enum program_kind kind, uint32_t number);
-/* With a descriptor each, if there are any. Returns 0, or -1 if the program does not read. To one that
- * is gone nothing is sent: that it has died, or left, is what is received next. */
+/* Sends a message with these descriptors, if there are any. Returns 0, or -1 if the program does not read.
+ * Sends nothing to a program that is gone: the next message received from it says that it died or left. */
 int program_send(struct program *p, const struct program_message *message, const int *fds,
                  unsigned count);
 

@@ -4,10 +4,10 @@
 #include "daemon/program/connection/ending.h"
 #include "daemon/program/shared/memories.h"
 
-#define STRANGER_MS 10000u /* that a program may take to say which group it opens */
+#define STRANGER_MS 10000u /* how long a program may take to say which group it opens */
 #define TIDY_MS 1000
 
-/* Says farewell to programs that have connected and are silent, takes back what they do not use. */
+/* Closes connections that have been silent too long, and takes back memory that programs do not use. */
 static void on_tidying(uv_timer_t *timer)
 {
     struct programs *all = timer->data;

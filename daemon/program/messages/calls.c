@@ -7,7 +7,7 @@
 #include "daemon/program/shared/page.h"
 #include "proto/text.h"
 
-/* How many arrays a call has. */
+/* Returns how many arrays a call has. */
 static unsigned arrays(uint32_t operation)
 {
     switch (operation) {
@@ -22,7 +22,7 @@ static unsigned arrays(uint32_t operation)
     }
 }
 
-/* The memory of that number if it has so many bytes there; NULL with 0 for no bytes at all. */
+/* Finds the memory of that number, if it has `size` bytes at `offset`; NULL with 0 for an empty area. */
 static int find(const struct program *p, uint32_t number, uint64_t offset, uint64_t size,
                 struct program_area *area, struct error *e)
 {
@@ -44,7 +44,7 @@ static int find(const struct program *p, uint32_t number, uint64_t offset, uint6
     return 0;
 }
 
-/* The members of a part, or 0 if there is no such part. */
+/* Returns the number of members of a part, or 0 if there is no such part. */
 static uint32_t part_size(const struct program *p, uint32_t part)
 {
     const struct torus *torus = groups_torus(p->all->set.groups);
@@ -60,7 +60,7 @@ static uint32_t part_size(const struct program *p, uint32_t part)
     return size;
 }
 
-/* Copies the arrays, and sets the call's pointers. */
+/* Copies the arrays, and makes the call point to the copies. */
 static int take_counts(struct program *p, const struct program_request *r, struct group_call *call,
                        struct error *e)
 {
@@ -97,7 +97,7 @@ static int take_counts(struct program *p, const struct program_request *r, struc
     return 0;
 }
 
-/* Only what this folder knows is checked here; group_call() does the rest. */
+/* Makes the call. Checks only what group_call() does not know. */
 static int take_call(struct program *p, const struct program_request *r, uint32_t number,
                      struct error *e)
 {

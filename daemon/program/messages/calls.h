@@ -1,10 +1,10 @@
-/* The calls of a program. */
+/* Takes the calls of a program. */
 #ifndef TORUSD_PROGRAM_MESSAGES_CALLS_H
 #define TORUSD_PROGRAM_MESSAGES_CALLS_H
 
 #include "daemon/program/record/program_record.h"
 
-/* The doorbell has rung: takes its calls. */
+/* Takes the calls that a program has made, because its doorbell has rung. */
 void program_look(struct program *p);
 
 #endif

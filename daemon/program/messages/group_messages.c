@@ -11,7 +11,7 @@
 #include "daemon/program/shared/page.h"
 #include "proto/text.h"
 
-/* Which nodes the group leaves out. Returns 0, or -1: the program is gone. */
+/* Tells a program which nodes its group leaves out. Returns 0, or -1: the program is gone. */
 static int tell_missing(struct program *p, const struct group *group)
 {
     const bool *gone = group_gone(group);
@@ -92,7 +92,7 @@ int program_take_open(struct program *p, const struct program_message *m)
     }
     memcpy(p->name, m->text, length + 1);
     text_clean(p->name);
-    if (strcmp(p->name, m->text) != 0) { /* two names could become one */
+    if (strcmp(p->name, m->text) != 0) { /* a truncated name could be that of another group */
         (void)error_set(&e, ERROR_USAGE,
                         "the name of a group is UTF-8 without control characters, and not \"%s\"",
                         p->name);

@@ -78,7 +78,6 @@ int program_take_ready(struct program *p, const struct program_message *m)
     return program_answer(p, &taken, NULL, 0);
 }
 
-/* Also what has been requested and cannot be allocated. */
 int program_take_free(struct program *p, const struct program_message *m)
 {
     struct program_memory *memory;

@@ -4,10 +4,10 @@
 
 #include "daemon/program/record/program_record.h"
 
-/* Each takes one message. They return 0, or -1: the program is gone. */
+/* Handle one message each. They return 0, or -1: the program is gone. */
 int program_take_memory(struct program *p, const struct program_message *m);
 int program_take_ready(struct program *p, const struct program_message *m);
-/* Also what has been requested and cannot be allocated. */
+/* Frees a memory, or a request whose memory the program could not allocate. */
 int program_take_free(struct program *p, const struct program_message *m);
 
 #endif

@@ -22,11 +22,11 @@ static int take_notice(struct program *p, const struct program_message *m)
 
 #define IN(state) (1u << (state))
 
-/* What a program may send, and when. */
+/* Which messages a program may send, and in which states. */
 static const struct rule {
     enum program_kind kind;
     unsigned states;
-    int (*take)(struct program *p, const struct program_message *m); /* -1: it is gone */
+    int (*take)(struct program *p, const struct program_message *m); /* -1: the program is gone */
 } rules[] = {
     {PROGRAM_OPEN, IN(PROGRAM_STRANGER), program_take_open},
     {PROGRAM_SHRINK, IN(PROGRAM_STRANGER), program_take_open},
@@ -60,7 +60,7 @@ static int take_message(struct program *p, const struct program_message *m)
     return program_break_rules(p, "has sent a message that does not belong here");
 }
 
-/* Without room for them, descriptors that come along are closed by the kernel. */
+/* The message has no room for descriptors, so the kernel closes those that come with it. */
 bool program_receive(struct program *p)
 {
     for (int i = 0; i < MESSAGES_A_TURN; i++) {
@@ -75,10 +75,10 @@ bool program_receive(struct program *p)
             program_die(p);
             return false;
         }
-        /* Calls that were made before it come first. */
+        /* Take the calls first that were made before the message. */
         if (n >= (ssize_t)(2 * sizeof(uint32_t)) && message.magic == PROGRAM_MAGIC &&
             message.version != PROGRAM_VERSION)
-            n = sizeof message; /* of another size, perhaps */
+            n = sizeof message; /* perhaps a version with another size */
         if (n != (ssize_t)sizeof message || (m.msg_flags & MSG_CTRUNC) != 0) {
             (void)program_break_rules(p,
                                       "has sent a message of the wrong size, or with descriptors");

@@ -1,10 +1,10 @@
-/* Messages of programs: each is checked, and handled or refused. */
+/* Messages of programs: checks each, and handles or refuses it. */
 #ifndef TORUSD_PROGRAM_MESSAGES_MESSAGES_H
 #define TORUSD_PROGRAM_MESSAGES_MESSAGES_H
 
 #include "daemon/program/record/program_record.h"
 
-/* Takes messages, but not all in one turn. Returns false when there are no more. */
+/* Takes some messages, so that other work is not delayed. Returns false when there are no more. */
 bool program_receive(struct program *p);
 
 #endif

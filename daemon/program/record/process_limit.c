@@ -1,7 +1,7 @@
 #include "daemon/program/record/process_limit.h"
 
-#define PROCESS_MOST 32u /* groups that one process has open, */
-#define PROCESS_SPARE 8u /* and connections that are about to open one, or have just left */
+#define PROCESS_MOST 32u /* groups that one process may have open */
+#define PROCESS_SPARE 8u /* further connections that are about to open a group, or have just left one */
 
 static int too_many(struct error *e)
 {

@@ -4,7 +4,8 @@
 
 #include "daemon/program/record/program_record.h"
 
-/* Whether its process may open one more group, or be connected once more. Return 0, or -1 with *e. */
+/* Check that the program's process may open one more group, or have one more connection. Return 0, or -1 with
+ * *e. */
 int programs_may_open(const struct program *p, struct error *e);
 int programs_may_connect(const struct program *p, struct error *e);
 

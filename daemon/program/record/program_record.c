@@ -26,7 +26,7 @@ void programs_forget(struct program *p)
     programs_release(all);
 }
 
-/* Processes that the daemon cannot see (of another namespace) have number 0. */
+/* The process is 0 if the daemon cannot see it, in another namespace. */
 unsigned programs_of_process(const struct programs *all, pid_t process, enum program_state least)
 {
     unsigned count = 0;

@@ -1,4 +1,4 @@
-/* What the daemon knows of the programs that are connected. */
+/* What the daemon knows of the connected programs. */
 #ifndef TORUSD_PROGRAM_RECORD_PROGRAM_RECORD_H
 #define TORUSD_PROGRAM_RECORD_PROGRAM_RECORD_H
 
@@ -27,42 +27,42 @@ struct program {
     enum program_state state;
     pid_t process;
     uint32_t user;
-    bool counted; /* it has a place of that user */
+    bool counted; /* the connection counts for its user */
     uint64_t connected_at;
 
     uv_poll_t socket, process_end;
-    unsigned handles; /* open */
+    unsigned handles; /* number of open handles */
     int fd;
-    int process_fd; /* or -1 */
-    int doorbell;   /* -1 until OPENING, as the next */
-    int page_file;  /* -1 again once the program has it */
-    int notices[2]; /* this end, and the program's: -1 once it has it */
-    int file;       /* of a memory that the program is allocating, or -1 */
+    int process_fd; /* -1: none */
+    int doorbell;   /* -1 before OPENING, like the two descriptors below */
+    int page_file;  /* -1 again after it was sent to the program */
+    int notices[2]; /* the daemon's end, and the program's (-1 after it was sent) */
+    int file;       /* of the memory that the program is allocating, or -1 */
     uint32_t file_number;
     uint64_t file_size;
     uint64_t file_used_at,
         file_used;      /* when the program has last been seen to allocate it, and how much was */
-    uint32_t file_late; /* number of the last one that was taken back; 0: none */
+    uint32_t file_late; /* number of the last memory that was taken back; 0: none */
 
-    struct group *group; /* OPENING and MEMBER */
+    struct group *group; /* only if OPENING or MEMBER */
     char name[GROUP_NAME_SIZE];
-    struct error failure; /* FAILED */
-    bool tells;           /* OPENING: it wants to know whom it waits for, */
+    struct error failure; /* only if FAILED */
+    bool tells;           /* OPENING: the program wants to know which nodes it waits for */
     struct {
         bool said;
         uint32_t count;
         char list[100];
-    } told; /* and has been told this */
+    } told; /* what the program was told last */
 
     struct program_memory *page_memory;
     struct program_page *page;
-    uint32_t taken;     /* calls, of those that it has submitted */
-    uint64_t under_way; /* bit k % PROGRAM_CALLS */
+    uint32_t taken;     /* calls that the daemon has taken, of those submitted */
+    uint64_t under_way; /* bit k % PROGRAM_CALLS is set while call k is under way */
     uint32_t ended;
     bool wants_notices;
 
-    struct program_memory *memory[PROGRAM_MEMORIES]; /* number - 1 */
-    uint64_t memory_size;                            /* of all of them, and `file` */
+    struct program_memory *memory[PROGRAM_MEMORIES]; /* index: number - 1 */
+    uint64_t memory_size;                            /* bytes of all memories, and of `file` */
 };
 
 struct programs {
@@ -70,23 +70,24 @@ struct programs {
     char path[108];
     struct listener listener;
     struct local_name name;
-    struct reserve reserve; /* a descriptor to turn a program away with */
+    struct reserve reserve; /* a spare descriptor, to accept and turn away a program when none is left */
     uv_poll_t doorbells;    /* of all programs: an epoll descriptor */
     int doorbells_fd;
-    uv_timer_t tidying; /* strangers that do not say what they want */
-    uv_timer_t telling; /* programs whom they wait for */
+    uv_timer_t tidying; /* checks the time limits of programs */
+    uv_timer_t telling; /* tells programs which nodes they wait for */
     struct program *first;
-    unsigned handles; /* open */
+    unsigned handles; /* number of open handles */
     bool closing;
     uint64_t *counts; /* room for the arrays of one call, four for each member */
     uint64_t counts_room;
 };
 
-/* A connection has been closed for good: it is not in the list any more. Freed by the caller. */
+/* Removes a connection from the list after all its handles were closed. The caller frees it. */
 void programs_forget(struct program *p);
-/* Frees everything, once it is closing and nothing is open any more. */
+/* Frees everything, if it is closing and no handle is open. */
 void programs_release(struct programs *all);
-/* Connections of this process (0: unknown, none) in that state or a later one, without those that are gone. */
+/* Returns how many connections a process (0: unknown, returns none) has in that state or a later one, except
+ * GONE. */
 unsigned programs_of_process(const struct programs *all, pid_t process, enum program_state least);
 
 #endif

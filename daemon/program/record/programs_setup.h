@@ -1,4 +1,4 @@
-/* What the socket of programs works with. */
+/* What the socket of programs needs. */
 #ifndef TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
 #define TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
 
@@ -8,10 +8,10 @@
 #include "daemon/group/group.h"
 #include "daemon/net/local/access.h"
 
-/* All borrowed. */
+/* All pointers are borrowed. */
 struct programs_setup {
     uv_loop_t *loop;
-    const char *control; /* path of the control socket; that of programs is named after it */
+    const char *control; /* path of the control socket; the name of the programs' socket follows from it */
     struct groups *groups;
     const struct access_rules *access;
     struct shares *shares;

@@ -5,7 +5,7 @@
 
 #include "daemon/base/log.h"
 
-#define BLOCK 512u /* that st_blocks counts */
+#define BLOCK 512u /* bytes of a block in st_blocks */
 
 void program_uncount_memory(struct program *p, uint64_t size)
 {
@@ -18,7 +18,7 @@ int program_count_memory(struct program *p, uint64_t size, struct error *e)
     if (size == 0)
         return error_set(e, ERROR_USAGE, "shared memory of no bytes");
     if (shares_take(p->all->set.shares, SHARE_PROGRAM_MEMORY, p->user, size, e) != 0) {
-        e->code = ERROR_MEMORY; /* nobody waits for it */
+        e->code = ERROR_MEMORY; /* an error that the program does not retry */
         return -1;
     }
     p->memory_size += size;

@@ -1,19 +1,20 @@
-/* The memories that a program shares with the daemon, in the account of its user. */
+/* The memories that a program shares with the daemon, counted for its user. */
 #ifndef TORUSD_PROGRAM_SHARED_MEMORIES_H
 #define TORUSD_PROGRAM_SHARED_MEMORIES_H
 
 #include "daemon/program/record/program_record.h"
 
 #define MEMORY_UNUSED_MS                                                                           \
-    10000u /* that a program may take to allocate more of a memory that it has requested */
+    10000u /* how long a program may make no progress in allocating a memory that it has requested */
 
-/* Counts a memory of so many bytes that it wants. Returns 0, or -1 with *e: its user has too many. */
+/* Counts a memory of `size` bytes. Returns 0, or -1 with *e if its user has too much. */
 int program_count_memory(struct program *p, uint64_t size, struct error *e);
-/* Gives back a memory of so many bytes, in the account only. */
+/* Uncounts a memory of `size` bytes; does not free it. */
 void program_uncount_memory(struct program *p, uint64_t size);
-/* Closes the memory that it is allocating, and gives it back. */
+/* Closes and uncounts the memory that the program is allocating. */
 void program_drop_memory(struct program *p);
-/* Takes back memory that it has requested and does not allocate. Returns whether some is still awaited. */
+/* Takes back memory that was requested and is not allocated in time. `now`: milliseconds of the loop. Returns
+ * whether the daemon still waits for an allocation. */
 bool program_tidy_memory(struct program *p, uint64_t now);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "proto/text.h"
 
-#define BLOCK 512u       /* that st_blocks counts */
-#define LARGE (1u << 20) /* takes longer to unmap than to hand over to a thread */
+#define BLOCK 512u       /* bytes of a block in st_blocks */
+#define LARGE (1u << 20) /* bytes from which unmapping takes longer than handing it to a thread */
 
 int memory_file(uint64_t size, struct error *e)
 {
@@ -43,7 +43,7 @@ static void unmap(uv_work_t *work)
 
 static void on_unmapped(uv_work_t *work, int status)
 {
-    (void)status; /* nothing is ever cancelled */
+    (void)status; /* no work is ever cancelled */
     free(work->data);
 }
 
@@ -88,7 +88,7 @@ struct program_memory *memory_map(int fd, uv_loop_t *loop, struct error *e)
         free(mapping);
         return NULL;
     }
-    /* A program that is not there any more has no memory in the daemon's core dumps and children. */
+    /* Keep the memory out of the daemon's core dumps. */
     (void)madvise(data, (size_t)st.st_size, MADV_DONTDUMP);
     mapping->loop = loop;
     mapping->memory = (struct program_memory){data, (uint64_t)st.st_size, 1, free_mapping};

@@ -33,7 +33,7 @@ static int make_page(struct program *p, struct error *e)
 
 int program_share(struct program *p, struct error *e)
 {
-    /* An edge each time it is rung: the doorbell is never read, which could wait for the program. */
+    /* Edge-triggered: the doorbell is never read, because reading could block. */
     struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.ptr = p};
 
     if (make_page(p, e) != 0)
@@ -58,7 +58,7 @@ static void close_descriptor(int *fd)
 
 void program_unshare(struct program *p)
 {
-    if (p->doorbell >= 0) /* closing it is not enough: the program has it, too */
+    if (p->doorbell >= 0) /* wake the epoll; the program has the descriptor too, so closing it is not enough */
         (void)epoll_ctl(p->all->doorbells_fd, EPOLL_CTL_DEL, p->doorbell, NULL);
     close_descriptor(&p->doorbell);
     close_descriptor(&p->page_file);
@@ -79,13 +79,13 @@ static void fill(struct program_outcome *out, const struct error *e)
 {
     out->code = e != NULL ? (uint32_t)e->code : 0;
     out->text[0] = '\0';
-    if (e != NULL) /* most calls have none */
+    if (e != NULL) /* most calls have no error */
         (void)snprintf(out->text, sizeof out->text, "%s", e->text);
 }
 
 void program_notify(struct program *p)
 {
-    /* If there is no room for it, there is something to be read. */
+    /* If there is no room for a byte, the program already has something to read. */
     atomic_store(&p->page->noticed, 1);
     (void)send(p->notices[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

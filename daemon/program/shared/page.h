@@ -1,4 +1,4 @@
-/* What a program and the daemon share: the page with its calls and their outcomes, and what either rings. */
+/* What a program and the daemon share: the page with calls and their outcomes, the doorbell and the notices. */
 #ifndef TORUSD_PROGRAM_SHARED_PAGE_H
 #define TORUSD_PROGRAM_SHARED_PAGE_H
 
@@ -6,15 +6,15 @@
 
 /* Makes the page, the doorbell and the notices. Returns 0, or -1 with *e. */
 int program_share(struct program *p, struct error *e);
-/* Closes and unmaps all that, and its memories. */
+/* Closes and unmaps the page, the doorbell, the notices, and the program's memories. */
 void program_unshare(struct program *p);
-/* The outcome of a call: e is NULL if it has succeeded. */
+/* Tells a program that a call has ended; e is NULL if it has succeeded. */
 void program_call_ended(struct program *p, uint32_t number, const struct error *e);
-/* A call waits for others: whom, in words. */
+/* Tells a program which members a call waits for, as text. */
 void program_call_late(struct program *p, uint32_t number, const char *whom);
-/* The group has failed: so have all calls under way. */
+/* Fails all calls under way, because the group has failed. */
 void program_fail(struct program *p, const struct error *e);
-/* Makes what the program polls readable. */
+/* Makes the descriptor that the program polls readable. */
 void program_notify(struct program *p);
 
 #endif
