@@ -68,6 +68,8 @@ int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_mess
 struct outgoing *exchanges_next(struct exchanges *all, unsigned port);
 void exchanges_topology(struct exchanges *all);
 
+/* Returns when exchanges_tick() is due (as router_now()), or ROUTER_NEVER. exchanges_tick() checks deadlines,
+ * starts jobs, and tells clients how their jobs ended. */
 uint64_t exchanges_deadline(const struct exchanges *all);
 void exchanges_tick(struct exchanges *all);
 
@@ -100,6 +102,7 @@ bool exchange_is_undecided(const struct job *j);
 /* Returns the id of the job's attempt, valid until the client is told that the job has ended. The id changes
  * when the root retries. */
 const char *exchange_id(const struct job *j);
+/* Sets *progress to the job's state, and to what has been delivered at this node. */
 void exchange_progress(const struct job *j, struct exchange_progress *progress);
 
 /* Lists exchanges: first those under way, then the latest that ended, youngest first. Returns how many entries

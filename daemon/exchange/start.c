@@ -1,4 +1,4 @@
-/* What a client asks for or enters at this node: checks whether that is possible, and makes the job. */
+/* Starts jobs: checks whether a client's request is possible at this node, and makes the job. */
 #include "daemon/exchange/exchange.h"
 
 #include <string.h>

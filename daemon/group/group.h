@@ -61,7 +61,7 @@ void group_close(struct group *group);
  * is called any more. */
 void group_abandon(struct group *group, const struct error *why);
 
-/* What status shows of a group. */
+/* A group, as status shows it. */
 struct group_info {
     char name[GROUP_NAME_SIZE];
     char id[48];
@@ -77,6 +77,7 @@ struct group_info {
     uint64_t early;                      /* bytes of early frames */
     uint64_t reserved;
 };
+/* Lists the groups of this node; writes at most `most` entries. Returns how many were written. */
 size_t groups_list(const struct groups *all, struct group_info *list, size_t most);
 
 /* Return this node's rank in its torus, and that torus; valid as long as the router. */

@@ -14,6 +14,7 @@ bool in_doubt_resolve(struct exchanges *all, const struct exchange_id *id, bool 
 unsigned in_doubt_about(const struct exchanges *all, uint32_t root);
 /* Loads the doubts that were on record when this node stopped. Returns 0, or -1 with *e. */
 int in_doubt_load(struct exchanges *all, struct error *e);
+/* Frees all doubts; they stay on record on disk. */
 void in_doubt_free(struct exchanges *all);
 
 #endif

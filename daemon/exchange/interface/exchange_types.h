@@ -129,6 +129,7 @@ struct exchanges_setup {
     void *planned_context;
 };
 
+/* Returns the name of a state, as status shows it, and whether an attempt in this state has ended. */
 const char *exchange_state_name(enum exchange_state state);
 bool exchange_has_ended(enum exchange_state state);
 

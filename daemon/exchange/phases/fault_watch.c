@@ -1,4 +1,4 @@
-/* What an attempt does when a link or node goes down, or a deadline passes. A node that hears no verdict ends
+/* How an attempt reacts when a link or node goes down, or a deadline passes. A node that hears no verdict ends
  * the attempt by itself after a while. */
 #include "daemon/exchange/phases/fault_watch.h"
 

@@ -1,4 +1,4 @@
-/* What an attempt does when a link or node goes down, or a deadline passes. Times are nanoseconds of the
+/* How an attempt reacts when a link or node goes down, or a deadline passes. Times are nanoseconds of the
  * router's clock. */
 #ifndef TORUSD_EXCHANGE_PHASES_FAULT_WATCH_H
 #define TORUSD_EXCHANGE_PHASES_FAULT_WATCH_H

@@ -1,4 +1,4 @@
-/* What a job that waits does when a link or node goes down, or a deadline passes. It may wait to be started,
+/* How a waiting job reacts when a link or node goes down, or a deadline passes. It may wait to be started,
  * for its next attempt, or where it was entered for its first attempt. */
 #include "daemon/exchange/phases/job_watch.h"
 

@@ -1,4 +1,4 @@
-/* What a waiting job does when a link or node goes down, or a deadline passes. Times are nanoseconds of the
+/* How a waiting job reacts when a link or node goes down, or a deadline passes. Times are nanoseconds of the
  * router's clock. */
 #ifndef TORUSD_EXCHANGE_PHASES_JOB_WATCH_H
 #define TORUSD_EXCHANGE_PHASES_JOB_WATCH_H

@@ -19,6 +19,7 @@ void absent_note(struct exchanges *all);
 /* Whether the node counts as down: none of its links is up, or it went down together with its neighbours. A
  * node that is unreachable but not down may be alive. */
 bool absent_is_down(const struct exchanges *all, uint32_t rank);
+/* Whether no way over links that are up leads to the node. */
 bool absent_is_unreachable(const struct exchanges *all, uint32_t rank);
 /* Returns when an unreachable node is given up; ROUTER_NEVER: it can be reached. */
 uint64_t absent_given_up_at(const struct exchanges *all, uint32_t rank);

@@ -1,4 +1,4 @@
-/* What an attempt avoids: links that were down when its root began it, and nodes that take no part. All its
+/* Links and nodes that an attempt avoids: links that were down when its root began it, and nodes without a part. All its
  * nodes avoid the same, which Prepare lists. The attempt's tree uses the other links only. */
 #include "daemon/exchange/record/avoided.h"
 

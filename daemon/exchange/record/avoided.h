@@ -16,6 +16,7 @@ bool avoided_has_routes(const struct attempt *x);
 /* Makes the attempt avoid these links and nodes, and finds its tree. Takes *d over, also on failure. If they
  * differ from those before, a root must choose its algorithm again. Returns 0, or -1 with *e. */
 int avoided_set(struct attempt *x, struct damage *d, struct error *e);
+/* Frees what the attempt avoids, and its routes. */
 void avoided_drop(struct attempt *x);
 /* Frees the routes, and keeps which links and nodes the attempt has avoided. */
 void avoided_leave_routes(struct attempt *x);

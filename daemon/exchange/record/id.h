@@ -18,6 +18,7 @@ struct exchange_id {
 
 #define NO_ID ((struct exchange_id){.counter = 0})
 
+/* Makes an id; `boot` is the lower half of router_boot(). */
 struct exchange_id exchange_id_make(uint32_t root, uint32_t boot, uint32_t counter);
 /* Reads the text of an id, which must be exactly as this daemon writes it. Returns 0, or -1 with NO_ID in *id. */
 int exchange_id_parse(struct exchange_id *id, const char *text);
@@ -25,6 +26,7 @@ int exchange_id_parse(struct exchange_id *id, const char *text);
  * ERROR_PROTOCOL that names the message. */
 int exchange_id_read(struct exchange_id *id, const char *text, uint32_t nodes, const char *message,
                      struct error *e);
+/* Whether the id is NO_ID, and whether two ids are equal. */
 bool exchange_id_is_none(const struct exchange_id *id);
 bool exchange_id_equal(const struct exchange_id *id, const struct exchange_id *other);
 /* Whether the first id is older than the second one, for ids of one root. False if they are from different

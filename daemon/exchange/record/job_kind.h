@@ -33,6 +33,7 @@ struct job_kind {
     void (*forget)(struct exchanges *all, const struct exchange_id *first);
 };
 
+/* Returns the row of an operation. */
 const struct job_kind *kind_of_operation(enum operation operation);
 
 static inline const struct job_kind *kind_of_spec(const struct spec *spec)

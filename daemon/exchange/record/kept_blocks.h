@@ -13,7 +13,7 @@ struct parked {
     struct arrived *here; /* what is lost if the sink fails */
 };
 
-/* What nodes have told of a block so far: its size and how much has arrived, in bytes. */
+/* The size of a block and how much of it has arrived, in bytes, as nodes have told. */
 struct resumed_pair {
     uint64_t whole, arrived;
 };
@@ -53,6 +53,7 @@ void kept_blocks_keep(struct attempt *x);
 void kept_blocks_drop(struct attempt *x);
 /* Moves what is kept of the exchange whose first attempt had this id to *r. */
 void kept_blocks_take(struct exchanges *all, const struct exchange_id *first, struct resumed *r);
+/* Frees everything that is kept. */
 void kept_blocks_free(struct exchanges *all);
 /* Frees what has waited too long for a next attempt, or waits for a node that is down. */
 void kept_blocks_tick(struct exchanges *all, uint64_t now);

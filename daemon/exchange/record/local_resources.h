@@ -1,4 +1,4 @@
-/* What an attempt uses at this node: the plan, its blocks, memory for blocks on their way, and the engine. */
+/* Resources of an attempt at this node: the plan, its blocks, memory for blocks on their way, and the engine. */
 #ifndef TORUSD_EXCHANGE_RECORD_LOCAL_RESOURCES_H
 #define TORUSD_EXCHANGE_RECORD_LOCAL_RESOURCES_H
 

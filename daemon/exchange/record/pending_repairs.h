@@ -24,6 +24,7 @@ struct pending_repairs {
     uint32_t queries;
 };
 
+/* Frees the attempt's repairs, if there are any. */
 void pending_repairs_free(struct attempt *x);
 /* Returns the number of pieces that were repaired here. */
 uint32_t pending_repairs_count(const struct attempt *x);

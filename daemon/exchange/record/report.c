@@ -1,4 +1,4 @@
-/* What the nodes counted, collected up the tree with the `done` wave. */
+/* Counters of all nodes, collected up the tree with the `done` wave. */
 #include "daemon/exchange/record/report.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the nodes counted, collected up the tree with the `done` wave. */
+/* Counters of all nodes, collected up the tree with the `done` wave. */
 #ifndef TORUSD_EXCHANGE_RECORD_REPORT_H
 #define TORUSD_EXCHANGE_RECORD_REPORT_H
 
@@ -31,6 +31,7 @@ int report_send(struct attempt *x);
 int report_check(struct attempt *x, struct error *e);
 /* Sets *result for the client; valid as long as the attempt. */
 void report_result(const struct attempt *x, struct exchange_result *result);
+/* Frees what the report holds, but not *r. */
 void report_free(struct report *r);
 
 #endif

@@ -12,6 +12,7 @@ struct sentence {
     size_t used; /* a zeroed sentence is empty */
 };
 
+/* Adds formatted text. */
 void __attribute__((format(printf, 2, 3)))
 sentence_add(struct sentence *s, const char *format, ...);
 

@@ -8,6 +8,7 @@
 void tree_messages_begin_wave(struct attempt *x);
 /* Takes a child's part of the current wave. Returns 0, or -1 with *e if the child does not owe a part. */
 int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e);
+/* Whether this port leads to a child in the attempt's tree. */
 bool tree_messages_is_child(const struct attempt *x, unsigned port);
 /* Send a message to one port, to the parent, or to all children. They send nothing over a link that went down
  * during the attempt. */
@@ -17,6 +18,7 @@ void tree_messages_to_children(struct attempt *x, const struct peer_message *mes
 
 /* Allocates the cache for tree_messages_parents(). Returns NULL if there is no memory. */
 struct kept_trees *tree_messages_trees_new(void);
+/* Frees the cache. */
 void tree_messages_trees_free(struct kept_trees *trees);
 /* Returns the tree of a node over the links that are up (tree_find()), valid until the next call. Returns NULL
  * if that is the tree of the whole torus, or if there is no memory. */

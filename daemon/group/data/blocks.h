@@ -57,6 +57,7 @@ struct blocks_options {
 /* Sets up the source and sink. Borrows `what` and `members`. Returns 0, or -1 with *e and nothing to free. */
 int blocks_init(struct blocks *b, const struct checked *what, const struct members *members,
                 const struct blocks_options *options, struct error *e);
+/* Frees what *b holds. Call it only if blocks_are_there(). */
 void blocks_free(struct blocks *b);
 
 /* Whether blocks_init() was called, and blocks_free() was not. */

@@ -16,6 +16,7 @@ struct checked {
  * or -1 with *e if the call is invalid. */
 int checked_init(struct checked *out, const struct group_call *call, const struct members *members,
                  struct error *e);
+/* Frees what *c holds, and gives back its references to the program's memory. */
 void checked_free(struct checked *c);
 
 /* Returns a signature that is equal at two members only if they make the same call; its low four bits are the

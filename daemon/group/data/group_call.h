@@ -1,4 +1,4 @@
-/* What a program calls, and the memory that it lends for that. */
+/* The calls of programs, and the memory that programs lend for them. */
 #ifndef TORUSD_GROUP_DATA_GROUP_CALL_H
 #define TORUSD_GROUP_DATA_GROUP_CALL_H
 

@@ -16,6 +16,7 @@ struct members {
  * frees *m, also after an error. Returns 0, or -1 with *e. */
 int members_init(struct members *m, uint32_t nodes, uint32_t rank, const bool *gone,
                  struct error *e);
+/* Frees what *m holds. */
 void members_free(struct members *m);
 
 /* Returns the member at a node of the torus, or TORUS_NO_NODE. */

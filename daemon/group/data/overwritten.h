@@ -1,4 +1,4 @@
-/* What results have overwritten of a vector in place, because that is needed if the call is made again. */
+/* Saves the parts of a vector in place that results overwrite, because a repeated call needs them. */
 #ifndef TORUSD_GROUP_DATA_OVERWRITTEN_H
 #define TORUSD_GROUP_DATA_OVERWRITTEN_H
 

@@ -6,6 +6,7 @@
 
 #include "daemon/group/record/call.h"
 
+/* Sends the call to the neighbours in its part. `now`: as router_now(). */
 void compare_send(struct call *c, uint64_t now);
 /* Handles a neighbour's message. Returns 0, or -1 with *e if no correct neighbour sends it. */
 int compare_heard(struct session *s, unsigned port, const struct peer_group_compare *message,

@@ -1,4 +1,4 @@
-/* What follows when a call is late: the census has named the nodes that have not made it. */
+/* Late calls, after a census has named the nodes that have not made them. */
 #ifndef TORUSD_GROUP_LATE_LATE_CALLS_H
 #define TORUSD_GROUP_LATE_LATE_CALLS_H
 

@@ -1,4 +1,4 @@
-/* What a session does as time passes: calls that are late, and censuses without an answer. */
+/* Time limits of a session: for calls that are late, and for censuses without an answer. */
 #ifndef TORUSD_GROUP_LATE_TIMERS_H
 #define TORUSD_GROUP_LATE_TIMERS_H
 

@@ -33,6 +33,7 @@ const struct choice *decisions_find(const struct choices *list, uint64_t block_b
 /* Makes the table. Returns 1; 0 while schedules are being counted (the part's planner wakes); or -1. */
 int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
                    const struct predict_costs *costs, struct error *e);
+/* Logs the table of this group. */
 void decisions_log(const struct decisions *d, const char *group);
 /* Encode a table into TABLE_BYTES bytes, and decode it, checked for this torus. Return 0, or -1 with *e. */
 int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e);

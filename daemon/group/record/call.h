@@ -35,7 +35,7 @@ enum call_over {
     CALL_OVER_EVERYWHERE,
 };
 
-/* What carries a call out: set as its engines are opened, and ended as a whole. */
+/* The engines that carry a call out, and their state: set as they are opened, and ended as a whole. */
 struct call_attempt {
     struct wave wave;
     struct allgather_reduction allgather;
@@ -83,6 +83,7 @@ struct call {
 /* Adds a new call at the end of the part's calls. Takes `what` over. Returns NULL if there is no memory; `what`
  * is freed then, too. */
 struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal);
+/* Frees a call, and takes it out of its part's lists. */
 void call_free(struct call *c);
 /* Decides whether the call is large, and what it needs waves for, by the current limits of its part. */
 void call_choose_size(struct call *c);

@@ -9,6 +9,7 @@ int early_frames_keep(struct part *p, unsigned port, const struct peer_message *
                       const struct extents *body, uint32_t body_length, struct error *e);
 /* Gives the engine of a stage the frames that arrived for it. Returns 0, or -1 with *e. */
 int early_frames_give(struct part *p, uint32_t number, struct engine *engine, struct error *e);
+/* Frees all early frames of a part. */
 void early_frames_free(struct part *p);
 /* Whether the bytes are counted correctly and within their limit, and no frame is for an engine that is there. */
 bool early_frames_agree(const struct part *p);

@@ -1,4 +1,4 @@
-/* What this node knows of its groups, and what it still has to tell their programs; groups_tick() tells them. */
+/* The groups of this node, and events that groups_tick() still has to tell their programs. */
 #ifndef TORUSD_GROUP_RECORD_GROUP_RECORD_H
 #define TORUSD_GROUP_RECORD_GROUP_RECORD_H
 
@@ -49,6 +49,7 @@ struct group_use {
     uint64_t early;        /* bytes of early frames */
     uint64_t reserved;
 };
+/* Lists what groups use here; writes at most `most` entries. Returns how many were written. */
 size_t groups_uses(const struct groups *all, struct group_use *list, size_t most);
 
 /* Notes that all members have opened the group; its program is told later. */

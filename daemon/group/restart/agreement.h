@@ -18,6 +18,7 @@
 void agreement_begin(struct part *p);
 /* Continues the agreement as far as possible now. */
 void agreement_advance(struct part *p);
+/* Ends an agreement that is under way, if there is one. */
 void agreement_free(struct part *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the program at this node does with its group: it calls, and leaves. Also internal calls of the group. */
+/* Calls of the program at this node, its leaving, and internal calls of the group. */
 #ifndef TORUSD_GROUP_SESSION_PROGRAM_CALLS_H
 #define TORUSD_GROUP_SESSION_PROGRAM_CALLS_H
 

@@ -1,4 +1,4 @@
-/* What the daemon knows of the connected programs. */
+/* The connected programs. */
 #ifndef TORUSD_PROGRAM_RECORD_PROGRAM_RECORD_H
 #define TORUSD_PROGRAM_RECORD_PROGRAM_RECORD_H
 

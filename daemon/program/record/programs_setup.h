@@ -1,4 +1,4 @@
-/* What the socket of programs needs. */
+/* Settings of the socket of programs. */
 #ifndef TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
 #define TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
 

@@ -1,4 +1,5 @@
-/* What a program and the daemon share: the page with calls and their outcomes, the doorbell and the notices. */
+/* Memory and descriptors that a program shares with the daemon: the page with calls and their outcomes, the
+ * doorbell and the notices. */
 #ifndef TORUSD_PROGRAM_SHARED_PAGE_H
 #define TORUSD_PROGRAM_SHARED_PAGE_H
 
