@@ -1,4 +1,4 @@
-/* What must hold between two events. */
+/* Checks the invariants that hold between two events. */
 #include "daemon/exchange/exchange.h"
 
 #include "daemon/base/shares.h"

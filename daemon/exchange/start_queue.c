@@ -182,7 +182,8 @@ static int try_begin(struct job *j)
     struct error e;
     int result;
 
-    entry_lead(j); /* the first node that is left may have changed without a change of the topology */
+    /* The first node that is left may have changed without a change of the topology. */
+    entry_lead(j);
     if (j->state != JOB_WAITING)
         return 0;
     x = next_attempt(j, &e);

@@ -66,7 +66,8 @@ struct group_info {
     char name[GROUP_NAME_SIZE];
     char id[48];
     bool open;        /* all members have opened it; otherwise it is being opened */
-    char missing[64]; /* nodes that have not entered it, as far as this node knows; see exchange_missing() */
+    /* Nodes that have not entered it, as far as this node knows; see exchange_missing(). */
+    char missing[64];
     /* "link 3:+0, node 7": links that its calls avoid, and nodes that it leaves out; "": nothing. */
     char avoids[100];
     uint64_t process; /* as in group_options */

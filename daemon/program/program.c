@@ -11,7 +11,8 @@
 #define LAST_TURNS 64
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* since Linux 6.5; a descriptor, because the number of a process may be used again */
+/* Since Linux 6.5; a descriptor, because the number of a process may be used again. */
+#define SO_PEERPIDFD 77
 #endif
 
 static void on_readable(uv_poll_t *poll, int status, int events)

@@ -103,7 +103,8 @@ static void on_rings(uv_poll_t *poll, int status, int events)
 
     (void)status, (void)events;
     for (int i = 0; i < count; i++)
-        program_look(ring[i].data.ptr); /* valid: a closed program is freed in another turn of the loop */
+        /* Valid: a closed program is freed in another turn of the loop. */
+        program_look(ring[i].data.ptr);
 }
 
 /* Refuses descriptors that come with messages, if the kernel can. */

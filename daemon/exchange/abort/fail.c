@@ -113,7 +113,8 @@ static void fail_waiting(struct job *j, const struct error *e)
         if (j->reroutes + j->damages > 0 && j->fault.at != ROUTER_NEVER)
             verdict_flood(last, &why);
         if (job_has_been_open(j))
-            last->verdict_heard = true; /* nodes that were cut off hear the verdict when their links are up again */
+            /* Nodes that were cut off hear the verdict when their links are up again. */
+            last->verdict_heard = true;
     }
     verdict_send_former(j, &why);
     job_end_failed(j, &why);

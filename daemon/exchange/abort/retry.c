@@ -18,9 +18,12 @@
 /* Limits the retries that a node can cause by always reporting that its links are down. */
 #define REROUTES_MOST 1000u
 #define DAMAGES_MOST 3u             /* more damage than this is not chance */
-#define SPAN_BYTES 5u               /* estimated bytes of a message for each span that has arrived */
-#define WORTH 8u                    /* keeping blocks pays if this many times more bytes are moved than told */
-#define COUNTED_TIME (60 * SECONDS) /* for a group, which may be open for weeks, older retries do not count */
+/* Estimated bytes of a message for each span that has arrived. */
+#define SPAN_BYTES 5u
+/* Keeping blocks pays if this many times more bytes are moved than told. */
+#define WORTH 8u
+/* For a group, which may be open for weeks, older retries do not count. */
+#define COUNTED_TIME (60 * SECONDS)
 
 void retry_pause(struct job *j)
 {

@@ -27,8 +27,7 @@ void retry_damaged(struct attempt *x, const struct error *damage);
  * this node cannot continue an open group, its job keeps that error, and objects to the next attempt. */
 void retry_withdrawn(struct attempt *x, const struct error *why);
 
-/* Sets a random pause before the job's next attempt. The pause doubles with each call, from 10 ms to at most 1
- * s. */
+/* Sets a random pause before the job's next attempt. Its mean doubles with each call, from 10 to 1,000 ms. */
 void retry_pause(struct job *j);
 /* Returns when the pause ends or the job times out, whichever is first, in nanoseconds of the router's clock. */
 uint64_t retry_deadline(const struct job *j);

@@ -13,7 +13,8 @@ struct decision {
     uint64_t reminded_at;    /* when the last round of reminders began; 0: there was none */
     uint32_t remind_next;    /* rank of the node to remind next; 0: all were reminded */
     uint32_t confirmed;      /* number of nodes that have confirmed or are excused */
-    uint32_t obstacle_at;    /* rank of a node that could not put its output in place; TORUS_NO_NODE: none */
+    /* Rank of a node that could not put its output in place; TORUS_NO_NODE: none. */
+    uint32_t obstacle_at;
     uint64_t obstacle_since; /* when this node heard of the obstacle */
     char obstacle[sizeof((struct error *)0)->text];
     uint8_t by[]; /* a bit for each rank that has confirmed or is excused */
@@ -53,6 +54,7 @@ void decision_confirm_own(struct exchanges *all, const struct exchange_id *id,
 /* Reminds nodes soon, because links went down or came up: a node may have missed the decision, or its
  * confirmation was lost. */
 void decision_remind_soon(struct exchanges *all, struct decision *d);
-void decisions_remind_soon(struct exchanges *all); /* applies decision_remind_soon() to all decisions */
+/* Applies decision_remind_soon() to all decisions. */
+void decisions_remind_soon(struct exchanges *all);
 
 #endif

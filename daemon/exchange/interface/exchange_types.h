@@ -14,7 +14,8 @@
 
 enum exchange_state {
     EXCHANGE_WAITING, /* state of a job: waits at its root for its next attempt */
-    EXCHANGE_ENTERED, /* state of a job: waits where it was entered; the other states are those of attempts */
+    /* State of a job: waits where it was entered; the other states are those of attempts. */
+    EXCHANGE_ENTERED,
     EXCHANGE_STARTING,
     EXCHANGE_OPENING,
     EXCHANGE_OPENED,
@@ -52,21 +53,25 @@ struct exchange_result {
     enum mode mode;       /* stepped or streaming */
     uint64_t block_bytes; /* size of the largest block */
     uint64_t rounds;
-    uint64_t nanoseconds; /* time of the last repetition; all counters describe that repetition, too */
+    /* Time of the last repetition; all counters describe that repetition, too. */
+    uint64_t nanoseconds;
     double bound;
     char without[200]; /* links that were avoided: "link 3:+0"; "": none */
     const bool *gone;  /* by rank: nodes that were down and took no part; NULL: no such node */
     uint32_t reroutes; /* attempts that were withdrawn because a link or node went down */
-    uint32_t damages; /* attempts that were withdrawn because of damage, and pieces that were sent again */
+    /* Attempts that were withdrawn because of damage, and pieces that were sent again. */
+    uint32_t damages;
     uint64_t kept_bytes;   /* bytes that arrived in earlier attempts and were not sent again */
     uint32_t startups;     /* counted per round; streaming: most messages on one channel */
     uint64_t transmission; /* counted per round; streaming: most blocks on one channel */
     uint64_t blocks_delivered, bytes_delivered;
-    const struct exchange_node_report *node; /* one entry a node, ranks rising; NULL: known at the root only */
+    /* One entry a node, ranks rising; NULL: known at the root only. */
+    const struct exchange_node_report *node;
     uint32_t nodes;                          /* number of entries in `node` */
     uint32_t repeat;
-    const uint64_t *each;   /* nanoseconds of each of `repeat` repetitions; NULL: known at the root only */
-    /* root: nanoseconds from the first `go` until all nodes had finished the last repetition */
+    /* Nanoseconds of each of `repeat` repetitions; NULL: known at the root only. */
+    const uint64_t *each;
+    /* Root: nanoseconds from the first `go` until all nodes had finished the last repetition. */
     uint64_t all_ns;
     enum check check;       /* how the received data was compared with the data sent */
     struct unmoved unmoved; /* files of all nodes */
@@ -111,7 +116,7 @@ struct exchange_unconfirmed {
 };
 
 struct exchanges;
-/* A job: what a client has asked for or entered here, until the client is told how it ended. */
+/* A job: a request that a client has made or entered here, until the client is told how it ended. */
 struct job;
 
 struct exchanges_setup {
@@ -119,7 +124,8 @@ struct exchanges_setup {
     struct shares *shares;         /* must outlive the exchanges */
     const struct storage *storage; /* must outlive the exchanges */
     struct workers workers;        /* threads for long computations */
-    uint64_t memory_budget;        /* bytes that blocks on their way may use, in all exchanges together */
+    /* Bytes that blocks on their way may use, in all exchanges together. */
+    uint64_t memory_budget;
     double link_mbit;              /* nominal rate in Mbit/s; 0: unknown */
     uint64_t link_burst;           /* bytes that a link passes at once after a pause */
     double daemons_per_processor;  /* daemons that share one processor; 1: each has its own */

@@ -12,13 +12,17 @@ struct session_setup {
     struct router *router;
     uint32_t handle;             /* Prepare.handle: identifies the group in frames */
     struct tree_node tree;       /* from the group's root to all nodes */
-    const struct damage *damage; /* links that the group avoids, valid until the group is open; NULL: none */
-    const char *id;              /* id of the group's first attempt; stays the same after a restart */
-    bool goes_on;                /* true: continue the session with this id; false: start a new one */
+    /* Links that the group avoids, valid until the group is open; NULL: none. */
+    const struct damage *damage;
+    /* Id of the group's first attempt; stays the same after a restart. */
+    const char *id;
+    /* True: continue the session with this id; false: start a new one. */
+    bool goes_on;
     const char *name;            /* of the group; copied */
     bool unchecked;              /* true: blocks travel without digests */
     struct planner *planner;     /* for the whole torus; borrowed */
-    struct block_events events;  /* `wake` asks the owner to check whether the session failed or finished */
+    /* `wake` asks the owner to check whether the session failed or finished. */
+    struct block_events events;
 };
 
 struct sessions {

@@ -353,7 +353,7 @@ const struct algorithm *choose_named(const struct spec *spec)
     return family != NULL ? family->base : algorithm_find(spec->algorithm);
 }
 
-/* What the best of a family is chosen by. */
+/* The values by which the best of a family is chosen. */
 struct offer {
     struct predict_costs costs;
     uint64_t block_bytes;

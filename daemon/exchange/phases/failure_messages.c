@@ -133,7 +133,8 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     here = message->root == rank ? -1
            : x != NULL           ? objection_port(x)
                                  : tree_messages_port(all, message->root);
-    if (here == (int)port) /* a node below this one has lost its way to the root, so use another way */
+    /* A node below this one has lost its way to the root, so use another way. */
+    if (here == (int)port)
         here = tree_messages_port(all, message->root);
     if (here == (int)port)
         return 0; /* the sender knows of other lost links than this node */
@@ -143,7 +144,7 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     why.culprit = message->culprit;
     if (message->root != rank) {
         if (x != NULL && !tree_messages_is_child(
-                             x, port)) /* else the root would take it for an objection of a node below this one */
+                             x, port)) /* otherwise it would seem to come from below */
             (void)error_wrap(&why, "node %u says", torus_neighbour(t, rank, port));
         objection_send(all, here, message->exchange, &id, message->root, &why, message->again);
         return 0;
@@ -193,7 +194,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
             attempt_end(x, EXCHANGE_FAILED);
         }
         break;
-    /* this node ended the attempt by itself; from now on it reports the same error as the others */
+    /* This node ended the attempt by itself. From now on it reports the same error as the others. */
     case EXCHANGE_FAILED:
         if (why->code != ERROR_BUSY) {
             x->failure = *why;

@@ -12,7 +12,7 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
 /* Handles the root's verdict. Returns 0. */
 int verdict_heard(struct exchanges *all, unsigned port, const struct peer_verdict *message,
                   struct error *e);
-/* Sends this node's objections to the parent again, because the link at this port is up again. */
+/* Repeats this node's objections to the parent at this port, because the link to it is up again. */
 void objections_repeat(struct exchanges *all, unsigned port);
 
 #endif

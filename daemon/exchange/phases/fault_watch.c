@@ -330,7 +330,8 @@ static void tell_in_doubt(struct attempt *x)
     if (x->state == EXCHANGE_COMMITTING) {
         unconfirmed_describe(decision_find(x->all, &x->id), x->all, &e);
         x->failure = e;
-        if (x->own.sink != NULL) { /* this node's output is not in place yet, and is tried again later */
+        /* This node's output is not in place yet, and is tried again later. */
+        if (x->own.sink != NULL) {
             in_doubt_add(x, true);
             local_resources_close(x, true);
         }

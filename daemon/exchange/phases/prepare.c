@@ -56,7 +56,8 @@ static void send_prepare(struct attempt *x)
     }
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
-        if (!avoided_has_routes(x)) /* other nodes have no name for an algorithm with routes of this attempt */
+        /* Other nodes have no name for an algorithm with routes of this attempt. */
+        if (!avoided_has_routes(x))
             spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
         if (spec_has_schedule(&x->spec))
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */

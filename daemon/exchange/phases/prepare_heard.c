@@ -179,7 +179,8 @@ int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepar
         damage_free(&damage);
         return -1;
     }
-    if (x != NULL && exchange_id_equal(&x->id, &ids.id)) { /* its verdict was faster than its prepare */
+    /* Its verdict was faster than its prepare. */
+    if (x != NULL && exchange_id_equal(&x->id, &ids.id)) {
         damage_free(&damage);
         return 0;
     }

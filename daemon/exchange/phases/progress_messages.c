@@ -13,7 +13,8 @@
 #include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
-#define TOLD_SPANS_OF_ALL (256u * 1024u) /* most spans that are kept here, of all exchanges' blocks */
+/* Most spans that are kept here, of all exchanges' blocks. */
+#define TOLD_SPANS_OF_ALL (256u * 1024u)
 
 /* Checks that there is room for this many more spans. Returns 0, or -1 with *e. */
 static int check_room(const struct exchanges *all, size_t spans, struct error *e)

@@ -96,7 +96,7 @@ void rounds_begin(struct attempt *x)
     rounds_advance(x);
 }
 
-/* --- what completes a wave --- */
+/* --- completing a wave --- */
 
 /* Whether this node and all nodes below it have finished round x->rounds.round. */
 static bool round_is_finished(const struct attempt *x)

@@ -12,18 +12,21 @@
 #include "daemon/exchange/record/report.h"
 #include "daemon/schedule/tree.h"
 
-#define OWN_PART (1u << 31) /* a bit in attempt.owed, besides those of ports: this node's own part of the wave */
+/* A bit in attempt.owed, besides those of ports: this node's own part of the wave. */
+#define OWN_PART (1u << 31)
 
 /* This node's blocks, and the engine that moves them. */
 struct own {
     struct resumed *resumed;         /* NULL: all blocks are sent from the start */
     struct pending_repairs *repairs; /* NULL: no piece has been damaged */
-    uint64_t kept_bytes;             /* root: bytes that had arrived on all nodes when this attempt began */
+    /* Root: bytes that had arrived on all nodes when this attempt began. */
+    uint64_t kept_bytes;
     struct planned *planned;
     struct source *source;
     struct sink *sink;
     unsigned closing;                 /* number of sources and sinks that are being closed */
-    uint64_t largest_block;           /* bytes; of this node and, as far as they have told, of the nodes below it */
+    /* Bytes; of this node and, as far as they have told, of the nodes below it. */
+    uint64_t largest_block;
     uint64_t whole_block;             /* bytes; like largest_block, before any of it had arrived */
     uint64_t bytes_here, bytes_below; /* bytes of all blocks for other nodes */
     uint64_t round_bytes;             /* bytes of a block in one round; 0: not known yet */
@@ -35,14 +38,15 @@ struct own {
 
 struct rounds {
     uint32_t repetition; /* the current repetition, from 0 */
-    uint64_t count;      /* rounds of one repetition; the fields below count rounds through all repetitions */
+    /* Rounds of one repetition; the fields below count rounds through all repetitions. */
+    uint64_t count;
     uint64_t round;      /* the first round that this node or a node below it has not finished */
     uint64_t admitted;   /* the number of rounds that may start here */
     uint64_t finished_below[TORUS_MAX_PORTS]; /* rounds that the child at each port has finished */
-    /* when the first `go` arrived, in nanoseconds of the router's clock */
-    uint64_t first_went;
+    uint64_t first_went;                      /* when the first `go` arrived, as router_now() */
     uint64_t went;                            /* when the latest `go` arrived */
-    uint64_t slowest; /* nanoseconds that the slowest of this node and those below it took for this repetition */
+    /* Nanoseconds that the slowest of this node and those below it took for this repetition. */
+    uint64_t slowest;
     uint64_t all_ns;  /* root: nanoseconds from the first `go` to the end of the last repetition */
 };
 
@@ -50,12 +54,13 @@ struct rounds {
 struct fault {
     uint64_t at;        /* when the first fault was noticed; ROUTER_NEVER: none */
     uint64_t judged_at; /* when the root last judged the fault */
-    uint32_t down;      /* rank of the needed node that the root takes for down; TORUS_NO_NODE: none */
+    /* Rank of the needed node that the root takes for down; TORUS_NO_NODE: none. */
+    uint32_t down;
     struct error e;
     uint32_t lost; /* ports whose links have been down; the attempt sends and takes nothing there */
     bool unseen; /* of a job: links that were down when it began to wait have not been checked */
-    uint64_t
-        restart_at; /* root: an open group is restarted then, as links that it avoids are up; 0: none */
+    /* Root: when an open group is restarted because links that it avoids are up; 0: never. */
+    uint64_t restart_at;
 };
 
 #define NO_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE})
@@ -79,7 +84,8 @@ struct attempt {
     struct job *job; /* NULL: no client has asked for it here, or its job is over */
     uint32_t handle;
     struct exchange_id id;
-    struct exchange_id resumes; /* NO_ID, or the id of the first attempt (struct job) that this one resumes */
+    /* NO_ID, or the id of the first attempt (struct job) that this one resumes. */
+    struct exchange_id resumes;
     uint32_t root;
     uint64_t root_boot; /* the root's start, as known when this attempt was made */
     uint64_t named_at;  /* when this attempt was made, in nanoseconds of the router's clock */
@@ -88,8 +94,8 @@ struct attempt {
     struct avoided *avoided; /* NULL: the attempt avoids no link or node */
     bool avoids_links;       /* spec_avoids_links(), of the root's spec */
     struct spec spec;
-    struct schedule
-        *schedule; /* that the spec names, until it has ended and its client been told */
+    /* The schedule that the spec names, until the attempt has ended and its client was told. */
+    struct schedule *schedule;
     /* NULL: not chosen yet (spec_chooses_late()), not known yet, or not known any more (schedule, avoided). */
     const struct algorithm *algorithm;
     enum mode mode;

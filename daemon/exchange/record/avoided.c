@@ -1,5 +1,5 @@
-/* Links and nodes that an attempt avoids: links that were down when its root began it, and nodes without a part. All its
- * nodes avoid the same, which Prepare lists. The attempt's tree uses the other links only. */
+/* The links and nodes that an attempt avoids: links that were down when its root began it, and nodes that take no
+ * part. All nodes avoid the links and nodes that Prepare lists. The attempt's tree uses the other links only. */
 #include "daemon/exchange/record/avoided.h"
 
 #include <stdlib.h>

@@ -8,7 +8,8 @@
 struct avoided {
     struct damage damage;
     uint8_t *parent;             /* by node: the port towards the root (tree_find()) */
-    const struct detour *detour; /* NULL: not found yet, not needed any more, or the attempt is a barrier */
+    /* NULL: not found yet, not needed any more, or the attempt is a barrier. */
+    const struct detour *detour;
 };
 
 /* Whether the attempt's routes were made for what it avoids, instead of by an algorithm of the registry. */

@@ -19,7 +19,8 @@ struct exchanges {
     unsigned tellable; /* jobs that have ended and whose clients are told in the next tick */
     bool start_due;    /* the start queue must be checked again */
     uint32_t counter;  /* for ids that this node gives */
-    struct block_events block_events; /* for the blocks of all attempts; the context is the attempt */
+    /* For the blocks of all attempts; the context is the attempt. */
+    struct block_events block_events;
     struct calibration calibration;
     uint32_t links_up;         /* ports (bits) whose links were up at the last change */
     uint64_t changes;          /* number of changes of the topology */
@@ -30,16 +31,19 @@ struct exchanges {
     struct planner *planner;
     struct schedules *schedules;
     double least_pause; /* shortest pause seen between two exchanges of a session, in seconds */
-    uint32_t next_handle[TORUS_MAX_PORTS];    /* by port: handle of the attempt that may send next */
+    /* By port: handle of the attempt that may send next. */
+    uint32_t next_handle[TORUS_MAX_PORTS];
     uint64_t unknown_logged[TORUS_MAX_PORTS]; /* by port: when an ignored message was last logged */
-    uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of the unknown ids whose verdicts this node has flooded */
+    /* Hashes of the unknown ids whose verdicts this node has flooded. */
+    uint64_t verdict[VERDICTS_REMEMBERED];
     uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when each of these verdicts arrived */
     unsigned next_verdict;                    /* index of the oldest verdict */
     struct kept_trees *trees;
     struct kept *kept; /* blocks that arrived in withdrawn attempts (kept_blocks.h) */
     struct doubt *doubts;
     struct decision *decisions;
-    uint64_t ask_at;     /* when doubts and decisions are next checked; ROUTER_NEVER: there are none */
+    /* When doubts and decisions are next checked; ROUTER_NEVER: there are none. */
+    uint64_t ask_at;
     struct error broken; /* code ERROR_NONE, or the first invariant that was violated */
 };
 

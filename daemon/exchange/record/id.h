@@ -1,4 +1,4 @@
-/* Ids of exchanges. An id has the root's rank, which start of the root it was, and a counter. Messages, logs,
+/* Ids of exchanges. An id has the root's rank, the number of the root's start, and a counter. Messages, logs,
  * clients and the storage use its text, "0-0000004d-5". */
 #ifndef TORUSD_EXCHANGE_RECORD_ID_H
 #define TORUSD_EXCHANGE_RECORD_ID_H
@@ -11,7 +11,7 @@
 
 struct exchange_id {
     uint32_t root;
-    uint32_t boot;               /* the root's start: the lower half of router_boot() */
+    uint32_t boot;               /* the number of the root's start: the lower half of router_boot() */
     uint32_t counter;            /* from 1; 0: this is NO_ID */
     char text[EXCHANGE_ID_SIZE]; /* "": this is NO_ID */
 };

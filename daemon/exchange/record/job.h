@@ -64,11 +64,12 @@ struct job {
 
     /* For barriers and groups: */
     uint64_t entered_deadline,
-        entered_timeout_ns; /* nanoseconds; the client's timeout, while no attempt has a shorter one */
+        entered_timeout_ns; /* the client's, while no attempt has a shorter one */
     uint64_t asks_at; /* when a node that waits for a group's restart asks its root */
     /* The root may know that this node has entered, and has not yet said that it sent no `go`. */
     bool ready;
-    uint64_t reserved; /* bytes that an open group keeps between two attempts, in the share of `user` */
+    /* Bytes that an open group keeps between two attempts, in the share of `user`. */
+    uint64_t reserved;
 };
 
 static inline bool job_waits(const struct job *j)

@@ -81,7 +81,8 @@ static void find_sizes(struct attempt *x)
     if (x->own.resumed != NULL && !spec_has_folders(&x->spec))
         resumed_blocks_sizes(x);
     if (x->own.resumed != NULL && (x->own.resumed->said || !spec_has_folders(&x->spec)))
-        return; /* wait until all nodes have told what has arrived; then the sizes of the missing parts are known */
+        /* Wait until all nodes have told what has arrived; then the sizes of the missing parts are known. */
+        return;
     x->own.bytes_here = 0;
     for (uint32_t d = 0; d < torus_of(x)->nodes; d++) {
         uint64_t size = source->ops->size(source, d);

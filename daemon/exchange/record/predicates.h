@@ -32,10 +32,12 @@ bool spec_avoids_links(const struct spec *spec);
 /* Whether the attempt waits for nodes and links that are down, instead of failing. An open group does not wait:
  * a node that went down has lost it. */
 bool attempt_waits_for_nodes(const struct attempt *x);
-bool job_waits_for_nodes(const struct job *j); /* like attempt_waits_for_nodes(), between attempts */
+/* Like attempt_waits_for_nodes(), between attempts. */
+bool job_waits_for_nodes(const struct job *j);
 /* Whether the root retries when a link goes down: the attempt avoids links, or waits for what is down. */
 bool attempt_survives_link_loss(const struct attempt *x);
-bool job_survives_link_loss(const struct job *j); /* like attempt_survives_link_loss(), between attempts */
+/* Like attempt_survives_link_loss(), between attempts. */
+bool job_survives_link_loss(const struct job *j);
 
 /* Returns how many sources and sinks of the job's attempts are still being closed. */
 unsigned job_closing(const struct job *j);

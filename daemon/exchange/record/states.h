@@ -25,7 +25,8 @@ struct attempt_state {
     bool repairs;   /* pieces of blocks may be asked for again */
     /* This node's output is finished, and may have been committed elsewhere. */
     bool may_be_committed;
-    bool decided; /* the root records or has recorded its decision to commit: the attempt cannot fail any more */
+    /* The root records or has recorded its decision to commit: the attempt cannot fail any more. */
+    bool decided;
     bool awaits_verdict; /* this node has told the root that it cannot continue */
     bool over;           /* failing or ended here: only a verdict may still arrive */
     bool ended;
@@ -37,7 +38,7 @@ static inline const struct attempt_state *state_of(const struct attempt *x)
     return &attempt_states[x->state];
 }
 
-/* What a job does next. */
+/* The states of jobs. */
 enum job_state {
     /* At its root: waits to be started, or for its next attempt. */
     JOB_WAITING,

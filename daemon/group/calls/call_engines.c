@@ -220,7 +220,8 @@ static int open_reduction(struct call *c, struct error *e)
     if (found <= 0)
         return found;
     if (call->operation == GROUP_REDUCE)
-        vectors++; /* the root keeps its own vector, in place, until all members have finished the round */
+        /* The root keeps its own vector, in place, until all members have finished the round. */
+        vectors++;
     setup.segments = trees->segments;
     choose_rounds(c, vectors, (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
     setup.round_bytes = (uint32_t)c->attempt.round_bytes;

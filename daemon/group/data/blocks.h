@@ -16,7 +16,8 @@
 enum layout {
     LAYOUT_EXCHANGE, /* a block for each member, and a block from each */
     LAYOUT_GATHER,   /* one block for all members, and a block from each member that has one */
-    LAYOUT_VECTOR,   /* one vector with an equal part for each owner; on a single tree, one owner has all of it */
+    /* One vector with an equal part for each owner; on a single tree, one owner has all of it. */
+    LAYOUT_VECTOR,
 };
 
 struct blocks {
@@ -49,8 +50,8 @@ struct blocks {
 struct blocks_options {
     enum layout layout;
     bool digests;
-    bool
-        copy; /* copy the data to send first, except vectors, because their engines copy what they read */
+    /* Copy the data to send first, except vectors, because their engines copy what they read. */
+    bool copy;
     uint64_t skip; /* bytes at the beginning of each block that are not sent again */
 };
 

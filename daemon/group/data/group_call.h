@@ -39,11 +39,13 @@ struct program_area {
 /* A program's call. It may be invalid until group_call() has checked it. */
 struct group_call {
     enum group_operation operation;
-    uint32_t part; /* bit d: dimension d; all dimensions: the whole group; GROUP_PART: the part to open */
+    /* Bit d: dimension d; all dimensions: the whole group; GROUP_PART: the part to open. */
+    uint32_t part;
     uint32_t root; /* broadcast and reduce only: number of the root */
     enum reduction_type type;
     enum reduction_operator operator;
-    uint64_t size; /* alltoall, allgather: bytes of a block; broadcast: bytes; allreduce, reduce: elements */
+    /* Alltoall, allgather: bytes of a block; broadcast: bytes; allreduce, reduce: elements. */
+    uint64_t size;
     /* Arrays of the part's size, by member; otherwise NULL. Alltoallv has all four, in bytes; allgatherv the
      * two of `receive`; reduce_scatter receive_size, in elements. group_call() copies them. */
     const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;

@@ -6,10 +6,11 @@
 #include "proto/error.h"
 
 struct members {
-    /* number of members, and this node's member number; all nodes are members unless some are left out */
+    /* Number of members, and this node's member number; all nodes are members unless some are left out. */
     uint32_t count, own;
     uint32_t *node;      /* by member: its node; NULL: the same number */
-    uint32_t *member;    /* by node: its member, or TORUS_NO_NODE if it is left out; NULL: the same number */
+    /* By node: its member, or TORUS_NO_NODE if it is left out; NULL: the same number. */
+    uint32_t *member;
 };
 
 /* Sets *m to the nodes of a torus without those that are `gone` (NULL: all nodes), at node `rank`. The caller

@@ -31,7 +31,8 @@ enum call_state {
 enum call_over {
     CALL_OVER_NOWHERE,
     CALL_OVER_ELSEWHERE, /* some members have its result, but not this one */
-    CALL_OVER_HERE,      /* this member has its result; if the call is made again, that is for other members */
+    /* This member has its result; if the call is made again, that is for other members. */
+    CALL_OVER_HERE,
     CALL_OVER_EVERYWHERE,
 };
 
@@ -51,7 +52,8 @@ struct call_attempt {
 struct call_watch {
     uint64_t deadline;
     uint64_t late_at;    /* when to ask which members it waits for */
-    uint64_t compare_at; /* when to compare it with the neighbours' calls, because it makes no progress */
+    /* When to compare it with the neighbours' calls, because it makes no progress. */
+    uint64_t compare_at;
     bool overdue;        /* the deadline has passed; `deadline` is now that of the census */
     bool all_called;     /* all members have made it, as the last census found */
 };
@@ -67,14 +69,16 @@ struct call {
     uint64_t number;
     uint32_t signature;
     struct call_watch watch;
-    bool waves; /* round 0: all members have called; then one after each round, up to `window` rounds later */
+    /* Round 0: all members have called; then one after each round, up to `window` rounds later. */
+    bool waves;
     bool large; /* of an uneven exchange, known when it is open */
-    uint64_t
-        skip; /* bytes of each block that all members have from an earlier attempt; they are not moved again */
+    /* Bytes of each block that all members have from an earlier attempt; they are not moved again. */
+    uint64_t skip;
     struct {
         bool whole;        /* all its data had arrived */
         uint64_t finished; /* bytes of each block that this member had finished */
-        uint64_t settled;  /* bytes of each block that all members had finished, as far as this one knew */
+        /* Bytes of each block that all members had finished, as far as this one knew. */
+        uint64_t settled;
     } suspended;           /* SUSPENDED: how far the call was */
     struct blocks blocks;
     struct call_attempt attempt;

@@ -17,11 +17,13 @@ struct group {
     uint32_t user;
     bool unchecked, shrinks, waits;
     uint64_t deadline;    /* for opening the group, as router_now() */
-    uint32_t members;     /* number of members; from when the group is open until its program is told of the end */
+    /* Number of members; from when the group is open until its program is told of the end. */
+    uint32_t members;
     bool *gone;           /* by node: whether it is not a member; NULL: all nodes are members */
     bool retry_due;       /* the opening must be tried again */
     struct job *exchange; /* NULL while the job is being started */
-    struct session *session; /* NULL: some members have not opened the group yet, or it has failed */
+    /* NULL: some members have not opened the group yet, or it has failed. */
+    struct session *session;
     bool open, open_due;     /* open_due: its program must be told that it is open */
     bool late_due;           /* its program must be told which members a call waits for */
     uint64_t late;

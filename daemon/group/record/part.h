@@ -9,7 +9,8 @@
 #include "daemon/group/record/session_record.h"
 
 #define SIGNATURES 64u
-#define CALL_MASK 63u /* the bits of a call's number in GroupCall.number; the others are the stage */
+/* The bits of a call's number in GroupCall.number; the others are the stage. */
+#define CALL_MASK 63u
 
 /* What is known of a call when links have gone down. If it is complete at one member, all members have made it. */
 enum over {
@@ -23,10 +24,11 @@ enum over {
 #define AGREEMENT_CALLS (CALL_MASK + 1u)
 
 struct agreed {
-    uint64_t first;                 /* the first call that is not over, at the member that is furthest behind */
+    /* The first call that is not over, at the member that is furthest behind. */
+    uint64_t first;
     uint64_t over[AGREEMENT_CALLS]; /* enum over, of this and the following calls */
-    uint64_t
-        settled[AGREEMENT_CALLS]; /* bytes of each block that have arrived at all members */
+    /* Bytes of each block that have arrived at all members. */
+    uint64_t settled[AGREEMENT_CALLS];
 };
 
 /* An agreement under way; see agreement.h. */
@@ -61,7 +63,8 @@ struct part {
     bool agreed; /* the members agree which calls are over; otherwise calls are suspended */
     struct agreement agreement;
     struct call *calls;      /* calls that are not over, by number */
-    struct call *kept;       /* calls that are over here, but perhaps not at other members, by number */
+    /* Calls that are over here, but perhaps not at other members, by number. */
+    struct call *kept;
     uint64_t next_number;    /* number of the next call made here */
     uint64_t internal_calls; /* internal calls made here so far */
     uint64_t everywhere;     /* OVER_EVERYWHERE, a bit for each of the latest calls, by number */

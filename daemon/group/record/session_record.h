@@ -27,7 +27,8 @@ struct session {
     char name[GROUP_NAME_SIZE];
     bool unchecked;
     struct planner *planner; /* for the whole torus */
-    struct group *group;     /* the program here; NULL: it has left, or has not opened the group yet */
+    /* The program here; NULL: it has left, or has not opened the group yet. */
+    struct group *group;
     struct part *part;       /* list of parts; the whole comes first */
     struct tree_node tree;
     /* Links that were down when the session was opened, if `damaged`. The session sends nothing there, even when

@@ -1,7 +1,8 @@
 #include "daemon/program/record/process_limit.h"
 
 #define PROCESS_MOST 32u /* groups that one process may have open */
-#define PROCESS_SPARE 8u /* further connections that are about to open a group, or have just left one */
+/* Further connections that are about to open a group, or have just left one. */
+#define PROCESS_SPARE 8u
 
 static int too_many(struct error *e)
 {

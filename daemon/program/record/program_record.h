@@ -70,7 +70,8 @@ struct programs {
     char path[108];
     struct listener listener;
     struct local_name name;
-    struct reserve reserve; /* a spare descriptor, to accept and turn away a program when none is left */
+    /* A spare descriptor, to accept and turn away a program when none is left. */
+    struct reserve reserve;
     uv_poll_t doorbells;    /* of all programs: an epoll descriptor */
     int doorbells_fd;
     uv_timer_t tidying; /* checks the time limits of programs */

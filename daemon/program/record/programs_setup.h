@@ -11,7 +11,8 @@
 /* All pointers are borrowed. */
 struct programs_setup {
     uv_loop_t *loop;
-    const char *control; /* path of the control socket; the name of the programs' socket follows from it */
+    /* Path of the control socket; the name of the programs' socket follows from it. */
+    const char *control;
     struct groups *groups;
     const struct access_rules *access;
     struct shares *shares;

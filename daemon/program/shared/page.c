@@ -58,7 +58,8 @@ static void close_descriptor(int *fd)
 
 void program_unshare(struct program *p)
 {
-    if (p->doorbell >= 0) /* wake the epoll; the program has the descriptor too, so closing it is not enough */
+    /* Wake the epoll; the program has the descriptor too, so closing it is not enough. */
+    if (p->doorbell >= 0)
         (void)epoll_ctl(p->all->doorbells_fd, EPOLL_CTL_DEL, p->doorbell, NULL);
     close_descriptor(&p->doorbell);
     close_descriptor(&p->page_file);
