@@ -65,7 +65,7 @@ void group_abandon(struct group *group, const struct error *why);
 struct group_info {
     char name[GROUP_NAME_SIZE];
     char id[48];
-    bool open;        /* all members have opened it; otherwise it is being opened */
+    bool open; /* all members have opened it; otherwise it is being opened */
     /* Nodes that have not entered it, as far as this node knows; see exchange_missing(). */
     char missing[64];
     /* "link 3:+0, node 7": links that its calls avoid, and nodes that it leaves out; "": nothing. */

@@ -20,7 +20,7 @@
 #include "daemon/program/shared/memory.h"
 
 #define PROGRAMS_MOST 512u
-/* Programs may use one of this many of the daemon's descriptors. Each program takes four or five. */
+/* The daemon accepts one program for this many descriptors that it may have. A program takes four or five. */
 #define PROGRAMS_SHARE 16u
 #define RINGS_A_TURN 64
 

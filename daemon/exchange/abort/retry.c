@@ -17,7 +17,7 @@
 #define PAUSE_MOST (1 * SECONDS)
 /* Limits the retries that a node can cause by always reporting that its links are down. */
 #define REROUTES_MOST 1000u
-#define DAMAGES_MOST 3u             /* more damage than this is not chance */
+#define DAMAGES_MOST 3u /* more damage than this is not chance */
 /* Estimated bytes of a message for each span that has arrived. */
 #define SPAN_BYTES 5u
 /* Keeping blocks pays if this many times more bytes are moved than told. */

@@ -10,9 +10,9 @@ struct decision {
     struct decision *next;
     struct exchange_id id;
     uint64_t remind_at;
-    uint64_t reminded_at;    /* when the last round of reminders began; 0: there was none */
-    uint32_t remind_next;    /* rank of the node to remind next; 0: all were reminded */
-    uint32_t confirmed;      /* number of nodes that have confirmed or are excused */
+    uint64_t reminded_at; /* when the last round of reminders began; 0: there was none */
+    uint32_t remind_next; /* rank of the node to remind next; 0: all were reminded */
+    uint32_t confirmed;   /* number of nodes that have confirmed or are excused */
     /* Rank of a node that could not put its output in place; TORUS_NO_NODE: none. */
     uint32_t obstacle_at;
     uint64_t obstacle_since; /* when this node heard of the obstacle */
@@ -35,7 +35,7 @@ struct decision *decision_find(struct exchanges *all, const struct exchange_id *
  * Returns NULL if there is no memory. */
 struct decision *decision_add(struct exchanges *all, const struct exchange_id *id,
                               uint64_t remind_at);
-/* Removes and frees a decision, which is then not reminded of any more. */
+/* Removes and frees a decision. Nodes are no longer reminded of it. */
 void decision_drop(struct exchanges *all, struct decision *d);
 /* Returns the number of decisions that some nodes have not confirmed. */
 unsigned decisions_count(const struct exchanges *all);

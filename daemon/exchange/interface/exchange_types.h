@@ -67,7 +67,7 @@ struct exchange_result {
     uint64_t blocks_delivered, bytes_delivered;
     /* One entry a node, ranks rising; NULL: known at the root only. */
     const struct exchange_node_report *node;
-    uint32_t nodes;                          /* number of entries in `node` */
+    uint32_t nodes; /* number of entries in `node` */
     uint32_t repeat;
     /* Nanoseconds of each of `repeat` repetitions; NULL: known at the root only. */
     const uint64_t *each;
@@ -126,10 +126,10 @@ struct exchanges_setup {
     struct workers workers;        /* threads for long computations */
     /* Bytes that blocks on their way may use, in all exchanges together. */
     uint64_t memory_budget;
-    double link_mbit;              /* nominal rate in Mbit/s; 0: unknown */
-    uint64_t link_burst;           /* bytes that a link passes at once after a pause */
-    double daemons_per_processor;  /* daemons that share one processor; 1: each has its own */
-    struct sessions sessions;      /* sessions.open NULL: this daemon has no groups */
+    double link_mbit;             /* nominal rate in Mbit/s; 0: unknown */
+    uint64_t link_burst;          /* bytes that a link passes at once after a pause */
+    double daemons_per_processor; /* daemons that share one processor; 1: each has its own */
+    struct sessions sessions;     /* sessions.open NULL: this daemon has no groups */
     /* Called when schedules have been counted, so that choose_candidates() may be called again. May be NULL. */
     void (*planned)(void *context);
     void *planned_context;

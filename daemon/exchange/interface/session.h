@@ -10,17 +10,17 @@
 
 struct session_setup {
     struct router *router;
-    uint32_t handle;             /* Prepare.handle: identifies the group in frames */
-    struct tree_node tree;       /* from the group's root to all nodes */
+    uint32_t handle;       /* Prepare.handle: identifies the group in frames */
+    struct tree_node tree; /* from the group's root to all nodes */
     /* Links that the group avoids, valid until the group is open; NULL: none. */
     const struct damage *damage;
     /* Id of the group's first attempt; stays the same after a restart. */
     const char *id;
     /* True: continue the session with this id; false: start a new one. */
     bool goes_on;
-    const char *name;            /* of the group; copied */
-    bool unchecked;              /* true: blocks travel without digests */
-    struct planner *planner;     /* for the whole torus; borrowed */
+    const char *name;        /* of the group; copied */
+    bool unchecked;          /* true: blocks travel without digests */
+    struct planner *planner; /* for the whole torus; borrowed */
     /* `wake` asks the owner to check whether the session failed or finished. */
     struct block_events events;
 };

@@ -143,8 +143,8 @@ int objection_heard(struct exchanges *all, unsigned port, const struct peer_obje
     take_error(message->code, message->reason, &why);
     why.culprit = message->culprit;
     if (message->root != rank) {
-        if (x != NULL && !tree_messages_is_child(
-                             x, port)) /* otherwise it would seem to come from below */
+        if (x != NULL &&
+            !tree_messages_is_child(x, port)) /* otherwise it would seem to come from below */
             (void)error_wrap(&why, "node %u says", torus_neighbour(t, rank, port));
         objection_send(all, here, message->exchange, &id, message->root, &why, message->again);
         return 0;

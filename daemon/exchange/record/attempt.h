@@ -24,7 +24,7 @@ struct own {
     struct planned *planned;
     struct source *source;
     struct sink *sink;
-    unsigned closing;                 /* number of sources and sinks that are being closed */
+    unsigned closing; /* number of sources and sinks that are being closed */
     /* Bytes; of this node and, as far as they have told, of the nodes below it. */
     uint64_t largest_block;
     uint64_t whole_block;             /* bytes; like largest_block, before any of it had arrived */
@@ -40,14 +40,14 @@ struct rounds {
     uint32_t repetition; /* the current repetition, from 0 */
     /* Rounds of one repetition; the fields below count rounds through all repetitions. */
     uint64_t count;
-    uint64_t round;      /* the first round that this node or a node below it has not finished */
-    uint64_t admitted;   /* the number of rounds that may start here */
+    uint64_t round;    /* the first round that this node or a node below it has not finished */
+    uint64_t admitted; /* the number of rounds that may start here */
     uint64_t finished_below[TORUS_MAX_PORTS]; /* rounds that the child at each port has finished */
     uint64_t first_went;                      /* when the first `go` arrived, as router_now() */
     uint64_t went;                            /* when the latest `go` arrived */
     /* Nanoseconds that the slowest of this node and those below it took for this repetition. */
     uint64_t slowest;
-    uint64_t all_ns;  /* root: nanoseconds from the first `go` to the end of the last repetition */
+    uint64_t all_ns; /* root: nanoseconds from the first `go` to the end of the last repetition */
 };
 
 /* Links that went down during the attempt. Times are nanoseconds of the router's clock. */
@@ -58,7 +58,7 @@ struct fault {
     uint32_t down;
     struct error e;
     uint32_t lost; /* ports whose links have been down; the attempt sends and takes nothing there */
-    bool unseen; /* of a job: links that were down when it began to wait have not been checked */
+    bool unseen;   /* of a job: links that were down when it began to wait have not been checked */
     /* Root: when an open group is restarted because links that it avoids are up; 0: never. */
     uint64_t restart_at;
 };

@@ -7,7 +7,7 @@
 
 struct avoided {
     struct damage damage;
-    uint8_t *parent;             /* by node: the port towards the root (tree_find()) */
+    uint8_t *parent; /* by node: the port towards the root (tree_find()) */
     /* NULL: not found yet, not needed any more, or the attempt is a barrier. */
     const struct detour *detour;
 };

@@ -11,8 +11,8 @@
 
 struct exchange_id {
     uint32_t root;
-    uint32_t boot;               /* the number of the root's start: the lower half of router_boot() */
-    uint32_t counter;            /* from 1; 0: this is NO_ID */
+    uint32_t boot;    /* the number of the root's start: the lower half of router_boot() */
+    uint32_t counter; /* from 1; 0: this is NO_ID */
     char text[EXCHANGE_ID_SIZE]; /* "": this is NO_ID */
 };
 

@@ -19,7 +19,7 @@ struct name {
 struct repetitions {
     uint64_t *each; /* nanoseconds of each repetition; `room` entries are allocated */
     uint32_t count, room;
-    uint32_t kept; /* repetitions that count although their attempts were withdrawn */
+    uint32_t kept;       /* repetitions that count although their attempts were withdrawn */
     uint64_t first_went; /* when the first of these attempts began; 0: there is none */
 };
 
@@ -65,7 +65,7 @@ struct job {
     /* For barriers and groups: */
     uint64_t entered_deadline,
         entered_timeout_ns; /* the client's, while no attempt has a shorter one */
-    uint64_t asks_at; /* when a node that waits for a group's restart asks its root */
+    uint64_t asks_at;       /* when a node that waits for a group's restart asks its root */
     /* The root may know that this node has entered, and has not yet said that it sent no `go`. */
     bool ready;
     /* Bytes that an open group keeps between two attempts, in the share of `user`. */

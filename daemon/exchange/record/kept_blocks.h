@@ -22,23 +22,23 @@ struct resumed_pair {
 /* For an attempt that resumes an earlier one: blocks that have arrived since the first attempt are not sent
  * again. */
 struct resumed {
-    struct arrived here;  /* by origin: what had arrived here before this attempt */
+    struct arrived here; /* by origin: what had arrived here before this attempt */
     /* By destination: what had arrived of this node's blocks, as the nodes have told. */
     struct arrived there;
-    uint64_t bytes;       /* bytes of other nodes' blocks that had arrived here */
-    uint64_t all_bytes;   /* bytes that had arrived on all nodes */
-    uint64_t *size;       /* by origin: size of its block for this node, or ENGINE_NOT_TOLD */
-    uint64_t *elsewhere;  /* by origin: bytes of its blocks that had arrived at other nodes */
-    uint64_t *incoming;   /* by origin: bytes that are missing here */
+    uint64_t bytes;      /* bytes of other nodes' blocks that had arrived here */
+    uint64_t all_bytes;  /* bytes that had arrived on all nodes */
+    uint64_t *size;      /* by origin: size of its block for this node, or ENGINE_NOT_TOLD */
+    uint64_t *elsewhere; /* by origin: bytes of its blocks that had arrived at other nodes */
+    uint64_t *incoming;  /* by origin: bytes that are missing here */
     /* When the first attempt's `go` arrived; 0: nothing of that attempt is kept here. */
     uint64_t went;
-    uint8_t *heard;       /* by node: the sides from which its message has arrived */
-    bool said;            /* this node has told what had arrived here */
-    bool wrapped;         /* own.sink skips what had arrived here */
+    uint8_t *heard; /* by node: the sides from which its message has arrived */
+    bool said;      /* this node has told what had arrived here */
+    bool wrapped;   /* own.sink skips what had arrived here */
     /* Only for files: */
     /* Root: for each pair of nodes, the block of the first one for the second one; NULL: not known. */
     struct resumed_pair *pairs;
-    uint64_t *marks; /* by destination: source_ops.mark(); NULL: no file was moved */
+    uint64_t *marks;       /* by destination: source_ops.mark(); NULL: no file was moved */
     struct parked *parked; /* the sink of the attempt before, until it is open again */
 };
 

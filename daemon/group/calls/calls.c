@@ -8,8 +8,7 @@
 #include "daemon/group/calls/part_table.h"
 #include "daemon/group/record/early_frames.h"
 
-#define COMPARE_AFTER                                                                              \
-    (250 * MILLISECONDS) /* how long a call may take before members compare it */
+#define COMPARE_AFTER (250 * MILLISECONDS) /* how long a call may take before members compare it */
 
 /* Whether the call may be large. An uneven exchange does not know that before its first wave. */
 static bool may_be_large(const struct call *c)

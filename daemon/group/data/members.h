@@ -8,7 +8,7 @@
 struct members {
     /* Number of members, and this node's member number; all nodes are members unless some are left out. */
     uint32_t count, own;
-    uint32_t *node;      /* by member: its node; NULL: the same number */
+    uint32_t *node; /* by member: its node; NULL: the same number */
     /* By node: its member, or TORUS_NO_NODE if it is left out; NULL: the same number. */
     uint32_t *member;
 };

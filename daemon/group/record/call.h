@@ -23,7 +23,7 @@ enum call_state {
     CALL_OPENING,   /* one of its engines, or the table that it spreads, is not ready */
     CALL_RUNNING,
     CALL_COMPLETE, /* its program has its result */
-    CALL_KEPT, /* complete, but other members may still need its data, so that is kept */
+    CALL_KEPT,     /* complete, but other members may still need its data, so that is kept */
     CALL_STATES
 };
 
@@ -51,11 +51,11 @@ struct call_attempt {
 /* When to ask or tell about a call that is late, as router_now(); ROUTER_NEVER: not at all. */
 struct call_watch {
     uint64_t deadline;
-    uint64_t late_at;    /* when to ask which members it waits for */
+    uint64_t late_at; /* when to ask which members it waits for */
     /* When to compare it with the neighbours' calls, because it makes no progress. */
     uint64_t compare_at;
-    bool overdue;        /* the deadline has passed; `deadline` is now that of the census */
-    bool all_called;     /* all members have made it, as the last census found */
+    bool overdue;    /* the deadline has passed; `deadline` is now that of the census */
+    bool all_called; /* all members have made it, as the last census found */
 };
 
 struct call {
@@ -79,7 +79,7 @@ struct call {
         uint64_t finished; /* bytes of each block that this member had finished */
         /* Bytes of each block that all members had finished, as far as this one knew. */
         uint64_t settled;
-    } suspended;           /* SUSPENDED: how far the call was */
+    } suspended; /* SUSPENDED: how far the call was */
     struct blocks blocks;
     struct call_attempt attempt;
 };

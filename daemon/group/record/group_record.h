@@ -16,7 +16,7 @@ struct group {
     uint64_t process;
     uint32_t user;
     bool unchecked, shrinks, waits;
-    uint64_t deadline;    /* for opening the group, as router_now() */
+    uint64_t deadline; /* for opening the group, as router_now() */
     /* Number of members; from when the group is open until its program is told of the end. */
     uint32_t members;
     bool *gone;           /* by node: whether it is not a member; NULL: all nodes are members */
@@ -24,8 +24,8 @@ struct group {
     struct job *exchange; /* NULL while the job is being started */
     /* NULL: some members have not opened the group yet, or it has failed. */
     struct session *session;
-    bool open, open_due;     /* open_due: its program must be told that it is open */
-    bool late_due;           /* its program must be told which members a call waits for */
+    bool open, open_due; /* open_due: its program must be told that it is open */
+    bool late_due;       /* its program must be told which members a call waits for */
     uint64_t late;
     char late_text[200];
     uint64_t *completed; /* names of complete calls that its program must be told of */

@@ -7,9 +7,9 @@
 _Static_assert(GROUP_COPIES <= 8,
                "those of all parts are within a fraction of what they may keep early");
 
-/* A node keeps the data of two calls that a late member has not made, if it goes to or through that member: a
- * node's blocks as many times as they have hops, or a vector from each neighbour, with digests. The first of
- * the two may be several calls without a proof, which together have no more bytes. */
+/* A late member keeps the data of two calls that it has not made, as far as that goes to it or through it: a
+ * node's blocks as many times as they have hops, or a vector from each neighbour, with digests. Instead of the
+ * first call there may be several calls without a proof, which together have no more bytes. */
 static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early)
 {
     uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;

@@ -49,8 +49,8 @@ struct part {
     const struct torus *torus;
     uint32_t rank; /* this node's rank in the part */
     struct members members;
-    struct damage damage; /* links of the part that are down, if `damaged` */
-    bool damaged;         /* calls avoid links that are down, whatever the table says */
+    struct damage damage;        /* links of the part that are down, if `damaged` */
+    bool damaged;                /* calls avoid links that are down, whatever the table says */
     const struct detour *detour; /* NULL: not found yet */
     struct limits limits;
     int8_t port[TORUS_MAX_PORTS]; /* by port of the node: port of the part, or -1 */
@@ -62,7 +62,7 @@ struct part {
     bool decided;
     bool agreed; /* the members agree which calls are over; otherwise calls are suspended */
     struct agreement agreement;
-    struct call *calls;      /* calls that are not over, by number */
+    struct call *calls; /* calls that are not over, by number */
     /* Calls that are over here, but perhaps not at other members, by number. */
     struct call *kept;
     uint64_t next_number;    /* number of the next call made here */

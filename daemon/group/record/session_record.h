@@ -29,7 +29,7 @@ struct session {
     struct planner *planner; /* for the whole torus */
     /* The program here; NULL: it has left, or has not opened the group yet. */
     struct group *group;
-    struct part *part;       /* list of parts; the whole comes first */
+    struct part *part; /* list of parts; the whole comes first */
     struct tree_node tree;
     /* Links that were down when the session was opened, if `damaged`. The session sends nothing there, even when
      * they are up again. */

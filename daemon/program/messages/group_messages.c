@@ -92,7 +92,7 @@ int program_take_open(struct program *p, const struct program_message *m)
     }
     memcpy(p->name, m->text, length + 1);
     text_clean(p->name);
-    if (strcmp(p->name, m->text) != 0) { /* a truncated name could be that of another group */
+    if (strcmp(p->name, m->text) != 0) { /* else two different names could become the same */
         (void)error_set(&e, ERROR_USAGE,
                         "the name of a group is UTF-8 without control characters, and not \"%s\"",
                         p->name);

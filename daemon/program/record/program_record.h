@@ -72,7 +72,7 @@ struct programs {
     struct local_name name;
     /* A spare descriptor, to accept and turn away a program when none is left. */
     struct reserve reserve;
-    uv_poll_t doorbells;    /* of all programs: an epoll descriptor */
+    uv_poll_t doorbells; /* of all programs: an epoll descriptor */
     int doorbells_fd;
     uv_timer_t tidying; /* checks the time limits of programs */
     uv_timer_t telling; /* tells programs which nodes they wait for */

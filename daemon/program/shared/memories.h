@@ -4,8 +4,7 @@
 
 #include "daemon/program/record/program_record.h"
 
-#define MEMORY_UNUSED_MS                                                                           \
-    10000u /* how long a program may make no progress in allocating memory */
+#define MEMORY_UNUSED_MS 10000u /* how long a program may make no progress in allocating memory */
 
 /* Counts a memory of `size` bytes. Returns 0, or -1 with *e if its user has too much. */
 int program_count_memory(struct program *p, uint64_t size, struct error *e);
