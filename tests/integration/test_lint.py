@@ -78,6 +78,16 @@ def test_links_that_lead_nowhere(planted, link, finding):
     assert result.returncode == 1 and f'doc/two.md:5: links: {finding}' in result.stdout, result.stdout
 
 
+@pytest.mark.parametrize('name, line', [
+    ('daemon/a.h', '/* It begins anew. */'), ('client/a.h', '/* An attempt that was taken back. */'),
+    ('README.md', 'Exchanges go around links.'), ('topo/a.py', "print('its turn has come')")])
+def test_words(planted, name, line):
+    result = planted({name: f'\n{line}\n'})('words')
+    assert result.returncode == 1 and f'{name}:2: words: ' in result.stdout, result.stdout
+    result = planted({name: '\nIt is retried.\n', 'tests/a.py': f'# {line}\n'})('words')
+    assert result.returncode == 0, result.stdout
+
+
 HEADERS = {'daemon/low/a.h': 'enum low { LOW };\n', 'daemon/high/b.h': 'enum high { HIGH };\n'}
 
 
@@ -120,7 +130,7 @@ def test_exceptions(planted):
 def test_without_a_clone(planted, tmp_path):
     lint = planted(LOW, 'no area')
     shutil.rmtree(tmp_path / '.git')
-    for rule in 'calls', 'includes', 'lengths', 'links', 'subjects':
+    for rule in 'calls', 'includes', 'lengths', 'links', 'subjects', 'words':
         result = lint(rule)
         assert result.returncode == 0 and result.stderr == '', result
 

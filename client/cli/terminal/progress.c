@@ -79,7 +79,7 @@ struct progress_pace progress_pace(struct progress *p, const struct torus_progre
     if (progress->done_bytes == 0 && part <= 0)
         return pace;
     if (p->from_ms == 0 || progress->done_bytes < p->from_bytes || part < p->from_part) {
-        p->from_ms = now; /* it moves; or has begun anew */
+        p->from_ms = now; /* it moves, or has started again */
         p->from_bytes = progress->done_bytes;
         p->from_part = part;
     }

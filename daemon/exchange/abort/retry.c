@@ -155,7 +155,7 @@ void retry_links_restored(struct attempt *x)
 {
     struct error e;
 
-    (void)error_set(&e, ERROR_LINK, "links that it went around are up again");
+    (void)error_set(&e, ERROR_LINK, "links that it avoided are up again");
     retry_without_links(x, &e);
 }
 

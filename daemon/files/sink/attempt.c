@@ -46,7 +46,7 @@ static int begin_to_go_on(struct folder_sink *s, struct error *e)
         s->output[i].limit = 0;
     if (!jobs_begin(&s->jobs, run_go_on, on_prepared))
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
-    s->anew = false;
+    s->is_retried = false;
     s->state = OPENING;
     return 0;
 }
@@ -55,7 +55,7 @@ bool attempt_go_on(struct folder_sink *s)
 {
     struct error e;
 
-    if (!s->anew)
+    if (!s->is_retried)
         return false;
     if (begin_to_go_on(s, &e) != 0)
         jobs_fail(&s->jobs, &e);
@@ -100,7 +100,7 @@ struct sink *attempt_take_over(struct folder_sink *s, const struct folder_reques
     for (uint32_t i = 0; i < request->nodes; i++)
         s->next_gone[i] = folder_is_gone(request, i);
     (void)snprintf(s->open.id, sizeof s->open.id, "%s", request->id);
-    s->anew = true;
+    s->is_retried = true;
     if (begin_to_go_on(s, &e) != 0)
         return NULL;
     s->jobs.events = *events;

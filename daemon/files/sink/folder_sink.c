@@ -65,7 +65,7 @@ static bool sink_opened(struct sink *base)
 {
     const struct folder_sink *s = (const struct folder_sink *)base;
 
-    return s->state != OPENING && s->state != MAKING && !s->anew;
+    return s->state != OPENING && s->state != MAKING && !s->is_retried;
 }
 
 /* Checks that no other exchange of this node writes to the target. The first exchange has the target until

@@ -63,7 +63,7 @@ struct folder_sink {
     struct folder_request request; /* its strings are not valid any more */
     bool *gone;                    /* request.gone */
     enum sink_state state;
-    bool anew;          /* the next attempt, open.id, will take this output, */
+    bool is_retried;    /* the next attempt, open.id, will take this output, */
     bool *next_gone;    /* and these nodes take no part in it */
     struct place place; /* place of the target; no other sink has it */
     struct target target;

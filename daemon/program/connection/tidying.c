@@ -7,7 +7,7 @@
 #define STRANGER_MS 10000u /* how long a program may take to say which group it opens */
 #define TIDY_MS 1000
 
-/* Closes connections that have been silent too long, and takes back memory that programs do not use. */
+/* Closes connections that have been silent too long, and releases memory that programs do not use. */
 static void on_tidying(uv_timer_t *timer)
 {
     struct programs *all = timer->data;

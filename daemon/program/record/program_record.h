@@ -42,7 +42,7 @@ struct program {
     uint64_t file_size;
     uint64_t file_used_at,
         file_used;      /* when the program has last been seen to allocate it, and how much was */
-    uint32_t file_late; /* number of the last memory that was taken back; 0: none */
+    uint32_t file_late; /* number of the last memory that was released; 0: none */
 
     struct group *group; /* only if OPENING or MEMBER */
     char name[GROUP_NAME_SIZE];

@@ -12,7 +12,7 @@ int program_count_memory(struct program *p, uint64_t size, struct error *e);
 void program_uncount_memory(struct program *p, uint64_t size);
 /* Closes and uncounts the memory that the program is allocating. */
 void program_drop_memory(struct program *p);
-/* Takes back memory that was requested and is not allocated in time. `now`: milliseconds of the loop. Returns
+/* Releases memory that was requested and is not allocated in time. `now`: milliseconds of the loop. Returns
  * whether the daemon still waits for an allocation. */
 bool program_tidy_memory(struct program *p, uint64_t now);
 

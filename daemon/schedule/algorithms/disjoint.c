@@ -16,7 +16,7 @@
  * has d trees. Where some dimensions wrap and some do not, the rings are cut opposite to the source
  * and used as lines, except for one ring of n >= 3 nodes, r, which comes first, in direction +.
  * There is one more tree, which goes along r in direction -. Off that axis it enters each ring at c
- * = n - 2 by the channel that the tree of r has there, and goes around in direction -, but not back
+ * = n - 2 by the channel that the tree of r has there, and continues in direction -, but not back
  * to c: the tree of r gets that channel instead. So with a single ring there is a tree for each
  * link of a node, and with more rings one tree more than dimensions.
  *
