@@ -112,9 +112,9 @@ size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, s
  * were written, at most `most`. */
 size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
                              size_t most);
-/* Returns the number of attempts under way at this node, including barriers and groups. */
+/* Returns how many jobs wait and attempts are under way at this node, including barriers and groups. */
 unsigned exchanges_under_way(const struct exchanges *all);
-/* Returns the bytes that exchanges have reserved at this node. */
+/* Returns the bytes that exchanges and groups have reserved at this node. */
 uint64_t exchanges_reserved(const struct exchanges *all);
 
 /* Returns the schedules that clients or neighbours have given to this node (schedules.h); borrowed. */
