@@ -7,9 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOG_KINDS                                                                                  \
-    128u                                      /* kinds that are limited; lines of further formats
-                                               * are all taken */
+#define LOG_KINDS 128u                        /* limited kinds; lines of others are all taken */
 #define LOG_KIND_AT_ONCE UINT64_C(1000)       /* lines of a kind that are taken at once */
 #define LOG_KIND_LINE_NS UINT64_C(1000000000) /* one more line is taken in this time */
 /* The time after which lines that were left out are reported. */

@@ -9,13 +9,9 @@
 #include "daemon/net/local/local.h"
 
 #define CLIENTS_MOST 512u
-#define ASKERS_SHARE                                                                               \
-    8u                  /* so many clients for each one that has no place, and may ask for the
-                          * state only */
-#define DENIED_MOST 16u /* refused clients that get time to read why */
-#define CLIENTS_SHARE                                                                              \
-    4u /* clients get one in so many of the descriptors that this process may
-                          * have */
+#define ASKERS_SHARE 8u  /* clients for each one without a place (see take_place()) */
+#define DENIED_MOST 16u  /* refused clients that get time to read why */
+#define CLIENTS_SHARE 4u /* clients get one in so many of this process's descriptors */
 
 static void server_release(struct control_server *s)
 {

@@ -73,8 +73,8 @@ struct algorithm {
     uint32_t segments; /* how many equal parts a block is split into; 1 = whole */
     bool streaming;    /* run without steps, unless the client asks for steps; every leg of every
                         * route is a single hop */
-    bool single_hops;  /* one-port: nobody relays without taking in first, so that every hop of a
-                        * block costs time, and the lower bound is that for this model */
+    bool single_hops;  /* one-port: a node receives a block before it passes the block on, so
+                        * that every hop costs time, and the lower bound is that for this model */
 
     /* Returns 0 if the algorithm takes this torus, else -1 with the reason in *e. */
     int (*accepts)(const struct torus *t, struct error *e);

@@ -5,9 +5,7 @@
 
 #define ROOM_LEAST 1024u
 #define MULTIPLIER 0x9e3779b97f4a7c15u /* Fibonacci hashing */
-#define PROBES_MOST                                                                                \
-    16u /* places a find may look at; without collisions it looks at less than
-                         * two */
+#define PROBES_MOST 16u /* average for a find; it is less than two if keys do not collide */
 
 /* The place of `key` in the table: the entry that has it, or an empty one. */
 static struct tally_entry *find_place(struct tally *t, uint64_t key)

@@ -9,10 +9,8 @@
 #include "client/libtorus/requests/operation_end.h"
 #include "client/libtorus/requests/replies.h"
 
-#define READS 64 /* reads at a time, so that other users of the event loop are served */
-#define LONGEST_AWAY                                                                               \
-    3600000 /* ms that a daemon may be away, if the request waits for nodes
-                              * without a timeout */
+#define READS 64             /* reads at a time: other users of the event loop must be served */
+#define LONGEST_AWAY 3600000 /* ms that a daemon may be away, without a timeout of the request */
 
 static int keep_request(struct torus_client *c, const Control__Request *request,
                         struct torus_error *e)

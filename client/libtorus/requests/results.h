@@ -13,8 +13,7 @@
 int status_from(Control__Reply *reply, void *result, struct torus_error *e);
 int links_from(Control__Reply *reply, void *result, struct torus_error *e);
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e);
-int calibration_from(Control__Reply *reply, void *result,
-                     struct torus_error *e); /* `result` may be NULL */
+int calibration_from(Control__Reply *reply, void *result, struct torus_error *e); /* may be NULL */
 
 /* For the files that do this: memory for `count` elements, which is not NULL if `count` is 0; a
  * text with control characters removed; an error about the daemon's reply; whether a number can

@@ -11,13 +11,9 @@
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/real.h"
 
-#define FIRST_QUESTION                                                                             \
-    2u                        /* the call with the first question: some communicators are
-                                    * made for a single call */
-#define QUESTIONS_APART 1024u /* the most calls between two questions */
-#define AGAIN_WITHIN                                                                               \
-    8u                             /* calls within which a question is repeated when two
-                                    * communicators have asked at the same time */
+#define FIRST_QUESTION 2u          /* call; some communicators are made for a single call */
+#define QUESTIONS_APART 1024u      /* the most calls between two questions */
+#define AGAIN_WITHIN 8u            /* calls, when two have asked at the same time */
 #define OPEN_AGAIN_NS 60000000000u /* between two attempts, after a lane could not be opened */
 
 /* A lane in a part of the torus. */

@@ -10,9 +10,7 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
 
-#define ANOTHER_MS                                                                                 \
-    1000 /* limit for opening a lane: all leaders are there, but the daemons may
-                         * lack memory */
+#define ANOTHER_MS 1000 /* all leaders are there, but the daemons may lack memory */
 
 struct lane {
     struct torus_group *group;

@@ -20,9 +20,7 @@
 #include "client/mpi/job/statistics.h"
 #include "proto/text.h"
 
-#define AGAIN_MS                                                                                   \
-    10 /* until the next attempt to connect to a host that has not called listen()
-                     * yet */
+#define AGAIN_MS 10 /* until the next attempt, if the host has not called listen() yet */
 
 enum kind { HERE, LEAD, ENDED };
 

@@ -190,9 +190,7 @@ static int agree(bool ready)
     }
     if (make_messages() != 0)
         ready = false;
-    here[UNREADY] =
-        (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest rank that is
-                                                              * not ready */
+    here[UNREADY] = (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest */
     here[SINGLE] = !job.threaded;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         here[PARTS + mask] = !job.refused[mask]; /* only leaders know */

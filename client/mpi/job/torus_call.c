@@ -12,9 +12,7 @@
 #define USUAL_SLICE 1000000u  /* at first: most small calls have ended by then */
 #define FIRST_SLICE 50000000u /* the longest first slice, where calls take longer */
 #define LEAST_SLICE 100000u   /* the slice while MPI has something to do */
-#define MOST_SLICE                                                                                 \
-    10000000u       /* the longest slice, while MPI has nothing to do and a call takes
-                               * long */
+#define MOST_SLICE 10000000u  /* the longest slice, while MPI has nothing to do */
 #define BUSY 30000u /* a poll of MPI that takes so much processor time has moved something */
 
 /* ---- Waiting --------------------------------------------------------------------------------- */

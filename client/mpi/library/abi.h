@@ -24,10 +24,8 @@
 #else
 #define ABI_NAME "MPICH"
 #define ABI_PRELOAD "libtorus-mpich.so"
-#define ABI_ALIAS_IS_ERROR 1 /* the same send and receive buffer is MPI_ERR_BUFFER */
-#define ABI_TYPES_OF_NOTHING_COUNT                                                                 \
-    0 /* 0: in MPI_Alltoallw a type may be null where its count is
-                                      * 0 */
+#define ABI_ALIAS_IS_ERROR 1         /* the same send and receive buffer is MPI_ERR_BUFFER */
+#define ABI_TYPES_OF_NOTHING_COUNT 0 /* 0: MPI_Alltoallw takes a null type with a count of 0 */
 #endif
 
 /* Functions with counts of type MPI_Count: MPI_Alltoall_c... */
