@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -65,12 +67,15 @@ class Run:
         lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
                  f'{":".join(map(str, preloads(rank)))}'
                  for rank, node in enumerate(nodes)]
+        # Open MPI fails if two launchers make the folder of their sessions at the same moment: each has its own.
+        sessions = tempfile.mkdtemp(prefix='ompi-')
+        weakref.finalize(self, shutil.rmtree, sessions, ignore_errors=True)
         # A launcher's processes and ours end together; it also ends its ranks when it is killed.
         self.process = subprocess.Popen(
             ['setpriv', '--pdeathsig', 'TERM', *LAUNCHERS[library], '-n', str(len(lines)), ON_NODE,
              *map(str, command)],
             env={**os.environ, 'MPI_TEST_RANKS': '\n'.join(lines), 'TORUS_MPI': mode or 'off',
-                 **environment},
+                 'OMPI_MCA_orte_tmpdir_base': sessions, **environment},
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def __enter__(self):
