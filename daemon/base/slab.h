@@ -39,8 +39,8 @@ struct slab *slab_get(struct slab_pool *pool);
 void slab_unref(struct slab *slab);
 
 /* A slab that is in no pool, with room for `size` bytes of its own, and one reference. Its
- * extents may also refer to bytes elsewhere: when the last reference has gone, release(context)
- * is called, unless it is NULL, so that their owner knows. Returns NULL if there is no memory. */
+ * extents may also refer to bytes elsewhere: release(context), unless it is
+ * NULL, then tells their owner that the last reference has gone. Returns NULL if there is no memory. */
 struct slab *slab_lone(size_t size, void (*release)(void *context), void *context);
 
 static inline struct slab *slab_ref(struct slab *slab)

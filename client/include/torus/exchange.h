@@ -130,7 +130,7 @@ struct torus_progress {
     uint64_t total_bytes;   /* bytes to deliver there; 0 = not known */
     uint32_t repetition;    /* the repetition under way, counted from 0 */
     uint32_t repeat;        /* number of repetitions; 0 before the daemon has said anything */
-    /* Of a barrier: how many nodes have not entered it, as far as the node that was asked knows. */
+    /* For a barrier: the number of nodes that have not entered it yet, as the daemon that was asked knows it. */
     uint32_t missing_count;
     const char *missing; /* their ranks: "3, 7" or, if there are many, "3, 7 ..."; "": not known */
     /* torus_request.wait: what is down and waited for, "node 4 (1,0)"; "": nothing. */

@@ -84,7 +84,7 @@ static inline bool block_is_too_large(size_t bytes)
     return !ABI_LARGE_COUNTS && bytes > INT_MAX;
 }
 
-/* Whether there is no buffer; MPI_IN_PLACE has been replaced where it has a meaning. */
+/* Whether `at` is no buffer. The caller has replaced MPI_IN_PLACE by a buffer where MPI allows it. */
 static inline bool is_no_buffer(const void *at)
 {
     return at == NULL || at == MPI_IN_PLACE;

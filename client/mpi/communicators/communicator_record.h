@@ -18,8 +18,7 @@ struct share {
     struct looks looks;
 };
 
-/* What is known of a communicator since its first collective operation, or since it was
- * duplicated. Nodes are numbered like the members of their group, and the ranks on a node from
+/* A communicator. The record is made by its first collective operation, or when it is duplicated. Nodes are numbered like the members of their group, and the ranks on a node from
  * its leader on; rank `local` on node `n` has place n * locals + local. Blocks travel in the
  * order of places. */
 struct communicator {

@@ -10,8 +10,8 @@
 #define LANES_MOST 2u
 
 /* Open lane 0 and its parts in two steps: the second step begins when the first has succeeded
- * everywhere, and ends when the second has begun everywhere. A part for which the torus lacks
- * links is refused to all processes, which is no error. Return 0, or -1 with *error. */
+ * everywhere, and ends when the second has begun everywhere. If the torus lacks the
+ * links of a part, no process gets that part; this is no error. Return 0, or -1 with *error. */
 int lanes_open(const char *name, uint32_t timeout_ms, struct torus_error *error);
 int lanes_complete(struct torus_error *error);
 
