@@ -20,41 +20,31 @@ static bool read_call(const Peer__GroupCall *from, struct peer_group_call *m)
     return true;
 }
 
+/* Data of an exchange, or of a call of a group, which the message then names. */
+#define DATA_CODEC(name, Name, FIELDS)                                                             \
+    PEER_WRITE(name, Name)                                                                         \
+    {                                                                                              \
+        peer__##name##__init(to);                                                                  \
+        PEER_WRITE_FIELDS(FIELDS)                                                                  \
+        to->call = write_call(m->has_call, &m->call, scratch);                                     \
+        return 0;                                                                                  \
+    }                                                                                              \
+    PEER_READ(name, Name)                                                                          \
+    {                                                                                              \
+        PEER_READ_FIELDS(FIELDS)                                                                   \
+        m->has_call = read_call(from->call, &m->call);                                             \
+        return 0;                                                                                  \
+    }
+
 #define STEPPED_DATA(NUMBER, TEXT, BYTES, LIST)                                                    \
     NUMBER(exchange) NUMBER(round) NUMBER(step) NUMBER(hops) NUMBER(left) LIST(sizes) LIST(digests)
 
-PEER_WRITE(stepped_data, SteppedData)
-{
-    peer__stepped_data__init(to);
-    PEER_WRITE_FIELDS(STEPPED_DATA)
-    to->call = write_call(m->has_call, &m->call, scratch);
-    return 0;
-}
-
-PEER_READ(stepped_data, SteppedData)
-{
-    PEER_READ_FIELDS(STEPPED_DATA)
-    m->has_call = read_call(from->call, &m->call);
-    return 0;
-}
+DATA_CODEC(stepped_data, SteppedData, STEPPED_DATA)
 
 #define STREAMED_DATA(NUMBER, TEXT, BYTES, LIST)                                                   \
     NUMBER(exchange) NUMBER(round) LIST(pieces) LIST(sizes) LIST(digests)
 
-PEER_WRITE(streamed_data, StreamedData)
-{
-    peer__streamed_data__init(to);
-    PEER_WRITE_FIELDS(STREAMED_DATA)
-    to->call = write_call(m->has_call, &m->call, scratch);
-    return 0;
-}
-
-PEER_READ(streamed_data, StreamedData)
-{
-    PEER_READ_FIELDS(STREAMED_DATA)
-    m->has_call = read_call(from->call, &m->call);
-    return 0;
-}
+DATA_CODEC(streamed_data, StreamedData, STREAMED_DATA)
 
 #define CLEAR(NUMBER, TEXT, BYTES, LIST)                                                           \
     NUMBER(exchange) NUMBER(round) NUMBER(step) NUMBER(hops) NUMBER(left)
