@@ -1,16 +1,20 @@
-/* A1: complete exchange with one send and one receive at a time and single hops. Dimakopoulos,
- * Dimopoulos: A Theory for Total Exchange in Multidimensional Interconnection Networks, section 4,
- * Fig. 3 with lines 1 to 4 as improved below it: all copies of B side by side.
+/* A1: complete exchange with single hops on a one-port network. Dimakopoulos, Dimopoulos: A Theory
+ * for Total Exchange in Multidimensional Interconnection Networks, section 4, Fig. 3, with lines 1
+ * to 4 as improved below the figure.
  *
- * A is all dimensions but the last, B the last one (product.h). Lines 1 to 4: every node of B in turn
- * sends to every other one the N/n blocks that it has for that one's copy of A, as one message by
- * single hops on a shortest path; a node's messages, and then the next node's, follow each other.
- * Lines 5 to 7: n exchanges within the copies of A, the j-th one for the blocks that come from the
- * j-th copy. These are by A1 again, until A is a single dimension, with the exchange of factor.c.
+ * Let B be the last dimension, with n nodes, and A the product of all others; N is the number of
+ * nodes. The network has n copies of A and N/n copies of B. A block first moves within its copy of
+ * B to the copy of A that its destination is in. Then each copy of A exchanges the blocks that it
+ * has got.
+ * - Lines 1 to 4: all copies of B work at the same time, and in each of them the nodes send in
+ *   turn. A node sends one message to each other node of its copy: the N/n blocks for that node's
+ *   copy of A. A message takes single hops on a shortest path, and starts when the message before
+ *   it has arrived.
+ * - Lines 5 to 7: n exchanges within the copies of A. Exchange j moves the blocks that come from
+ *   copy j. It is A1 again, until A is a single dimension: that uses the exchange of factor.c.
  *
- * The paper begins with A1, and improves it: in lines 1 to 4 only one node of each copy of B
- * sends. A2 makes these an exchange in B. On 8x8 A1 takes 1152 blocks in 184 steps, A2 256 in
- * 14. */
+ * In lines 1 to 4 only one node of each copy of B sends at a time. A2 (a2.c) replaces them by an
+ * exchange in B. On 8x8, A1 takes 184 steps and 1152 blocks, A2 takes 14 and 256. */
 #include "daemon/schedule/algorithms/product_legs.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/message_key.h"
@@ -23,7 +27,8 @@ static int a1_accepts(const struct torus *t, struct error *e)
                : algorithm_refuse(&algorithm_a1, t, e);
 }
 
-/* In B the nodes send one after the other, in the order of their numbers. */
+/* The first dimension runs the exchange of factor.c, which is the same at every node of a ring. In
+ * all others the nodes send in turn, so every node is different. */
 static void a1_period(const struct torus *t, uint32_t *period)
 {
     bool first = true;

@@ -1,15 +1,22 @@
-/* A2: complete exchange with one send and one receive at a time and single hops, dimension after
- * dimension. Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
- * Interconnection Networks, section 4. The exchanges of the single dimensions are in factor.c, and
- * how they follow each other in product.c; here their hops become legs.
+/* A2: complete exchange with single hops on a one-port network, one dimension after the other.
+ * Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional Interconnection
+ * Networks, section 4, Fig. 4.
  *
- * The paper counts a time unit for every block, n_1 rounds in one dimension and n_2 in the other;
- * its rounds are the blocks of a combined message here, so that only the ring's own steps are
- * startups. On tori the blocks are those of the paper, the average status: no schedule with one
- * port and single hops has less. On an array the average status is out of reach, since it takes
- * every node to be sending all the time, and the middle has more to send: floor((n^2-1)/2) blocks,
- * which is what the exchange takes. On meshes of more dimensions no schedule is known that takes
- * as few as the bound. */
+ * Let the network be the product of A, with n_1 nodes, and B, with n_2 nodes. First every copy of B
+ * runs n_1 exchanges, which bring each block to the copy of A that its destination is in. Then
+ * every copy of A runs n_2 exchanges. The same rule applied to A gives any number of dimensions.
+ * factor.c has the exchange of one dimension, product.c the order of the dimensions; this file
+ * turns hops into legs.
+ *
+ * The paper sends one block in a time unit, and runs the n_1 and n_2 exchanges as rounds, one after
+ * the other. Here all rounds of a dimension run together, their blocks in the same combined
+ * messages: the startups are the steps of a single round, the transmission is that of the paper.
+ *
+ * On tori the transmission is the average status, and no schedule with one port and single hops
+ * takes less. An array cannot reach its average status: for that, every node would have to send all
+ * the time, but nodes in the middle have more to send. The middle sends floor((n^2-1)/2) blocks,
+ * and the exchange takes as long. No schedule is known that attains the bound on meshes of more
+ * dimensions. */
 #include "daemon/schedule/algorithms/product_legs.h"
 #include "daemon/schedule/algorithms/rows.h"
 

@@ -1,28 +1,38 @@
-/* A3: complete exchange on an all-port network of 2^j equal dimensions, the exchanges of the two
- * halves of the dimensions overlapped. Dimakopoulos, Dimopoulos: A Theory for Total Exchange in
- * Multidimensional Interconnection Networks, section 5.
+/* A3: complete exchange on an all-port network of 2^j equal dimensions. Dimakopoulos, Dimopoulos: A
+ * Theory for Total Exchange in Multidimensional Interconnection Networks, section 5, Fig. 6.
  *
- * Half of the dimensions are A, half are B, each with n nodes. Both do n exchanges of one block per
- * pair, at the same time. Round 0 of A is for blocks whose destination differs in A only; what B
- * brings along in its round q, A passes on in round q+1; the last round of B is for blocks whose
- * destination differs in B only. A node's block with offsets a in A and b in B, both numbered
- * 1..n-1, goes in round (a - b) mod (n-1): so every round has one block for every b, and brings
- * every node one block for every a.
+ * A2 (a2.c) leaves the links of one dimension idle while it works in the other. A3 splits the
+ * dimensions into two halves, A and B, that work at the same time: the blocks that an exchange in B
+ * brings to a node are those that the next exchange in A takes from it.
  *
- * Within a dimension the paper relies on exchanges from elsewhere that meet the lower bound; it allows
- * only neighbours to exchange messages. These are done here as follows, every leg being one hop. A
- * block waits for some steps and then makes a hop in every step:
- * - array: for as many steps as there are nodes behind its destination. So what leaves a node in
- *   step t has come a hops and ends b hops before the end of the array, with a + b = t: at most
- *   min(t+1, n-1-t) blocks, and the middle channel carries as many. floor(n^2/4) blocks in n-1 steps.
- * - odd ring: not at all. (n^2-1)/8 blocks in (n-1)/2 steps.
- * - even ring: not at all but for the few in ring_wait(), which even out the channels, since those
- *   for the opposite node go + from even nodes and - from odd ones. ceil(n^2/8) blocks in n/2 steps
- *   (n^2/8 where n is no multiple of 4 would ask for half a block on a channel).
+ * Each half has h nodes, and runs h rounds. A round is an exchange within every copy of the half,
+ * with one block for each pair of nodes. Number the offsets from source to destination within a
+ * half 1 to h-1, and let a block have the offset a in A and b in B.
+ * - Round 0 of A: the blocks with b = 0.
+ * - Round q of B, for q = 0 to h-2: the blocks with (a - b) mod (h-1) = q. For every b there is
+ *   exactly one a, so each node sends one block to each other node of its copy of B, and receives
+ *   one block for each other node of its copy of A.
+ * - Round q+1 of A: the blocks that round q of B has brought.
+ * - Round h-1 of B: the blocks with a = 0.
  *
- * The paper sends one block a time unit. A combined message of b blocks takes b of its units, so that
- * the transmission is the paper's time: n times that of one exchange, which is the lower bound of the
- * torus or mesh for odd n, multiples of 4, and arrays. No channel has two messages in a step. */
+ * If a half has several dimensions, A3 runs its rounds too. For a single dimension, of n nodes, the
+ * paper refers to exchanges by others that attain the lower bound. These are ours. As the paper's
+ * model demands, all legs are single hops. A block waits for some steps and then makes a hop in
+ * every step.
+ * - Array: it waits for as many steps as there are nodes behind its destination. A block that
+ *   leaves a node in step t has made i hops and ends k nodes before the end of the array, with i +
+ *   k = t. So a channel carries at most min(t+1, n-1-t) blocks in step t, and the middle channel
+ *   carries as many: floor(n^2/4) blocks in n-1 steps.
+ * - Odd ring: no block waits. (n^2-1)/8 blocks in (n-1)/2 steps.
+ * - Even ring: blocks for the opposite node go + from even nodes and - from odd nodes, so that in a
+ *   step they load only every second channel. A few other blocks wait to even that out, see
+ *   ring_wait(): ceil(n^2/8) blocks in n/2 steps. (If n is not a multiple of 4, n^2/8 is not a
+ *   whole number.)
+ *
+ * The paper sends one block in a time unit, and a combined message of b blocks takes b units. So
+ * the transmission is the paper's time, N/n times that of the exchange in one dimension. It is the
+ * lower bound on meshes, and on tori if n is odd or a multiple of 4. No channel has two messages in
+ * a step. */
 #include "daemon/schedule/algorithms/a3.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/bits.h"
@@ -35,7 +45,7 @@ static int a3_accepts(const struct torus *t, struct error *e)
     return taken ? 0 : algorithm_refuse(&algorithm_a3, t, e);
 }
 
-/* Steps, blocks and legs of the exchange in one dimension. */
+/* Steps of the exchange in one dimension, which are also the most legs of a block. */
 static uint32_t line_steps(const struct torus *t)
 {
     uint32_t n = t->size[0];
@@ -48,18 +58,25 @@ static uint64_t line_blocks(const struct torus *t)
     return t->wrap[0] ? (n * n + (n % 2 == 0 ? 7 : 0)) / 8 : n * n / 4;
 }
 
-/* Even ring: the steps that a block waits which goes `hops` hops, less than n/2, in a direction in which
- * blocks for the opposite node come from every second node; `between`: it does not come from one of
- * these.
+/* The steps that a block on an even ring waits before its first hop. The block goes `hops` hops,
+ * less than n/2, in one direction. In this direction, blocks for the opposite node come from every
+ * second node; `between`: this block comes from one of the other nodes.
  *
- * Think of what moves along with the blocks for the opposite node as one train, and of what moves
- * from channel to channel beside it as the other. A block that comes from one of the nodes in
- * between and one that does not are in different trains if they wait equally long. The first train
- * has one block more in every step, namely that for the opposite node; so the second one has to get
- * one more from others. With q = floor(n/4) these are the two blocks of q hops, one after the other
- * in 2q steps, which is all of them, or all but one. They have to start in an odd step, or in an even
- * one if they come from in between, and so q has to be odd; an even one is 1 and q - 1; 2 is neither,
- * and is made up of three blocks of the second train less one of the first. */
+ * Blocks that pass a channel in the same step move along together. Call the blocks that move along
+ * with those for the opposite nodes the first train, all others the second. If no block waited, all
+ * blocks from between would be in the second train, and all others in the first. In every step the
+ * first train would have one block more, the one for the opposite node. So the second train needs
+ * one more block in each step, and the total of both must not grow.
+ *
+ * Let q = floor(n/4). Two blocks of q hops, one of each train, that run one after the other in the
+ * second train give it one more block in 2q steps: in all n/2 steps or all but one. A block from
+ * between is in the second train if it waits an even number of steps, any other block if it waits
+ * an odd number.
+ * - q odd: the block from between starts at once, the other one in step q.
+ * - q even, more than 2: the same with the blocks of 1 hop, in steps 0 and 1, and those of q-1
+ *   hops, which start in steps 2 and q+1.
+ * - q = 2: three blocks in the second train (steps 0 and 1, 1 and 2, 3) and one in the first (step
+ *   1). The difference is one block in each of the steps 0 to 3. */
 static uint32_t ring_wait(uint32_t n, uint32_t hops, bool between)
 {
     uint32_t q = n / 4;
@@ -80,7 +97,7 @@ static uint32_t line_route(const struct torus *t, unsigned dim, uint32_t from, u
 {
     uint32_t n = t->size[dim];
     struct leg leg = {.step = step, .dim = (uint8_t)dim, .hops = 1};
-    int direction = from % 2 == 0 ? 1 : -1; /* to the opposite node */
+    int direction = from % 2 == 0 ? 1 : -1; /* to the exact opposite node */
     uint32_t hops = torus_shortest(t, dim, from, to, &direction);
 
     leg.direction = (int8_t)direction;
@@ -137,7 +154,7 @@ static uint32_t nodes(const struct span *s)
     return n;
 }
 
-/* The offset from source to destination, as a number. */
+/* The offset from source to destination in these dimensions, as one number. */
 static uint32_t offset(const struct span *s)
 {
     uint32_t n = s->torus->size[0], number = 0;
@@ -146,12 +163,14 @@ static uint32_t offset(const struct span *s)
     return number;
 }
 
+/* Steps of an exchange on the span: n rounds of one half, for n nodes in the other half. */
 static uint32_t span_steps(const struct span *s)
 {
     return nodes(s) / s->torus->size[0] * line_steps(s->torus);
 }
 
-/* The legs of an exchange on the span that begins at `step`. */
+/* Writes the legs of a block in an exchange on the span, which begins at `step`. Returns how
+ * many. */
 static uint32_t span_route(const struct span *s, uint32_t step, struct leg *legs)
 {
     if (offset(s) == 0)

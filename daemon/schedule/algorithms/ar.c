@@ -1,12 +1,20 @@
-/* AR: complete exchange on an all-port ring. Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized
- * Communication in All-Port Tori, section 3.
+/* AR: complete exchange on an all-port ring of p nodes, p even. Liu, Gu, Bi, Tu, Dong: Optimal
+ * All-to-All Personalized Communication in All-Port Tori, section 3.
  *
- * Rings of even size run it as it is (2 as well: one swap); an odd ring gets one imaginary node. */
+ * One hop brings a block to a node of its destination's parity. Then even nodes pass blocks to even
+ * nodes and odd nodes to odd nodes, two hops a step, in both directions at once. ring.c has the
+ * rule for one block.
+ * - Stage 1 (one step): blocks whose destination has the other parity make one hop.
+ * - Stage 2 (floor(p/4) steps): even nodes send in direction +, odd nodes in direction -.
+ * - Stage 3 (ceil(p/4) - 1 steps): even nodes send in direction -, odd nodes in direction +.
+ *
+ * The paper asks for p >= 4. A ring of 2 works too, as one swap. A ring of odd size gets one
+ * imaginary node (imaginary.h). */
 #include "daemon/schedule/algorithms/imaginary.h"
 #include "daemon/schedule/algorithms/ring.h"
 #include "daemon/schedule/algorithms/rows.h"
 
-/* The dimension with more than one node; the last one if there is none. */
+/* The dimension with more than one node; if there is none, the last one. */
 static unsigned ring_dim(const struct torus *t)
 {
     unsigned dim = 0;

@@ -1,14 +1,18 @@
-/* AR1: complete exchange on a one-port ring. Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms
- * for All-to-All Personalized Communication on Multidimensional Tori, section 3.
+/* AR1: complete exchange on a one-port ring of p nodes, p even. Liu, Gu, Ren, Xiong: Efficient and
+ * Scalable Algorithms for All-to-All Personalized Communication on Multidimensional Tori, section
+ * 3.
  *
- * Each even node and the odd node before it swap, so that the even node has everything that both
- * send half round the ring in direction +, and the odd node what they send the other way. Then even
- * nodes move their blocks + and odd nodes -, two hops a step, and leave at each node the blocks for
- * that node and for the next one; a swap with the next one is the last step. A node relays another
- * node's leg while it sends its own, in the opposite direction.
+ * Even nodes carry all blocks that go in direction +, odd nodes all that go in direction -. So a
+ * node sends one message and receives one in each step. ring_one_port.c has the rule for one block.
+ * - First step: each even node swaps with the odd node before it. The even node gets the blocks of
+ *   both that go +, the odd node those that go -.
+ * - ceil(p/4) - 1 steps: even nodes send two hops in direction +, odd nodes two hops in direction
+ *   -. Each carrier takes out the blocks for itself and for the next node in its direction. The
+ *   node inside such a leg relays it while it sends its own message the other way.
+ * - Last step: each node swaps with that next node.
  *
- * Rings of even size run it as it is (2 as well: one swap, where the formula counts an empty second
- * one). An odd ring gets one imaginary node, and its steps are divided (one_port.h). */
+ * A ring of 2 takes one swap, where the paper's formula counts an empty second one. A ring of odd
+ * size gets one imaginary node, and its steps are divided (one_port.h). */
 #include "daemon/schedule/algorithms/one_port.h"
 #include "daemon/schedule/algorithms/rows.h"
 

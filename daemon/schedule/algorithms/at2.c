@@ -1,25 +1,29 @@
-/* AT2: complete exchange on an all-port torus of two dimensions. Liu, Gu, Bi, Tu, Dong: Optimal
- * All-to-All Personalized Communication in All-Port Tori, section 4.
+/* AT2: complete exchange on an all-port torus of two dimensions, r x c. Liu, Gu, Bi, Tu, Dong:
+ * Optimal All-to-All Personalized Communication in All-Port Tori, section 4.
  *
- * Phase 1 brings a block to a node whose coordinates have the parities of its destination's, in
- * one hop for each parity that is wrong. Then that node and the destination are on logical rings of
- * every second node of a row and a column, and AR runs on these: nodes with x+y even take the row
- * in phase 2 and the column in phase 3, the others the other way round, so that every channel is
- * busy in both.
+ * At most two hops bring a block to a node whose coordinates have the parities of its
+ * destination's. That node and the destination are on logical rings, which consist of every second
+ * node of a row or column. On these the block moves by AR (ar.c).
  *
- * Lemma 4, r*c^2/8 blocks (the lower bound), does not hold for this as it is printed. A size of
- * 4 mod 8 has logical rings whose opposite nodes are an odd number of logical hops apart. There AR
- * has every node send what is for its opposite the same way in stage 1; on a ring by itself, with
- * one such block a node, that is the ceil() in lemma 2, but here there is one for each offset in
- * the other dimension. So there are two algorithms:
- * - `at2` is repaired: half of these blocks go each way. Lemma 4 holds for all multiples of four (as
- *   the critical path where the two sizes differ, see verify.h).
- * - `at2-printed` runs AR as it is printed. The lemma holds if c is a multiple of 8; else the
- *   critical path is r blocks longer: 4x4 takes 12 where the lemma has 8, 4x12 76 (72), 12x12 228
- *   (216), 8x12 152 (144).
- * Where no size is 4 mod 8 both are the same.
+ * Let a node have the coordinates (x, y), in dimensions 0 and 1.
+ * - Phase 1 (2 steps): one hop along each dimension in which the parities differ.
+ * - Phases 2 and 3: AR on the logical rings of one dimension, then of the other. Nodes with x + y
+ *   even (the paper's groups G00 and G11) begin with their row, all others with their column. So
+ *   all channels are busy in both phases.
  *
- * Both sizes multiples of four; others through imaginary nodes. A ring in one dimension is AR. */
+ * Lemma 4 promises r*c^2/8 blocks, the lower bound. The algorithm as printed misses that for sizes
+ * of 4 mod 8. Opposite nodes of their logical rings are an odd number of logical hops apart, and in
+ * stage 1 of AR a node sends all blocks for its opposite in one direction. On a single ring that is
+ * one block, the reason for the ceil() in lemma 2. Here it is one block for each offset in the
+ * other dimension. So there are two algorithms, which differ only if a size is 4 mod 8:
+ * - `at2` repairs this: half of these blocks go each way. Lemma 4 holds for all multiples of four
+ *   (for the critical path, verify.h, where the two sizes differ).
+ * - `at2-printed` runs AR as printed. Lemma 4 holds if c is a multiple of 8. Otherwise the critical
+ *   path is r blocks longer: 12 blocks on 4x4 (lemma: 8), 76 on 4x12 (72), 228 on 12x12 (216), 152
+ *   on 8x12 (144).
+ *
+ * Sizes that are no multiples of four get imaginary nodes (imaginary.h). If one of the two
+ * dimensions has a single node, the torus is a ring and runs AR. */
 #include "daemon/schedule/algorithms/imaginary.h"
 #include "daemon/schedule/algorithms/ring.h"
 #include "daemon/schedule/algorithms/rows.h"
@@ -39,7 +43,7 @@ static int accepts(const struct algorithm *a, const struct torus *t, struct erro
     return taken ? 0 : algorithm_refuse(a, t, e);
 }
 
-/* Steps of phase 2, and of phase 3: those of the longer rings. The shorter ones start with them. */
+/* Steps of phase 2, and of phase 3: as many as the longer logical rings need. */
 static uint32_t phase_steps(const struct torus *padded)
 {
     uint32_t rows = ring_steps(padded->size[0] / 2), columns = ring_steps(padded->size[1] / 2);
@@ -62,8 +66,9 @@ static void at2_period(const struct torus *t, uint32_t *period)
         imaginary_period(t, MULTIPLE, 4, period);
 }
 
-/* The direction to the exact opposite on a logical ring. The repair splits by the parity of the
- * offset in the other dimension in logical hops, which splits the padded tori's blocks too. */
+/* The direction to the exact opposite on a logical ring. The repair decides by the parity of the
+ * offset in the other dimension, in logical hops: that splits the blocks of padded tori evenly,
+ * too. */
 static int tie(const struct torus *padded, unsigned dim, const uint32_t *offset, uint32_t to,
                bool repaired)
 {
@@ -85,8 +90,8 @@ static uint32_t padded_route(const struct torus *padded, const uint32_t *from, c
         direction[i] = offset[i] < padded->size[i] / 2 ? 1 : -1;
     }
 
-    /* Phase 1. Where both parities are wrong each quadrant of destinations leaves by a port of its
-     * own, so that all four carry as much. */
+    /* Phase 1. If both parities differ, the blocks for each quadrant of destinations leave by a
+     * port of their own, so that all four ports carry the same. */
     unsigned dim = direction[0] == direction[1] ? 0 : 1;
     for (unsigned i = 0; i < 2; i++, dim = 1 - dim) {
         if (offset[dim] % 2 != 0) {
@@ -97,7 +102,7 @@ static uint32_t padded_route(const struct torus *padded, const uint32_t *from, c
         }
     }
 
-    /* Phases 2 and 3. x+y has the parity of the destination's now, and keeps it. */
+    /* Phases 2 and 3. x+y now has the parity of the destination's x+y, and keeps it. */
     dim = (to[0] + to[1]) % 2 == 0 ? 1 : 0;
     for (unsigned i = 0; i < 2; i++, dim = 1 - dim) {
         struct ring ring = {.nodes = padded->size[dim] / 2,

@@ -2,14 +2,16 @@
  * Efficient and Scalable Algorithms for All-to-All Personalized Communication on Multidimensional
  * Tori, section 4.
  *
- * Phase 1: AR1 on the logical rings of every second node of a line, even nodes along dimension 0
- * while odd nodes work along dimension 1, then the other way round. Phase 2: two swaps in squares
- * of 2x2. That is PTk with k = 2, so `pt` has the arithmetic; pt.c says what happens with sizes that
- * are no multiples of four, and where the enumeration differs from the formulas.
+ * Blocks move on logical rings of every second node of a line to the 2x2 square of their
+ * destination, and within the square by swaps. Even nodes (even sum of coordinates) and odd nodes
+ * work along different dimensions at any time, so that no two messages meet on a channel.
+ * - Phase 1: AR1 (ar1.c) along one dimension, then along the other.
+ * - Phase 2: a swap along each dimension in the 2x2 squares.
  *
- * The paper's AT2 has the dimensions the other way round: its even nodes begin with their rows, that
- * is, with dimension 1. Both dimensions are busy in either round, so the counts are the same. Here
- * dimension 0 comes first, as in the paper's PTk. */
+ * This is PTk with k = 2, so pt.c computes the routes. pt.c also describes sizes that are no
+ * multiples of four, and where our counts differ from the paper's formulas. In the paper's AT2,
+ * even nodes begin with their rows (dimension 1); here they begin with dimension 0, as in the
+ * paper's PTk. The counts are the same, because both dimensions are busy in either round. */
 #include "daemon/schedule/algorithms/one_port.h"
 #include "daemon/schedule/algorithms/rows.h"
 

@@ -1,14 +1,16 @@
-/* ATAPE: the order in which nodes send to each other, from the Latin square whose rows are
- * permutations that a banyan network passes without conflict. Yang and Wang, All-to-All
- * Communication, "All-to-All Personalized Exchange Algorithm". In step i node j sends its block for
- * node a(i,j).
+/* ATAPE: a direct exchange in the order of a Latin square. Yang and Wang, All-to-All Communication,
+ * "All-to-All Personalized Exchange Algorithm".
  *
- * On the banyan network (banyan.h) that is an exchange in N + log2 N - 1 steps. On a torus it is an
- * order for the direct exchange: the block leaves in step i, straight to its destination, and does
- * each further dimension one step later. That is N - 1 messages a node, and N steps and up to one
- * more for each dimension but the first: unlike in `direct`, the blocks of the last rows may have
- * legs in several dimensions. Every second row has two columns with a(i,j) = j: nodes that have
- * nothing to send in that step. */
+ * The paper's network is a banyan network of N = 2^m inputs and outputs (banyan.h). In step i,
+ * input j sends its block for output a(i,j), where a is a Latin square: a row is a permutation that
+ * the network passes without conflict, a column names each output once. The exchange takes N + log2
+ * N - 1 steps.
+ *
+ * On a torus, the Latin square is only an order. In step i, node j sends its block for node a(i,j)
+ * straight to its destination, dimension 0 first; each further dimension takes one more step. A
+ * node sends N - 1 messages. There are at most N + k - 1 steps on k dimensions, because blocks of
+ * the last rows may have several legs (`direct` avoids that). In every second row, two nodes have
+ * a(i,j) = j, and send nothing in that step. */
 #include "daemon/schedule/algorithms/banyan.h"
 #include "daemon/schedule/algorithms/latin.h"
 #include "daemon/schedule/algorithms/rows.h"
@@ -26,7 +28,8 @@ static uint32_t atape_max_legs(const struct torus *t)
     return t->dims;
 }
 
-/* A block of row i is done in step i + legs - 1: only the last rows can be the last to be done. */
+/* A block of row i arrives in step i + legs - 1, so the last block to arrive is of one of the last
+ * rows. */
 static uint32_t atape_steps(const struct torus *t)
 {
     uint32_t steps = 0, first_row = t->nodes > t->dims ? t->nodes - t->dims : 0;
@@ -65,7 +68,7 @@ const struct algorithm algorithm_atape = {
     .segments = 1,
     .accepts = atape_accepts,
     .max_legs = atape_max_legs,
-    .period = torus_no_period, /* rows are made by XOR, which moving along does not keep */
+    .period = torus_no_period, /* rows are made by XOR, which translation does not keep */
     .ordered_steps = atape_steps,
     .route = atape_route,
 };

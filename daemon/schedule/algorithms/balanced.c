@@ -1,37 +1,39 @@
-/* All-to-all broadcast on a torus or mesh of two dimensions, without a channel above the bound where
- * that is possible. The goals of Yang and Wang's broadcast pattern (yangwang.c), with another rule:
- * a block spreads from its source by controlled flooding, in each phase to all nodes one hop further
- * away, and each node's links share the blocks that come to it evenly.
+/* All-to-all broadcast on a torus or mesh of two dimensions that loads no channel above the lower
+ * bound, with one exception (below): ceil((N-1)/d) blocks for N nodes, where d is the number of
+ * links of the node with the fewest. The goals are those of Yang and Wang's broadcast pattern
+ * (yangwang.c), the rule is ours.
  *
- * The pattern's rule says how a node passes a block on; it serves odd tori, and n x n ones, best.
- * Here the rule is reversed: it says by which of its links a node receives a block. The node
- * receives the block from a neighbour nearer to the source, so every node gets every block exactly
- * once, over a shortest path, whichever neighbour that is; only the loads have to be counted. The
- * trees differ from the pattern's, on odd n x n tori too (16 of 24 nodes have the same parent on
- * 5x5, 32 of 48 on 7x7).
+ * A block spreads from its source by controlled flooding: in each phase it reaches all nodes that
+ * are one hop further away. Yang and Wang say how a node passes a block on. That rule attains the
+ * bound on n x n meshes and odd n x n tori. Here the rule says by which of its links a node
+ * receives a block: from some neighbour that is nearer to the source. Whichever neighbour that is,
+ * every node receives every block exactly once, over a shortest path. So only the loads have to be
+ * counted, and each node's links share the blocks evenly. The trees differ from the pattern's even
+ * on odd n x n tori (16 of 24 nodes have the same parent on 5x5, 32 of 48 on 7x7).
  *
- * Seen from a node, blocks of sources in its own row or column can come in by one link only, those
- * of sources in a box between two of its links by either. The cells of a box are numbered by
- * distance. Of the first n cells, n*k/t come in along the row, rounded down in two boxes that face
- * each other and up in the two others. So each link has one box of either kind, and
- * - on a torus all nodes are alike, and so are two boxes that face each other. k/t is such that a
- *   link in the row gets as many blocks as one in the column, within one. Of the sources that two
- *   links are equally near to, on even rings, each box gets those on one of its sides; the node
- *   exactly opposite and those opposite in the row and the column go to three different links.
- * - on a mesh k/t is right for the corners, which have one box. A node further in gets less by each
- *   of its links, and one at the edge exactly as much by the link along it: what is rounded down in
- *   one box is rounded up in the other.
- * Both come to ceil((N-1)/d) blocks on a channel at most, d the fewest links of a node: the bound.
- * So do rings, lines, and cylinders, where one dimension wraps. If rings of a cylinder have exact
- * opposites, these are shared out by themselves, in turns between the two links of the ring, and
- * make up for the rounding of the boxes beside them; for that a phase more or less takes longer
- * than with the boxes alone. On rings of two, lines of m > 4 nodes miss the bound of
- * ceil((2m-1)/3) by what a shortest way costs: an end of a line has to take in the m - 1 blocks of
- * its line by its one link there, and m - 1 is what the busiest channel carries.
+ * Seen from a node, the other sources are in its row, in its column, or in one of four boxes
+ * between two of its links. A block from its row or column can come in by one link only, a block
+ * from a box by either of two links. Number the cells of a box by distance. Of the first n cells,
+ * n*k/t come in along the row, rounded down in two boxes that face each other and rounded up in the
+ * two others. So each link borders on one box of either kind. The fraction k/t:
+ * - Torus: all nodes are alike, and so are two boxes that face each other. k/t gives a link in the
+ *   row as many blocks as a link in the column, within one. On even rings some sources are equally
+ *   near to two links: each box gets those along one of its sides; the exact opposite, the opposite
+ *   in the row and the opposite in the column go to three different links.
+ * - Mesh: k/t is right for the corners, which have one box. A node further in receives fewer blocks
+ *   by each link. A node at an edge receives exactly as many by a link along the edge, because one
+ *   of its boxes rounds down and the other one up.
  *
- * A block is d hops away after phase d: as many steps as the diameter, which is least. On odd n x n
- * tori every phase is balanced too, so that the transmission is the bound, as in the paper; others
- * lose up to a block in a phase by rounding. */
+ * Rings, lines and cylinders (one dimension wraps) keep to the bound as well. If the rings of a
+ * cylinder have exact opposites, these are shared out separately, alternately between the two links
+ * of the ring, and make up for the rounding of the boxes beside them. Some phases then take longer
+ * than with the boxes alone. The exception are cylinders with rings of two and lines of m > 4
+ * nodes: the end of a line can receive the m - 1 blocks of its own line by one link only, and m - 1
+ * is above the bound, ceil((2m-1)/3).
+ *
+ * There are as many steps as the diameter, the fewest possible. On odd n x n tori every phase is
+ * balanced too, and the transmission is the bound, as in the paper. On others, rounding costs up to
+ * one block in a phase. */
 #include "daemon/schedule/algorithms/rows.h"
 
 enum { COLUMN, ROW }; /* the two axes: along a column (+ is down), along a row (+ is right) */
@@ -45,7 +47,7 @@ struct plane {
     uint64_t k, t; /* k of t sources in boxes come in along the row */
 };
 
-/* The link of a node by which a block comes in: on which axis, and on which side. */
+/* The link by which a block comes in to a node: its axis, and on which side of the node it is. */
 struct way {
     unsigned axis;
     int direction;
@@ -57,8 +59,8 @@ static bool has_opposite(const struct plane *p, unsigned axis)
     return p->wrap[axis] && p->size[axis] % 2 == 0;
 }
 
-/* How far away, at the most, the sources are for which this direction along the axis is the
- * shorter way, from a node with coordinate x. */
+/* The largest distance of a source for which `direction` along the axis is the shorter way from a
+ * node with coordinate x. */
 static uint32_t reach(const struct plane *p, unsigned axis, uint32_t x, int direction)
 {
     if (p->wrap[axis])
@@ -66,8 +68,9 @@ static uint32_t reach(const struct plane *p, unsigned axis, uint32_t x, int dire
     return direction > 0 ? p->size[axis] - 1 - x : x;
 }
 
-/* Finds k and t from the boxes around a node with the fewest links: a corner of a mesh, an edge.
- * On a torus half of them do, of an even and an uneven kind, since the others mirror them. */
+/* Finds k and t from the boxes around a node with the fewest links: a corner of a mesh, or an end
+ * of a cylinder. On a torus from two of the four boxes, one of each kind, since the other two
+ * mirror them. */
 static void share_out(struct plane *p)
 {
     int64_t down = reach(p, COLUMN, 0, 1), right = reach(p, ROW, 0, 1);
@@ -84,13 +87,13 @@ static void share_out(struct plane *p)
         column_links = 2;
         cells = (2 * down + tie_down) * right;
     }
-    /* Solves right + share / row_links = down + (cells - share) / column_links. Rounds towards
-     * the links that do not have a single opposite node to themselves. */
+    /* Solves right + share / row_links = down + (cells - share) / column_links. Rounds in favour of
+     * the links that have no opposite node to themselves. */
     share = row_links * column_links * (down - right) + row_links * cells;
     share += tie_down && !tie_right ? row_links + column_links - 1 : 0;
     share /= row_links + column_links;
-    p->k = (uint64_t)(share > 0 ? share : 0); /* below 0 on a ring of 2 that does not wrap the
-                                               * other way, or where there are no boxes */
+    p->k = (uint64_t)(share > 0 ? share : 0); /* below 0 on a ring of 2 whose other dimension
+                                               * does not wrap, and where there are no boxes */
     p->t = (uint64_t)(cells > 0 ? cells : 1);
 }
 
@@ -133,8 +136,8 @@ static uint64_t cells_before(uint32_t rows, uint32_t columns, uint32_t x, uint32
     return nearer + (x - first_row);
 }
 
-/* Whether this source comes in along the row: whether the first sources of a box up to this one
- * have one more of that kind than those up to the one before. */
+/* Whether the source with `before` others before it in its box comes in along the row: with it, the
+ * rounded count of those that do is one higher. */
 static bool comes_along_row(const struct plane *p, uint64_t before, bool round_up)
 {
     uint64_t extra = round_up ? p->t - 1 : 0;
@@ -147,7 +150,7 @@ static bool is_chosen(uint64_t before, uint64_t chosen, uint64_t cells)
     return (before + 1) * chosen / cells > before * chosen / cells;
 }
 
-/* Whether it is a cylinder whose rings have exact opposites: then *ring is their axis. */
+/* Whether the plane is a cylinder whose rings have exact opposites. If so, *ring is their axis. */
 static bool is_even_cylinder(const struct plane *p, unsigned *ring)
 {
     *ring = p->wrap[ROW] ? ROW : COLUMN;
@@ -155,30 +158,30 @@ static bool is_even_cylinder(const struct plane *p, unsigned *ring)
 }
 
 /* The sources on one side of a node of a cylinder, in other rings than its own: two boxes, and
- * between them those at the rings' opposites. */
+ * between them the sources exactly opposite in their rings. */
 struct side {
     uint64_t cells;     /* of a box */
-    uint64_t box[2];    /* how many of each box come in along the ring, - and + */
-    uint64_t opposites; /* how many of the opposites come in along the ring, in turns */
-    int first;          /* the direction of the first one */
+    uint64_t box[2];    /* how many of each box come in along the ring, from - and from + */
+    uint64_t opposites; /* how many opposites come in along the ring, alternating between - and + */
+    int first;          /* the direction from which the first of them comes in */
 };
 
-/* Shares out a side of `rings` rings. *lead is how many more blocks come in along the ring from +
- * than from - so far, -1 to 1, and again afterwards. */
+/* Shares out a side of `rings` rings. *lead is how many more blocks have come in along the ring
+ * from + than from - so far, between -1 and 1, and is updated. */
 static struct side share_side(const struct plane *p, unsigned ring, uint32_t rings, int *lead)
 {
     uint64_t n = p->size[ring], m = p->size[1 - ring];
-    uint64_t along_ring = n * m - 1 - (n * m - 1) / 3; /* blocks of which come in along the ring
-                                                        * at an end of the cylinder, which has
-                                                        * three links */
-    uint64_t share = along_ring - (n - 1); /* those of them that come from other rings */
-    uint64_t both = (n - 1) * (m - 1);     /* blocks that may come in either way */
+    uint64_t along_ring = n * m - 1 - (n * m - 1) / 3; /* blocks that come in along the ring at
+                                                        * an end of the cylinder, which has three
+                                                        * links */
+    uint64_t share = along_ring - (n - 1);             /* of these, the blocks from other rings */
+    uint64_t both = (n - 1) * (m - 1);                 /* blocks that may come in either way */
     struct side s = {.cells = (n / 2 - 1) * rings};
 
     if (rings == 0)
         return s;
     if (share > both)
-        share = both; /* rings of two: the others have only one shortest way */
+        share = both; /* rings of two: all other blocks have only one shortest way */
     share = share * rings / (m - 1);
     uint64_t low = s.cells * share / ((n - 1) * rings);
     uint64_t high = low + (s.cells * share % ((n - 1) * rings) != 0);
@@ -187,8 +190,8 @@ static struct side share_side(const struct plane *p, unsigned ring, uint32_t rin
     if (low + high + rings < share)
         low = high;
     s.opposites = share - low - high;
-    /* A box that has one more and an odd opposite make up for each other; what is left of them
-     * makes up for the lead. */
+    /* A box with one block more and an odd opposite make up for each other. If only one of the two
+     * exists, it makes up for the lead. */
     int more = (int)(high - low), odd = (int)(s.opposites % 2);
     int sign = (more - odd) * *lead > 0 ? -1 : 1;
     s.box[sign > 0] = high;
@@ -198,12 +201,12 @@ static struct side share_side(const struct plane *p, unsigned ring, uint32_t rin
     return s;
 }
 
-/* way_in() on such a cylinder, for a source in another ring. */
+/* way_in() on a cylinder whose rings have exact opposites, for a source in another ring. */
 static struct way way_into_cylinder(const struct plane *p, unsigned ring, const uint32_t *node,
                                     const uint32_t *hops, const int *direction)
 {
     uint32_t x = node[p->dim[1 - ring]];
-    int lead = 1; /* the opposite in the node's own ring comes from + */
+    int lead = 1; /* the opposite in the node's own ring comes in from + */
     struct side up = share_side(p, ring, p->size[1 - ring] - 1 - x, &lead);
     struct side down = share_side(p, ring, x, &lead);
     int beyond = direction[1 - ring];
@@ -222,7 +225,7 @@ static struct way way_into_cylinder(const struct plane *p, unsigned ring, const 
     return (struct way){ring, turn % 2 == 0 ? s->first : -s->first};
 }
 
-/* The link by which a node takes in the source's block, both given by their coordinates. */
+/* The link by which a node receives the block of a source; both are given by their coordinates. */
 static struct way way_in(const struct plane *p, const uint32_t *node, const uint32_t *source)
 {
     uint32_t hops[2] = {0};
@@ -244,8 +247,9 @@ static struct way way_in(const struct plane *p, const uint32_t *node, const uint
     if (is_even_cylinder(p, &ring))
         return way_into_cylinder(p, ring, node, hops, direction);
 
-    /* The four boxes as the sails of a windmill: those opposite in the column belong to the boxes
-     * down right and up left, those opposite in the row to the other two. */
+    /* Like the sails of a windmill, each box gets the opposites along one of its sides: the
+     * opposites in the column belong to the boxes down right and up left, those in the row to the
+     * other two. */
     if (opposite[COLUMN])
         direction[COLUMN] = direction[ROW];
     if (opposite[ROW])
@@ -268,7 +272,8 @@ static int balanced_accepts(const struct torus *t, struct error *e)
     return make_plane(&p, t) ? 0 : algorithm_refuse(&algorithm_balanced, t, e);
 }
 
-/* The route is found backwards, from where the destination gets the block. */
+/* Finds the route backwards: from the destination, always to the neighbour that it receives the
+ * block from. */
 static uint32_t balanced_route(const struct torus *t, uint32_t source, uint32_t destination,
                                uint32_t segment, struct leg *legs)
 {

@@ -20,8 +20,8 @@ uint32_t banyan_permutation(unsigned m, uint32_t crossed, uint32_t input)
     return line;
 }
 
-/* The bit of the output that a stage decides: what it leaves in bit 0 is swapped to bit stage+1,
- * and stays there; what the last stage leaves there is bit 0. */
+/* The bit of the output's number that a stage decides. What a stage leaves in bit 0 the next link
+ * swaps to bit stage+1, where it stays; what the last stage leaves in bit 0 is bit 0. */
 static unsigned decides(unsigned m, unsigned stage)
 {
     return (stage + 1) % m;

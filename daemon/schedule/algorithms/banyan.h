@@ -1,30 +1,31 @@
 /* A banyan network: n = 2^m inputs and outputs, m stages of n/2 switches, one path between any
- * input and output. Yang and Wang, All-to-All Communication, "All-to-all personalized exchange".
+ * input and output. Yang and Wang, All-to-All Communication, "All-to-All Personalized Exchange".
  *
- * A switch of a stage has lines 2i and 2i+1 and passes them straight on, or crosses them (which is
- * the basic permutation phi_1 of its lines). From stage i to stage i+1, line numbers have bits 0
- * and i+1 swapped. */
+ * Lines are numbered 0 to n-1 between any two stages. A switch has the lines 2i and 2i+1, and
+ * passes them straight on or crosses them (the paper's basic permutation phi_1). The links from
+ * stage i to stage i+1 swap bits 0 and i+1 of a line's number. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_BANYAN_H
 #define TORUSD_SCHEDULE_ALGORITHMS_BANYAN_H
 
 #include <stdint.h>
 
-/* The line on which stage `stage` + 1 takes what comes out of stage `stage` on `line`. */
+/* The line on which stage `stage` + 1 receives what leaves stage `stage` on `line`. */
 uint32_t banyan_link(unsigned stage, uint32_t line);
 
-/* The output that an input is connected with if all switches of the stages whose bits are set in
- * `crossed` are crossed, and no others: an admissible permutation. */
+/* The output that `input` reaches if the switches of the stages whose bits are set in `crossed`
+ * cross, and all others pass straight on. Such a permutation is admissible: no two paths meet. */
 uint32_t banyan_permutation(unsigned m, uint32_t crossed, uint32_t input);
 
-/* The stages that have to be crossed for row `row` of the Latin square: that below the permutation
- * with no stage crossed, by latin_square_iterated(). */
+/* The stages to cross for row `row` of the Latin square whose first row is the permutation without
+ * crossed stages (latin_square_iterated()). One bit for each stage. */
 uint32_t banyan_settings(unsigned m, uint32_t row);
 
-/* Self-routing: the line on which stage `stage` puts out a message that it has taken on `line`, by
- * one bit of its output's number. */
+/* Self-routing: the line on which stage `stage` puts out a message that came in on `line`. The
+ * switch looks at one bit of the number of the message's output. */
 uint32_t banyan_switch(unsigned m, unsigned stage, uint32_t line, uint32_t output);
 
-/* Steps of a complete exchange: row after row enters, the last one passes the m stages. */
+/* Steps of a complete exchange: a row of the Latin square enters in each step, and the last row
+ * passes m stages. */
 uint32_t banyan_steps(unsigned m);
 
 #endif

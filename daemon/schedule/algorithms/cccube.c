@@ -1,32 +1,33 @@
-/* CC-cube: complete exchange of a hypercube, embedded in a torus or mesh. Diaz de Cerio,
+/* CC-cube: the complete exchange of a hypercube, embedded in a torus or mesh. Diaz de Cerio,
  * Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a Systematic
  * Approach, sections 3 and 4.
  *
- * N = 2^d nodes. In iteration i every node swaps 2^(d-1) blocks with its neighbour in dimension i
- * of the hypercube: those with bit i set in source XOR destination. With communication pipelining
- * of degree Q these blocks leave as Q packets, packet q of iteration i in stage i + q, so that up to
- * Q iterations are under way at once. The blocks of a message are in falling order of
- * source XOR destination; then a block is in no earlier packet of a later iteration (for i < i',
- * both bits set, taking out bit i' leaves no larger number than taking out bit i), and arrives one
- * stage before it leaves again.
+ * There are N = 2^d nodes. In iteration i = 0 to d-1, every node swaps 2^(d-1) blocks with its
+ * neighbour in dimension i of the hypercube: the blocks for which bit i of source XOR destination
+ * is set. Communication pipelining of degree Q sends them as Q packets, packet q of iteration i in
+ * stage i + q, so that up to Q iterations are under way at once. The blocks of a message are in
+ * falling order of source XOR destination. A block is then never in an earlier packet of a later
+ * iteration: for bits i < i' that are both set, taking out bit i' leaves no larger number than
+ * taking out bit i. So it arrives at least one stage before it leaves again.
  *
- * The paper leaves both embeddings to its references; this is how they are done here:
- * - The bits of a node of the hypercube are dealt to the dimensions of the torus in turn, the last
- *   one first, the low bits first. So consecutive iterations use different dimensions, which is
- *   what gives pipelining something to do.
- * - mesh, standard embedding: the bits of a coordinate as they are. Bit b is 2^b hops away.
- * - torus, xor embedding: the second highest bit of a coordinate is that of the cube XOR the
- *   highest. The four quarters of the ring come in Gray code order, so that both bits are n/4 hops
- *   away, where the highest would be n/2 without.
+ * The paper leaves the embeddings to its references. Ours are:
+ * - The bits of a hypercube node's number are dealt to the dimensions of the torus in turn, the
+ *   last dimension first, low bits first. So consecutive iterations use different dimensions, and
+ *   can overlap.
+ * - Mesh, standard embedding: a coordinate is its bits. Bit b leads 2^b hops away.
+ * - Torus, xor embedding: the second highest bit of a coordinate is XORed with the highest one.
+ *   This puts the four quarters of the ring in the order of a Gray code, and both bits lead n/4
+ *   hops away. Without it the highest bit would lead n/2 hops away.
  *
- * The paper demands that messages be routed without conflicts. Where neighbours in the hypercube are
- * h > 1 hops apart, h of their messages cross the same channel. So the messages of a stage go one
- * after the other, in as many steps as messages cross the busiest channel: with these routes no fewer
- * are possible. Each step is a track (below) of one packet. That costs startups, and no blocks.
- * Without pipelining an iteration takes as many steps as its legs have hops, all those of a dimension
- * 3n/4 - 1 on a ring (1 on a ring of 2) and n - 1 on an array. On rings of 4 or 2 and arrays of 2 a
- * stage is one step, pipelined or not: 4x4 is the hypercube of 16 nodes. On 8x8 (lower bound 64),
- * steps and blocks: Q=1 10 and 320, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
+ * The paper demands routes without conflicts. If neighbours in the hypercube are h > 1 hops apart,
+ * h of their messages cross the same channel. So the messages of a stage take turns, in as many
+ * steps as messages cross the busiest channel, the fewest possible with these routes. A step sends
+ * one track (see line_tracks()) of a packet. This costs startups, but no blocks. Without
+ * pipelining, an iteration takes as many steps as its legs have hops; all iterations of a dimension
+ * of n nodes take 3n/4 - 1 steps on a ring (1 on a ring of 2), n - 1 on an array. On rings of 2 or
+ * 4 and arrays of 2, every stage is one step: 4x4 is the hypercube of 16 nodes. On 8x8, where the
+ * lower bound is 64 blocks: Q=1 10 steps and 320 blocks, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and
+ * 116. */
 #include "daemon/schedule/algorithms/cccube.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
@@ -38,16 +39,16 @@ static uint32_t cccube_max_legs(const struct torus *t)
     return power_of(t->nodes);
 }
 
-/* Half a turn of a ring flips the highest bit of a coordinate, and in the xor embedding also the
- * next one, of source and destination alike. */
+/* Half a turn of a ring flips the highest bit of a coordinate and, in the xor embedding, the next
+ * bit too, at source and destination alike. source XOR destination stays. */
 static void cccube_period(const struct torus *t, uint32_t *period)
 {
     for (unsigned i = 0; i < t->dims; i++)
         period[i] = t->wrap[i] && t->size[i] > 1 ? t->size[i] / 2 : t->size[i];
 }
 
-/* The bits of the hypercube's node are XORs of bits of the coordinates, and where no leg has more
- * than one hop, that is all there is to know of a node. Elsewhere tracks differ. */
+/* The bits of a hypercube node's number are XORs of bits of coordinates. Where no leg has more than
+ * one hop, a route depends on nothing else; otherwise tracks differ from node to node. */
 static void cccube_xor_period(const struct torus *t, uint32_t *period)
 {
     cccube_period(t, period);
@@ -58,14 +59,14 @@ static void cccube_xor_period(const struct torus *t, uint32_t *period)
 
 /* ---- The embedding --------------------------------------------------------------------------- */
 
-/* A coordinate for these bits of the hypercube's node, and the other way round. */
+/* Converts the bits of a hypercube node's number in one dimension into a coordinate, and back. */
 static uint32_t embed(const struct torus *t, unsigned dim, uint32_t bits)
 {
     uint32_t quarter = t->size[dim] / 4;
     return t->wrap[dim] && (bits & 2 * quarter) != 0 ? bits ^ quarter : bits;
 }
 
-/* Where the bits of the hypercube's nodes are. */
+/* Which bit of which coordinate each bit of a hypercube node's number is. */
 struct cube {
     const struct torus *torus;
     uint32_t packets; /* Q */
@@ -98,19 +99,19 @@ static uint32_t hops_of(const struct cube *c, unsigned i)
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-/* Blocks of a message. */
+/* Blocks of a message of Q packets. */
 static uint32_t all_blocks(const struct cube *c)
 {
     return c->bits > 0 ? 1u << (c->bits - 1) : 1;
 }
 
-/* The first block of a packet, in the order in which they leave. */
+/* The number of a packet's first block, in the order in which blocks leave. */
 static uint32_t first_block(const struct cube *c, uint32_t packet)
 {
     return (uint32_t)(((uint64_t)packet * all_blocks(c) + c->packets - 1) / c->packets);
 }
 
-/* The packet of iteration i that the block with this source XOR destination is in. */
+/* The packet of iteration i that has the block with this source XOR destination. */
 static uint32_t packet_of(const struct cube *c, uint32_t difference, unsigned i)
 {
     uint32_t below = difference & ((1u << i) - 1);
@@ -120,7 +121,7 @@ static uint32_t packet_of(const struct cube *c, uint32_t difference, unsigned i)
 
 /* ---- Stages and tracks ----------------------------------------------------------------------- */
 
-/* The iterations under way in a stage. */
+/* The iterations that are under way in a stage. */
 struct window {
     unsigned first, last;
 };
@@ -131,7 +132,7 @@ static struct window window_of(const struct cube *c, uint32_t stage)
                            .last = stage < c->bits ? stage : c->bits - 1};
 }
 
-/* Their bits in one dimension: `count` from `low` on. */
+/* The bits of these iterations in one dimension: `count` from `low` on. */
 struct bits {
     unsigned low, count;
 };
@@ -145,10 +146,11 @@ static struct bits bits_of(const struct cube *c, const struct window *w, unsigne
     return b;
 }
 
-/* An array of 2^count nodes, each linked by a run of channels with those that differ from it in one
- * bit: floor(2^(count+1)/3) runs meet on the busiest channel, and that many tracks hold them all.
- * Take the quarters A, B, C, D of M nodes. What is linked within a quarter is on the same tracks in
- * all four; then come tracks j and M + j for A_j - B_j - D_j and for A_j - C_j - D_j. */
+/* Tracks on an array of 2^count nodes. Each node is linked by a run of channels to every node that
+ * differs from it in one bit. floor(2^(count+1)/3) runs share the busiest channel, and as many
+ * tracks hold all runs without conflict. Divide the array into quarters A, B, C, D of M nodes.
+ * Links within a quarter have the same tracks in all four quarters. Then tracks j and M + j, after
+ * these, hold the links A_j - B_j - D_j and A_j - C_j - D_j. */
 static uint32_t line_tracks(unsigned count)
 {
     return (2u << count) / 3;
@@ -165,21 +167,23 @@ static uint32_t line_track(unsigned count, unsigned bit, uint32_t node)
     return line_tracks(count - 2) + (by_b ? 0 : quarter) + node % quarter;
 }
 
-/* Whether both of the two highest bits of a coordinate may be meant: on a ring they lead from each
- * quarter to the next, all the way round, and track j holds node j of each. */
+/* Whether the window covers the top of a ring's coordinate. The two highest bits lead from each
+ * quarter of the ring to the next one, all the way round; track j holds the links of node j of each
+ * quarter. */
 static bool goes_round(const struct torus *t, unsigned dim, const struct bits *b)
 {
     return t->wrap[dim] && t->size[dim] > 2 && 1u << (b->low + b->count) == t->size[dim];
 }
 
-/* Bits that stay within a quarter of such a ring. */
+/* The number of bits in the window that stay within a quarter of such a ring. */
 static unsigned inner_bits(const struct torus *t, unsigned dim, const struct bits *b)
 {
     unsigned below = power_of(t->size[dim]) - 2;
     return b->low < below ? below - b->low : 0;
 }
 
-/* Lower bits that are not under way make copies of the array: 2^low times as many tracks. */
+/* The number of tracks of a dimension. Lower bits that are not under way make copies of the array,
+ * and 2^low times as many tracks. */
 static uint32_t tracks(const struct torus *t, unsigned dim, const struct bits *b)
 {
     if (b->count == 0)
@@ -189,7 +193,7 @@ static uint32_t tracks(const struct torus *t, unsigned dim, const struct bits *b
     return (line_tracks(inner_bits(t, dim, b)) << b->low) + t->size[dim] / 4;
 }
 
-/* The track of a leg that starts, or ends, at a coordinate and changes a bit of it. */
+/* The track of a leg that starts or ends at coordinate `at` and changes this bit of it. */
 static uint32_t track(const struct torus *t, unsigned dim, const struct bits *b, unsigned bit,
                       uint32_t at)
 {
@@ -204,7 +208,7 @@ static uint32_t track(const struct torus *t, unsigned dim, const struct bits *b,
     return (line_track(count, bit - b->low, at >> b->low) << b->low) + (at & ((1u << b->low) - 1));
 }
 
-/* Steps of a stage: dimensions have channels of their own. */
+/* Steps of a stage. The dimensions work side by side, since each has its own channels. */
 static uint32_t stage_steps(const struct cube *c, uint32_t stage)
 {
     const struct window w = window_of(c, stage);
@@ -223,7 +227,8 @@ static uint32_t all_stages(const struct cube *c)
     return c->bits > 0 ? c->bits + c->packets - 1 : 0;
 }
 
-/* Stages from this one on in which the same iterations are under way, itself included. */
+/* The number of stages from this one on, itself included, in which the same iterations are under
+ * way. */
 static uint32_t alike(const struct cube *c, uint32_t stage)
 {
     return stage + 1 >= c->bits && stage < c->packets ? c->packets - stage : 1;
@@ -242,8 +247,8 @@ static void go_on(const struct cube *c, uint32_t *stage, uint32_t *step, uint32_
 
 /* ---- What it accepts ------------------------------------------------------------------------- */
 
-/* As many packets as a message has blocks, if a schedule may have so many steps: no stage has more
- * than those in which all iterations are under way. */
+/* The highest degree: as many packets as a message has blocks, or fewer if the schedule would have
+ * too many steps. No stage has more steps than one in which all iterations are under way. */
 static uint32_t cccube_most(const struct torus *t)
 {
     struct cube c = make_cube(t, t->nodes);
@@ -283,7 +288,7 @@ static uint32_t cccube_route(const struct torus *t, uint32_t degree, uint32_t so
             continue;
         unsigned dim = c.at[i].dim;
         uint32_t next = embed(t, dim, embed(t, dim, at[dim]) ^ 1u << c.at[i].bit);
-        int direction = 1; /* ring of 2 */
+        int direction = 1; /* on a ring of 2, where both ways are equally long */
         uint32_t hops = torus_shortest(t, dim, at[dim], next, &direction);
         go_on(&c, &stage, &step, i + packet_of(&c, difference, i));
         const struct window w = window_of(&c, stage);
@@ -299,15 +304,15 @@ static uint32_t cccube_route(const struct torus *t, uint32_t degree, uint32_t so
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
-/* Tracks of a stage that carry messages of the same iterations of a dimension. */
+/* Tracks of one dimension that carry messages of the same iterations in a stage. */
 struct strip {
     uint32_t first, end;
-    uint32_t blocks, hops; /* of the largest message, of the longest leg */
+    uint32_t blocks, hops; /* of the largest message, and of the longest leg */
 };
 
 enum { STRIPS_MOST = 32 * TORUS_MAX_DIMS };
 
-/* The two iterations from i on of a dimension, or one. */
+/* Fills *strip for the tracks first .. end-1, which carry one or two iterations of a dimension. */
 static void add_strip(const struct cube *c, uint32_t stage, const unsigned *iteration,
                       unsigned count, uint32_t first, uint32_t end, struct strip *strip)
 {
@@ -321,7 +326,7 @@ static void add_strip(const struct cube *c, uint32_t stage, const unsigned *iter
     }
 }
 
-/* The strips of one dimension. Returns how many. */
+/* Writes the strips of one dimension. Returns how many. */
 static unsigned strips_of(const struct cube *c, uint32_t stage, unsigned dim, struct strip *strips)
 {
     const struct window w = window_of(c, stage);
@@ -347,7 +352,8 @@ static unsigned strips_of(const struct cube *c, uint32_t stage, unsigned dim, st
     return count;
 }
 
-/* Adds the steps of a stage: each is as long as its largest message, and its longest leg. */
+/* Adds the costs of a stage, `times` times. A step takes as long as its largest message and its
+ * longest leg. */
 static void add_stage(const struct cube *c, uint32_t stage, double times, struct cost_counts *sum)
 {
     struct strip strips[STRIPS_MOST];
@@ -388,7 +394,8 @@ struct cost_counts cccube_counts(const struct torus *t, uint32_t degree)
     return sum;
 }
 
-/* A node has one in every iteration and packet; it crosses as many channels as it has hops. */
+/* A node sends one message in every packet of every iteration; it crosses as many channels as it
+ * has hops. */
 static uint64_t cccube_messages(const struct torus *t, uint32_t degree)
 {
     struct cube c = make_cube(t, degree);

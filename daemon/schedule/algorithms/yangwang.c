@@ -1,26 +1,32 @@
 /* All-to-all broadcast on a torus or mesh of two dimensions. Yang and Wang: All-to-All
- * Communication, "Broadcast Pattern", to the letter: in phase d a block comes to all nodes d hops
- * away from its source. A node at (x, y) relative to the source, x along the last dimension, passes
- * it on away from the source
- * - to all its neighbours, if it is the source (case 1);
- * - off both axes to one neighbour (case 3): let u be 1 if x and y have the same sign and else 0;
- *   along x if x + y + u is odd, along y if it is even;
- * - on an axis to two neighbours (case 2), as by case 3 with either sign for the 0; one of the two
- *   is the next node on the axis, the other lies beside it.
- * On a mesh the pattern is trimmed at the edges, on a torus where the next node is no farther from
- * the source ("additional check").
+ * Communication, "Broadcast Pattern", to the letter.
  *
- * So a node off both axes takes in a block along x if x + y + u is even there, else along y, and a
- * node on an axis along that axis. Every node of a mesh gets it exactly once, for the way from the
- * source stays in the box between the two. On a torus the same is true if all sizes are odd, and no
- * node is halfway round. On even ones those halfway get it from both sides: 5 nodes of 4x4 twice, 7
- * of 6x6, 9 of 8x8, and some channels carry 5, 11 and 18 blocks where the bound is 4, 9 and 16. The
- * paper does not say so; the (n^2-1)/4 of its corollary 1 is not whole there. These tori are
- * refused; `balanced` takes them.
+ * A block floods the network: in phase p it reaches all nodes p hops away from its source. To reach
+ * each of them once, a node passes the block on to certain neighbours only, chosen by parities. Let
+ * the node be at (x, y) relative to the source, x along the last dimension. It sends the block away
+ * from the source
+ * - case 1, at the source: to all its neighbours;
+ * - case 3, off both axes: to one neighbour, along x if x + y + u is odd, along y if it is even,
+ *   where u is 1 if x and y have the same sign, otherwise 0;
+ * - case 2, on an axis: to two neighbours, those of case 3 for either sign of the coordinate that
+ *   is 0. One is the next node on the axis, the other one lies beside the axis.
  *
- * Blocks on a channel: (n^2-1)/4 on every one of an n x n torus, ceil((n^2-1)/2) at most on an n x n
- * mesh, both the bound. Where the sizes differ the busiest one can have more than the bound (3x9
- * torus: 8, bound 7; 2x9 mesh: 12, bound 9); in `balanced` it has not. */
+ * At the edges of a mesh the pattern is cut off. On a torus, a node does not pass the block to a
+ * neighbour that is not farther from the source than the node itself (the paper's "additional
+ * check").
+ *
+ * The routes follow from the other end: a node off both axes receives the block along x if x + y +
+ * u is even there, otherwise along y; a node on an axis receives it along that axis. On a mesh
+ * every node receives each block once, since the way from the source stays in the box between the
+ * two. The same holds on a torus of odd sizes, where no node is halfway round. On even sizes the
+ * nodes halfway round receive the block from both sides: 5 nodes of 4x4 twice, 7 of 6x6, 9 of 8x8;
+ * and some channels carry 5, 11 and 18 blocks, where the bound is 4, 9 and 16. The paper does not
+ * mention this; the (n^2-1)/4 of its corollary 1 is not a whole number there. We refuse these tori;
+ * `balanced` takes them.
+ *
+ * On n x n tori every channel carries (n^2-1)/4 blocks, on n x n meshes at most ceil((n^2-1)/2):
+ * the bound. If the two sizes differ, the busiest channel can exceed the bound (3x9 torus: 8, bound
+ * 7; 2x9 mesh: 12, bound 9). `balanced` does not. */
 #include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
 
@@ -58,17 +64,19 @@ static struct place make_place(const struct torus *t, uint32_t source, uint32_t 
     return p;
 }
 
-/* Whether it takes in the block along x. */
+/* Whether the node receives the block along x. */
 static bool comes_along_x(const struct place *p)
 {
     uint32_t u = p->direction[X] == p->direction[Y];
 
     if (p->hops[X] == 0 || p->hops[Y] == 0)
         return p->hops[X] > 0;
-    return (p->hops[X] + p->hops[Y] + u) % 2 == 0; /* signs do not change the parity */
+    return (p->hops[X] + p->hops[Y] + u) % 2 == 0; /* the signs of x and y do not change the
+                                                    * parity */
 }
 
-/* The route is found backwards, from where the destination gets the block. */
+/* Finds the route backwards: from the destination, always to the neighbour that it receives the
+ * block from. */
 static uint32_t yangwang_route(const struct torus *t, uint32_t source, uint32_t destination,
                                uint32_t segment, struct leg *legs)
 {
