@@ -1,13 +1,12 @@
-/* Dimension after dimension, in both directions at once: in each step every block that still has to
- * move in this dimension moves one hop the shorter way; all blocks that leave by a port are one
- * message. This is what a node of a hypercube does with its one neighbour in a dimension, on lines
- * of n: floor(n/2) steps on a ring, n - 1 on a mesh.
+/* Dimension after dimension, in both directions at once. In each step, every block that still has
+ * to move in this dimension moves one hop the shorter way, and all blocks that leave by a port are
+ * one message: floor(n/2) steps on a ring of n, n - 1 on a line. On a hypercube (n = 2) this is the
+ * classic exchange with one neighbour after the other.
  *
- * The parity of the offset in the other dimensions decides which way blocks go to the opposite
- * node of an even ring. Every node has one block for each such offset, so both ways carry the
- * same, or one block more if their number is odd. The halves of a block (rotation.h) go
- * different ways, too. Routes do not depend on where the source is: on a torus every node does
- * the same. */
+ * The parity of the offset in the other dimensions decides which way blocks go to the opposite node
+ * of an even ring. Every node has one block for each such offset, so both ways carry the same, or
+ * one of them one block more. The two halves of a block (rotation.h) go different ways as well.
+ * Routes do not depend on where the source is: on a torus every node does the same. */
 #include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
 
@@ -33,7 +32,8 @@ static uint32_t dim_route(const struct torus *t, uint32_t source, uint32_t desti
     }
     for (unsigned turn = 0; turn < order.count; turn++) {
         unsigned dim = rotation_dim(&order, segment, turn);
-        int direction = (offsets - offset[dim] + segment) % 2 == 0 ? 1 : -1; /* to the opposite */
+        int direction =
+            (offsets - offset[dim] + segment) % 2 == 0 ? 1 : -1; /* to the opposite node */
         uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
         for (uint32_t hop = 0; hop < hops; hop++)
             legs[count++] = (struct leg){.step = begin + hop,

@@ -1,13 +1,14 @@
-/* Dimension after dimension, with a tree on every line of nodes: blocks that move along the line
- * are gathered towards a node in its middle and scattered from there, each only as far as it has to
- * go. Every link of the line, except for one link of a ring, carries one message each way: 2(n-1) a
- * line, where neighbours that exchange step by step (dim, pair) need n^2/2 or more. No link carries
- * more than N*n/4 blocks, where the one tree of all nodes (tree) has up to N^2/4. So it is best
- * between the two, for blocks of some ten to some hundred bytes.
+/* Dimension after dimension, with a tree on every line of nodes: blocks that move along a line are
+ * gathered towards its root, and scattered from there. Each block goes only as far as it has to.
  *
- * On a mesh the root of a line is in its middle. On a ring any node can be the root; the sum of
- * the line's other coordinates chooses it, so that the links and nodes with the most to do are
- * in a different place on each line. */
+ * A line of n takes 2(n-1) messages, one each way over every link (a ring leaves out one link),
+ * where `dim` and `pair` take n^2/2 or more. A link carries at most N*n/4 blocks, where `tree` with
+ * its single tree carries up to N^2/4. So this algorithm is between them, and the best for blocks
+ * of some ten to some hundred bytes.
+ *
+ * On a mesh the root of a line is in the middle. On a ring any node can be the root: the sum of the
+ * line's other coordinates chooses it, so that the busiest links and nodes are in a different place
+ * on each line. */
 #include "daemon/schedule/algorithms/climb.h"
 #include "daemon/schedule/algorithms/rows.h"
 

@@ -1,10 +1,11 @@
 /* Every block goes straight to its destination, dimension 0 first: the baseline of every paper.
  *
- * "N-1 startups": there are exactly N-1 steps, and a node starts one block in each. Offsets are
- * ordered by the number of their nonzero coordinates, most first; the block whose offset comes
- * t-th has its legs in steps t, t+1, ... An offset with z nonzero coordinates has z legs, and at
- * least one offset with z-1, z-2, ... 1 of them comes after it (put coordinates to zero one at a
- * time), so t + z-1 <= N-2: no leg needs a step beyond the N-1. */
+ * Papers count N-1 startups for it. Here there are exactly N-1 steps, and a node starts one block
+ * in each. The offsets are in the order of their numbers of nonzero coordinates, largest number
+ * first; the block with the t-th offset (t = 0 to N-2) has its legs in steps t, t+1, ... That never
+ * needs a step beyond N-2: an offset with z nonzero coordinates has z legs, and at least one offset
+ * with z-1, z-2, ... 1 of them follows (set one coordinate after the other to zero), so t + z-1 <=
+ * N-2. */
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
 
@@ -26,10 +27,10 @@ static void direct_period(const struct torus *t, uint32_t *period)
         period[i] = straight_has_opposite(t, i) ? 2 : t->wrap[i] ? 1 : t->size[i];
 }
 
-/* Where an offset comes in the order: counts the offsets before it. */
+/* The number of offsets before this one in the order. */
 static uint32_t order(const struct torus *t, const uint32_t *offset)
 {
-    /* choices[i][z]: offsets in dimensions i.. that have z nonzero coordinates. */
+    /* choices[i][z]: offsets in dimensions i and higher with z nonzero coordinates. */
     uint32_t choices[TORUS_MAX_DIMS + 1][TORUS_MAX_DIMS + 1] = {{0}};
     unsigned nonzero = 0;
     uint32_t before = 0;
@@ -65,8 +66,8 @@ static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t de
     (void)segment;
     torus_coordinates(t, source, from);
     torus_coordinates(t, destination, to);
-    /* Also on a mesh, where the way there may be the other one: a node's N-1 destinations have to
-     * have N-1 different offsets. */
+    /* Modulo the size on a mesh too, although the block may go the other way: the N-1 destinations
+     * of a node need N-1 different offsets. */
     for (unsigned i = 0; i < t->dims; i++)
         offset[i] = (to[i] + t->size[i] - from[i]) % t->size[i];
     return straight_route(t, source, destination, order(t, offset), legs);

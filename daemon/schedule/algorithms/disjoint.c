@@ -1,26 +1,33 @@
-/* Trees for blocks so large that only bytes count: a source sends the parts of its block along
- * different trees, no two of which use the same channel in the same direction. In a broadcast a
- * channel thus carries one part; in an allgather of N nodes at most N - 1, one from each source. If
- * there are as many trees as a node has links, this is the bound for both operations, without
+/* Allgather and broadcast of blocks so large that only bytes count. A source sends the parts of its
+ * block along different trees, no two of which use the same channel. So a channel carries one part
+ * in a broadcast, and at most N - 1 parts, one from each source, in an allgather of N nodes. If
+ * there are as many trees as a node has links, this is the lower bound of both operations, without
  * rounding: no node can receive a block by fewer channels.
  *
- * With the source at 0, the tree of dimension i and direction s first goes along i in direction s,
- * then along dimensions i + 1, i + 2, ... around to i - 1, always in direction s. Nodes at 0 in
- * dimension i are reached from the end of that ring, by a last hop in i. Consider the channel into
- * a node w along dimension j in direction s. Only one tree uses it: if w is at 0 in j, the tree of
- * j, for its last hop; otherwise the tree of the first dimension behind j, in the same cyclic
- * order, in which w is not at 0 (j itself if there is no other). So a torus of d dimensions has 2d
- * trees, which use every channel except those into the source.
+ * Torus of d dimensions: 2d trees, one for each dimension i and direction s, which use every
+ * channel except those into the source. Let the source be at 0 in all dimensions. The tree of i and
+ * s goes along i in direction s, then along dimensions i + 1, i + 2, ..., cyclically to i - 1,
+ * always in direction s. The nodes at 0 in dimension i come last: the tree reaches them from the
+ * end of the ring, by a hop in i. No two trees share a channel: consider the channel in direction s
+ * along dimension j into a node w. If w is at 0 in j, only the tree of j uses it, for its last hop.
+ * Otherwise only the tree of the first dimension after j, in the cyclic order, in which w is not at
+ * 0 (of j itself if there is no other).
  *
- * A line has one tree, which leads away from the source in both directions; a mesh of d dimensions
- * has d trees. Where some dimensions wrap and some do not, the rings are cut opposite to the source
- * and used as lines, except for one ring of n >= 3 nodes, r, which comes first, in direction +.
- * There is one more tree, which goes along r in direction -. Off that axis it enters each ring at c
- * = n - 2 by the channel that the tree of r has there, and continues in direction -, but not back
- * to c: the tree of r gets that channel instead. So with a single ring there is a tree for each
- * link of a node, and with more rings one tree more than dimensions.
+ * Mesh of d dimensions: d trees, made in the same way. Instead of going around a ring, the tree
+ * goes along a line in both directions away from the source; the last hop in i leads back to 0 from
+ * a neighbour.
  *
- * The trees get parts in turn: 12 parts use 1, 2, 3, 4, 6 or 12 trees evenly. */
+ * If only some dimensions wrap, their rings are cut opposite to the source and used as lines,
+ * except for the largest ring, in dimension r, if it has n >= 3 nodes. r comes first in the order
+ * of dimensions, and all trees go around its rings in direction +. There is one additional tree,
+ * which goes along r in direction -. In every ring along r except the source's own, it enters at
+ * coordinate n - 2 by the channel that the tree of r would use there, and goes on in direction -
+ * until n - 1. The tree of r then enters n - 2 from n - 1, by the only channel in direction - that
+ * is left. So there are d + 1 trees. If no other dimension wraps, that is one for each link of the
+ * nodes with the fewest.
+ *
+ * Part k of a block goes along tree k modulo the number of trees: 12 parts use 1, 2, 3, 4, 6 or 12
+ * trees evenly. */
 #include "daemon/schedule/algorithms/rows.h"
 
 enum { PARTS = 12 };
@@ -30,15 +37,15 @@ struct grove {
     const struct torus *torus;
     unsigned count;
     unsigned dim[TORUS_MAX_DIMS];
-    bool rings; /* all of them wrap, and each has a tree for either direction */
-    bool extra; /* the first one is a ring that has another tree */
+    bool rings; /* all of them wrap: each has a tree for either direction */
+    bool extra; /* the first of them is a ring with an additional tree */
     uint32_t trees;
 };
 
 static struct grove grove_of(const struct torus *t)
 {
     struct grove g = {.torus = t, .rings = true};
-    unsigned ring = 0; /* the largest of those that can have another tree */
+    unsigned ring = 0; /* the largest ring that can have an additional tree */
     uint32_t largest = 2;
 
     for (unsigned i = 0; i < t->dims; i++) {
@@ -67,14 +74,14 @@ struct place {
     uint32_t offset[TORUS_MAX_DIMS]; /* modulo the size; on a line, too */
 };
 
-/* One hop into a node, against which its route goes back. */
+/* A hop into a node. Routes are found backwards, against these hops. */
 struct hop {
     unsigned dim;
     int direction;
 };
 
-/* The last hop into a node that is off the source's position in this dimension, and comes from
- * there: by a ring in the tree's direction, along a line the only way. */
+/* The last hop into a node that is not at the source's position in this dimension: on a ring in the
+ * tree's direction, on a line away from the source. */
 static struct hop away(const struct grove *g, const struct place *p, unsigned dim, int direction)
 {
     uint32_t size = g->torus->size[dim];
@@ -87,7 +94,8 @@ static struct hop away(const struct grove *g, const struct place *p, unsigned di
     return (struct hop){dim, direction};
 }
 
-/* The last hop into a node at the source's position in this dimension, from a neighbour. */
+/* The last hop into a node that is at the source's position in this dimension, along the same
+ * dimension from a neighbour. */
 static struct hop aside(const struct grove *g, const struct place *p, unsigned dim, int direction)
 {
     bool one_way = g->rings || (g->extra && dim == g->dim[0]);
@@ -97,8 +105,8 @@ static struct hop aside(const struct grove *g, const struct place *p, unsigned d
     return (struct hop){dim, direction};
 }
 
-/* The last dimension, in the order of the tree of the dimension at `first`, in which the node is not
- * where the source is; `first` itself at the end. */
+/* The last dimension, in the order of the tree of the dimension at `first`, in which the node is
+ * not at the source's position. `first` is the last to be considered, and is not checked. */
 static unsigned last_moved(const struct grove *g, const struct place *p, unsigned first)
 {
     for (unsigned i = g->count; i-- > 1;) {
@@ -118,8 +126,8 @@ static struct hop hop_into(const struct grove *g, const struct place *p, unsigne
     return away(g, p, g->dim[last_moved(g, p, first)], direction);
 }
 
-/* As hop_into(), if the first dimension is a ring with two trees: for its own tree or, with
- * `other`, for the additional one. */
+/* As hop_into(), where the first dimension is a ring with an additional tree: in the ring's own
+ * tree or, with `other`, in the additional one. */
 static struct hop hop_around(const struct grove *g, const struct place *p, bool other)
 {
     unsigned ring = g->dim[0];
@@ -146,8 +154,8 @@ static int disjoint_accepts(const struct torus *t, struct error *e)
     return 0;
 }
 
-/* No tree goes along a dimension twice, but the other one of a ring, which is along it at first, too.
- */
+/* A tree goes along a dimension at most once, and takes one last hop. The additional tree of a ring
+ * begins with two hops along the ring, and goes along it once more. */
 static uint32_t disjoint_max_legs(const struct torus *t)
 {
     uint32_t legs = 1, largest = 0;
@@ -159,7 +167,7 @@ static uint32_t disjoint_max_legs(const struct torus *t)
     return legs + (largest > 2 ? 2 : 0);
 }
 
-/* The route is found backwards, from where the destination gets the block. */
+/* Finds the route backwards, from the destination, and then reverses it. */
 static uint32_t disjoint_route(const struct torus *t, uint32_t source, uint32_t destination,
                                uint32_t segment, struct leg *legs)
 {

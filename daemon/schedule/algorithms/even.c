@@ -1,16 +1,16 @@
-/* All-to-all broadcast in segments which go different ways, so that all together they load the
- * channels of a node more evenly than one could: each segment sees the torus with its dimensions in
- * another order, and each second one from the other end.
+/* All-to-all broadcast of blocks in segments that take different ways, so that together they load
+ * the channels more evenly than a whole block could. Each segment sees the torus with its
+ * dimensions in another order, every second one also mirrored.
  *
- * In up to two dimensions these are the trees of `balanced`, which for whole blocks can have one
- * more on some channels than on others: on tori all together have (N-1)/d on every channel, the
- * bound; where one size is odd and the other even, a quarter of a block more on some. In more
- * dimensions they are those of `saadschultz`, which in any one order use the links of its last
- * dimension most; with dimensions of the same size all together have (N-1)/d, too, as the buckets
- * of Jain, Sabharwal: Optimal Bucket Algorithms for Large MPI Collectives on Torus Interconnects
- * (2010).
+ * In up to two dimensions the trees are those of `balanced`. Whole blocks can load some channels
+ * with one block more than others; the segments together load every channel of a torus with (N-1)/d
+ * blocks for d links a node, the lower bound, or a quarter of a block more if one size is odd and
+ * the other even. In more dimensions the trees are those of `saadschultz`, which load the last
+ * dimension most. If all dimensions have the same size, the segments together attain (N-1)/d, too,
+ * like the buckets of Jain, Sabharwal: Optimal Bucket Algorithms for Large MPI Collectives on Torus
+ * Interconnects (2010).
  *
- * Not in the registry, since its blocks have to be split. */
+ * The algorithm is not in the registry, since its blocks must be split. */
 #include "daemon/schedule/algorithms/even.h"
 #include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
@@ -18,7 +18,7 @@
 /* The torus as a segment sees it. */
 struct view {
     struct torus torus;
-    unsigned dim[TORUS_MAX_DIMS]; /* in reality */
+    unsigned dim[TORUS_MAX_DIMS]; /* by dimension of the view: the real one */
     bool mirrored;
 };
 
@@ -66,7 +66,7 @@ static uint32_t even_route(const struct torus *t, uint32_t source, uint32_t dest
 
 static int even_accepts(const struct torus *t, struct error *e)
 {
-    (void)t, (void)e; /* whoever has it has it from even_algorithm() */
+    (void)t, (void)e; /* even_algorithm() returns it only for a torus that it takes */
     return 0;
 }
 

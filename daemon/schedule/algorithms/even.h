@@ -1,11 +1,12 @@
-/* An allgather's algorithm for blocks that are split. */
+/* The algorithm of an allgather whose blocks are split. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_EVEN_H
 #define TORUSD_SCHEDULE_ALGORITHMS_EVEN_H
 
 #include "daemon/schedule/algorithm.h"
 
-/* The algorithm whose trees load the channels most evenly, if blocks are long enough for its
- * segments. Two for each dimension of more than one node. Never NULL. */
+/* The algorithm whose trees load the channels most evenly. It splits a block into two segments for
+ * each dimension of more than one node, and needs blocks of at least that many bytes. Never NULL;
+ * not in the registry, never freed. */
 const struct algorithm *even_algorithm(const struct torus *t);
 
 #endif

@@ -6,7 +6,7 @@
 
 static const struct family *const families[] = {&family_cccube};
 
-/* Reads a number from 1 on, without leading zeros. */
+/* Reads a whole number of at least 1, without leading zeros. */
 static bool read_degree(const char *text, uint32_t *degree)
 {
     *degree = 0;

@@ -6,10 +6,10 @@
 
 #include "proto/text.h"
 
-enum { ALL_DEGREES = 128 }; /* up to this one every degree is tried */
+enum { ALL_DEGREES = 128 }; /* every degree up to this one is tried */
 
-/* A member that has been asked for. Never changed, and never freed: the list only grows at its
- * beginning. */
+/* A member in the list of all that have been asked for. Never changed and never freed: the list
+ * only grows at its beginning, and is read without a lock. */
 struct member {
     struct algorithm algorithm;
     struct member *next;
@@ -61,7 +61,7 @@ static struct member *new_member(void)
     return calloc(1, sizeof(struct member));
 }
 
-/* One that another thread has made at the same time. */
+/* Frees a member that lost a race against another thread's. One of the first_members stays used. */
 static void free_member(struct member *m)
 {
     if (m < first_members || m >= first_members + FAMILY_NEED_NO_MEMORY)
@@ -111,7 +111,7 @@ const struct algorithm *family_of_degree(const struct family *f, uint32_t degree
     m = make(f, degree);
     if (m == NULL)
         return NULL;
-    do { /* another thread may be making the same one */
+    do { /* another thread may be making the same member */
         found = find(first, f, degree);
         if (found != NULL) {
             free_member(m);

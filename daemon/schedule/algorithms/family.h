@@ -1,7 +1,7 @@
-/* Algorithms of which there is one for every number: cccube-q5 is the CC-cube in 5 packets. A member
- * has a name like any other algorithm, "<base>-q<degree>", which algorithm_find() knows, too; degree
- * 1 is the base itself. "<base>-best" stands for the member that is the fastest for blocks of a
- * size, where there is a size. */
+/* Families of algorithms, with one member for every number (degree): cccube-q5 is the CC-cube in 5
+ * packets. A member is named "<base>-q<degree>", and algorithm_find() knows these names, too;
+ * degree 1 is the base itself. "<base>-best" stands for the member that is the fastest for blocks
+ * of a given size. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_FAMILY_H
 #define TORUSD_SCHEDULE_ALGORITHMS_FAMILY_H
 
@@ -16,30 +16,31 @@ struct family {
     /* The highest degree on this torus, which the base accepts: at least 1. */
     uint32_t (*most)(const struct torus *t);
 
-    /* As in algorithm.h, for the member of a degree. */
+    /* As route() of algorithm.h, for the member of a degree. */
     uint32_t (*route)(const struct torus *t, uint32_t degree, uint32_t source, uint32_t destination,
                       struct leg *legs);
 
-    /* What the member takes: steps, blocks and hops as schedule_verify() counts them, and the
-     * messages that a node sends or passes on. Computed in microseconds to milliseconds. */
+    /* The costs of the member of a degree: steps, blocks and hops as schedule_verify() counts them,
+     * and the messages that a node sends or passes on. Computed in microseconds to milliseconds. */
     struct cost_counts (*counts)(const struct torus *t, uint32_t degree);
     uint64_t (*messages)(const struct torus *t, uint32_t degree);
 };
 
-/* Whether the member of a degree is possible on the torus: 0, or -1 with *e. */
+/* Returns 0 if the member of a degree is possible on the torus, otherwise -1 with *e
+ * (ERROR_REFUSED). */
 int family_accepts(const struct family *f, uint32_t degree, const struct torus *t, struct error *e);
 
-/* The member of a degree from 1 on. The first call makes it, and it is kept for ever. NULL: no
- * memory; the first FAMILY_NEED_NO_MEMORY members, such as those of the registry, need none. May
- * be called from several threads. */
+/* Returns the member of a degree, at least 1. The first call makes it; it is never freed. NULL if
+ * there is no memory: the first FAMILY_NEED_NO_MEMORY members, such as those of the registry, need
+ * none. Thread-safe. */
 #define FAMILY_NEED_NO_MEMORY 16u
 const struct algorithm *family_of_degree(const struct family *f, uint32_t degree);
 
-/* How many members have been made in this program. */
+/* How many members this process has made. */
 size_t family_made_count(void);
 
-/* The degree with the lowest price, and of equals the lowest. `price` is asked for every degree on
- * tori of up to 256 nodes; on larger ones up to degree 128, and then for powers of two. */
+/* Returns the degree with the lowest price, of equal ones the lowest. `price` is asked for every
+ * degree up to 128, and then for powers of two. */
 typedef double family_price_fn(const struct family *f, const struct torus *t, uint32_t degree,
                                void *context);
 uint32_t family_best(const struct family *f, const struct torus *t, family_price_fn *price,

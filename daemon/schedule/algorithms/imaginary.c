@@ -5,9 +5,9 @@ uint32_t imaginary_size(uint32_t size, uint32_t multiple)
     return size == 1 ? 1 : (size + multiple - 1) / multiple * multiple;
 }
 
-/* Real node x of `size` is at ceil(x * padded / size), so the real node at or before a position
- * is floor(position * size / padded). A walk past the ring's end has positions beyond `padded`,
- * and so hosts beyond `size`. */
+/* Real node x of `size` is at position ceil(x * padded / size), so the real node at or before a
+ * position is floor(position * size / padded). A walk past the ring's end has positions from
+ * `padded` on, and hosts from `size` on. */
 static uint32_t position(uint32_t x, uint32_t size, uint32_t padded)
 {
     return (uint32_t)(((uint64_t)x * padded + size - 1) / size);
@@ -32,8 +32,7 @@ void imaginary_period(const struct torus *t, uint32_t multiple, uint32_t padded_
                       uint32_t *period)
 {
     for (unsigned i = 0; i < t->dims; i++) {
-        /* Real nodes that come in the same way again after as many positions as are a multiple
-         * of padded_period. */
+        /* The smallest number of real nodes that cover a multiple of padded_period positions. */
         uint32_t periods = imaginary_size(t->size[i], multiple) / padded_period;
         period[i] = t->size[i] / common_divisor(t->size[i], periods);
     }

@@ -2,7 +2,7 @@
 
 #include "daemon/schedule/bits.h"
 
-/* phi_k */
+/* The basic permutation phi_k. */
 static uint32_t basic(unsigned k, uint32_t number)
 {
     return number ^ 1u << (k - 1);
@@ -27,8 +27,8 @@ void latin_square_iterated(unsigned m, uint32_t *square)
 {
     size_t n = (size_t)1 << m;
 
-    /* The paper's list of permutations, phi_k with the list for k-1 before and after it, has at its
-     * i-th place the one for the lowest bit of i. */
+    /* The paper builds the list of permutations recursively: the list for k-1, phi_k, the list for
+     * k-1 again. So its i-th permutation, from 1 on, is that of the lowest bit set in i. */
     for (uint32_t i = 1; i < n; i++)
         for (size_t j = 0; j < n; j++)
             square[i * n + j] = basic(1 + lowest_bit(i), square[(i - 1) * n + j]);

@@ -6,7 +6,7 @@ uint32_t line_one_port_route(uint32_t k, uint8_t dim, uint32_t step, uint32_t fr
     uint32_t offset = (to + k - from) % k;
     bool forward = offset <= k / 2;
     uint32_t shifts = forward ? offset : k - offset;
-    uint32_t turn = forward ? k - 1 : 0; /* the end of the line, from where the ring goes on */
+    uint32_t turn = forward ? k - 1 : 0; /* the end of the line, from which the ring leads back */
     int8_t direction = forward ? 1 : -1;
 
     if (!forward)

@@ -2,21 +2,25 @@
  * Efficient and Scalable Algorithms for All-to-All Personalized Communication on Multidimensional
  * Tori, sections 5.2 and 5.3.
  *
- * Phase 1: k rounds of AR1 on the logical rings of every k-th node of a line. Nodes are in k groups
- * by the sum of their coordinates modulo k, so that k neighbours on a line are of k groups, and in
- * each round every group works along another dimension. A block is then in the k x ... x k submesh
- * of its destination, at its source's place in it. Phase 2, for each dimension: an exchange on the
- * submesh's lines of k nodes. The paper spells it out for k = 3 only, where each node sends to the
- * next one on the line, going round, then to the one before; for other k it takes the exchange from
- * a paper of Gu's, of which it gives the cost, k-1 startups and floor(k^2/4) blocks. Here it is
- * line_one_port.h, which costs that and is the paper's for k = 3.
+ * Blocks move on logical rings of every k-th node to the k x ... x k submesh of their destination,
+ * and then within the submesh. A node is in group g, the sum of its coordinates modulo k. k
+ * neighbours on a line are in k different groups, and different groups work along different
+ * dimensions at any time, so that no two messages meet on a channel.
+ * - Phase 1, k rounds: in round q, the nodes of group g run AR1 (ar1.c) along dimension (g + q) mod
+ *   k. Then a block is in its destination's submesh, at the place that its source has in its own.
+ * - Phase 2, for each dimension: an exchange on the submesh's lines of k nodes.
  *
- * All sizes multiples of 2k; others through imaginary nodes, with divided steps (one_port.h).
+ * For k = 3 the paper spells out phase 2: each node sends to the next node of the line, cyclically,
+ * then to the one before. For other k it only gives the cost of an exchange by Gu, k-1 startups and
+ * floor(k^2/4) blocks. The exchange of line_one_port.h has this cost, and for k = 3 it is the
+ * paper's.
  *
- * Against the paper's formulas:
- * - On logical rings of 2 (all sizes 2k) AR1 is one swap, and the formula counts an empty second
- *   one in each round: 12 startups on 6x6x6, really 9.
- * - Where the sizes are different, see pt.c. */
+ * Sizes must be multiples of 2k; others get imaginary nodes, with divided steps (one_port.h).
+ *
+ * Our counts differ from the paper's formulas in two cases:
+ * - Logical rings of 2 nodes (all sizes 2k): AR1 is one swap, and the formula counts an empty
+ *   second one in each round. 12 startups on 6x6x6, really 9.
+ * - Different sizes: see pt.c. */
 #include "daemon/schedule/algorithms/line_one_port.h"
 #include "daemon/schedule/algorithms/one_port.h"
 #include "daemon/schedule/algorithms/rows.h"

@@ -46,7 +46,7 @@ void one_port_period(const struct torus *t, uint32_t *period)
 
     one_port_init(&p, t);
     imaginary_period(t, p.multiple, p.multiple, period);
-    /* On logical rings of two even and odd nodes do the same: half a ring is a period too. */
+    /* On logical rings of two, even and odd nodes do the same: half a ring is a period, too. */
     for (unsigned i = 0; i < t->dims; i++)
         if (t->size[i] > 1 && t->size[i] <= p.multiple && t->size[i] % 2 == 0)
             period[i] = t->size[i] / 2;
@@ -60,10 +60,10 @@ static bool is_padded(const struct torus *t, uint32_t multiple)
     return false;
 }
 
-/* Divides the steps. The legs of one step along one dimension in one direction are equally long on
- * the padded torus, so on the real one there are at most two lengths, of which one is odd. On a
- * ring direction is enough: a host has an even and an odd node at most, which never send the same
- * way. */
+/* Divides the steps (one_port.h). On the padded torus, the legs of one step along one dimension in
+ * one direction are equally long. On the real torus they have at most two lengths, one of them odd.
+ * On a single ring, dividing by direction is enough: a host has at most one even and one odd node,
+ * and these never send the same way. */
 static void divide_steps(const struct one_port *p, const struct torus *t, struct leg *legs,
                          uint32_t count)
 {

@@ -1,18 +1,18 @@
-/* Odd-even neighbour exchange: dimension after dimension, in n/2 rounds on a ring of n. In round q
- * the node at coordinate x swaps with its + neighbour if x + q is even, else with its - neighbour:
- * every node sends one message and receives one, which combine all blocks for nodes beyond. A block
- * that has left a node in one direction continues in it in the next round. From an even x, blocks
- * for + offsets 1..n/2 leave in round 0, blocks for - offsets 1..n/2-1 in round 1; from an odd x
- * with the signs swapped.
+/* Odd-even neighbour exchange, dimension after dimension, in n/2 rounds on a ring of n. In round q,
+ * the node at coordinate x swaps with its + neighbour if x + q is even, otherwise with its -
+ * neighbour. A message has all blocks for nodes beyond. A block that has left a node in one
+ * direction continues in that direction in the next round. Blocks of a node with even x for the +
+ * offsets 1..n/2 leave in round 0, those for the - offsets 1..n/2-1 in round 1; at odd x the other
+ * way round.
  *
- * Round 0 carries n/2 blocks a line, round q >= 1 two times n/2 - q: n^2/4 on a ring. This is the
- * average status, the least for schedules of single hops on one port.
+ * On a single ring, a message has n/2 blocks in round 0 and n - 2q in round q >= 1: n^2/4 in all.
+ * This is the average status, the least possible for single hops on one port.
  *
- * With segments, more ports are busy at once: the segments are in different dimensions
- * (rotation.h), and once all dimensions are used, further segments swap the roles of even and
- * odd, and so use the other link of every node. With four segments every channel of a square
- * torus always carries the same load, r*c^2/8: the lower bound. On a ring of 2 the two roles are
- * the two links. */
+ * With several segments, more ports are busy at once. The segments are in different dimensions
+ * (rotation.h); once all dimensions are used, further segments swap the roles of even and odd, and
+ * so use the other link of every node. With four segments every channel of a square torus carries
+ * the same load at any time, r*c^2/8 in all: the lower bound. On a ring of 2 the two roles are the
+ * two links. */
 #include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
 
@@ -42,7 +42,7 @@ static uint32_t pair_route(const struct torus *t, uint32_t source, uint32_t dest
     torus_coordinates(t, destination, to);
     for (unsigned turn = 0; turn < order.count; turn++) {
         unsigned dim = rotation_dim(&order, segment, turn);
-        int first = (from[dim] + swapped) % 2 == 0 ? 1 : -1; /* where round 0 leads */
+        int first = (from[dim] + swapped) % 2 == 0 ? 1 : -1; /* the direction of round 0 */
         int direction = first;                               /* to the exact opposite */
         uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
         uint32_t step = begin + (direction == first ? 0 : 1);

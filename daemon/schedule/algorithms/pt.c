@@ -1,29 +1,33 @@
 /* PTk: complete exchange on a one-port torus of k dimensions, k a power of two. Liu, Gu, Ren,
  * Xiong: Efficient and Scalable Algorithms for All-to-All Personalized Communication on
- * Multidimensional Tori, section 5.1; for k = 2 it is their AT2 of section 4, for k = 1 AR1.
+ * Multidimensional Tori, section 5.1. For k = 2 it is the AT2 of their section 4, for k = 1 AR1
+ * (ar1.c).
  *
- * Phase 1: every second node along each dimension makes a logical torus. On these, even nodes (by
- * the sum of their coordinates) run PTk/2 in the first half of the dimensions, then in the second
- * half; odd nodes the other way round. A block is then in the binary k-cube of its destination, at
- * the node with its source's parities. Phase 2: a swap along each dimension of the cube.
+ * PTk runs PTk/2 in one half of the dimensions, then in the other half, on the logical tori of
+ * every second node along each dimension. A node is even or odd by the sum of its coordinates. Even
+ * and odd nodes begin with different halves, so that no two messages meet on a channel.
+ * - Phase 1: even nodes run PTk/2 in the first half of the dimensions, then in the second half; odd
+ *   nodes the other way round. Then a block is in the 2 x ... x 2 cube of its destination, at the
+ *   node with its source's parities.
+ * - Phase 2: a swap along each dimension of the cube.
  *
- * All sizes multiples of 2k; others through imaginary nodes, with divided steps (one_port.h).
+ * Sizes must be multiples of 2k; others get imaginary nodes, with divided steps (one_port.h).
  *
- * Against the paper's formulas:
- * - On logical rings of 2 (all sizes 2k) AR1 is one swap. The formula counts an empty second one in
- *   each of the k rounds: 16 startups on 8x8x8x8, really 12.
- * - The closed form of the transmission fits the recurrence that it comes from for k = 2 and 4.
- *   From k = 8 on the recurrence, and the enumeration, give the coefficient k/2 * (1 + log2 k) of
- *   N, where the closed form has floor(k^2/4) + k/2.
- * - In lockstep a step costs what it costs on the busiest ring. If the largest size is an odd
- *   number of times 2k, AR1's last swap there is a block shorter than on a smaller ring with an
- *   even number of pairs, and the sum of the steps is more than the formula's, which prices the
- *   rings of the largest size alone; that is then the critical path (8x12: 352 and 320 blocks). */
+ * Our counts differ from the paper's formulas in three cases:
+ * - Logical rings of 2 nodes (all sizes 2k): AR1 is one swap, and the formula counts an empty
+ *   second one in each of the k rounds. 16 startups on 8x8x8x8, really 12.
+ * - k >= 8: the paper's closed form of the transmission has floor(k^2/4) + k/2 as the coefficient
+ *   of N. The recurrence that it comes from, and enumeration, give k/2 * (1 + log2 k). For k = 2
+ *   and 4 the two are equal.
+ * - Different sizes: a step costs what it costs on its busiest ring. If the largest size is an odd
+ *   multiple of 2k, AR1's last swap on its rings is a block shorter than on smaller rings with an
+ *   even number of pairs. The sum of the steps is then more than the formula, which prices the
+ *   largest rings alone and is the critical path (8x12: 352 and 320 blocks). */
 #include "daemon/schedule/algorithms/one_port.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/bits.h"
 
-/* A block's way on the padded torus, as far as it has come. */
+/* The route of a block on the padded torus, up to the node `at`. */
 struct walk {
     struct one_port shape;
     const struct torus *padded;
@@ -32,19 +36,19 @@ struct walk {
     uint32_t count;
 };
 
-/* Steps of an exchange in `k` of the dimensions: k rounds on rings, and k swaps at each halving. */
+/* Steps of an exchange in `k` dimensions: k rounds on rings, and k swaps at each halving. */
 static uint32_t steps_of(const struct one_port *p, unsigned k)
 {
     return k * (p->ring_steps + power_of(k));
 }
 
-/* Goes to `to` along dimensions first .. first+k-1 of the shape, on the logical torus of every
- * `stride`-th node, beginning with `step`. */
+/* Appends the legs to `to` along dimensions first .. first+k-1 of the shape, on the logical torus
+ * of every `stride`-th node, from `step` on. */
 static void go(struct walk *w, unsigned first, unsigned k, uint32_t stride, const uint32_t *to,
                uint32_t step)
 {
     const uint8_t *dim = w->shape.dim + first;
-    uint32_t near[TORUS_MAX_DIMS] = {0}; /* where phase 1 leads */
+    uint32_t near[TORUS_MAX_DIMS] = {0}; /* the node to which phase 1 leads */
     uint32_t sum = 0, half = k / 2;
 
     if (k == 1) {

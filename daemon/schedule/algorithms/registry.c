@@ -14,7 +14,7 @@
 
 static const struct {
     const struct algorithm *base;
-    uint32_t degree; /* 1: the base itself; else a member of its family */
+    uint32_t degree; /* 1: the base itself; otherwise a member of its family */
 } rows[] = {ALGORITHMS(ALGORITHM_ROW, MEMBER_ROW)};
 
 #define ROWS (sizeof rows / sizeof rows[0])

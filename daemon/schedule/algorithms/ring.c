@@ -14,15 +14,15 @@ uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, int tie
 
     struct leg leg = {.dim = ring->dim, .direction = (int8_t)direction};
 
-    /* Stage 1: to a node of the destination's parity. */
+    /* Stage 1: one hop to a node of the destination's parity. */
     if (hops % 2 != 0) {
         leg.step = step;
         leg.hops = ring->stride;
         legs[count++] = leg;
     }
     step++;
-    /* Stage 2, where even nodes move + and odd nodes -, or stage 3, where they move the other way:
-     * two hops a step. */
+    /* Two hops a step, in stage 2 or stage 3. In stage 2 even nodes send + and odd nodes -, in
+     * stage 3 the other way round. */
     if ((direction > 0) != (to % 2 == 0))
         step += n / 4;
     for (hops /= 2; hops > 0; hops--) {

@@ -1,21 +1,21 @@
-/* AR1's rule for one block on a ring of even size, for `ar1` and for the logical rings of the other
- * one-port algorithms. */
+/* The route of one block by AR1 (ar1.c) on a ring of even size, for `ar1` and for the logical rings
+ * of the other one-port algorithms. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_RING_ONE_PORT_H
 #define TORUSD_SCHEDULE_ALGORITHMS_RING_ONE_PORT_H
 
 #include "daemon/schedule/algorithms/ring.h"
 
-/* Steps that an exchange on a ring takes. Two nodes swap and are done; the paper's formula gives
- * them the last swap too, with nothing in it. */
+/* Steps of an exchange on a ring. Two nodes need a single swap; the paper's formula counts an empty
+ * last swap for them. */
 static inline uint32_t ring_one_port_steps(uint32_t nodes)
 {
     return nodes == 2 ? 1 : (nodes + 3) / 4 + 1;
 }
 
-/* Writes the legs from ring node `from` to ring node `to`. The last swap is in step `last`, at
- * least that of the ring's own ring_one_port_steps(): where rings of different lengths work side by
- * side, all have it together. Returns how many: at most ring_one_port_steps(), none if the nodes
- * are the same. */
+/* Writes the legs from ring node `from` to ring node `to`. The last swap is in step `last`, at the
+ * earliest the last of the ring's own ring_one_port_steps(): rings of different lengths that work
+ * side by side have it in the same step. Returns how many legs: at most ring_one_port_steps(), 0 if
+ * the nodes are the same. */
 uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to, uint32_t last,
                              struct leg *legs);
 

@@ -1,7 +1,7 @@
-/* One dimension after another, for algorithms that exchange along lines. Dimensions of one node
- * are left out. An undivided block takes the others in order. Segment s of a divided block
- * starts with the s-th of them and continues cyclically, so that the segments use different
- * dimensions at the same time: XY and YX order in two dimensions. */
+/* The order in which a block goes through the dimensions, for algorithms that exchange along lines.
+ * Dimensions of one node are left out. Segment s of a block starts with the s-th of the others and
+ * continues cyclically, so that segments use different dimensions at the same time: XY and YX order
+ * in two dimensions. A block that is not split is segment 0. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_ROTATION_H
 #define TORUSD_SCHEDULE_ALGORITHMS_ROTATION_H
 
@@ -9,9 +9,10 @@
 
 struct rotation {
     unsigned count;              /* dimensions of more than one node */
-    uint8_t dim[TORUS_MAX_DIMS]; /* these dimensions, rising */
+    uint8_t dim[TORUS_MAX_DIMS]; /* these dimensions, in rising order */
 };
 
+/* The dimensions of a torus that have more than one node. */
 static inline struct rotation rotation_of(const struct torus *t)
 {
     struct rotation r = {.count = 0};
@@ -22,13 +23,13 @@ static inline struct rotation rotation_of(const struct torus *t)
     return r;
 }
 
-/* The dimension that a segment uses as its number `turn`, 0..count-1. */
+/* The dimension that a segment goes through in its turn `turn`, 0..count-1. */
 static inline unsigned rotation_dim(const struct rotation *r, uint32_t segment, unsigned turn)
 {
     return r->dim[(segment + turn) % r->count];
 }
 
-/* How many times every dimension has come first before this segment. */
+/* How many times every dimension has come first among the segments before this one. */
 static inline uint32_t rotation_round(const struct rotation *r, uint32_t segment)
 {
     return r->count > 0 ? segment / r->count : 0;

@@ -1,9 +1,11 @@
-/* The rows of the registry, for registry.c and the algorithms themselves. A new algorithm is one
- * file that defines `algorithm_<identifier>` and one entry in this list: its identifier, and its
- * name, which may have a dash where the identifier has none. MEMBER is a member of a family
- * (family.h) that is listed and that `auto` tries, too: the identifier of the family's base, its
- * name, and its degree. For an allgather `auto` takes the first algorithm that can carry it out
- * on the torus; of exchanges that are predicted to be equally fast it takes the last. */
+/* The rows of the registry, for registry.c and for the algorithms themselves. To add an algorithm,
+ * write a file that defines `algorithm_<identifier>`, and add an entry to this list: the
+ * identifier, and the name, which may have a dash where the identifier has none. A MEMBER is a
+ * member of a family (family.h) that is listed, and that `auto` tries: the identifier of the
+ * family's base, the member's name, and its degree.
+ *
+ * The order matters to `auto`: for an allgather it takes the first algorithm that can carry it out
+ * on the torus; of exchanges that are predicted to be equally fast, the last one. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_ROWS_H
 #define TORUSD_SCHEDULE_ALGORITHMS_ROWS_H
 

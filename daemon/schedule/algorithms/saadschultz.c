@@ -1,12 +1,15 @@
-/* All-to-all broadcast along rows, then along columns, on any torus or mesh: each node passes its
- * block round its row both ways, then all that it has got there round its column, and so on through
- * the dimensions. Saad and Schultz, Data Communication in Parallel Architectures, as described in
- * Yang, Wang: All-to-All Communication, for comparison.
+/* All-to-all broadcast along rows, then along columns, on any torus or mesh. Saad and Schultz, Data
+ * Communication in Parallel Architectures, as described in Yang, Wang: All-to-All Communication,
+ * "Comparisons".
  *
- * A hop is a step. The paper counts two startups because its links pipeline; in either case half of
- * the links do nothing, so that the transmission is twice the bound: (n^2-1)/2 on n x n, n odd. On
- * even rings half of the blocks go to the opposite node either way, by the parity of the way that
- * they have come, which makes it n^2/2. */
+ * Each node passes its block along its row in both directions, then all blocks of its row along its
+ * column in both directions, and so on through the dimensions, the last one first. All blocks that
+ * leave by a port in one step are one message.
+ *
+ * The paper counts two startups, because its links pipeline; here every hop is a step. Either way
+ * half of the links are idle, and the transmission is twice the bound: (n^2-1)/2 on n x n tori, n
+ * odd. On even rings, half of the blocks go to the opposite node in either direction, by the parity
+ * of their offsets so far: n^2/2 on n x n. */
 #include "daemon/schedule/algorithms/rows.h"
 
 static int saadschultz_accepts(const struct torus *t, struct error *e)
@@ -25,7 +28,7 @@ static uint32_t saadschultz_route(const struct torus *t, uint32_t source, uint32
     torus_coordinates(t, source, from);
     torus_coordinates(t, destination, to);
     for (unsigned dim = t->dims; dim-- > 0;) {
-        int direction = come % 2 == 0 ? 1 : -1; /* to the opposite */
+        int direction = come % 2 == 0 ? 1 : -1; /* to the opposite node */
         uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
 
         for (uint32_t hop = 0; hop < hops; hop++)

@@ -1,14 +1,15 @@
-/* Streaming: every block in four segments, every segment straight to its destination by single
- * hops, and no steps: a port sends whatever waits for it, the segment with the farthest way to go
- * first. Where all channels carry the same, that keeps the busiest ones busy from beginning to end:
- * simulate.h finishes in exactly the lower bound on every torus and mesh tried. (Executed in steps,
- * hop h of every segment is in step h - 1.)
+/* Streaming: every block is split into four segments, and every segment goes straight to its
+ * destination by single hops. There are no steps: a port sends the waiting segment with the
+ * farthest way to go. If all channels carry the same, that keeps the busiest ones busy from
+ * beginning to end: the simulation (client/theory/simulate.h) finishes in exactly the lower bound
+ * on every torus and mesh tried. Executed in steps, hop h of every segment is in step h - 1.
  *
- * Half of the segments take the dimensions in order 0, 1, ..., k-1, the other half in reverse, and
- * half go each way round to the opposite node of an even ring. Both choices turn with the parity of
- * the offset, which evens out segments of different sizes (blocks of fewer than four bytes). They
- * come from different bits of the segment's number, and so do the ways round in neighbouring
- * dimensions; else all that goes + in one would go + in the other too, in the same order.
+ * Half of the segments take the dimensions in order 0, 1, ..., k-1, the other half in reverse. Half
+ * go each way round to the opposite node of an even ring. Both choices alternate with the parity of
+ * the offset, which evens out segments of different sizes (in blocks of fewer than four bytes).
+ * They depend on different bits of the segment's number, and so do the ways round in neighbouring
+ * dimensions. Otherwise all segments that go + in one dimension would go + in the other too, in the
+ * same order.
  *
  * Routes do not depend on where the source is: on a torus every node does the same. */
 #include "daemon/schedule/algorithms/rows.h"

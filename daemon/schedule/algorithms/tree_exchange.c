@@ -1,22 +1,20 @@
 /* Complete exchange over a spanning tree: every block climbs from its source to the lowest node
- * that has source and destination below it, and descends from there. Each edge carries one message
- * in each direction, with all blocks for that direction: 2(N-1) messages in all, the fewest
- * possible without more links. For blocks so small that only the number of messages counts; the
- * edges at the root carry N^2/4 blocks.
+ * that has both source and destination below it, and descends from there. Each edge carries one
+ * message in each direction, with all blocks that go that way: 2(N-1) messages, the fewest
+ * possible. It is for blocks so small that only the number of messages counts, because an edge at
+ * the root can carry N^2/4 blocks.
  *
- * The tree is that of tree.h: a node's parent is the node before it on the shortest way from the
- * root, dimension 0 first. The root is in the middle, so that the tree is as shallow as
- * possible: node 0 where all dimensions wrap, else the centre of each dimension that does not. A
- * node sends up when all its children have sent, and down when its parent has: the edge above a
- * node of depth h is used in step D - h on the way up and in step D + h - 1 on the way down, D
- * being the depth of the tree. */
+ * The tree is that of tree.h: a node's parent is the node before it on the shortest path from the
+ * root, dimension 0 first. The root is in the middle, so that the tree is as shallow as possible:
+ * coordinate 0 in dimensions that wrap, the centre in all others. climb.h says in which step an
+ * edge is used. */
 #include <stdlib.h>
 
 #include "daemon/schedule/algorithms/climb.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/plan.h"
 
-/* Depth of the tree: the middle is no further from either end. */
+/* Depth of the tree: in every dimension, the root is at most n_i/2 hops from any node. */
 static uint32_t depth(const struct torus *t)
 {
     uint32_t hops = 0;
@@ -38,13 +36,13 @@ static uint32_t tree_max_legs(const struct torus *t)
     return 2 * depth(t);
 }
 
-/* Hops from the root along `dim` to a coordinate; those towards - are negative. */
+/* Hops from the root along `dim` to a coordinate, negative in direction -. */
 static int64_t from_root(const struct torus *t, unsigned dim, uint32_t coordinate)
 {
     return climb_offset(t, dim, t->wrap[dim] ? 0 : t->size[dim] / 2, coordinate);
 }
 
-/* How far the tree reaches along `dim`, in the direction of +, or of -. */
+/* How far the tree reaches from the root along `dim` in direction + or -. */
 static uint32_t reach(const struct torus *t, unsigned dim, bool plus)
 {
     return (t->size[dim] - (t->wrap[dim] != plus)) / 2;
@@ -65,7 +63,7 @@ static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t dest
     uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
     int64_t up[TORUS_MAX_DIMS], down[TORUS_MAX_DIMS];
     struct climb c = {.legs = legs, .deepest = depth(t)};
-    unsigned fork = 0; /* the first dimension in which their ways from the root differ */
+    unsigned fork = 0; /* the first dimension in which the ways from the root to both ends differ */
 
     (void)segment;
     torus_coordinates(t, source, at);
@@ -88,9 +86,9 @@ static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t dest
     return c.count;
 }
 
-/* Makes a node's plan without walking all routes, of which there are N^2 different ones. Seen
- * from a node, each other node is in a branch, named by the port that leads there, and a block
- * passes the node if its source and its destination are in different branches. */
+/* A node's plan is made without walking all N^2 routes. Seen from a node, every other node is in a
+ * branch, named by the port that leads there. A block passes the node if its source and its
+ * destination are in different branches. */
 enum { HERE = TORUS_MAX_PORTS, BRANCHES };
 
 struct branches {
@@ -100,7 +98,8 @@ struct branches {
     uint32_t depth;
 };
 
-/* The branch of the node `other` away from the root, seen from the one `hops` away. */
+/* The branch of the node that is `other` away from the root, seen from the node that is `hops`
+ * away. */
 static unsigned find_branch(const struct torus *t, const int64_t *hops, const int64_t *other,
                             int parent)
 {
@@ -137,7 +136,7 @@ static int find_branches(struct branches *b, const struct torus *t, uint32_t ran
     return 0;
 }
 
-/* Adds the message to a branch, or from it, which have equally many blocks. */
+/* Adds the message to a branch, or the one from it. Both have the same number of blocks. */
 static void add_message(struct plan *p, const struct branches *b, unsigned port, bool send,
                         uint32_t step, uint32_t nodes)
 {
@@ -151,7 +150,7 @@ static void add_message(struct plan *p, const struct branches *b, unsigned port,
     p->blocks += m->blocks;
 }
 
-/* The messages in their order, and which of them is a branch's. */
+/* Adds the messages in the order of their keys. */
 static void add_messages(struct plan *p, const struct torus *t, const struct branches *b)
 {
     uint32_t deepest = depth(t);
@@ -193,16 +192,17 @@ static void add_blocks(struct plan *p, const struct torus *t, const struct branc
     }
 }
 
-/* Blocks in transit at a node with `below` nodes below it and `above` elsewhere, most at the end of
- * a step: those between children wait from the way up to the way down, and beside them at first
- * those for above, at last those from there. `squares`: sum of the squares of the children's
- * nodes. */
+/* The most blocks in transit, at the end of any step, at a node that has `below` nodes below it and
+ * `above` nodes elsewhere. Blocks between two of its children's branches wait from the way up until
+ * the way down. Blocks that go up, and later blocks that come down, wait for one step as well; both
+ * are below * above. `squares` is the sum of the squares of the numbers of nodes in the children's
+ * branches. */
 static uint64_t transit(uint64_t below, uint64_t above, uint64_t squares)
 {
     return below * below - squares + below * above;
 }
 
-/* Blocks that come to the node, and that leave it. */
+/* The blocks that arrive at the node and those that leave it, together. */
 static uint64_t count_blocks(const struct branches *b, uint32_t nodes)
 {
     uint64_t blocks = 0;
@@ -244,8 +244,8 @@ static int tree_plan(struct plan *p, const struct torus *t, uint32_t rank)
     return 0;
 }
 
-/* Sum of the squares of the nodes below each child in dimensions `dim` and higher, which have
- * `nodes` nodes at every node of the lower ones. */
+/* The sum of the squares of the numbers of nodes below each child in dimensions `dim` and higher,
+ * at a node below which these dimensions have `nodes` nodes. */
 static uint64_t squares_from(const struct torus *t, unsigned dim, uint64_t nodes)
 {
     uint64_t squares = 0;
@@ -264,8 +264,9 @@ static uint64_t tree_peak_transit(const struct torus *t)
 {
     uint64_t most = transit(t->nodes - 1, 0, squares_from(t, 0, t->nodes)), nodes = t->nodes;
 
-    /* All nodes below which dimension `dim` goes on outwards are like that one with the coordinates
-     * of the root in the lower dimensions. */
+    /* Looks at one node for each dimension, side and distance: all nodes at which the tree goes on
+     * outwards in dimension `dim` are like the one that has the root's coordinates in the lower
+     * dimensions. */
     for (unsigned dim = 0; dim < t->dims; dim++) {
         nodes /= t->size[dim];
         for (uint32_t side = 0; side < 2; side++) {
