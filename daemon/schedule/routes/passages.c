@@ -29,13 +29,16 @@ struct draft {
     struct list list;
     struct routes *routes;
     uint32_t rank;
-    uint32_t source;     /* TORUS_NO_NODE, or the only one whose blocks are looked at */
-    uint32_t most_ahead; /* of any passage of any node */
-    uint16_t *beyond;    /* allgather: by node, channels from it to the last node behind it */
+    uint32_t source;     /* the only source whose blocks count; TORUS_NO_NODE: all */
+    uint32_t most_ahead; /* largest `ahead` of any passage of any node */
+    uint16_t *beyond;    /* allgather, by node: channels from it to the farthest node behind it
+                          * in the tree */
 };
 
-/* Adds a passage of the current route as seen from its node `here`, after the translation that takes
- * `here` to the draft's node, if that is allowed. A passage's destination is moved, too. */
+/* Adds the passage that the current route has at node `here`, moved by the translation that takes
+ * `here` to the draft's node. Does nothing if there is no such translation, or if the source that
+ * results does not count. The passage's destination is moved as well. Returns 0, or -1 without
+ * memory. */
 static int note(struct draft *d, uint32_t here, struct passage passage)
 {
     const struct routes *r = d->routes;
@@ -64,7 +67,7 @@ static uint32_t count_hops(const struct routes *r)
     return hops;
 }
 
-/* --- an exchange: every route by itself --- */
+/* --- an exchange: each route by itself --- */
 
 static int note_route(struct draft *d)
 {
@@ -99,19 +102,19 @@ static int note_routes(struct draft *d)
     return 0;
 }
 
-/* --- an allgather: the trees of a source --- */
+/* --- an allgather: a source's trees --- */
 
-/* Until the order of the channels is known, `place` tells the passages apart that a segment has at a
- * node: JOINED of all that have in common what comes to the node, and one of each leg that passes. */
+/* Until order_channels() sets it, `place` tells a segment's passages at a node apart: JOINED for
+ * the passage that ends there and those that join it, JOINED + 1 inside a leg. */
 #define JOINED 0u
 
-/* Whether the node of a representative's tree may be one of the draft's only source's. */
+/* Whether a translation can make the trees of this class those of the draft's only source. */
 static bool is_looked_at(const struct draft *d, uint32_t source_class)
 {
     return d->source == TORUS_NO_NODE || d->routes->class_of[d->source] == source_class;
 }
 
-/* Finds how far the tree of a segment extends behind each of its nodes. */
+/* Fills d->beyond for the tree of a segment. */
 static void look_beyond(struct draft *d, uint32_t source_class, uint32_t segment)
 {
     struct routes *r = d->routes;
@@ -134,7 +137,8 @@ static void look_beyond(struct draft *d, uint32_t source_class, uint32_t segment
     }
 }
 
-/* The last leg of the current route, which no other one has. */
+/* Adds the passages of the current route's last leg. The legs before it are those of another route
+ * of the tree. */
 static int note_branch(struct draft *d)
 {
     const struct routes *r = d->routes;
@@ -190,8 +194,8 @@ static int note_trees(struct draft *d)
     return 0;
 }
 
-/* What a segment has at a node, together: our own block first, the passage that ends here before
- * those that join it. */
+/* Sorts the own block first, then by source and segment, the passage that ends here before those
+ * that join it. */
 static int compare_passages(const void *a, const void *b)
 {
     const struct passage *x = a, *y = b;
@@ -221,16 +225,17 @@ static int join(struct passages *p)
         p->own += x->in == PASSAGE_HERE;
         p->joins[i] = i > 0 && x->place == JOINED && x[-1].place == JOINED &&
                       x->source == x[-1].source && x->segment == x[-1].segment;
-        if (x->in != PASSAGE_HERE) /* the first of those that join another one stands for all */
+        if (x->in != PASSAGE_HERE) /* a segment that is kept and sent on counts once, at the
+                                    * first passage that joins */
             p->transit += p->joins[i] ? x[-1].out == PASSAGE_HERE : x->out != PASSAGE_HERE;
     }
     return 0;
 }
 
-/* A piece that crosses a channel, to be sorted into the order that both ends know. */
+/* A piece that crosses a channel, for sorting. */
 struct crossing {
     uint64_t block;
-    uint32_t part; /* segment, and the crossing's number in the route, which may come twice */
+    uint32_t part; /* segment << 16 | hop: a route may cross a channel twice */
     uint32_t index;
 };
 
@@ -243,7 +248,8 @@ static int compare_crossings(const void *a, const void *b)
     return (x->part > y->part) - (x->part < y->part);
 }
 
-/* Lists what comes in, or else leaves, by `port`, in order. Returns how many. */
+/* Lists the pieces that come in by `port`, or those that leave by it if not `coming`, in the
+ * channel's order. Returns how many. */
 static uint32_t list_crossings(const struct passages *p, unsigned port, bool coming,
                                struct crossing *crossing)
 {
@@ -262,6 +268,8 @@ static uint32_t list_crossings(const struct passages *p, unsigned port, bool com
     return count;
 }
 
+/* Sets the place of each passage at its departure, and the lists of arrivals. Returns 0, or -1
+ * without memory. */
 static int order_channels(struct passages *p, unsigned ports)
 {
     struct crossing *crossing = calloc((size_t)p->count + 1, sizeof *crossing);
@@ -328,15 +336,16 @@ void passages_free(struct passages *p)
     *p = (struct passages){0};
 }
 
-/* --- the most of any node --- */
+/* --- the largest transit of any node --- */
 
 struct transit {
     struct draft draft;
-    uint32_t *count;    /* by node; of a class, at its first node, if all sources are looked at */
-    uint32_t *branched; /* allgather: by node, the last tree that has branched there */
+    uint32_t *count;    /* by node; if all sources count, by class, at its representative */
+    uint32_t *branched; /* allgather, by node: number of the last tree with a branch there */
     uint32_t trees;
 };
 
+/* Counts one segment in transit at the node. */
 static void count_one(struct transit *n, uint32_t node)
 {
     const struct routes *r = n->draft.routes;
@@ -346,7 +355,9 @@ static void count_one(struct transit *n, uint32_t node)
     n->count[node]++;
 }
 
-/* Notes what passes nodes in the current route's legs from `first` on. */
+/* Counts what is in transit because of the current route's legs from `first` on: at nodes inside
+ * the legs and, with `stays_at_ends` (allgather), at the starts of the legs, once for a segment
+ * that leaves by several ports; without it, between two legs. */
 static void count_legs(struct transit *n, uint32_t first, bool stays_at_ends)
 {
     const struct routes *r = n->draft.routes;
@@ -381,7 +392,7 @@ static void count_trees(struct transit *n)
                 if (node == r->representative[class])
                     continue;
                 routes_seek(r, class, node, segment);
-                if (r->legs > 0) /* else one of the two is out of order */
+                if (r->legs > 0) /* otherwise the source or the node is out of order */
                     count_legs(n, r->legs - 1, true);
             }
         }

@@ -1,63 +1,68 @@
-/* A node's passages: every channel by which a segment of a block comes to this node, leaves it, or
- * passes through, without steps. A node needs its passages to run routes hop by hop (streaming), as
- * it needs a plan to run them in steps; both are built by (class, offset).
+/* A node's passages: every channel by which a segment of a block comes to the node, leaves it, or
+ * passes through. A passage has no step. A node needs its passages to run routes hop by hop
+ * (streaming), as it needs a plan to run them in steps. Both are built from the routes of one
+ * source of each class (routes.h).
  *
- * In an allgather a segment that comes to a node stays there, and leaves by as many ports as its
- * tree has branches there. Each of these has a passage: first the one that ends here, then those
- * that join it. A segment of the node's own block also has several passages, the first of which
- * leaves by a port, too. The destination of a passage is the node at the end of the leg; a node
- * inside a leg of several hops has a passage of its own.
+ * In an allgather, a segment that comes to a node is kept there, and leaves by as many ports as its
+ * tree has branches there. The passage that ends at the node comes first in the list; after it come
+ * those that join it, one for each port by which the segment leaves. A segment of the node's own
+ * block has a passage for each port as well, of which all but the first join the first. The
+ * destination of a passage is the node at the end of its leg. A node inside a leg of several hops
+ * has a passage of its own, which joins none.
  *
- * In an allgather, segment k of a block goes along tree k + rank of the source, modulo the
- * segments: so blocks that are too small to be split use all trees alike, too.
+ * In an allgather, segment k of node s's block goes along tree (k + s) modulo the number of
+ * segments: so all trees are used alike even if blocks are too small to be split.
  *
- * What crosses a channel has the same order at both of its ends, by (source, destination, segment),
- * so that a piece is named by its place in that order. */
+ * Both ends of a channel know the same order of the pieces that cross it, by (source, destination,
+ * segment). A piece is named by its place in that order. */
 #ifndef TORUSD_SCHEDULE_ROUTES_PASSAGES_H
 #define TORUSD_SCHEDULE_ROUTES_PASSAGES_H
 
 #include "daemon/schedule/algorithm.h"
 
-#define PASSAGE_HERE UINT8_MAX /* no port: the block is ours, or for us */
+#define PASSAGE_HERE UINT8_MAX /* no port: the block starts or ends here */
 
 struct passage {
     uint32_t source, destination;
-    uint32_t place;   /* among all that leave by `out` */
+    uint32_t place;   /* place among all that leave by `out` */
     uint16_t segment; /* of the block */
-    uint16_t hop;     /* channels it has crossed when it has arrived here */
-    uint16_t ahead;   /* channels it has still to cross; allgather: on the longest way */
-    uint8_t in, out;  /* ports */
+    uint16_t hop;     /* channels that it has crossed when it arrives here */
+    uint16_t ahead;   /* channels that are left; allgather: on the longest way */
+    uint8_t in, out;  /* ports, or PASSAGE_HERE */
 };
 
 struct passages {
     uint32_t rank;
-    uint32_t source; /* TORUS_NO_NODE, or the only one whose blocks there are */
+    uint32_t source; /* the only source whose blocks are listed; TORUS_NO_NODE: all */
     uint32_t count;
-    struct passage *passage; /* those of our own blocks among them in the order of their offsets;
-                              * allgather: those of our own block before all others */
-    bool *joins;             /* NULL, or of an allgather, by passage: it has what comes in, or is
-                              * ours, in common with the one before it */
-    uint32_t own;            /* allgather: passages of our own block */
-    uint32_t transit;    /* those of blocks that are neither ours nor for us; allgather: segments
-                              * of others' blocks that leave from here, by however many ports */
-    uint32_t most_ahead; /* of any passage of any node */
+    struct passage *passage; /* own blocks in the order of their offsets; allgather: own block
+                              * before all others */
+    bool *joins;             /* allgather, by passage: it shares its arrival, or the own segment,
+                              * with the passage before it. Otherwise NULL */
+    uint32_t own;            /* allgather: passages of the own block */
+    uint32_t transit;        /* passages of blocks that neither start nor end here; allgather:
+                          * segments of others' blocks that leave from here, each counted once */
+    uint32_t most_ahead;     /* largest `ahead` of any passage of any node */
+    /* By port: the pieces that come in, the index of the passage of each by its place at the
+     * sender, and the pieces that leave. */
     uint32_t arrivals[TORUS_MAX_PORTS];
-    uint32_t *arrival[TORUS_MAX_PORTS]; /* by port, by place at the sender: index of the passage */
+    uint32_t *arrival[TORUS_MAX_PORTS];
     uint32_t departures[TORUS_MAX_PORTS];
 };
 
-/* Fills *p for node `rank`. Returns 0 with *p, which the caller gives to passages_free(), or -1
- * with *e set (no such node, algorithm refuses the torus, no memory) and nothing to free. */
+/* Fills *p for node `rank`; the torus and the algorithm are not needed afterwards. Returns 0 with
+ * *p, which the caller gives to passages_free(), or -1 with *e and nothing to free: no such node
+ * (ERROR_USAGE), the algorithm refuses the torus, no memory. */
 int passages_build(struct passages *p, const struct torus *t, const struct algorithm *a,
                    uint32_t rank, struct error *e);
-/* Fills *p with the passages of one source's blocks alone: of its trees, in an allgather.
- * Otherwise as passages_build(). */
+/* As passages_build(), for the blocks of one source alone; in an allgather, for its trees. */
 int passages_build_source(struct passages *p, const struct torus *t, const struct algorithm *a,
                           uint32_t rank, uint32_t source, struct error *e);
-/* The largest `transit` of any node; of one source's blocks, or with TORUS_NO_NODE of all. Returns
- * 0, or -1 with *e set. */
+/* Sets *most to the largest `transit` of any node, for the blocks of one source or, with
+ * TORUS_NO_NODE, of all. Returns 0, or -1 with *e (the algorithm refuses the torus, no memory). */
 int passages_most_transit(const struct torus *t, const struct algorithm *a, uint32_t source,
                           uint32_t *most, struct error *e);
+/* Frees what *p holds, and empties *p. An empty *p is allowed. */
 void passages_free(struct passages *p);
 
 #endif

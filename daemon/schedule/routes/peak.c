@@ -19,17 +19,17 @@ uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps)
     return (uint32_t)most;
 }
 
-/* How many more blocks wait at nodes of each class after each step. */
+/* By step and class: by how much the number of waiting blocks changes. */
 struct waits {
     const struct routes *routes;
     int32_t *change; /* step * classes + class */
     uint32_t steps;
-    /* Allgather, by segment and node, for the block of the current source: 1 + the step in which it
-     * comes, 1 + the last one in which it is sent on. */
+    /* Allgather, by segment and node, for the block of the current source: 1 + the step in which
+     * the block arrives, and 1 + the last step in which it is sent on; 0: never. */
     uint32_t *comes, *leaves;
 };
 
-/* Makes room for steps up to `last`. */
+/* Makes room for the steps up to `last`. Returns 0, or -1 without memory. */
 static int room_for_step(struct waits *w, uint32_t last)
 {
     uint32_t classes = w->routes->classes;
@@ -46,6 +46,7 @@ static int room_for_step(struct waits *w, uint32_t last)
     return 0;
 }
 
+/* A block waits at a node from the end of step `from` until the end of step `to`. */
 static void add_wait(struct waits *w, uint32_t node, uint32_t from, uint32_t to)
 {
     const struct routes *r = w->routes;
@@ -66,7 +67,7 @@ static void add_exchange_waits(struct waits *w)
     }
 }
 
-/* Notes the last leg of the current route in its source's tree. */
+/* Notes the current route's last leg in the tree of its source. */
 static void note_tree_leg(struct waits *w)
 {
     const struct routes *r = w->routes;
@@ -81,7 +82,8 @@ static void note_tree_leg(struct waits *w)
         w->leaves[tree + here] = step;
 }
 
-/* Adds the waits of a complete tree: at nodes that the block reaches and leaves. */
+/* Adds the waits of all complete trees, at nodes that a block reaches and leaves, and empties the
+ * trees. */
 static void add_tree_waits(struct waits *w)
 {
     const struct routes *r = w->routes;
@@ -122,7 +124,7 @@ static int add_waits(struct waits *w, struct routes *r)
     return 0;
 }
 
-/* An algorithm knows how many blocks are in transit. */
+/* For an algorithm that has a rule for it. */
 static int ask_for_peak(const struct torus *t, const struct algorithm *a, uint32_t *most,
                         struct error *e)
 {

@@ -8,24 +8,25 @@
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/watch.h"
 
-/* A route that does something at the plan's node. */
+/* A route of a representative with a leg that, moved, starts or ends at the plan's node. */
 struct hit {
     uint32_t source_class, destination, segment;
 };
 
-/* The state of building a plan. First all routes are walked, and their messages counted. Then
- * the routes that do something here are walked again, and their blocks are put into the
- * messages: so nothing else as large as the plan's blocks is ever held. */
+/* The state of building a plan. A first walk over all routes counts the messages. A second walk,
+ * over the hits only, puts the blocks into the messages. So nothing else as large as the plan's
+ * blocks is ever held. */
 struct draft {
     const struct routes *routes;
-    uint32_t source; /* the only one whose blocks count, or TORUS_NO_NODE */
+    uint32_t source; /* the only source whose blocks count; TORUS_NO_NODE: all */
     struct plan *plan;
+    /* the first walk is done */
     bool counted;
-    struct tally sends, arrivals; /* blocks by plan_key() */
-    struct hit *hit;              /* those of blocks that start or end a leg here */
+    struct tally sends, arrivals; /* numbers of blocks, by plan_key() */
+    struct hit *hit;
     size_t hits, hit_room;
-    /* port * classes + class -> how far the first node of this class is behind the plan's, for what
-     * leaves by this port; 0 if there is none, or none so near that a leg could come from it. */
+    /* By port * classes + class: how many hops back from the plan's node, against the port's
+     * direction, the nearest node of the class is. 0: there is none, or it is too far for a leg. */
     uint16_t *behind;
 };
 
@@ -37,7 +38,7 @@ static struct plan_message message_of_key(uint64_t key)
                                  .left = (uint16_t)key};
 }
 
-/* Puts the current route's block, moved from `from` to `to`, into the message with this key. */
+/* Puts the current route's block, moved as `from` moves to `to`, into the message with this key. */
 static void place(const struct draft *d, struct plan_message *messages, uint32_t count,
                   uint64_t key, uint32_t from, uint32_t to, uint32_t slot)
 {
@@ -51,8 +52,8 @@ static void place(const struct draft *d, struct plan_message *messages, uint32_t
                             .slot = slot};
 }
 
-/* Whether the plan is about the current route's block, after the move that takes `from`, on its
- * way, to `to`. */
+/* Whether there is a move that takes the node `from` of the current route to `to`, and the moved
+ * block counts. */
 static bool is_wanted(const struct draft *d, uint32_t from, uint32_t to)
 {
     return d->routes->class_of[from] == d->routes->class_of[to] &&
@@ -60,7 +61,8 @@ static bool is_wanted(const struct draft *d, uint32_t from, uint32_t to)
             d->source == routes_move(d->routes, d->routes->source, from, to));
 }
 
-/* A leg that starts at the plan's node, if moved there from `here`. */
+/* Notes a leg that starts at `here`, moved to start at the plan's node. `slot` is where the block
+ * waits there. Returns 0, or -1 without memory. */
 static int note_send(struct draft *d, const struct leg *leg, uint32_t here, uint32_t slot)
 {
     struct plan *p = d->plan;
@@ -72,8 +74,9 @@ static int note_send(struct draft *d, const struct leg *leg, uint32_t here, uint
     return 0;
 }
 
-/* A leg from `here` that ends at the plan's node, if its end is moved there from `end`. Sets *slot
- * to where the block waits for the next leg, if there is one. */
+/* Notes a leg from `here` to `end`, moved to end at the plan's node. Sets *slot to where the
+ * block waits there for its next leg; PLAN_NO_SLOT after the `last` leg. Returns 0, or -1
+ * without memory. */
 static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint32_t end, bool last,
                      uint32_t *slot)
 {
@@ -89,8 +92,8 @@ static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint
     return 0;
 }
 
-/* A leg from `here` that comes past the plan's node and leaves by `port`, if moved to start at a
- * node behind it. */
+/* Notes a leg from `here`, moved to every start from which it passes the plan's node and leaves
+ * that by `port`. Returns 0, or -1 without memory. */
 static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, unsigned port)
 {
     const struct routes *r = d->routes;
@@ -116,7 +119,7 @@ static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, un
     return 0;
 }
 
-/* Fills d->behind. */
+/* Fills d->behind. Returns 0, or -1 without memory. */
 static int look_behind(struct draft *d)
 {
     const struct routes *r = d->routes;
@@ -155,9 +158,9 @@ static int add_hit(struct draft *d)
     return 0;
 }
 
-/* Notes what the plan's node does in the current route's leg from `here` to `end`, and in all that
- * it can be moved to. *slot: of the block at the node where it waits. Returns -1 without memory;
- * else whether the leg starts or ends here. */
+/* Notes what the plan's node does in a leg of the current route, from `here` to `end`, under all
+ * moves. *slot is where the block waits at the plan's node. Returns 1 if the moved leg starts or
+ * ends at the plan's node, 0 if not, -1 without memory. */
 static int note_leg(struct draft *d, uint32_t index, uint32_t here, uint32_t end, uint32_t *slot)
 {
     const struct routes *r = d->routes;
@@ -198,8 +201,8 @@ static int note_route(struct draft *d)
     return hit && !d->counted ? add_hit(d) : 0;
 }
 
-/* Makes messages of a tally. Those that start or end here get room for their blocks in the plan,
- * and have none yet. Returns NULL without memory. */
+/* Turns a tally into messages, and frees it. Messages that start or end here get room for their
+ * blocks, which are added later. Returns NULL without memory. */
 static struct plan_message *make_messages(struct plan *p, struct tally *tally, uint32_t *count)
 {
     tally_sort(tally);
@@ -241,7 +244,8 @@ static void sort_blocks(const struct plan *p, const struct plan_message *message
 static int count_transit(struct plan *p)
 {
     int32_t *change = calloc((size_t)p->steps + 1, sizeof *change); /* never 0 bytes */
-    uint32_t *last = calloc((size_t)p->slots + 1, sizeof *last);    /* step in which it is sent */
+    uint32_t *last = calloc((size_t)p->slots + 1, sizeof *last);    /* by slot: the last step in
+                                                                     * which its block is sent */
 
     if (change != NULL && last != NULL) {
         for (const struct plan_message *m = p->arrival; m < p->arrival + p->arrivals; m++)
@@ -260,12 +264,12 @@ static int count_transit(struct plan *p)
     return change != NULL && last != NULL ? 0 : -1;
 }
 
-/* Allgather: a slot for each block that is taken in and sent on, and its number to all its sends.
- */
+/* Allgather: gives each block that arrives and is sent on one slot, used by all its sends. Returns
+ * 0, or -1 without memory. */
 static int share_slots(struct plan *p, const struct routes *r)
 {
     uint32_t segments = r->algorithm->segments;
-    /* By source and segment: whether it is sent on, then its slot + 1. */
+    /* By source and segment: 1 if the block is sent on, then its slot + 1. */
     uint32_t *slot = calloc((size_t)r->torus->nodes * segments, sizeof *slot);
 
     if (slot == NULL)
@@ -286,7 +290,8 @@ static int share_slots(struct plan *p, const struct routes *r)
     }
     for (const struct plan_message *m = p->send; m < p->send + p->sends; m++)
         for (struct plan_block *b = p->block + m->first; b < p->block + m->first + m->blocks; b++)
-            b->slot = slot[b->source * segments + b->segment] - 1; /* own block: PLAN_NO_SLOT */
+            b->slot = slot[b->source * segments + b->segment] - 1; /* own block: 0 - 1 is
+                                                                    * PLAN_NO_SLOT */
     free(slot);
     return 0;
 }
@@ -297,7 +302,7 @@ int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a,
     return plan_build_source(p, t, a, rank, TORUS_NO_NODE, e);
 }
 
-/* Counts the messages of all routes. */
+/* The first walk. Returns 0, or -1 without memory. */
 static int count_messages(struct draft *d, struct routes *r)
 {
     struct plan *p = d->plan;
@@ -317,6 +322,7 @@ static int count_messages(struct draft *d, struct routes *r)
     return p->send != NULL && p->arrival != NULL ? 0 : -1;
 }
 
+/* The second walk. Returns 0, or -1 without memory. */
 static int place_blocks(struct draft *d, struct routes *r)
 {
     struct plan *p = d->plan;
@@ -326,14 +332,14 @@ static int place_blocks(struct draft *d, struct routes *r)
         return -1;
     for (const struct hit *hit = d->hit; hit < d->hit + d->hits; hit++) {
         routes_seek(r, hit->source_class, hit->destination, hit->segment);
-        note_route(d); /* asks for no memory now */
+        note_route(d); /* allocates nothing in the second walk */
     }
     sort_blocks(p, p->send, p->sends);
     sort_blocks(p, p->arrival, p->arrivals);
     return 0;
 }
 
-/* An algorithm knows its plans. */
+/* For an algorithm that has a rule for its plans. */
 static int ask_for_plan(struct plan *p, const struct torus *t, const struct algorithm *a,
                         uint32_t rank, struct error *e)
 {

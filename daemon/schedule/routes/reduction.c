@@ -8,14 +8,18 @@
 
 _Static_assert(TORUS_MAX_PORTS <= 16, "a set of ports has 16 bits");
 
-/* One source's tree, by node. */
+/* The tree of one segment of one source's block. All arrays are by node. */
 struct growth {
-    uint8_t *parent; /* port that leads to the source */
+    uint8_t *parent; /* port towards the source */
+    /* bits of the ports towards children */
     uint16_t *children;
+    /* hops from the source */
     uint16_t *distance;
     uint32_t *edges; /* children in the trees of all segments so far */
 };
 
+/* Makes room for `count` trees; *children are the ports of each, for order_channels(). Returns 0,
+ * or -1 without memory. */
 static int allocate_trees(struct reduction_trees *p, uint64_t count, uint16_t **children)
 {
     p->tree = count < UINT32_MAX ? calloc((size_t)count, sizeof *p->tree) : NULL;
@@ -24,7 +28,8 @@ static int allocate_trees(struct reduction_trees *p, uint64_t count, uint16_t **
     return *children != NULL ? 0 : -1;
 }
 
-/* Gives every piece its place on its channels. The trees have all else but their first child. */
+/* Makes p->child, and gives every piece its place on its channel; the trees are complete otherwise.
+ * Returns 0, or -1 without memory. */
 static int order_channels(struct reduction_trees *p, unsigned ports, const uint16_t *children)
 {
     for (uint32_t i = 0; i < p->count; i++)
@@ -56,7 +61,8 @@ static int order_channels(struct reduction_trees *p, unsigned ports, const uint1
     return 0;
 }
 
-/* The block's routes from the representative of a class grow its tree. */
+/* Fills *g with the tree of a segment's routes from the representative of a class. Returns 0, or -1
+ * with *e if they are not a tree. */
 static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint32_t segment,
                 struct error *e)
 {
@@ -92,8 +98,8 @@ static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint3
     return 0;
 }
 
-/* The tree as seen from each node that is like ours; for one root, from that which is ours if the
- * source is the root. */
+/* Adds the tree *g as it looks from every node that a translation takes to node p->rank; with a
+ * single owner, only from the node at which the moved source is the root. */
 static void note(struct reduction_trees *p, const struct routes *r, const struct growth *g,
                  uint32_t root, uint16_t *children)
 {
@@ -158,7 +164,7 @@ static int no_memory(struct reduction_trees *p, struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for the trees of node %u", rank);
 }
 
-/* Builds the trees of all nodes, or of `root` alone. */
+/* Builds the trees of all owners or, if p->single, of `root`. */
 static int build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
                  uint32_t root, struct error *e)
 {
@@ -208,7 +214,7 @@ int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
     return build(p, t, a, root, e);
 }
 
-/* One tree, in which this node has the place `node`, so many hops from the root. */
+/* Fills *p with one tree, in which this node is `node`, `distance` hops from the root. */
 static int plant(struct reduction_trees *p, const struct torus *t, uint32_t root, uint32_t distance,
                  const struct tree_node *node, struct error *e)
 {

@@ -4,7 +4,7 @@
 
 #include "proto/text.h"
 
-/* Numbers the classes, and fills the tables that a walk over the torus looks into at every hop. */
+/* Numbers the classes, and fills the tables. */
 static void fill_tables(struct routes *r)
 {
     const struct torus *t = r->torus;
@@ -15,7 +15,7 @@ static void fill_tables(struct routes *r)
     else
         algorithm_period(r->algorithm, t, r->period);
     for (uint32_t node = 0; node < t->nodes; node++) {
-        uint32_t first = 0; /* its representative: always a node already numbered, or itself */
+        uint32_t first = 0; /* its representative: has a lower number, or is the node itself */
 
         torus_coordinates(t, node, at);
         for (unsigned i = 0; i < t->dims; i++)
@@ -90,10 +90,11 @@ bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)
     return true;
 }
 
-/* The destinations of the current class's source: from r->destination up to r->last. A block has
- * the destination's coordinates in the dimensions that are done and the source's in those that are
- * not begun. So from a source that differs from `via` in some dimension it can come there only if
- * the dimensions before that one end where `via` is; in the order of ranks these are neighbours. */
+/* Sets the range of destinations of the current class's source. Blocks go through the dimensions in
+ * rising order: a block on its way has its destination's coordinates in the dimensions that it has
+ * finished, and its source's in those that it has not begun. Let i be the last dimension in which
+ * the source and `via` differ. A block can only come to `via` if its destination and `via` agree in
+ * all dimensions before i. These destinations have consecutive ranks. */
 static void begin_source(struct routes *r)
 {
     const struct torus *t = r->torus;
@@ -101,7 +102,7 @@ static void begin_source(struct routes *r)
 
     r->destination = 0;
     if (r->via != TORUS_NO_NODE) {
-        uint32_t stride = t->nodes; /* of dimension i */
+        uint32_t stride = t->nodes; /* stride of dimension i in ranks */
         for (unsigned i = 0; i < t->dims; i++) {
             uint32_t outer = stride;
             stride /= t->size[i];
@@ -115,7 +116,7 @@ static void begin_source(struct routes *r)
 
 bool routes_next(struct routes *r)
 {
-    /* Counts up (source_class, destination, segment). */
+    /* Counts (source_class, destination, segment) up. */
     if (!r->begun) {
         r->begun = true;
         r->source_class = r->segment = 0;
@@ -129,10 +130,11 @@ bool routes_next(struct routes *r)
             r->destination++;
         if (r->destination < r->last) {
             routes_seek(r, r->source_class, r->destination, r->segment);
-            /* Anywhere else, a block without a route is an error of the algorithm's. */
+            /* Without a detour, a block without a route is an error of the algorithm, for the
+             * caller to find. */
             if (r->legs > 0 || r->algorithm->detour == NULL)
                 return true;
-            r->destination++; /* none of its segments has a route */
+            r->destination++; /* no segment of this block has a route */
             continue;
         }
         if (++r->source_class == r->classes)
@@ -147,7 +149,7 @@ uint32_t routes_leg_end(const struct routes *r, uint32_t node, const struct leg 
 {
     unsigned port = torus_port(leg->dim, leg->direction);
 
-    if (leg->hops > 4) /* beyond this, arithmetic is faster than the table */
+    if (leg->hops > 4) /* beyond that, arithmetic is faster than the table */
         return torus_walk(r->torus, node, leg->dim, leg->direction, leg->hops);
     for (uint16_t hop = 0; hop < leg->hops && node != TORUS_NO_NODE; hop++)
         node = routes_neighbour(r, node, port);
@@ -162,7 +164,8 @@ uint32_t routes_move(const struct routes *r, uint32_t node, uint32_t from, uint3
     if (from == to)
         return node;
     if (r->by_xor)
-        return node ^ from ^ to; /* a rank is its coordinates' bits, one after the other */
+        return node ^ from ^ to; /* sizes are powers of two: a rank is its coordinates' bits in a
+                                  * row */
     torus_coordinates(t, node, a);
     torus_coordinates(t, from, b);
     torus_coordinates(t, to, c);

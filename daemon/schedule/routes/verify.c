@@ -9,42 +9,42 @@
 #include "daemon/schedule/work.h"
 #include "proto/text.h"
 
-#define MESSAGES_MOST (1u << 25) /* they take 2 GiB */
+#define MESSAGES_MOST (1u << 25) /* their table takes 2 GiB */
 
 /* A channel of a place (struct run). */
 struct channel {
-    uint64_t free;     /* when it has carried everything of steps before `step` */
-    uint64_t start;    /* when it begins to carry the messages of `step` */
-    uint64_t load;     /* blocks in `step` */
-    uint32_t messages; /* messages in `step` */
+    uint64_t free;     /* time when it has carried all messages of steps before `step` */
+    uint64_t start;    /* time when it begins to carry the messages of `step` */
+    uint64_t load;     /* blocks that it carries in `step` */
+    uint32_t messages; /* messages that it carries in `step` */
     uint32_t step;
     uint64_t total; /* blocks, in all steps so far */
 };
 
-/* The last step in which a message started, and in which one ended, at a place, counted from 1; 0 =
- * none so far. */
+/* The last step in which a message started, and in which one ended, at a place. Steps count from 1;
+ * 0: none so far. */
 struct turn {
     uint32_t started, ended;
 };
 
-/* A combined message on its way since `start`. */
+/* A combined message that starts at node `start`. */
 struct message {
     struct leg leg;
     uint32_t start;
     uint64_t blocks;
 };
 
-/* The schedule as it runs. A translation moves whole channels, so one place stands for all nodes
- * of a class. XOR does not move the channels, so each node is a place. */
+/* The schedule as it runs. Translations move channels, so one place stands for all nodes of a
+ * class. XORs do not move the channels, so each node is a place. */
 struct run {
     const struct routes *routes;
     uint32_t places;
     struct channel *channel;  /* place * ports + port */
-    uint64_t *ready;          /* by place: when it has taken in all of its steps so far */
+    uint64_t *ready;          /* by place: time when it has received all messages so far */
     struct turn *turn;        /* by place */
     struct message *messages; /* of the current step */
     size_t count, room;
-    uint64_t started;    /* messages, of all steps */
+    uint64_t started;    /* messages of all steps */
     uint64_t block_hops; /* channels crossed by all blocks together */
 };
 
@@ -90,8 +90,8 @@ static int check_branch(const struct routes *r, uint32_t start, struct leg *othe
     return 0;
 }
 
-/* Walks the current route, and notes its messages, or says what is wrong with the route. `other`
- * has room for another route. */
+/* Follows the current route and counts its messages. Returns 0, or -1 with *e, which says what is
+ * wrong with the route. `other` has room for another route. */
 static int check_route(const struct routes *r, struct leg *other, struct tally *messages,
                        bool *minimal, struct error *e)
 {
@@ -134,8 +134,8 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
     return 0;
 }
 
-/* Finds the channel on which a message leaves *node, prepares the channel for the message's
- * step, and moves *node to the channel's other end. */
+/* Returns the channel on which a message leaves *node, made ready for the message's step, and moves
+ * *node to the channel's other end. */
 static struct channel *cross(const struct run *run, const struct leg *leg, uint32_t *node)
 {
     const struct routes *r = run->routes;
@@ -153,7 +153,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* How many different channels a message crosses, by place: along a dimension, classes repeat. */
+/* How many different channels, by place, a message crosses: along a dimension, classes repeat. */
 static uint32_t count_channels(const struct run *run, const struct leg *leg)
 {
     const struct routes *r = run->routes;
@@ -161,8 +161,8 @@ static uint32_t count_channels(const struct run *run, const struct leg *leg)
     return r->by_xor || leg->hops < r->period[leg->dim] ? leg->hops : r->period[leg->dim];
 }
 
-/* A message starts when its first node is ready and all its channels are free; a channel, when all
- * messages that share it in this step can start. */
+/* A message starts when its first node is ready and all its channels are free. A channel starts
+ * when all messages that share it in this step can start. */
 static void start_message(const struct run *run, const struct message *m)
 {
     uint64_t start = run->ready[place(run, m->start)];
@@ -181,8 +181,8 @@ static void start_message(const struct run *run, const struct message *m)
     }
 }
 
-/* Notes that a message ends at `last`. Returns the node where another message of the step has
- * already started or ended; TORUS_NO_NODE if there is none. */
+/* Notes that a message starts at its first node and ends at `last`. Returns one of the two nodes if
+ * another message of the step has started, or ended, there; otherwise TORUS_NO_NODE. */
 static uint32_t take_turn(const struct run *run, const struct message *m, uint32_t last)
 {
     struct turn *from = &run->turn[place(run, m->start)];
@@ -194,9 +194,8 @@ static uint32_t take_turn(const struct run *run, const struct message *m, uint32
     return crowded;
 }
 
-/* The message has arrived when the last of its channels has carried the step's load. Notes the
- * largest load, and the largest number of messages, of its channels. Returns what take_turn()
- * returns. */
+/* The message arrives when the last of its channels has carried the step's load. Raises *load and
+ * *messages to those of its channels. Returns what take_turn() returns. */
 static uint32_t finish_message(const struct run *run, const struct message *m, uint64_t *load,
                                uint64_t *messages)
 {
@@ -229,7 +228,7 @@ static int add_message(struct run *run, struct message m)
     return 0;
 }
 
-/* Adds the messages that one entry of the tally stands for: one from each place of its class. */
+/* Adds the messages of one entry of the tally: one from each place of its class. */
 static int add_messages(struct run *run, const struct tally_entry *entry)
 {
     const struct routes *r = run->routes;
@@ -246,7 +245,7 @@ static int add_messages(struct run *run, const struct tally_entry *entry)
     return 0;
 }
 
-/* Starts and ends the messages of a step. */
+/* Starts and ends the messages of a step, and adds the step's costs to the report. */
 static void run_step(struct run *run, struct schedule_report *r)
 {
     uint64_t load = 0, crowd = 0, hops = 0;
@@ -299,13 +298,15 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
         r->critical_path = later(r->critical_path, run->ready[i]);
     for (size_t i = 0; i < (size_t)run->places * torus_ports(run->routes->torus); i++)
         r->busiest = later(r->busiest, run->channel[i].total);
-    /* XOR changes the length of a route, so the routes that were walked do not tell the others. */
+    /* XORs change the lengths of routes: compare the sums over all routes. */
     if (run->routes->by_xor)
         r->minimal =
             run->block_hops == run->routes->algorithm->segments * all_distances(run->routes->torus);
     return 0;
 }
 
+/* Runs the schedule whose messages these are. Returns 0 with its costs in *r, or -1 with *e (no
+ * memory). */
 static int price(const struct routes *routes, struct tally *messages, struct schedule_report *r,
                  struct error *e)
 {
