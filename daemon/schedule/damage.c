@@ -65,7 +65,7 @@ bool damage_is_none(const struct damage *d)
 
 /* --- as text --- */
 
-/* One link or node, up to the comma or the end. */
+/* Reads one link or node, up to the comma or the end. */
 static int parse_one(struct damage *d, const char *text, struct error *e)
 {
     const struct torus *t = &d->torus;
@@ -121,7 +121,7 @@ struct writer {
     bool full;
 };
 
-/* Appends a whole part, or "..." if the part does not fit; there is always room for "...". */
+/* Appends the part if it fits, otherwise "..."; there is always room left for "...". */
 static void append(struct writer *w, const char *separator, const char *part)
 {
     const size_t kept = sizeof "...";
@@ -153,7 +153,7 @@ static char *write_all(const struct damage *d, struct writer w, const char *sepa
                 append(&w, separator, part);
             continue;
         }
-        for (unsigned dim = 0; dim < d->torus.dims; dim++) { /* each link at its + end */
+        for (unsigned dim = 0; dim < d->torus.dims; dim++) { /* name each link at its + end */
             unsigned port = torus_port(dim, 1);
             if ((d->dead[rank] & 1u << port) == 0 ||
                 d->gone[torus_neighbour(&d->torus, rank, port)])
@@ -180,15 +180,16 @@ char *damage_describe(const struct damage *d, char *text, size_t size)
     return write_all(d, (struct writer){.text = text, .size = size}, ", ", "link ", "node ");
 }
 
-/* --- in one piece? --- */
+/* --- whether the torus is in parts --- */
 
-/* Names the nodes of one part, the smaller one if there are two, as far as there is room. */
+/* Sets *e to the nodes of one part, as many as there is room for: the smaller part of two. Returns
+ * -1. */
 static int name_part(const struct damage *d, uint32_t first, const bool *reached, uint32_t known,
                      uint32_t present, struct error *e)
 {
     char text[100], part[24];
     struct writer w = {.text = text, .size = sizeof text};
-    bool which = known < present - known; /* the reached nodes are named */
+    bool which = known < present - known; /* whether to name the nodes that were reached */
     uint32_t count = which ? known : present - known, from = first;
 
     for (uint32_t rank = d->torus.nodes; which && rank-- > 0;)

@@ -13,7 +13,7 @@ const char *graph_name(enum graph graph)
     return "unknown";
 }
 
-/* Hops in + direction on a ring. */
+/* Hops in direction + on a ring. */
 static uint32_t offset(const struct factor *f, uint32_t from, uint32_t to)
 {
     return to >= from ? to - from : to + f->nodes - from;
@@ -120,16 +120,17 @@ double factor_cut(const struct factor *f)
     return 0;
 }
 
-/* Array: its middle two nodes of an even number swap first (1 step, 0 if n is odd). */
+/* Steps at the beginning of an array's exchange in which its middle two nodes swap: 1 if n is even,
+ * 0 if n is odd. */
 static uint32_t swap_steps(const struct factor *f)
 {
     return f->nodes % 2 == 0;
 }
 
-/* The walk of a block on an array that goes + from x to y. The block waits for as many steps as
- * there are nodes behind its destination, and then makes a hop in every step. A block that
- * leaves a node in step t has come a hops and ends b hops before the end of the array, with a +
- * b = t: these are at most min(t+1, n-1-t) blocks. */
+/* The walk of a block from x to y > x on an array. The block waits for as many steps as there are
+ * nodes behind its destination, and then makes a hop in every step. A block that leaves a node in
+ * step t has made a hops and ends b nodes before the end of the array, with a + b = t: at most
+ * min(t+1, n-1-t) blocks. */
 static struct walk array_walk(const struct factor *f, uint32_t x, uint32_t y)
 {
     uint32_t n = f->nodes;
@@ -138,13 +139,13 @@ static struct walk array_walk(const struct factor *f, uint32_t x, uint32_t y)
         .step = middle ? 0 : swap_steps(f) + n - 1 - y, .hops = y - x, .stride = 1};
 }
 
-/* Ring: everything that goes +, then everything that goes -, so that every node sends and takes one
+/* Ring: first all blocks that go +, then all that go -, so that every node sends and receives one
  * message in every step.
  *
- * Array: likewise; blocks that go - mirror those that go +. The nodes in the middle have n-1 blocks
- * of their own to send, and relay the blocks from one side to the other: floor((n^2-1)/2) in all,
- * which is what the exchange takes. If n is odd, each half takes floor(n^2/4). If n is even, the
- * middle channels are the only ones with n^2/4 blocks, and carry one of these side by side at the
+ * Array: likewise; blocks that go - mirror those that go +. A node in the middle sends n-1 blocks
+ * of its own, and relays the blocks from one side to the other: floor((n^2-1)/2) in all, and the
+ * exchange takes as long. If n is odd, each half takes floor(n^2/4). If n is even, the middle
+ * channels are the only ones with n^2/4 blocks, and each carries one of these in the swap at the
  * beginning.
  *
  * Complete graph: node i sends to i+1, i+2, ... */

@@ -1,6 +1,6 @@
-/* One dimension of a multidimensional network: a ring, a linear array or a complete graph, with
- * nodes 0..n-1; distances, statuses, and its one-port complete exchange. Tori are products of
- * rings, meshes of arrays, generalized hypercubes of complete graphs (product.h). */
+/* One dimension of a multidimensional network: a ring, a linear array or a complete graph with
+ * nodes 0..n-1, its distances and statuses, and a one-port complete exchange on it. Tori are
+ * products of rings, meshes of arrays, generalized hypercubes of complete graphs (product.h). */
 #ifndef TORUSD_SCHEDULE_FACTOR_H
 #define TORUSD_SCHEDULE_FACTOR_H
 
@@ -16,34 +16,40 @@ struct factor {
 
 const char *graph_name(enum graph graph); /* "ring", "array", "complete" */
 
+/* Hops of a shortest path between two nodes, and the most between any two. */
 uint32_t factor_distance(const struct factor *f, uint32_t a, uint32_t b);
 uint32_t factor_diameter(const struct factor *f);
 
-/* The status of a node is the sum of its distances to all others. */
+/* The status of a node is the sum of its distances to all others; the least, the most and the
+ * average over all nodes. */
 uint64_t factor_status(const struct factor *f, uint32_t node);
 uint64_t factor_least_status(const struct factor *f);
 uint64_t factor_most_status(const struct factor *f);
 double factor_average_status(const struct factor *f);
 
-/* The load on each link of a cut into halves a and b, in each direction: |a| * |b| / links. A ring
- * of 2 counts as two links, as a torus has them. */
+/* A lower bound on the blocks that the busiest channel carries in a complete exchange: cut into
+ * halves a and b, |a| * |b| / links between them. A ring of 2 counts as two links, as on a
+ * torus. */
 double factor_cut(const struct factor *f);
 
-/* All links of the dimension (a ring of 2 has two), and the links of a node with the fewest. */
+/* All links of the dimension (a ring of 2 has two), and the number of links of a node with the
+ * fewest. */
 uint64_t factor_links(const struct factor *f);
 uint32_t factor_fewest_links(const struct factor *f);
 
-/* Complete exchange with one send and one receive at a time, and single hops: the route of one
- * block, a hop in each of `hops` steps from `step` on. Every hop adds `stride` to the node, modulo n. */
+/* The route of one block in a one-port complete exchange by single hops: a hop in each of `hops`
+ * steps from `step` on. Every hop adds `stride` to the node's number, modulo n. */
 struct walk {
     uint32_t step;
     uint32_t hops;
     int32_t stride;
 };
 
+/* The block's route from `from` to `to`; no hops if these are the same. */
 struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to);
 
-/* What that exchange costs: steps, and the sum over them of the most blocks on any channel. */
+/* The costs of that exchange: its steps, and the most blocks on any channel summed over the
+ * steps. */
 uint32_t factor_steps(const struct factor *f);
 uint64_t factor_blocks(const struct factor *f);
 

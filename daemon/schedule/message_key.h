@@ -1,14 +1,14 @@
-/* Combined messages as keys of a tally (tally.h). A key stands for the messages that start at
- * the node of one class; moves (routes.h) make of them the messages of all nodes of the class.
- * Rising keys are in the order of the steps. */
+/* Combined messages as keys of a tally (tally.h). A key stands for the messages that start at the
+ * nodes of one class: moves (routes.h) turn the message of one node into those of the others. The
+ * order of the keys is that of the steps. */
 #ifndef TORUSD_SCHEDULE_MESSAGE_KEY_H
 #define TORUSD_SCHEDULE_MESSAGE_KEY_H
 
 #include "daemon/schedule/algorithm.h"
 
-#define MESSAGE_MAX_STEP ((1u << 24) - 1) /* the highest step that a key has room for */
+#define MESSAGE_MAX_STEP ((1u << 24) - 1) /* the highest step for which a key has room */
 
-/* `class` may be any number below TORUS_MAX_NODES, so also the rank of a node. */
+/* `class` may be any number below TORUS_MAX_NODES, so that the rank of a node fits as well. */
 static inline uint64_t message_key(uint32_t class, const struct leg *leg)
 {
     return (uint64_t)leg->step << 40 | (uint64_t) class << 20 |

@@ -22,7 +22,7 @@ void plan_free(struct plan *p)
 const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
                                         uint16_t hops, uint16_t left)
 {
-    /* What does not fit in a key would be mistaken for another one. */
+    /* A step or port that does not fit in a key would be mistaken for another one. */
     if (step >= p->steps || port >= TORUS_MAX_PORTS)
         return NULL;
     uint64_t key = plan_key(step, port, hops, left);

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads a number from 1 to `most` at *text and moves on. */
+/* Reads a number from 1 to `most` at *text, and moves *text behind it. Returns -1 if there is
+ * none. */
 static int read_number(const char **text, uint32_t most, uint32_t *number)
 {
     const char *p = *text;
@@ -36,7 +37,7 @@ static void skip_spaces(const char **text)
         ++*text;
 }
 
-/* Reads one "complete:2^10". */
+/* Reads one factor such as "complete:2^10", and adds its dimensions. */
 static int read_factors(struct product *p, const char **text, struct error *e)
 {
     struct factor f;
@@ -113,7 +114,7 @@ struct product product_of_torus(const struct torus *t)
     return p;
 }
 
-/* Nodes with the same coordinate in dimension i: N/n_i. */
+/* The number of copies of dimension i: N/n_i. */
 static uint32_t copies(const struct product *p, unsigned i)
 {
     return p->nodes / p->factor[i].nodes;
@@ -191,7 +192,7 @@ double product_bound_one_port(const struct product *p)
     return larger(product_bound_all_port(p), p->nodes - 1);
 }
 
-/* Blocks that the nodes in the middle of array i send: N-1 of their own each, and all blocks
+/* Blocks that each node in the middle of array i sends: N-1 of its own, and a share of all blocks
  * from one side to the other. */
 static double bound_by_middle(const struct product *p, unsigned i)
 {
@@ -199,10 +200,10 @@ static double bound_by_middle(const struct product *p, unsigned i)
     return p->nodes - 1 + 2.0 * (double)(others * others / 4) * copies(p, i);
 }
 
-/* What the nodes of a two-dimensional mesh other than its corners send on average, if the
- * corners send as much as possible: their own blocks, and blocks that they relay from a node in
- * the same row to one in the same column, or the other way round. Blocks that could go round
- * either of two corners count once. 0 for all other networks. */
+/* The average number of blocks sent by the nodes of a two-dimensional mesh other than its corners,
+ * if the corners send as much as possible: their own blocks, and blocks that they relay from a node
+ * in their row to one in their column, or the other way round. Blocks that could pass either of two
+ * corners count once. 0 for all other networks. */
 static double bound_by_corners(const struct product *p)
 {
     double pairs = 1;
@@ -233,7 +234,7 @@ double product_bound_single_hops(const struct product *p)
     return larger(bound, bound_by_corners(p));
 }
 
-/* The links of a node with the fewest. */
+/* The number of links of a node with the fewest. */
 static double fewest_links(const struct product *p)
 {
     double links = 0;
@@ -295,8 +296,8 @@ const char *product_algorithm_name(enum product_algorithm a)
     return "unknown";
 }
 
-/* A1: hops of all messages between two nodes of dimension i together, and those before the message
- * from one of its nodes to another. */
+/* A1: the hops of all messages between two nodes of dimension i, and those of the messages before
+ * the one from `from` to `to`. */
 static uint64_t all_hops(const struct factor *f)
 {
     uint64_t n = f->nodes, sum = 0;
@@ -319,7 +320,7 @@ static uint64_t hops_before(const struct factor *f, uint32_t from, uint32_t to)
     return sum;
 }
 
-/* A1: the steps, or the blocks, of an exchange in the first `dims` dimensions. */
+/* A1: the steps (or, with `blocks`, the blocks) of an exchange in the first `dims` dimensions. */
 static uint64_t cost_of_a1(const struct product *p, unsigned dims,
                            uint64_t (*alone)(const struct factor *), bool blocks)
 {

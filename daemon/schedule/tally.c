@@ -5,9 +5,9 @@
 
 #define ROOM_LEAST 1024u
 #define MULTIPLIER 0x9e3779b97f4a7c15u /* Fibonacci hashing */
-#define PROBES_MOST 16u /* average for a find; it is less than two if keys do not collide */
+#define PROBES_MOST 16u /* average for a find; less than two if keys do not collide */
 
-/* The place of `key` in the table: the entry that has it, or an empty one. */
+/* The place of `key` in the table: its entry, or an empty one. */
 static struct tally_entry *find_place(struct tally *t, uint64_t key)
 {
     size_t mask = t->room - 1;
@@ -34,7 +34,8 @@ static uint64_t multiplier_of(const void *table)
     return (x ^ x >> 31) | 1;
 }
 
-/* Moves all entries to a table with more room or, if keys meet in this one, to other places. */
+/* Moves all entries to a larger table or, if keys collide in this one, to other places. Returns 0,
+ * or -1 without memory. */
 static int move(struct tally *t)
 {
     struct tally other = {.count = t->count,

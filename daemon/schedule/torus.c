@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Distance in rank between neighbours along `dim`. */
+/* Difference in rank between neighbours along `dim`. */
 static uint32_t stride(const struct torus *t, unsigned dim)
 {
     uint32_t product = 1;
@@ -96,7 +96,7 @@ uint32_t torus_walk(const struct torus *t, uint32_t rank, unsigned dim, int dire
     uint32_t n = t->size[dim];
     uint32_t step = stride(t, dim);
     uint32_t from = rank / step % n;
-    uint32_t room = direction > 0 ? n - 1 - from : from; /* hops before the numbers end */
+    uint32_t room = direction > 0 ? n - 1 - from : from; /* hops before the coordinates end */
     uint32_t to;
 
     if (hops <= room) {
@@ -188,8 +188,8 @@ double torus_bound_all_port(const struct torus *t)
     for (unsigned i = 0; i < t->dims; i++) {
         double lines = (double)(t->nodes / t->size[i]);
         uint64_t n = t->size[i];
-        /* A cut into two halves carries floor(n/2) * ceil(n/2) = floor(n^2/4) blocks in one
-         * direction on a mesh; a ring is cut at two places. */
+        /* A cut into two halves is crossed by floor(n/2) * ceil(n/2) = floor(n^2/4) blocks of each
+         * line in each direction. A mesh is cut at one place, a ring at two. */
         double across = lines * (double)(n * n / 4);
         double load = t->wrap[i] ? across / 2 : across;
         if (load > bound)

@@ -4,8 +4,8 @@
 
 #include "proto/text.h"
 
-/* The port of `rank` towards the root: back along the last leg of the path from the root, which is
- * in the highest dimension where the two differ. -1 at the root. */
+/* The port of `rank` towards the root; -1 at the root. It leads back along the last leg of the path
+ * from the root, which is in the highest dimension in which the two differ. */
 static int parent_port(const struct torus *t, uint32_t root, uint32_t rank)
 {
     uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
@@ -13,7 +13,7 @@ static int parent_port(const struct torus *t, uint32_t root, uint32_t rank)
     torus_coordinates(t, root, from);
     torus_coordinates(t, rank, to);
     for (unsigned dim = t->dims; dim-- > 0;) {
-        int direction = 1; /* at the exact opposite */
+        int direction = 1; /* for exact opposites */
         if (torus_shortest(t, dim, from[dim], to[dim], &direction) > 0)
             return (int)torus_port(dim, -direction);
     }

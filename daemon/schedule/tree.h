@@ -1,6 +1,6 @@
-/* The spanning tree over which a root reaches every node (prepare, go, commit) and hears from
- * all nodes (ready, done). A node's parent is the node before it on the dimension-ordered
- * shortest path from the root. Every node computes its own part; nothing is sent. */
+/* The spanning tree over which a root reaches all nodes (prepare, go, commit) and hears from all
+ * (ready, done). On a whole torus, a node's parent is the node before it on the dimension-ordered
+ * shortest path from the root. Every node computes its own part; nothing is sent for that. */
 #ifndef TORUSD_SCHEDULE_TREE_H
 #define TORUSD_SCHEDULE_TREE_H
 
@@ -12,15 +12,15 @@ struct tree_node {
     uint8_t child[TORUS_MAX_PORTS]; /* the ports to children, rising */
 };
 
-/* Computes the part of node `rank` in the tree of a whole torus. */
+/* Sets *out to the part of node `rank` in the tree of a whole torus. */
 void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_node *out);
 
-/* Finds the tree over the links that are in order, by the fewest hops. Fills `parent`, by node,
- * with the port towards the root; TREE_NONE at the root and at nodes that cannot reach it.
- * Returns 0, or -1 with *e (no memory). */
+/* Finds a tree of fewest hops over the links that are in order. Fills `parent`, by node, with the
+ * port towards the root; TREE_NONE at the root and at nodes that cannot reach it. Returns 0, or -1
+ * with *e (no memory). */
 #define TREE_NONE UINT8_MAX
 int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e);
-/* Fills a node's part of such a tree. */
+/* Sets *out to the part of node `rank` in such a tree. */
 void tree_node_found(const struct torus *t, const uint8_t *parent, uint32_t rank,
                      struct tree_node *out);
 

@@ -11,7 +11,7 @@ double work_routes(const struct torus *t, const struct algorithm *a)
     return routes;
 }
 
-/* The work of one route: its legs, and the hops between two nodes on average. */
+/* The work of one route: the most legs, and the average number of hops between two nodes. */
 static double work_of_one(const struct torus *t, const struct algorithm *a)
 {
     double work = algorithm_max_legs(a, t);
