@@ -43,8 +43,8 @@ struct plan {
                             * including the arrivals of that step */
 };
 
-void plan_free(struct plan *p); /* frees what *p holds, and empties *p, which may be empty
-                                 * already */
+/* Frees what *p holds, and empties *p. An empty *p is allowed. */
+void plan_free(struct plan *p);
 
 /* The messages of a plan are in the order of their keys. */
 static inline uint64_t plan_key(uint32_t step, unsigned port, uint16_t hops, uint16_t left)

@@ -92,8 +92,8 @@ static void share_out(struct plane *p)
     share = row_links * column_links * (down - right) + row_links * cells;
     share += tie_down && !tie_right ? row_links + column_links - 1 : 0;
     share /= row_links + column_links;
-    p->k = (uint64_t)(share > 0 ? share : 0); /* below 0 on a ring of 2 whose other dimension
-                                               * does not wrap, and where there are no boxes */
+    /* The share is below 0 on a ring of 2 whose other dimension does not wrap, and without boxes. */
+    p->k = (uint64_t)(share > 0 ? share : 0);
     p->t = (uint64_t)(cells > 0 ? cells : 1);
 }
 

@@ -71,8 +71,7 @@ static bool comes_along_x(const struct place *p)
 
     if (p->hops[X] == 0 || p->hops[Y] == 0)
         return p->hops[X] > 0;
-    return (p->hops[X] + p->hops[Y] + u) % 2 == 0; /* the signs of x and y do not change the
-                                                    * parity */
+    return (p->hops[X] + p->hops[Y] + u) % 2 == 0; /* signs do not change parity */
 }
 
 /* Finds the route backwards: from the destination, always to the neighbour that it receives the

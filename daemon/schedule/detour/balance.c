@@ -7,23 +7,24 @@
 #include "daemon/schedule/detour/ways.h"
 #include "proto/text.h"
 
-#define BYTES_MOST (UINT64_C(128) << 20) /* most memory for all routes */
-#define SPARE_HOPS                                                                                 \
-    8u /* of a route, beyond twice the diameter of the whole torus, or what is left */
+#define BYTES_MOST (UINT64_C(128) << 20) /* memory for all routes */
+/* Room for hops of a route: so many more than twice the diameter of the whole torus, or than the
+ * diameter of the damaged torus if that is more. */
+#define SPARE_HOPS 8u
 
-/* A channel with the largest load, top, costs 2^TOP_BITS; for each segment less the cost is
- * multiplied by top / (top + steep). Each channel costs BASE in addition, so that ways do not
- * grow long where loads do not matter. */
+/* A channel with the largest load, top, costs 2^TOP_BITS; with each segment less, the cost is
+ * multiplied by top / (top + steep). Every channel costs BASE in addition, so that ways do not grow
+ * long where loads do not matter. */
 #define TOP_BITS 44
 #define BASE (UINT64_C(1) << 30)
 
 #define PASSES_MOST 40u
-#define PATIENCE 4u         /* passes that together */
-#define LEAST_PROGRESS 256u /* have to save this part of the largest load */
+#define PATIENCE 4u         /* stop if so many passes together */
+#define LEAST_PROGRESS 256u /* save less than this part of the largest load */
 
-/* Where one steepness does not help any more, another one often does: to begin with what lies around
- * the busiest channels is cleared, then they are. Few nodes have the least to choose from, and take the
- * least time. */
+/* When one steepness does not help any more, another one often does: first the channels around the
+ * busiest ones are relieved, then those themselves. Small tori have the fewest ways to choose from
+ * and take the least time, so they try all. */
 static const uint32_t steepness[] = {30, 100, 10, 50, 200};
 #define STEEPNESSES (sizeof steepness / sizeof steepness[0])
 
@@ -37,7 +38,7 @@ struct search {
     uint8_t *way; /* ports */
 };
 
-/* With fewer blocks there can be more segments, which even out the loads better. */
+/* Fewer blocks can have more segments, which even out the loads better. */
 static uint32_t choose_segments(uint32_t nodes)
 {
     return nodes <= 16 ? 12 : nodes <= 36 ? 8 : nodes <= 128 ? 4 : nodes <= 256 ? 2 : 1;
@@ -60,7 +61,7 @@ static uint32_t largest_load(const struct search *s)
     return largest;
 }
 
-/* Sets the prices for the current loads. Returns 0, or -1 without memory. */
+/* Sets prices and costs for the current loads. Returns 0, or -1 without memory. */
 static int set_prices(struct search *s, uint32_t steep)
 {
     uint32_t top = largest_load(s) + 1, count = 2 * top + 64;
@@ -89,7 +90,7 @@ static int set_prices(struct search *s, uint32_t steep)
     return 0;
 }
 
-/* Adds `change`, 1 or -1, to the loads along the way. */
+/* Adds `change`, 1 or -1, to the loads along a way. */
 static void change_loads(struct search *s, uint32_t source, const uint8_t *way, uint32_t hops,
                          int change)
 {
@@ -116,9 +117,9 @@ static uint64_t cost_of(const struct search *s, uint32_t source, const uint8_t *
     return cost;
 }
 
-/* --- the beginning --- */
+/* --- the first routes --- */
 
-/* Gives the segment the way `stream` has for it, if all of its links are in order. */
+/* Gives a segment the route that `stream` has for it, if all of its links are in order. */
 static void begin_with_stream(struct search *s, uint32_t source, uint32_t destination,
                               uint32_t segment, struct leg *legs)
 {
@@ -155,8 +156,8 @@ static int begin_all_with_stream(struct search *s)
     return 0;
 }
 
-/* Finds the cheapest ways from the source; those with the fewest hops, for which there is always room,
- * if `short_ones`. */
+/* Finds the cheapest ways from the source or, if `short_ones`, those with the fewest hops, for
+ * which there is always room. */
 static void find_ways(struct search *s, uint32_t source, bool short_ones)
 {
     for (size_t i = 0; short_ones && i < s->ways.channels; i++)
@@ -166,8 +167,8 @@ static void find_ways(struct search *s, uint32_t source, bool short_ones)
         s->ways.cost[i] = price_of(s, s->load[i]);
 }
 
-/* Gives a way to this segment of all blocks of the source that have none yet, except those for whose
- * way there is no room. Returns how many those are. */
+/* Finds a way for this segment of every block of the source that has none. Returns how many are
+ * left because their ways are too long for the room. */
 static uint32_t find_missing(struct search *s, uint32_t source, uint32_t segment, bool short_ones)
 {
     struct balance *b = s->b;
@@ -194,9 +195,9 @@ static uint32_t find_missing(struct search *s, uint32_t source, uint32_t segment
     return left;
 }
 
-/* --- getting better --- */
+/* --- improvement --- */
 
-/* Moves a segment to the way that has been found, of this length, if that saves something. */
+/* Moves a segment to the way in s->way, of `hops` hops, if that saves something. */
 static bool improve(struct search *s, uint32_t source, size_t index, uint32_t hops)
 {
     struct balance *b = s->b;
@@ -237,10 +238,11 @@ static uint32_t improve_source(struct search *s, uint32_t source, unsigned turn)
     return moved;
 }
 
-/* Improves all sources with one steepness as long as that helps. */
+/* Improves all sources with one steepness as long as that helps. Returns 0, or -1 without
+ * memory. */
 static int improve_all(struct search *s, uint32_t steep, unsigned turn)
 {
-    uint32_t before = UINT32_MAX; /* the largest load a few passes ago */
+    uint32_t before = UINT32_MAX; /* the largest load PATIENCE passes ago */
 
     for (unsigned pass = 0; pass < PASSES_MOST; pass++) {
         uint32_t moved = 0, largest = largest_load(s);
@@ -260,7 +262,7 @@ static int improve_all(struct search *s, uint32_t steep, unsigned turn)
     return 0;
 }
 
-/* --- all of it --- */
+/* --- the whole search --- */
 
 static int find_routes(struct search *s)
 {
@@ -285,14 +287,15 @@ static int find_routes(struct search *s)
     return 0;
 }
 
-/* Whether ways of up to so many hops can be kept. */
+/* Sets the stride for ways of up to `hops` hops. Returns 0, or -1 with *e if all routes would take
+ * too much memory. */
 static int check_room(struct balance *b, uint32_t hops, struct error *e)
 {
     uint64_t bytes;
 
     b->stride = hops + SPARE_HOPS;
     if (b->stride > b->nodes)
-        b->stride = b->nodes; /* no way comes to a node twice */
+        b->stride = b->nodes; /* no way passes a node twice */
     bytes = (uint64_t)b->nodes * b->nodes * b->segments * b->stride;
     if (bytes <= BYTES_MOST)
         return 0;
@@ -303,7 +306,7 @@ static int check_room(struct balance *b, uint32_t hops, struct error *e)
                      (unsigned long long)(BYTES_MOST >> 20));
 }
 
-/* Room for all routes. Returns 0, or -1 with *e. */
+/* Makes room for all routes. Returns 0, or -1 with *e. */
 static int make_room(struct search *s, struct error *e)
 {
     const struct torus *t = &s->damage->torus;
@@ -311,8 +314,8 @@ static int make_room(struct search *s, struct error *e)
     uint32_t whole = 2 * torus_diameter(t), left;
     size_t routes = (size_t)t->nodes * t->nodes * b->segments;
 
-    if (check_room(b, whole, e) !=
-        0) /* before it takes long to know how far the farthest are now */
+    /* Check this first: ways_diameter() takes long on a large torus. */
+    if (check_room(b, whole, e) != 0)
         return -1;
     left = ways_diameter(&s->ways);
     if (check_room(b, whole > left ? whole : left, e) != 0)

@@ -6,8 +6,8 @@
 #include "daemon/schedule/detour/ways.h"
 #include "daemon/schedule/watch.h"
 
-#define SEARCHED 64u                  /* boxes from which other parts are searched: the best ones */
-#define WORK_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; else only slabs are */
+#define SEARCHED 64u                  /* best boxes, from which further parts are searched */
+#define WORK_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; if more, only slabs */
 
 struct cut {
     const struct damage *damage;
@@ -24,7 +24,7 @@ static double value(const struct cut *c, uint32_t inner, uint32_t outward)
     return outward > 0 ? (double)inner * (c->nodes - inner) / outward : 0;
 }
 
-/* Channels from the node to those that are inside, or outside. */
+/* Channels from the node to nodes that are inside or, if not `inside`, outside. */
 static uint32_t count_channels(const struct cut *c, uint32_t node, bool inside)
 {
     uint32_t count = 0;
@@ -36,7 +36,7 @@ static uint32_t count_channels(const struct cut *c, uint32_t node, bool inside)
     return count;
 }
 
-/* Moves nodes to the other part, one at a time, as long as the bound rises. */
+/* Moves nodes to the other part, one at a time, as long as the bound rises. Returns the bound. */
 static double climb(struct cut *c)
 {
     double now = value(c, c->inner, c->outward);
@@ -88,8 +88,8 @@ static void enter_box(struct cut *c, const struct box *box)
             c->outward += count_channels(c, node, false);
 }
 
-/* Moves on to the next box; false: that was the last one. With `slabs`, a box is whole in all
- * dimensions but one. */
+/* Moves on to the next box. Returns false after the last one. With `slabs`, a box has the whole
+ * size in all dimensions except one. */
 static bool next_box(const struct torus *t, struct box *box, bool slabs)
 {
     for (unsigned i = 0; i < t->dims; i++) {
@@ -106,7 +106,7 @@ static bool next_box(const struct torus *t, struct box *box, bool slabs)
     return false;
 }
 
-/* Keeps the best ones in order. */
+/* Keeps the best boxes, in order of their values. */
 static void remember(struct box *list, unsigned *count, const struct box *box)
 {
     unsigned at = *count < SEARCHED ? (*count)++ : SEARCHED - 1;
@@ -156,7 +156,7 @@ static void try_all(struct cut *c)
     }
 }
 
-/* Every hop of every block crosses some channel. */
+/* The average load if all blocks take shortest ways: the busiest channel carries at least that. */
 static double average(struct ways *w, const struct damage *d)
 {
     uint64_t hops = 0, channels = 0;

@@ -1,15 +1,15 @@
-/* A lower bound on what the busiest channel of a damaged torus must carry in a complete exchange: all
- * blocks from one part of the nodes to the rest have to cross the channels between them. */
+/* A lower bound on the load of the busiest channel in a complete exchange on a damaged torus: all
+ * blocks from one part of the nodes to the rest cross the channels between them. */
 #ifndef TORUSD_SCHEDULE_DETOUR_CUTS_H
 #define TORUSD_SCHEDULE_DETOUR_CUTS_H
 
 #include "daemon/schedule/damage.h"
 
-/* The best bound that was found, in blocks. The search tries boxes (a range of coordinates in
- * each dimension) as the one part, and moves single nodes to the other part as long as that
- * raises the bound. It also tries the hops of all shortest ways, divided among all channels. The
- * result is nearly always the optimum. It is 0 if there is no memory, or with fewer than two
- * nodes. The damage must leave the torus connected. */
+/* Returns the best bound that the search finds, in blocks. It tries boxes (a range of coordinates
+ * in each dimension) as one part, and then moves single nodes to the other part as long as that
+ * raises the bound. It also tries the hops of all shortest ways, divided by the number of channels.
+ * The result is nearly always the optimum. It is 0 without memory, and with fewer than two nodes.
+ * The torus must not be in parts. */
 double cuts_bound(const struct damage *d);
 
 #endif

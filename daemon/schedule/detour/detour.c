@@ -11,7 +11,7 @@ struct detour {
     struct damage damage;
     struct balance balance;
     struct spread spread;
-    double bound; /* 0: not known */
+    double bound; /* 0: not computed */
     unsigned users;
 };
 

@@ -9,8 +9,8 @@
 struct finder {
     const struct damage *damage;
     uint32_t *load;     /* trees that use a channel, by node * ports + port */
-    uint32_t *order;    /* nodes of the tree, those with fewer hops first */
-    uint32_t *distance; /* by node: hops, UINT32_MAX: not reached */
+    uint32_t *order;    /* nodes of the tree, by rising hops */
+    uint32_t *distance; /* by node: hops; UINT32_MAX: not reached */
 };
 
 static size_t channel(const struct finder *f, uint32_t node, unsigned port)
@@ -18,7 +18,8 @@ static size_t channel(const struct finder *f, uint32_t node, unsigned port)
     return (size_t)node * torus_ports(&f->damage->torus) + port;
 }
 
-/* Returns how many nodes there are in f->order, with their distances. */
+/* Fills f->order and f->distance for a source. Returns how many nodes it reaches, itself
+ * included. */
 static uint32_t reach(struct finder *f, uint32_t source)
 {
     const struct torus *t = &f->damage->torus;
@@ -39,7 +40,7 @@ static uint32_t reach(struct finder *f, uint32_t source)
     return known;
 }
 
-/* The node's port by which the tree comes to it. */
+/* The node's port through which the tree reaches it. */
 static uint8_t choose(const struct finder *f, uint32_t node)
 {
     const struct torus *t = &f->damage->torus;
@@ -59,6 +60,7 @@ static uint8_t choose(const struct finder *f, uint32_t node)
     return best;
 }
 
+/* Adds the tree of a source. */
 static void grow(struct spread *s, struct finder *f, uint32_t source)
 {
     const struct torus *t = &f->damage->torus;

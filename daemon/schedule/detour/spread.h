@@ -1,7 +1,7 @@
-/* Trees over which each node's block spreads on a damaged torus: the routes of an allgather. A
- * tree reaches every node by the fewest hops; of several such ways to a node it takes the
- * channel that the trees so far have used least. All numbers are integers: every node finds the
- * same trees from the same damage. */
+/* Trees over which each node's block spreads on a damaged torus: the routes of an allgather. A tree
+ * reaches every node by the fewest hops; of several such ways it takes the channel that the trees
+ * before it have used least. All numbers are integers, so that every node finds the same trees for
+ * the same damage. */
 #ifndef TORUSD_SCHEDULE_DETOUR_SPREAD_H
 #define TORUSD_SCHEDULE_DETOUR_SPREAD_H
 
@@ -11,17 +11,16 @@
 struct spread {
     uint32_t nodes;
     uint32_t longest; /* hops of the longest route */
-    uint8_t
-        *towards; /* by source * nodes + node: the node's port towards the source, TREE_NONE at the
-                       * source and where there is no way */
+    uint8_t *towards; /* by source * nodes + node: the node's port towards the source; TREE_NONE at
+                   * the source and where there is no way */
 };
 
-/* The caller frees *s with spread_free(). Returns 0, or -1 with *e (no memory) and nothing to
- * free. */
+/* Fills *s. Returns 0 with *s, which the caller frees with spread_free(), or -1 with *e (no memory)
+ * and nothing to free. */
 int spread_find(struct spread *s, const struct damage *d, struct error *e);
 void spread_free(struct spread *s);
 
-/* The functions that algorithm.h asks of an algorithm. */
+/* Writes the route of a block, as route() of algorithm.h does; 0 legs if there is none. */
 uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t source,
                       uint32_t destination, struct leg *legs);
 

@@ -24,7 +24,7 @@ int ways_init(struct ways *w, const struct damage *d, struct error *e)
     w->before = calloc(nodes, sizeof *w->before);
     w->via = calloc(nodes, sizeof *w->via);
     w->order = calloc(nodes, sizeof *w->order);
-    w->heap = calloc(w->channels + 1, sizeof *w->heap); /* each channel shortens a way once */
+    w->heap = calloc(w->channels + 1, sizeof *w->heap); /* a channel shortens a way once */
     if (w->neighbour == NULL || w->cost == NULL || w->distance == NULL || w->before == NULL ||
         w->via == NULL || w->order == NULL || w->heap == NULL) {
         ways_free(w);
@@ -87,7 +87,7 @@ static struct ways_entry pop(struct ways *w)
     return first;
 }
 
-/* Reaches the neighbours of a node that has been reached itself. */
+/* Shortens the ways to the neighbours of a node whose own way is final. */
 static void spread(struct ways *w, struct ways_entry from, unsigned turn)
 {
     for (unsigned i = 0; i < w->ports; i++) {
@@ -117,7 +117,7 @@ void ways_find(struct ways *w, uint32_t source, unsigned turn)
     while (w->heaped > 0) {
         struct ways_entry nearest = pop(w);
         if (nearest.distance > w->distance[nearest.node])
-            continue; /* a shorter way to it was found meanwhile */
+            continue; /* a shorter way was found since */
         w->order[w->reached++] = nearest.node;
         spread(w, nearest, turn);
     }

@@ -29,7 +29,7 @@ static void print_header(FILE *out, const struct torus *t, const struct algorith
     (void)fputs("}\n", out);
 }
 
-/* Routes hold numbers only, and there may be millions: printing them needs no JSON values. */
+/* Routes have numbers only, and there may be millions: no JSON values are needed to print them. */
 static void print_route(FILE *out, uint32_t source, uint32_t destination, uint32_t segment,
                         const struct leg *legs, uint32_t count)
 {

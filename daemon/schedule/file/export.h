@@ -1,4 +1,4 @@
-/* Every route of an algorithm, as a file that imported.h reads and other programs can. */
+/* Writes every route of an algorithm to a file that imported.h, and other programs, can read. */
 #ifndef TORUSD_SCHEDULE_FILE_EXPORT_H
 #define TORUSD_SCHEDULE_FILE_EXPORT_H
 
@@ -6,14 +6,14 @@
 
 #include "daemon/schedule/algorithm.h"
 
-/* Prints the header and one line for each source, destination and segment, in this order. With
- * `by_period`, prints only the routes of the sources from which all other routes follow. Stops
- * early after an error of `out`, which the caller looks for. The torus must be accepted. Returns
- * 0, or -1 with *e set if there is no memory. */
+/* Prints the header, and one line for each source, destination and segment, in this order. With
+ * `by_period`, prints only the routes of the sources from which all others follow. Stops early
+ * after an error of `out`, for which the caller has to check. The torus must be accepted. Returns
+ * 0, or -1 with *e without memory. */
 int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a, bool by_period,
                     struct error *e);
 
-/* Prints the routes without the header; otherwise as schedule_export(). */
+/* As schedule_export(), without the header and by_period. */
 int schedule_export_routes(FILE *out, const struct torus *t, const struct algorithm *a,
                            struct error *e);
 

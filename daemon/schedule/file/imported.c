@@ -8,7 +8,7 @@
 #include "daemon/schedule/file/imported_parts.h"
 #include "proto/text_file.h"
 
-/* --- its methods as an algorithm --- */
+/* --- the methods of the algorithm --- */
 
 static int imported_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {
@@ -56,7 +56,7 @@ static bool same_legs(const struct leg *a, const struct leg *b, uint32_t count)
 }
 
 /* Allgather: the legs before the last one must be the whole route to the node where the last leg
- * begins. */
+ * begins. Returns 0, or -1 with *e. */
 static int check_branch(struct imported_reader *r, const struct imported_route *route,
                         struct error *e)
 {
@@ -83,7 +83,7 @@ static int check_branch(struct imported_reader *r, const struct imported_route *
     return 0;
 }
 
-/* Whether all routes are there. */
+/* Checks that all routes are there, and form trees in an allgather. Returns 0, or -1 with *e. */
 static int check_routes(struct imported_reader *r, struct error *e)
 {
     const struct imported *s = r->s;
@@ -132,7 +132,7 @@ static int read_lines(struct imported_reader *r, const char *text, size_t length
     return check_routes(r, e);
 }
 
-/* A byte order mark at the beginning is skipped, but the digest covers it. */
+/* Reads the text. A byte order mark at its beginning is skipped, although the digest covers it. */
 static int read_text(struct imported_reader *r, const char *text, size_t length, struct error *e)
 {
     static const struct text_kind schedule = {.name = "a schedule", .most = IMPORTED_BYTES_MOST};
@@ -145,7 +145,7 @@ static int read_text(struct imported_reader *r, const char *text, size_t length,
     return text_check(&text, &length, &schedule, e) != 0 ? -1 : read_lines(r, text, length, e);
 }
 
-/* Counts what the schedule costs, and checks that it keeps to its port model. */
+/* Fills *report, and checks that the schedule keeps to its port model. Returns 0, or -1 with *e. */
 static int price(const struct imported *s, struct schedule_report *report, struct error *e)
 {
     if (schedule_verify(&s->torus, &s->algorithm, report, e) != 0)
@@ -196,7 +196,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
 
 void imported_keep(const struct imported *kept)
 {
-    struct imported *s = (struct imported *)(uintptr_t)kept; /* only the count of users changes */
+    struct imported *s = (struct imported *)(uintptr_t)kept; /* only the number of users changes */
 
     s->users++;
 }

@@ -1,4 +1,4 @@
-/* The first line of a schedule. */
+/* Reads the first line of a schedule. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int read_name(struct json_line *line, void *into, struct error *e)
     return 0;
 }
 
-/* One of two words. */
+/* Reads one of two words; *chosen: it is `yes`. */
 static int read_choice(struct json_line *line, const char *what, const char *no, const char *yes,
                        bool *chosen, struct error *e)
 {
@@ -64,7 +64,7 @@ static int read_operation(struct json_line *line, void *into, struct error *e)
     return 0;
 }
 
-/* The port models have the names that algorithm_bound_name() returns. */
+/* Reads the port model, by the names that algorithm_bound_name() uses. */
 static int read_ports(struct json_line *line, void *into, struct error *e)
 {
     struct imported *s = into;
@@ -100,7 +100,8 @@ static int read_segments(struct json_line *line, void *into, struct error *e)
     return 0;
 }
 
-/* check_period() checks the period against the torus, which may come later in the line. */
+/* check_period() checks the period against the torus, which may come later in the line than the
+ * period. */
 static int read_period(struct json_line *line, void *into, struct error *e)
 {
     struct imported *s = into;
@@ -131,7 +132,8 @@ static const struct json_key header_keys[] = {
     {"period", read_period},
 };
 
-/* Sets the default period if the header has none, and counts the classes. */
+/* Sets the default period if the header has none, checks the period, and counts the classes.
+ * Returns 0, or -1 with *e. */
 static int check_period(struct imported_reader *r, struct error *e)
 {
     struct imported *s = r->s;

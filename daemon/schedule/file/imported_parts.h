@@ -1,4 +1,4 @@
-/* What the files that read a schedule share: imported_*.c only. */
+/* Internals of the reader of schedules, for imported*.c only. */
 #ifndef TORUSD_SCHEDULE_FILE_IMPORTED_PARTS_H
 #define TORUSD_SCHEDULE_FILE_IMPORTED_PARTS_H
 
@@ -11,7 +11,7 @@
 struct imported_route {
     uint32_t first; /* index of its first leg */
     uint32_t legs;
-    uint32_t line; /* where it was read in the file; 0: not read yet */
+    uint32_t line; /* the line of the file; 0: not read yet */
 };
 
 struct imported {
@@ -34,37 +34,37 @@ struct imported {
 /* The state of reading a file. */
 struct imported_reader {
     struct imported *s;
-    const struct torus *only; /* the torus that the file must be for; NULL: any */
+    const struct torus *only; /* the torus that the schedule must be for; NULL: any */
     struct json_line line;
     bool has_header;
 
-    /* The route of this line. */
+    /* The route of the current line. */
     int64_t source, destination, segment;
     size_t first_leg;
 };
 
 /* imported_table.c */
-/* The route of one segment from the first source of a class. */
+/* The route of one segment from the representative of a class. Points into *s. */
 struct imported_route *imported_route_at(const struct imported *s, uint32_t class,
                                          uint32_t destination, uint32_t segment);
-/* The stored route from which the route of this block follows: both ends are moved into the
- * first box. */
+/* The stored route from which that of this block follows: both ends are moved until the source is
+ * in the first box. Points into *s. */
 struct imported_route *imported_find_route(const struct imported *s, uint32_t source,
                                            uint32_t destination, uint32_t segment);
-/* The first source of a class. */
+/* The source of a class in the first box. */
 uint32_t imported_representative(const struct imported *s, uint32_t class);
-/* Whether the schedule is for this torus: 0, or -1 with *e. */
+/* Returns 0 if the schedule is for this torus, otherwise -1 with *e (ERROR_REFUSED). */
 int imported_check_torus(const struct imported *s, const struct torus *t, struct error *e);
-int imported_no_memory(struct error *e); /* sets *e, returns -1 */
+int imported_no_memory(struct error *e); /* sets *e; returns -1 */
 
 /* imported_header.c */
-/* Reads the first line, and makes room for the routes. Returns 0, or -1 with *e. */
+/* Reads the header in r->line, and makes room for the routes. Returns 0, or -1 with *e. */
 int imported_read_header(struct imported_reader *r, struct error *e);
 
 /* imported_route.c */
-/* Reads any other line, and checks its route. Returns 0, or -1 with *e. */
+/* Reads the route in r->line, and checks it. Returns 0, or -1 with *e. */
 int imported_read_route(struct imported_reader *r, struct error *e);
-/* Sets *e to what is wrong with the route of the line r->line. Returns -1. */
+/* Sets *e to what is wrong with the route in r->line. Returns -1. */
 int imported_bad_route(const struct imported_reader *r, struct error *e, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,4 @@
-/* A line of a schedule: a route. */
+/* Reads a line of a schedule with a route. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ int imported_bad_route(const struct imported_reader *r, struct error *e, const c
                      (unsigned)r->segment, text);
 }
 
-/* Where a leg that begins at `here` ends; TORUS_NO_NODE with *e if there is no such way. */
+/* The node at which a leg from `here` ends; TORUS_NO_NODE with *e if the torus has no such leg. */
 static uint32_t cross(const struct imported_reader *r, const struct leg *leg, uint32_t here,
                       struct error *e)
 {

@@ -1,4 +1,4 @@
-/* Where the routes of a schedule lie, and which torus it is for. */
+/* Where the routes of a schedule are stored, and which torus it is for. */
 #include "daemon/schedule/file/imported_parts.h"
 
 static uint32_t class_of(const struct imported *s, const uint32_t *at)

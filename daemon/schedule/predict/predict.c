@@ -12,26 +12,25 @@
 #include "daemon/schedule/work.h"
 
 #define QUICK_ROUTES 4e6
-/* The extra time of a step, as a part of the time of its busiest channel: links are not equally
- * fast at every moment, and a step waits for the slowest. Observed on links at their limit. */
+/* Extra time of a step, as a part of the time of its busiest channel. Links are not equally fast at
+ * every moment, and a step waits for the slowest. Observed on links at their limit. */
 #define STEP_SKEW 0.04
-#define STREAM_HOPS 0.9 /* messages through each link for each hop after the first */
-#define FRAME 4096.0    /* bytes of a broadcast that a relay may wait for */
-/* Messages of an allgather whose blocks travel in parts, for each that the steps of its trees have.
- * As counted: 8 to 11 through each link of 4x4, where there are 7 steps. */
+#define STREAM_HOPS 0.9 /* messages through each link for every hop after the first */
+#define FRAME 4096.0    /* bytes of a broadcast for which a relay may wait */
+/* Messages of an allgather whose blocks travel in segments, for each message that the steps of its
+ * trees have. Counted: 8 to 11 through each link of a 4x4, where there are 7 steps. */
 #define PARTS_APART 1.5
-/* A message of a broadcast comes alone and wakes its node, whereas a node handles several
- * messages of an exchange or an allgather at a time. Measured with small blocks, on whole trees
- * and on split ones: 0.39 and 1.5 ms on 4x8, 0.16 and 0.8 on 4x4. */
+/* A message of a broadcast comes alone and wakes its node, whereas a node handles several messages
+ * of an exchange or allgather at a time. Measured with small blocks, whole and in segments: 0.39
+ * and 1.5 ms on 4x8, 0.16 and 0.8 ms on 4x4. */
 #define ALONE 2.5
-/* Short whole blocks of an allgather come one by one, too, and each wakes a node. Measured with
- * 8 bytes: 2.0 ms where the model has 0.6 on 4x4 at 50 Mbit/s, 4.8 ms where it has 2.4 on 4x8 at
- * 20 Mbit/s. */
+/* Short blocks of an allgather that are not split come one by one, too, and each wakes a node.
+ * Measured with 8 bytes: 2.0 ms where the model has 0.6 on 4x4 at 50 Mbit/s, 4.8 ms where it has
+ * 2.4 on 4x8 at 20 Mbit/s. */
 #define GATHER_APART 2.0
-/* Messages are handled while others are on the links, but not all of them: what both take together
- * is between the longer of the two (a high exponent) and their sum (1). Seen: with blocks of 64 and
- * 256 bytes on 8x8 at 10 Mbit/s, where both are of a size, 4.9 and 14.5 ms of 2.5 ms for messages
- * and 3.4 and 13.8 ms for bytes. */
+/* Nodes handle some messages while others are on the links. The time of both is between the longer
+ * of the two (a high exponent) and their sum (exponent 1). Observed on 8x8 at 10 Mbit/s with blocks
+ * of 64 and 256 bytes: 4.9 and 14.5 ms, of 2.5 ms for messages and 3.4 and 13.8 ms for bytes. */
 #define OVERLAP 1.5
 
 bool predict_is_quick(const struct torus *t, const struct algorithm *a)
@@ -39,7 +38,8 @@ bool predict_is_quick(const struct torus *t, const struct algorithm *a)
     return work_routes(t, a) <= QUICK_ROUTES;
 }
 
-/* Messages a node has to send or pass on, on average over the nodes. */
+/* Sets counts->messages to the messages that a node sends or passes on, on average over the
+ * nodes. */
 static int count_messages(const struct torus *t, const struct algorithm *a,
                           struct predict_counts *counts, struct error *e)
 {
@@ -91,9 +91,9 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     if (count_messages(t, a, counts, e) != 0)
         return -1;
     if (streaming) {
-        /* Small blocks: to every neighbour what a node has itself, and then, at most hops of the
-         * longest way, what has come from farther. As counted: 12, 18 to 24, and 24 to 40 messages
-         * on 4x4, 5x7 and 8x8. */
+        /* Small blocks: a node sends to every neighbour what it has itself and then, for at most
+         * the hops of the longest way, what has come from farther away. Counted: 12, 18 to 24, and
+         * 24 to 40 messages on 4x4, 5x7 and 8x8. */
         counts->steps = torus_diameter(t);
         counts->messages = links_of_a_node(t);
         if (counts->steps > 1)
@@ -110,7 +110,7 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     return 0;
 }
 
-/* Segments of one node's block on the busiest channel. */
+/* Sets *most to the segments of one node's block on the busiest channel. */
 static int count_branches(const struct torus *t, const struct algorithm *a, uint32_t *most,
                           struct error *e)
 {
@@ -167,10 +167,10 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
     return 0;
 }
 
-#define LONG_REDUCTION 1e9 /* bytes: longer vectors are combined on all trees in any case */
+#define LONG_REDUCTION 1e9 /* bytes: longer vectors are always combined on all trees */
 
-/* Seconds of an allreduce on one tree. The first chunk goes up and down level by level; the others
- * follow at the rate of a channel, or of a node that handles each of them on every port. */
+/* Seconds of an allreduce on a single tree. The first chunk goes up and down level by level. The
+ * others follow at the rate of a channel, or of a node that handles each of them on every port. */
 static double reduce_on_one_tree(const struct torus *t, const struct predict_costs *costs,
                                  double bytes)
 {
@@ -182,7 +182,8 @@ static double reduce_on_one_tree(const struct torus *t, const struct predict_cos
            (ceil(bytes / chunk) - 1) * fmax(crossing, handling);
 }
 
-/* On the trees of all nodes: all channels share it, and carry a message on each level. */
+/* Seconds of an allreduce on the trees of all nodes: all channels share the bytes, and carry a
+ * message on each level. */
 static double reduce_on_all_trees(const struct torus *t, const struct predict_costs *costs,
                                   double bytes)
 {
@@ -196,7 +197,7 @@ uint64_t predict_long_reduction(const struct torus *t, const struct predict_cost
 {
     double bytes = t->nodes;
 
-    /* On a line one tree is as good as any. */
+    /* On a line a single tree is as good as any number. */
     if (t->nodes <= 2 || costs->bytes_per_second <= 0 || torus_bound_allreduce(t) >= 1)
         return UINT64_MAX;
     while (bytes < LONG_REDUCTION &&
@@ -212,8 +213,8 @@ uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t li
     return link_mbit > 0 && link_burst < frame ? frame : 0;
 }
 
-/* Bytes that a node waits for: the `blocks` of its own messages and, for each of their further
- * hops, the bytes that a relay waits for. */
+/* Bytes for which a node waits: those of its own `blocks` and, for each of their further hops, the
+ * bytes for which a relay waits. */
 static double bytes_waited_for(const struct predict_counts *c, const struct predict_costs *costs,
                                double blocks, uint64_t block_bytes)
 {
@@ -228,7 +229,7 @@ static double bytes_waited_for(const struct predict_counts *c, const struct pred
     return bytes + c->hops * (message < frame ? message : frame);
 }
 
-/* Seconds that so many bytes take on the links, one after the other. */
+/* Seconds for so many bytes on the links, one after the other. */
 static double seconds_of(const struct predict_counts *c, const struct predict_costs *costs,
                          double bytes)
 {
@@ -257,8 +258,9 @@ double predict_unmeasured_seconds(const struct predict_counts *c, const struct p
     return hypot(at_once, fmax(sustained - at_once, 0));
 }
 
-/* The vector of all blocks goes up and down the tree, and each link of the tree carries all of
- * it. Half of that time always counts: bytes that a link has passed at once delay the next call. */
+/* Seconds of an allgather as a reduction. The vector of all blocks goes up and down the tree, and
+ * every link of the tree carries all of it. Half of the time for the bytes always counts, because
+ * bytes that a link has passed at once delay the next call. */
 static double joined_seconds(const struct torus *t, const struct predict_costs *costs, double bytes)
 {
     double hops = 2.0 * torus_diameter(t);
@@ -287,7 +289,7 @@ double predict_rate(const struct predict_counts *c, const struct predict_costs *
     double rest = seconds - c->steps * costs->step;
     double sent = rest > handled ? pow(pow(rest, OVERLAP) - pow(handled, OVERLAP), 1 / OVERLAP) : 0;
 
-    /* If hardly any time is left for bytes, it was not bytes that took the time. */
+    /* If hardly any time is left for bytes, the time was not taken by bytes. */
     if (sent < seconds / 2)
         sent = seconds;
     if (!c->streaming)
@@ -300,7 +302,7 @@ void predict_fit(const struct predict_counts *counts, const double *seconds, siz
 {
     double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
 
-    /* steps * x + messages * y = seconds, each divided by its seconds. */
+    /* Solves steps * x + messages * y = seconds, each equation divided by its seconds. */
     for (size_t i = 0; i < count; i++) {
         double s = counts[i].steps / seconds[i], m = counts[i].messages / seconds[i];
         aa += s * s;
@@ -313,7 +315,7 @@ void predict_fit(const struct predict_counts *counts, const double *seconds, siz
     double step = fabs(determinant) > 1e-9 * aa * bb ? (a * bb - b * ab) / determinant : -1;
     double message = fabs(determinant) > 1e-9 * aa * bb ? (b * aa - a * ab) / determinant : -1;
 
-    if (step < 0 || message < 0) { /* the better of the two alone */
+    if (step < 0 || message < 0) { /* the one that explains more alone */
         double by_step = aa > 0 ? a / aa : 0, by_message = bb > 0 ? b / bb : 0;
         bool steps_explain_more = by_step * a >= by_message * b;
         step = steps_explain_more ? by_step : 0;

@@ -1,7 +1,7 @@
-/* Predicts which algorithm is the fastest for blocks of a given size, on links that have been
- * measured. The counts of a schedule (steps, messages, blocks on the busiest channel) are priced
- * with the costs of a step, a message and a byte; these three numbers are all that is known of a
- * torus. The cost models of the papers, with the parameters of their machines, are in
+/* Predicts how long an operation takes, and so which algorithm is the fastest, for blocks of a
+ * given size on links that have been measured. The counts of a schedule (steps, messages, blocks on
+ * the busiest channel) are priced with the costs of a step, a message and a byte; nothing else is
+ * known of a torus. The cost models of the papers, with the parameters of their machines, are in
  * client/theory/cost.h. */
 #ifndef TORUSD_SCHEDULE_PREDICT_PREDICT_H
 #define TORUSD_SCHEDULE_PREDICT_PREDICT_H
@@ -9,66 +9,65 @@
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/predict/predict_costs.h"
 
-/* The counts of an algorithm on a torus; they do not depend on the size of the blocks. */
+/* The counts of an algorithm on a torus, which do not depend on the size of the blocks. */
 struct predict_counts {
     bool streaming;
     uint32_t segments;
-    double steps;    /* one after the other on the longest way */
-    double hops;     /* of the longest legs after their first hop, summed over steps */
-    double messages; /* messages that a node handles on average, with small blocks; a broadcast's
-                      * count more */
-    double blocks;   /* on the busiest channel, summed over steps */
-    double busiest;  /* on the channel that carries most of them, in all steps together */
-    double relays;   /* broadcasts: nodes one after the other that each take in a frame before they
-                      * pass it on, and have nothing else to send */
+    double steps;    /* steps one after the other on the longest way */
+    double hops;     /* hops of the longest legs after their first hop, summed over steps */
+    double messages; /* messages that a node handles on average, with small blocks; those of a
+                      * broadcast count more */
+    double blocks;   /* blocks on the busiest channel, summed over steps */
+    double busiest;  /* blocks on the channel that carries most of them in all steps together */
+    double relays;   /* broadcasts: nodes one after the other that each receive a frame before
+                      * they pass it on, and have nothing else to send */
 };
 
-/* Whether predict_count() takes a fraction of a second at most. */
+/* Whether predict_count() takes at most a fraction of a second. */
 bool predict_is_quick(const struct torus *t, const struct algorithm *a);
 
-/* Counts the schedule of an exchange's algorithm, executed in steps or streaming. Returns 0, or -1
- * with *e set (torus refused, not an exchange, no memory). */
+/* Counts the schedule of an algorithm for exchanges, executed in steps or streaming. Returns 0, or
+ * -1 with *e: not for exchanges (ERROR_USAGE), the algorithm refuses the torus, too much work
+ * (ERROR_REFUSED), no memory. */
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
                   struct predict_counts *counts, struct error *e);
 
-/* Counts the schedule of an allgather's algorithm; with `one`, of a broadcast along the trees of
- * one node. Otherwise as predict_count(). */
+/* As predict_count(), for an algorithm for allgathers; with `one`, for a broadcast along the trees
+ * of one node. */
 int predict_count_gather(const struct torus *t, const struct algorithm *a, bool one, bool streaming,
                          struct predict_counts *counts, struct error *e);
 
-/* Seconds from a node's start until its last block has arrived. */
+/* Predicts the seconds from a node's start until its last block has arrived. */
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
 
-/* Seconds of an operation that is never measured: a call of a program, an allgather, a
+/* Predicts the seconds of an operation that is never measured: a call of a program, an allgather, a
  * broadcast. A link passes the bytes of its burst at once, but makes up for them before the next
- * call can start; so the time by which the busiest link then takes longer is added to the time
- * of the call, as the root of the sum of squares. Without a burst the result is that of
- * predict_seconds(). */
+ * call can start. So the time that this adds on the busiest link counts as well: the result is the
+ * root of the sum of both squares. Without a burst the result is that of predict_seconds(). */
 double predict_unmeasured_seconds(const struct predict_counts *counts,
                                   const struct predict_costs *costs, uint64_t block_bytes);
 
-/* Whether an allgather of blocks of so many bytes is faster as one vector of all blocks,
- * combined on the tree of one node, than streaming with these counts. */
+/* Whether an allgather of blocks of this size is faster as a reduction, in which one vector of all
+ * blocks is combined on the tree of one node, than streaming with these counts. */
 bool predict_joins_gather(const struct torus *t, const struct predict_counts *streaming,
                           const struct predict_costs *costs, uint64_t block_bytes);
 
-/* Bytes of a vector from which on an allreduce is faster on the trees of all nodes, each of
- * which combines a part, than on one tree; UINT64_MAX if it never is. */
+/* Bytes of a vector from which on an allreduce is faster on the trees of all nodes, each of which
+ * combines a part, than on a single tree; UINT64_MAX if it never is. */
 uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs);
 
-/* The value for costs->frame where relays pass messages on; relay_frame() describes the
- * parameters. */
+/* The value for costs->frame if relays pass messages on. relay_frame() describes the parameters. */
 uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst);
 
-/* The rate in bytes a second with which predict_seconds(), given the other costs, predicts the
- * measured time of an exchange of large blocks. */
+/* The rate, in bytes a second, with which predict_seconds() predicts the measured `seconds` of an
+ * exchange of large blocks, given the other costs. */
 double predict_rate(const struct predict_counts *counts, const struct predict_costs *costs,
                     uint64_t block_bytes, double seconds);
 
-/* The costs of a step and of a message that explain measured exchanges of very small blocks best:
- * least squares of relative errors, neither below zero. `count` >= 1 measured counts and seconds.
- * Leaves costs->bytes_per_second alone. */
+/* Sets the costs of a step and of a message to those that explain measured exchanges of very small
+ * blocks best: least squares of relative errors, neither cost below zero. `count` is the number of
+ * measured counts and seconds, at least 1. Does not change the other costs. */
 void predict_fit(const struct predict_counts *counts, const double *seconds, size_t count,
                  struct predict_costs *costs);
 

@@ -2,8 +2,8 @@
 
 #include "daemon/schedule/predict/predict_costs.h"
 
-/* TCP's payload in a full packet of Ethernet, over IPv6 with time stamps; and what the prefix and
- * the head of a frame take of it. */
+/* TCP's payload in a full packet of Ethernet, over IPv6 with time stamps; and the part of it that
+ * the prefix and the head of a frame take. */
 #define PACKET 1428u
 #define HEAD 28u
 
@@ -13,7 +13,8 @@
 #define FRAME_COSTS 16
 #define FRAMES_A_MESSAGE 64u /* so many make a further hop cheap */
 
-/* As long as packets that are full, and not above the most. */
+/* The largest frame of at most so many bytes that fills whole packets, at least one packet, at most
+ * RELAY_FRAME_MOST. */
 static uint32_t whole_packets(double bytes)
 {
     if (bytes >= RELAY_FRAME_MOST)

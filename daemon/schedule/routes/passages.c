@@ -225,8 +225,8 @@ static int join(struct passages *p)
         p->own += x->in == PASSAGE_HERE;
         p->joins[i] = i > 0 && x->place == JOINED && x[-1].place == JOINED &&
                       x->source == x[-1].source && x->segment == x[-1].segment;
-        if (x->in != PASSAGE_HERE) /* a segment that is kept and sent on counts once, at the
-                                    * first passage that joins */
+        /* A segment that is kept and sent on counts once, at the first passage that joins. */
+        if (x->in != PASSAGE_HERE)
             p->transit += p->joins[i] ? x[-1].out == PASSAGE_HERE : x->out != PASSAGE_HERE;
     }
     return 0;

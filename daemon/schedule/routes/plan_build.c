@@ -290,8 +290,7 @@ static int share_slots(struct plan *p, const struct routes *r)
     }
     for (const struct plan_message *m = p->send; m < p->send + p->sends; m++)
         for (struct plan_block *b = p->block + m->first; b < p->block + m->first + m->blocks; b++)
-            b->slot = slot[b->source * segments + b->segment] - 1; /* own block: 0 - 1 is
-                                                                    * PLAN_NO_SLOT */
+            b->slot = slot[b->source * segments + b->segment] - 1; /* own: PLAN_NO_SLOT */
     free(slot);
     return 0;
 }

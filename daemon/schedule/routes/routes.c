@@ -164,8 +164,7 @@ uint32_t routes_move(const struct routes *r, uint32_t node, uint32_t from, uint3
     if (from == to)
         return node;
     if (r->by_xor)
-        return node ^ from ^ to; /* sizes are powers of two: a rank is its coordinates' bits in a
-                                  * row */
+        return node ^ from ^ to; /* a rank is its coordinates' bits in a row */
     torus_coordinates(t, node, a);
     torus_coordinates(t, from, b);
     torus_coordinates(t, to, c);
