@@ -57,12 +57,12 @@ struct message {
     uint32_t row, source, destination;
 };
 
-/* A running network: the lines before each stage, and those behind the last one. */
+/* A running network: the lines before each stage, and those after the last one. */
 struct run {
     unsigned m;
     enum banyan_square square;
     struct message *line; /* stage * n + line */
-    bool *has;            /* output * n + input: it has come */
+    bool *has;            /* output * n + input: that message has arrived */
     uint64_t delivered;
 };
 
@@ -106,7 +106,7 @@ static int deliver(struct run *run, struct error *e)
     return 0;
 }
 
-/* One tick: a row enters if one is left, and all other messages move on by a stage. */
+/* One tick: row `row` enters if there is one, and all messages move on by a stage. */
 static int tick(struct run *run, uint32_t row, struct error *e)
 {
     uint32_t n = 1u << run->m;
@@ -114,8 +114,8 @@ static int tick(struct run *run, uint32_t row, struct error *e)
     for (uint32_t input = 0; input < n; input++)
         run->line[input] = (struct message){
             row < n, row, input, row < n ? banyan_entry(run->m, run->square, row, input) : 0};
-    for (unsigned stage = run->m; stage-- > 0;) /* the last stage first, so that each makes room
-                                                 * for the one before */
+    for (unsigned stage = run->m; stage-- > 0;) /* last stage first: each makes room for the one
+                                                 * before */
         if (run_stage(run, stage, e) != 0)
             return -1;
     return deliver(run, e);

@@ -1,36 +1,38 @@
-/* The costs of algorithms according to the papers: formulas for the algorithms of this library,
- * to be compared with what is counted, and for algorithms with which the papers compare theirs,
- * and which are not implemented here. Each has one row in the file named after its paper. */
+/* The costs of algorithms according to the papers. There are formulas for the algorithms of this
+ * project, to be compared with what is counted, and for algorithms that are not implemented
+ * here, with which the papers compare theirs. Each formula is one row in the file named after
+ * its paper. */
 #ifndef TORUSD_THEORY_FORMULA_H
 #define TORUSD_THEORY_FORMULA_H
 
 #include "client/theory/cost.h"
 
 struct formula {
-    const char *algorithm; /* its name; also in the registry if it is implemented here */
+    const char *algorithm; /* name; in the registry, too, if it is implemented here */
     enum operation operation;
     enum port_model port_model;
-    const char *covers_text;  /* the tori that it covers, in words */
-    const char *startups;     /* the formulas in words */
+    const char *covers_text;  /* the tori that it covers, for people */
+    const char *startups;     /* the formulas, for people */
     const char *transmission; /* in blocks */
-    const char *rearranged;   /* in blocks; "" where the paper counts none */
+    const char *rearranged;   /* in blocks; "" if the paper counts none */
     const char *source;       /* paper and place in it */
 
     bool (*covers)(const struct torus *t);
 
-    /* Startups, transmission and hops on a torus that it covers. */
+    /* Startups, transmission and hops on a torus that the formula covers. */
     struct cost_counts (*counts)(const struct torus *t);
 
-    /* Rearranged blocks, on every torus that the algorithm takes; NULL = none are rearranged. */
+    /* Rearranged blocks, on every torus that the algorithm takes; NULL: none. */
     double (*rearrange)(const struct torus *t);
 };
 
+/* All formulas, in a fixed order; NULL for any other index. They are never freed. */
 size_t formula_count(void);
 const struct formula *formula_at(size_t index);
-const struct formula *formula_find(const char *algorithm); /* NULL if there is none */
+const struct formula *formula_find(const char *algorithm); /* the one with this name, or NULL */
 
-/* The counts that the formula gives for this torus. Returns 0, or -1 with *e saying which tori
- * it covers. */
+/* Sets *c to the counts of the formula for this torus. Returns 0, or -1 with *e (ERROR_REFUSED),
+ * which names the tori that it covers. */
 int formula_counts(const struct formula *f, const struct torus *t, struct cost_counts *c,
                    struct error *e);
 

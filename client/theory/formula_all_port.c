@@ -1,6 +1,7 @@
 /* Formulas of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication in All-Port
- * Tori, for their own algorithms (lemmas 2 and 4), for those with which Table II compares them,
- * and for the direct exchange that section 1 names. The compared algorithms use one port a node. */
+ * Tori: for their own algorithms (lemmas 2 and 4), for those with which Table II compares them, and
+ * for the direct exchange that section 1 mentions. The other algorithms use one port of a node at a
+ * time. */
 #include "client/theory/formula_rows.h"
 
 #define PAPER "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
@@ -38,7 +39,7 @@ static bool at2_covers(const struct torus *t)
     return t->dims == 2 && torus_multiples(t, 4);
 }
 
-/* Whether lemma 4 holds for AT2 as it is printed. */
+/* Lemma 4 holds for AT2 as printed only if the larger size is a multiple of 8 (at2.c). */
 static bool at2_printed_covers(const struct torus *t)
 {
     return at2_covers(t) && torus_longest(t) % 8 == 0;
@@ -50,7 +51,7 @@ static struct cost_counts at2_counts(const struct torus *t)
     return (struct cost_counts){.startups = c / 2 + 2, .transmission = nodes(t) * c / 8};
 }
 
-/* Blocks are rearranged once before each of the three phases; on a ring never. */
+/* Blocks are rearranged before each of the three phases; on a ring they are not. */
 static double at2_rearrange(const struct torus *t)
 {
     return torus_longest(t) == t->nodes ? 0 : 3 * nodes(t);
@@ -74,7 +75,7 @@ AT2(at2, "at2", at2_covers, "r x c tori, both multiples of 4")
 AT2(at2_printed, "at2-printed", at2_printed_covers,
     "r x c tori, both multiples of 4 and the larger one of 8")
 
-/* ---- Compared with --------------------------------------------------------------------------- */
+/* ---- Algorithms that the paper compares with ------------------------------------------------- */
 
 /* 2^d x 2^d with d at least 2. */
 static bool power_square_covers(const struct torus *t)
@@ -85,8 +86,8 @@ static bool power_square_covers(const struct torus *t)
 
 #define POWER_SQUARE "2^d x 2^d tori, d at least 2"
 
-/* With one port, a node of 4x4 takes 15 block times to receive its blocks. Formulas that give
- * less there hold from 8x8 on. */
+/* On 4x4, a node with one port takes 15 block times to receive its blocks. Formulas that give less
+ * there hold from 8x8 on. */
 static bool larger_power_square_covers(const struct torus *t)
 {
     return power_square_covers(t) && t->size[0] >= 8;
@@ -173,7 +174,7 @@ static struct cost_counts suh_shin_counts(const struct torus *t)
     };
 }
 
-/* Table II has two dimensions only, and the formula for more counts no rearrangement. */
+/* Table II is for two dimensions; the formula for more counts no rearrangement. */
 static double suh_shin_rearrange(const struct torus *t)
 {
     return t->dims == 2 ? 3 * nodes(t) : 0;
@@ -195,8 +196,8 @@ const struct formula formula_suh_shin = {
     .rearrange = suh_shin_rearrange,
 };
 
-/* The direct exchange of references [3, 4], in which no two messages share a channel: as many steps as
- * blocks, and as many blocks as the all-port bound. */
+/* The direct exchange of references [3, 4]. No two messages share a channel, so it has as many
+ * steps as blocks, namely the all-port bound. */
 static struct cost_counts tseng_gupta_counts(const struct torus *t)
 {
     double steps = nodes(t) * t->size[0] / 8;

@@ -1,9 +1,10 @@
 /* Formulas of Yang, Wang: All-to-All Communication, part "All-to-all broadcast", for their
- * broadcast pattern and the two algorithms with which they compare it. In their model a node
- * that has started continues without further startups, and every hop costs switching time. The
- * formulas are for n x n tori. For even n the paper prints them as well, although n^2-1 blocks
- * cannot be divided evenly among four links, or two; its pattern is right, and has its formula
- * here for odd n only. */
+ * broadcast pattern and the two algorithms with which they compare it. In their model a node that
+ * has started continues without further startups, and every hop costs switching time.
+ *
+ * The formulas are for n x n tori. The paper prints them for even n, too, although n^2-1 blocks
+ * cannot be divided evenly among four links, or two. Its pattern works for odd n only (yangwang.c),
+ * and so its formula here covers odd n. */
 #include <math.h>
 
 #include "client/theory/formula_rows.h"
@@ -17,7 +18,7 @@ static bool square_covers(const struct torus *t)
 
 #define SQUARE "n x n tori, n at least 2"
 
-/* Blocks that a node receives by each of its links, if it uses `links` of them evenly. */
+/* Blocks that a node receives by each of its links if it uses `links` of them evenly. */
 static double share(const struct torus *t, unsigned links)
 {
     return (t->nodes - 1.0) / links;

@@ -7,7 +7,7 @@
     "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "          \
     "Communication on Multidimensional Tori, "
 
-/* The closed form that PTk and MTk share. */
+/* The transmission of PTk and MTk in closed form, which is the same for both. */
 static double blocks(uint64_t k, uint64_t longest, double nodes)
 {
     uint64_t rings = k * k * (longest * longest / (8 * k * k));
@@ -15,7 +15,7 @@ static double blocks(uint64_t k, uint64_t longest, double nodes)
            (double)longest;
 }
 
-/* Startups of k rounds of AR1 without their last swaps. */
+/* Startups of k rounds of AR1, without the last swap of each. */
 static double rounds(uint64_t k, uint64_t longest)
 {
     return (double)(k * ((longest + 4 * k - 1) / (4 * k)));
@@ -37,8 +37,8 @@ struct cost_counts formula_mt_counts(unsigned k, uint32_t longest, double nodes)
     };
 }
 
-/* AR1 on logical rings of `ring` nodes, in messages of nodes/ring blocks; at each doubling of the
- * dimensions both halves and a swap of half the blocks in each of them. */
+/* AR1 on logical rings of `ring` nodes, with messages of nodes/ring blocks. Each doubling of the
+ * dimensions runs both halves, and then a swap of half the blocks in each dimension. */
 struct cost_counts formula_pt_recurrence_counts(unsigned k, uint32_t longest, double nodes)
 {
     uint32_t ring = longest / k;

@@ -1,7 +1,7 @@
-/* Formulas of Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
- * Interconnection Networks, for A1, A2 and A3 with the exchanges of one dimension that are
- * implemented here; and of Diaz de Cerio, Valero-Garcia, Gonzalez: Complete Exchange Algorithms
- * for Meshes and Tori Using a Systematic Approach, for the CC-cube without pipelining. They
+/* Formulas for A1, A2 and A3 of Dimakopoulos, Dimopoulos: A Theory for Total Exchange in
+ * Multidimensional Interconnection Networks, with the exchanges of one dimension that are
+ * implemented here; and for the CC-cube without pipelining of Diaz de Cerio, Valero-Garcia,
+ * Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a Systematic Approach. They
  * cover every torus that the algorithms take, also sizes that are too large to enumerate. */
 #include "client/theory/formula_rows.h"
 #include "daemon/schedule/algorithms/a3.h"

@@ -1,6 +1,6 @@
-/* The list of all formulas, for formula.c and the files that define them, and tests of tori that
- * several formulas use. A new formula is one `formula_<name>` in the file of its paper, and one
- * entry here. */
+/* The list of all formulas, for formula.c and the files that define them, and conditions on tori
+ * that several formulas use. To add a formula, define `formula_<name>` in the file of its paper,
+ * and add an entry here. */
 #ifndef TORUSD_THEORY_FORMULA_ROWS_H
 #define TORUSD_THEORY_FORMULA_ROWS_H
 
@@ -18,7 +18,7 @@
 FORMULAS(FORMULA_DECLARE)
 #undef FORMULA_DECLARE
 
-/* Whether every dimension wraps and has a size that is a multiple of `multiple`. */
+/* Whether every dimension wraps, and its size is a multiple of `multiple`. */
 static inline bool torus_multiples(const struct torus *t, uint32_t multiple)
 {
     bool all = true;
@@ -27,7 +27,7 @@ static inline bool torus_multiples(const struct torus *t, uint32_t multiple)
     return all;
 }
 
-/* The nodes along the longest dimension. */
+/* Nodes along the longest dimension. */
 static inline uint32_t torus_longest(const struct torus *t)
 {
     uint32_t longest = 1;

@@ -7,7 +7,7 @@
 #include "daemon/schedule/watch.h"
 #include "proto/text.h"
 
-/* The key of a combined message: rising keys are in the order of steps. */
+/* The key of a combined message. The order of the keys is that of the steps. */
 static uint64_t hop_key(uint32_t step, uint32_t from, uint32_t to)
 {
     return (uint64_t)step << 40 | (uint64_t)from << 20 | to;
@@ -34,7 +34,7 @@ static int no_memory(const struct product *p, struct error *e)
                      text_plural(p->nodes, "node", "nodes"));
 }
 
-/* The node that is `stride` further along a dimension, modulo the size of that dimension. */
+/* The node that is the walk's stride further along its dimension, modulo the size. */
 static uint32_t next_node(const struct product *p, uint32_t node, const struct product_walk *walk)
 {
     uint32_t below = 1, n = p->factor[walk->dim].nodes;
@@ -46,7 +46,7 @@ static uint32_t next_node(const struct product *p, uint32_t node, const struct p
     return node - x * below + (uint32_t)(to < 0 ? to + n : to) * below;
 }
 
-/* Follows one block along its route. */
+/* Follows one block along its route and counts its messages. Returns 0, or -1 with *e. */
 static int follow(const struct product *p, uint32_t source, uint32_t destination,
                   const struct product_walk *walks, unsigned count, struct tally *messages,
                   struct product_report *r, struct error *e)
@@ -78,8 +78,8 @@ static int follow(const struct product *p, uint32_t source, uint32_t destination
     return 0;
 }
 
-/* Runs the steps one after the other: a node sends at most one message in a step, and receives
- * at most one. `sender` has room for a number by node. */
+/* Runs the steps one after the other, and checks that a node sends at most one message in a step,
+ * and receives at most one. `sender` has room for a number by node. */
 static int run_steps(const struct tally *messages, uint64_t *sender, struct product_report *r,
                      struct error *e)
 {

@@ -9,15 +9,15 @@
 
 enum { NONE = UINT32_MAX };
 
-/* A segment under way; simulation.hop has its ports. */
+/* A segment on its way; simulation.hop has its ports. */
 struct piece {
-    uint32_t next;  /* behind it in the same line, or NONE */
-    uint32_t class; /* of its source */
+    uint32_t next;  /* the piece behind it in its line, or NONE */
+    uint32_t class; /* class of its source */
     uint32_t hop;   /* index of its next port */
-    uint32_t to_go; /* hops */
+    uint32_t to_go; /* hops that are left */
 };
 
-/* Pieces that wait for one port with equally many hops to go, first come, first served. */
+/* Pieces that wait for the same port with equally many hops left, first come, first served. */
 struct line {
     uint32_t first, last; /* NONE: empty */
 };
@@ -30,13 +30,13 @@ struct simulation {
     uint32_t *class_of;       /* node -> class */
     struct piece *piece;
     size_t pieces;
-    uint8_t *hop; /* ports of all ways, one after the other */
+    uint8_t *hop; /* ports of all routes, one after the other */
     size_t hops, room;
-    struct line *line; /* (class * ports + port) * (longest + 1) + hops to go */
-    uint32_t *most;    /* class * ports + port -> the most hops to go of any piece there */
-    uint32_t *moving;  /* class * ports + port it came in by -> piece, or NONE */
+    struct line *line; /* (class * ports + port) * (longest + 1) + hops left */
+    uint32_t *most;    /* class * ports + port -> most hops left of any piece there */
+    uint32_t *moving;  /* class * ports + port by which it came in -> piece, or NONE */
     uint32_t longest;
-    uint64_t moved; /* hops that have been made */
+    uint64_t moved; /* hops made so far */
 };
 
 static void number_classes(struct simulation *s)
@@ -87,7 +87,7 @@ static void enqueue(struct simulation *s, uint32_t class, uint32_t index)
         s->most[channel] = p->to_go;
 }
 
-/* The next piece to be sent on a channel; NONE if none waits. */
+/* Takes the next piece to be sent on a channel out of its line; NONE if none waits. */
 static uint32_t dequeue(struct simulation *s, size_t channel)
 {
     struct line *lines = &s->line[channel * (s->longest + 1)];
@@ -95,14 +95,14 @@ static uint32_t dequeue(struct simulation *s, size_t channel)
 
     while (*most > 0 && lines[*most].first == NONE)
         --*most;
-    uint32_t index = lines[*most].first; /* nothing has 0 hops to go */
+    uint32_t index = lines[*most].first; /* line 0 is always empty */
     if (index != NONE)
         lines[*most].first = s->piece[index].next;
     return index;
 }
 
 /* Adds the pieces of a class's node, in the order of (offset, segment). `legs` has room for a
- * route. */
+ * route. Returns 0, or -1 without memory. */
 static int add_pieces(struct simulation *s, uint32_t class, struct leg *legs)
 {
     const struct torus *t = s->torus;

@@ -35,7 +35,7 @@ struct schedule_report contract_verify(const struct torus *t, const char *algori
     return r;
 }
 
-/* A schedule counted the plain way: by walking the routes of all pairs. */
+/* A schedule, counted by following the routes of all pairs. */
 struct count {
     const struct torus *torus;
     const struct algorithm *algorithm;
@@ -43,9 +43,9 @@ struct count {
     uint64_t *load;     /* (step, node, port) -> blocks on the channel */
     uint8_t *message;   /* (step, node, port, hops) -> whether such a message starts there */
     uint32_t *messages; /* (step, node, port) -> messages on the channel */
-    uint32_t *starts;   /* (step, node) -> messages that start there, */
-    uint32_t *ends;     /* and that end there */
-    uint32_t longest;   /* room for hops */
+    uint32_t *starts;   /* (step, node) -> messages that start there */
+    uint32_t *ends;     /* (step, node) -> messages that end there */
+    uint32_t longest;   /* room for hops in `message` */
     bool minimal;
 };
 
@@ -118,7 +118,7 @@ static void check_report(const struct count *c)
     assert_true((double)r.critical_path >= r.bound);
 }
 
-/* The highest step of any route, + 1. */
+/* The highest step of any route + 1. */
 static uint32_t count_steps(const struct torus *t, const struct algorithm *a)
 {
     struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
@@ -167,7 +167,8 @@ static void check_delivery(const struct torus *t, const struct algorithm *a)
     free(c.ends);
 }
 
-/* Where a node is after moving `by` along `dim`; the walk that torus_walk() refuses on a mesh. */
+/* The node reached by moving `by` along `dim`, modulo the size: on a mesh torus_walk() refuses
+ * that. */
 static uint32_t moved(const struct torus *t, uint32_t node, unsigned dim, uint32_t by)
 {
     uint32_t at[TORUS_MAX_DIMS];
@@ -176,7 +177,8 @@ static uint32_t moved(const struct torus *t, uint32_t node, unsigned dim, uint32
     return torus_rank(t, at);
 }
 
-/* Moved along `dim` a route is the same. `legs` and `other` have room for one each. */
+/* Checks that the route moved along `dim` is the route between the moved ends. `legs` and `other`
+ * have room for a route each. */
 static void check_same_route(const struct torus *t, const struct algorithm *a, uint32_t source,
                              uint32_t destination, uint32_t segment, unsigned dim, uint32_t by,
                              struct leg *legs, struct leg *other)
@@ -220,8 +222,9 @@ static uint32_t leg_end(const struct torus *t, uint32_t node, const struct leg *
     return torus_walk(t, node, leg->dim, leg->direction, leg->hops);
 }
 
-/* Flipping one bit of a coordinate of source and destination flips it at both ends of every leg;
- * the leg goes the shorter way between them, or as before. */
+/* Checks that flipping one bit of a coordinate of source and destination flips it at both ends of
+ * every leg, and that the leg goes the shorter way between them, in its old direction if both are
+ * equally long. */
 static void check_flipped(const struct torus *t, const struct leg *legs, uint32_t count,
                           uint32_t source, uint32_t flip, const struct leg *other)
 {
@@ -269,7 +272,8 @@ static void check_xor_period(const struct torus *t, const struct algorithm *a)
     free(legs);
 }
 
-/* Dimension after dimension, up to the step that is declared. */
+/* Checks the promise of ordered_steps: dimension after dimension, no step beyond the declared
+ * one. */
 static void check_order(const struct torus *t, const struct algorithm *a)
 {
     struct leg *legs = calloc(algorithm_max_legs(a, t) + 1, sizeof *legs);
@@ -296,8 +300,6 @@ void contract_check(const struct torus *t, const struct algorithm *a)
         check_order(t, a);
 }
 
-/* Every rectangle that the algorithm takes. How many those are is known: a refusal is not a way
- * through this test. */
 void contract_every_rectangle(const char *name, unsigned expected)
 {
     const struct algorithm *a = algorithm_find(name);
@@ -316,7 +318,6 @@ void contract_every_rectangle(const char *name, unsigned expected)
     assert_int_equal(taken, expected);
 }
 
-/* No step of the schedule is empty. */
 void contract_check_no_gaps(const struct torus *t, const char *name)
 {
     assert_int_equal(contract_verify(t, name).startups, count_steps(t, algorithm_find(name)));
@@ -333,7 +334,7 @@ void contract_refused(const char *name, const char *torus)
     assert_int_equal(algorithm_accepts(a, &t, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, a->name));
-    /* A member of a family may be refused for its degree. */
+    /* A member of a family may be refused because of its degree. */
     assert_true(a->degree > 1 || strstr(e.text, a->accepts_text) != NULL);
     assert_non_null(strstr(e.text, torus));
     assert_int_equal(algorithm_accepts(a, &t, NULL), -1);

@@ -1,5 +1,5 @@
-/* The least load of the busiest channel of damaged tori, by the linear program of
- * tests/bench/flow.py; 0: the torus is in parts. Printed by tests/bench/damaged.py. */
+/* The least possible load of the busiest channel on damaged tori, computed by the linear program of
+ * tests/bench/flow.py and printed by tests/bench/damaged.py. 0: the torus is in parts. */
 #ifndef TORUSD_TESTS_CONTRACT_DAMAGED_LOADS_H
 #define TORUSD_TESTS_CONTRACT_DAMAGED_LOADS_H
 

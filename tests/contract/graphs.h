@@ -1,23 +1,24 @@
-/* Rings, arrays, complete graphs and their products, by their definition: what the tests of product.h
- * and of its algorithms compare with. */
+/* Rings, arrays, complete graphs and their products by definition, for the tests of product.h and
+ * its algorithms to compare with. */
 #ifndef TORUSD_TESTS_GRAPHS_H
 #define TORUSD_TESTS_GRAPHS_H
 
 #include "daemon/schedule/product.h"
 
-/* As good as equal. */
+/* Asserts that two numbers are equal up to rounding. */
 void assert_close(double a, double b);
 
-/* "ring:4 x array:3"; the test fails if it cannot be read. */
+/* Reads "ring:4 x array:3"; fails the test if it cannot. */
 struct product graph_parse(const char *text);
 
-/* Whether two nodes of a factor have a link. */
+/* Whether a factor has a link between two nodes. */
 bool graph_linked(const struct factor *f, uint32_t a, uint32_t b);
 
-/* Two nodes are adjacent if they differ in one coordinate and are adjacent there. */
+/* Whether two nodes are adjacent: they differ in one coordinate, and are adjacent in that
+ * dimension. */
 bool graph_adjacent(const struct product *p, uint32_t a, uint32_t b);
 
-/* The node that is `stride` further in a dimension, round its end. */
+/* The node that is `stride` further along a dimension, modulo its size. */
 uint32_t graph_moved(const struct product *p, uint32_t node, unsigned dim, int32_t stride);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the tests that write a paper's rule out once more have in common. */
+/* Helpers of the tests that write out a paper's rule independently of the implementation. */
 #ifndef TORUSD_TESTS_CONTRACT_PRINTED_H
 #define TORUSD_TESTS_CONTRACT_PRINTED_H
 
@@ -15,7 +15,7 @@
 
 enum { MOST_LEGS = 64, MOST_DIMS = 3 };
 
-/* One block, where it is by the paper, and the legs that brought it there. */
+/* A block: the node where it is according to the paper, and the legs that brought it there. */
 struct block {
     int size[MOST_DIMS], to[MOST_DIMS], at[MOST_DIMS];
     struct leg leg[MOST_LEGS];
@@ -31,7 +31,7 @@ static inline bool listed(int v, int first, int last, int by, int n)
     return false;
 }
 
-/* The block goes on by so many hops, in the + direction if they are above 0. */
+/* Moves the block by so many hops, in direction + if they are positive. */
 static inline void send(struct block *b, uint32_t step, unsigned dim, int hops)
 {
     assert_in_range(b->legs, 0, MOST_LEGS - 1);

@@ -1,4 +1,4 @@
-/* A1 as the paper has it: carried out on sets of messages, and its figures. */
+/* A1 against its paper: its lines carried out on sets of messages, and its figures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
 
-/* A graph of two dimensions as A x B; a node is v * b + u. Fig. 3 with the improved lines 1 to 4,
- * carried out on sets of messages: holder[source * N + destination] is the node where a message is. */
+/* Fig. 3 with the improved lines 1 to 4, carried out on a graph A x B of two dimensions. A node is
+ * v * b + u. holder[source * N + destination] is the node where a message is. */
 struct literal {
     struct product p;
     uint32_t a, b;
@@ -35,7 +35,7 @@ static void move_along_b(struct literal *x, uint32_t message, uint32_t u)
     fail_msg("no way from %u to %u", from, u);
 }
 
-/* Where the block of `walks` is before step `step`. */
+/* The node where the block with these walks is before step `step`. */
 static uint32_t place_before(const struct product *p, uint32_t source,
                              const struct product_walk *walks, unsigned count, uint32_t step)
 {
@@ -47,7 +47,7 @@ static uint32_t place_before(const struct product *p, uint32_t source,
     return here;
 }
 
-/* Every message is where the literal execution has it. */
+/* Checks that every message is where A1 has it before the current step. */
 static void compare_places(const struct literal *x)
 {
     uint32_t nodes = x->p.nodes;
@@ -83,7 +83,7 @@ static void check_literal_a1(const char *text)
                         move_along_b(&x, (v * x.b + j) * nodes + to * x.b + k, k);
                 x.step++;
                 if (x.p.factor[1].graph != GRAPH_RING || x.b % 2 != 0)
-                    compare_places(&x); /* else there are two shortest ways */
+                    compare_places(&x); /* otherwise two ways are shortest */
             }
         }
     }
@@ -125,7 +125,7 @@ static void a1_every_shape(void **state)
     }
 }
 
-/* n_1 blocks over every hop of every message in B, and then n_2 exchanges in A. */
+/* Blocks: n_1 over every hop of every message in B, and then n_2 exchanges in A. */
 static void a1_figures(void **state)
 {
     static const struct {

@@ -29,8 +29,8 @@ static void a2_other_shapes(void **state)
     }
 }
 
-/* Corollary 2 with the ring's times, and theorem 3: startups sum of n_i - 1, blocks the average
- * status. */
+/* Corollary 2 with the times of rings, and theorem 3: startups are the sum of n_i - 1, blocks the
+ * average status. */
 static void a2_figures(void **state)
 {
     static const char *const tori[] = {"2",       "5",       "12",          "4x4",     "8x8",
@@ -75,7 +75,8 @@ static void a2_mesh_figures(void **state)
     }
 }
 
-/* a2 is bound by all hops of all blocks, and says so; others of one port relay for nothing. */
+/* The bound of a2 counts all hops of all blocks, and has a name that says so; other one-port
+ * algorithms relay at no cost. */
 static void bound_of_a2(void **state)
 {
     static const char *const tori[] = {"8x8", "5x7", "4x4m", "3mx3m", "2x2x2", "1"};

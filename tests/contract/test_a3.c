@@ -42,8 +42,8 @@ static void delivered(void **state)
     contract_every_rectangle("a3", LARGEST);
 }
 
-/* Theorem 4, corollary 3: N/n exchanges of one dimension, without contention, and every route a
- * shortest path. */
+/* Theorem 4, corollary 3: the time of N/n exchanges of one dimension, without contention, and every
+ * route a shortest path. */
 static void check_figures(const struct torus *t)
 {
     struct schedule_report r = contract_verify(t, "a3");
@@ -52,7 +52,7 @@ static void check_figures(const struct torus *t)
     assert_true(t->size[0] == 1 || r.critical_path <= r.transmission);
     assert_int_equal(r.contended_steps, 0);
     assert_true(r.minimal);
-    /* Theorem 5: as good as its single dimension. */
+    /* Theorem 5: optimal if the exchange in one dimension is. */
     if (!t->wrap[0] || t->size[0] % 2 != 0 || t->size[0] % 4 == 0)
         assert_true((double)r.transmission == r.bound);
     else
@@ -66,7 +66,7 @@ static void figures(void **state)
         for (uint32_t n = 2; n <= 16; n++) {
             for (int wrap = 0; wrap < 2; wrap++) {
                 if (dims == 8 && n > 2)
-                    continue; /* 2^32 nodes and more do not even have numbers */
+                    continue; /* node numbers have 32 bits */
                 struct torus t = cube(dims, n, wrap);
                 if (dims <= 2 || t.nodes <= 256 || (wrap && dims == 4 && n <= 8)) {
                     check_figures(&t);
@@ -98,9 +98,9 @@ static void named_figures(void **state)
     }
 }
 
-/* ---- The paper's rule, written down again ---------------------------------------------------- */
+/* ---- The paper's rule, written out independently --------------------------------------------- */
 
-/* Section 5's (+): addition modulo n from 1 to n. */
+/* The operator (+) of section 5: addition modulo n, with results from 1 to n. */
 static uint32_t plus(uint32_t a, uint32_t b, uint32_t n)
 {
     return (a + b - 1) % n + 1;
@@ -118,11 +118,12 @@ static void literal_rounds(uint32_t n, struct rounds *of)
     for (uint32_t i = 1; i <= n; i++) {
         for (uint32_t j = 1; j <= n; j++) {
             for (uint32_t v = 1; v <= n; v++)
-                if (v != i) /* first in A_j: messages for the other nodes of A_j */
+                if (v != i) /* first round in A_j: messages for the other nodes of A_j */
                     ROUNDS(i, j, v, j) = (struct rounds){.a = 1};
             for (uint32_t r = 1; r < n; r++) {
-                /* r-th in B_i: to (i, j+1), (i, j+2), ... messages for v_(i+1), v_(i+2), ..., these
-                 * rotated to the left r - 1 times; passed on in A in round r + 1. */
+                /* r-th round in B_i: (i, j) sends to (i, j+1), (i, j+2), ... the messages for
+                 * v_(i+1), v_(i+2), ..., rotated to the left r - 1 times. They are passed on in A
+                 * in round r + 1. */
                 for (uint32_t l = 1; l < n; l++) {
                     uint32_t rotated = (l - 1 + r - 1) % (n - 1) + 1;
                     ROUNDS(i, j, plus(i, rotated, n), plus(j, l, n)) =
@@ -130,14 +131,14 @@ static void literal_rounds(uint32_t n, struct rounds *of)
                 }
             }
             for (uint32_t u = 1; u <= n; u++)
-                if (u != j) /* last in B_i: what is left */
+                if (u != j) /* last round in B_i: the remaining messages */
                     ROUNDS(i, j, i, u) = (struct rounds){.b = n};
         }
     }
 #undef ROUNDS
 }
 
-/* Every block moves in the rounds that the paper gives it, and in no others. */
+/* Checks that every block moves in the rounds that the paper gives it, and in no others. */
 static void check_rounds(const struct torus *t)
 {
     const struct algorithm *a3 = algorithm_find("a3");
@@ -174,9 +175,9 @@ static void rounds_of_the_paper(void **state)
     }
 }
 
-/* Section 1: only neighbours exchange messages, and a message takes one time unit on a link. So every
- * leg is one hop, a step takes as many units as it has blocks on any channel, and the units together
- * are theorem 5's bound, or with n^2/8 rounded up on rings. */
+/* Section 1: only neighbours exchange messages, and a message takes one time unit on a link. So
+ * every leg must be one hop, and a step takes as many units as the most blocks on any channel. The
+ * sum must be theorem 5's bound, on rings with n^2/8 rounded up. */
 static void check_units(const struct torus *t)
 {
     const struct algorithm *a3 = algorithm_find("a3");
@@ -200,7 +201,7 @@ static void check_units(const struct torus *t)
         }
     }
     for (uint32_t step = 0; step < steps; step++) {
-        uint32_t most = 0; /* units that this step takes */
+        uint32_t most = 0; /* units of this step */
         for (uint32_t i = 0; i < t->nodes * ports; i++) {
             uint32_t on_channel = load[(size_t)step * t->nodes * ports + i];
             most = on_channel > most ? on_channel : most;

@@ -1,6 +1,6 @@
 /* All-to-all broadcast: the routes of each source are a tree that reaches every node once, the
- * verifier counts what a plain count of all trees gives, no channel carries more than the bound,
- * and the plans of all nodes together carry the trees out. */
+ * verifier's report agrees with a plain count of all trees, no channel carries more than the bound,
+ * and the plans of all nodes together carry out the trees. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,16 +16,16 @@
 #include "tests/contract/contract.h"
 
 enum { MOST = 12 };         /* rows, and columns */
-enum { MOST_PLANNED = 64 }; /* nodes, where all plans are put together */
+enum { MOST_PLANNED = 64 }; /* nodes of tori on which all plans are put together */
 
-/* How one source's block comes to a node. */
+/* How one source's block reaches a node. */
 struct branch {
     bool there;
     uint32_t from;
     struct leg leg;
 };
 
-/* All trees, counted the plain way. */
+/* All trees, counted by following every route. */
 struct forest {
     const struct torus *torus;
     const struct algorithm *algorithm;
@@ -45,7 +45,8 @@ static struct branch *branch_of(const struct forest *f, uint32_t source, uint32_
     return &f->branch[(size_t)source * f->torus->nodes + node];
 }
 
-/* Walks a whole route. Where another one has been before, it has to have come the same way. */
+/* Follows a whole route, and checks that it agrees with earlier routes of the source at all nodes
+ * that they share. */
 static void walk(struct forest *f, uint32_t source, uint32_t destination, const struct leg *legs,
                  uint32_t count)
 {
@@ -130,7 +131,7 @@ static void check_report(const struct forest *f, const struct schedule_report *r
     assert_true(r->critical_path >= r->busiest && r->critical_path <= r->transmission);
 }
 
-/* A block in one node's plan: there since the end of `came`, in `slot`. */
+/* A block in one node's plan: there since the end of step `came`, in `slot`. */
 struct copy {
     bool there;
     uint32_t came, slot, last;
@@ -175,7 +176,8 @@ static void carry(const struct forest *f, const struct plan *plans, const struct
     }
 }
 
-/* What a node has at the end: all blocks, each that it sent on in a slot of its own. */
+/* Checks that a node has all blocks at the end, and had each one that it sent on in a slot of its
+ * own. */
 static void check_copies(const struct forest *f, const struct plan *p, const struct copy *copies)
 {
     uint32_t nodes = f->torus->nodes, slots = 0, most = 0;
@@ -187,7 +189,7 @@ static void check_copies(const struct forest *f, const struct plan *p, const str
         assert_int_equal(c->there, source != p->rank);
         if (!c->there || c->slot == PLAN_NO_SLOT)
             continue;
-        assert_true(c->last > c->came); /* somebody else's is kept only to be sent on */
+        assert_true(c->last > c->came); /* another node's block has a slot only if it is sent on */
         assert_int_equal(used[c->slot]++, 0);
         slots++;
     }
@@ -262,7 +264,7 @@ static struct torus shape(uint32_t rows, uint32_t columns, bool wrap_rows, bool 
     return t;
 }
 
-/* The property that the published pattern has for n x n only. */
+/* No channel carries more than the bound; the published pattern has this property on n x n only. */
 static void balanced_within_the_bound(void **state)
 {
     (void)state;
@@ -279,14 +281,15 @@ static void balanced_within_the_bound(void **state)
     }
 }
 
-/* What the busiest channel of a cylinder carries: the bound, but on rings of two at least what an
- * end of the other dimension can take in by one link only, those in line with it. */
+/* The least that the busiest channel of a cylinder can carry: the bound. With rings of two, at
+ * least the blocks of its own line, which an end of the other dimension can receive by one link
+ * only. */
 static double least_on_cylinder(const struct schedule_report *r, uint32_t ring, uint32_t line)
 {
     return ring == 2 && line - 1 > r->bound ? line - 1 : r->bound;
 }
 
-/* Where only one dimension wraps. */
+/* Tori on which only one dimension wraps. */
 static void balanced_on_cylinders(void **state)
 {
     (void)state;
@@ -321,8 +324,8 @@ static void balanced_other_shapes(void **state)
     }
 }
 
-/* Every phase balanced on odd squares, as in the published pattern; the antipode alone in the last
- * phase of an even one costs a block. */
+/* On odd squares every phase is balanced, as in the published pattern. On even ones the exact
+ * opposite, alone in the last phase, costs a block. */
 static void balanced_figures(void **state)
 {
     (void)state;
@@ -335,7 +338,7 @@ static void balanced_figures(void **state)
     }
 }
 
-/* Its trees are compared with the paper in test_printed_pattern.c. */
+/* test_printed_pattern.c compares its trees with the paper. */
 static void yangwang_where_it_is_right(void **state)
 {
     static const char *const shapes[] = {"1",    "2m",    "9",      "8m",      "1x1",
@@ -388,7 +391,7 @@ static void saadschultz_everywhere(void **state)
     }
 }
 
-/* Routes that are no tree: on a ring of 4, to node 2 by way of 1, but to 1 by way of 3. */
+/* Routes on a ring of 4 that are no tree: to node 2 over node 1, but to node 1 over node 3. */
 static uint32_t no_tree_legs(const struct torus *t)
 {
     return t->nodes;

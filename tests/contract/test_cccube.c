@@ -1,4 +1,4 @@
-/* cccube: the paper's iterations and messages, and what the embedding makes of them. */
+/* cccube: the paper's iterations and messages, and their steps in our embedding. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,11 +79,11 @@ static void messages(void **state)
     }
 }
 
-/* ---- The paper, written down again ------------------------------------------------------------ */
+/* ---- The paper's rule, written out independently --------------------------------------------- */
 
-/* A node's number in the hypercube: the dimensions' bits are dealt in turn, the last dimension first.
- * Standard embedding of an array: the bits of the coordinate. Xor embedding of a ring: the second
- * highest bit of the coordinate XOR the highest. */
+/* A node's number in the hypercube: the bits of the dimensions, dealt in turn, the last dimension
+ * first. Standard embedding of an array: the bits of the coordinate. Xor embedding of a ring: the
+ * second highest bit of the coordinate is XORed with the highest. */
 static uint32_t in_cube(const struct torus *t, uint32_t node)
 {
     uint32_t at[TORUS_MAX_DIMS], number = 0;
@@ -100,10 +100,10 @@ static uint32_t in_cube(const struct torus *t, uint32_t node)
     return number;
 }
 
-/* Section 4 carried out: stage[(source * N + destination) * 32 + i] is the stage in which the block
- * is sent in iteration i, counted from 1; 0 = it is not. Numbers are those of the hypercube. A node
- * has the block for j in M[source XOR j]; iteration i takes the M[j] with bit i set, in falling
- * order, and sends them in Q packets, packet q in stage i + q. */
+/* Section 4, carried out with numbers of the hypercube. stage[(source * N + destination) * 32 + i]
+ * is the stage in which the block is sent in iteration i, counted from 1; 0: it is not. A node has
+ * the block for j in M[source XOR j]. Iteration i takes the M[j] with bit i set, in falling order,
+ * and sends them in Q packets, packet q in stage i + q. */
 static void literal_stages(unsigned d, uint32_t degree, uint32_t *stage)
 {
     uint32_t n = 1u << d, half = n / 2;
@@ -124,7 +124,7 @@ static void literal_stages(unsigned d, uint32_t degree, uint32_t *stage)
                 struct block *mine = &m[node * n + j], *its = &m[neighbour * n + j], kept = *mine;
                 stage[(mine->source * n + mine->destination) * 32 + i] =
                     1 + i + sent++ * degree / half;
-                if (node > neighbour) { /* both have noted theirs */
+                if (node > neighbour) { /* after both have chosen their blocks */
                     *mine = *its;
                     *its = kept;
                 }
@@ -137,15 +137,15 @@ static void literal_stages(unsigned d, uint32_t degree, uint32_t *stage)
     free(m);
 }
 
-/* The steps of the stages, as the routes have them. */
+/* The stages, as the routes have them. */
 struct stages {
-    uint32_t *first, *last; /* by stage */
-    bool *seen;             /* (stage, node, port, hops): whether it is a message of it */
+    uint32_t *first, *last; /* by stage: its first and last step */
+    bool *seen;             /* (stage, node, port, hops): there is such a message */
     uint32_t *load;         /* (stage, node, port): messages that cross the channel in the stage */
 };
 
-/* Every leg changes the iteration's bit of the node's number on a shortest way, in the iteration's
- * stage, and no step is in two stages. */
+/* Checks that every leg changes the iteration's bit of the node's number on a shortest way, in the
+ * iteration's stage, and that no step is in two stages. */
 static void walk_stages(const struct torus *t, const struct algorithm *a, const uint32_t *stage,
                         uint32_t stages, struct stages *s)
 {
@@ -185,7 +185,7 @@ static void walk_stages(const struct torus *t, const struct algorithm *a, const 
     }
 }
 
-/* A stage has as many steps as messages cross its busiest channel. */
+/* Checks that a stage has as many steps as messages cross its busiest channel. */
 static void check_stages(const struct torus *t, const struct algorithm *a)
 {
     unsigned d = 0;
@@ -234,9 +234,9 @@ static void stages_of_the_paper(void **state)
     }
 }
 
-/* ---- Any degree ------------------------------------------------------------------------------- */
+/* ---- Any degree ------------------------------------------------------------------------------ */
 
-/* The arithmetic of counts() is what the enumeration finds, for every degree. */
+/* counts() computes what enumeration finds, for every degree. */
 static void counts(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void names(void **state)
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, "5x5"));
 
-    /* More steps than a schedule may have. */
+    /* a schedule cannot have so many steps */
     struct torus large = contract_torus("1024x1024");
     uint32_t most = family_cccube.most(&large);
     assert_in_range(most, 30000, 60000);
@@ -310,7 +310,7 @@ static void names(void **state)
     assert_null(family_of_best("cccube"));
 }
 
-/* ---- The best degree -------------------------------------------------------------------------- */
+/* ---- The best degree ------------------------------------------------------------------------- */
 
 static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
 {
@@ -319,7 +319,7 @@ static double price(const struct family *f, const struct torus *t, uint32_t degr
     return c.startups * *ratio + c.transmission;
 }
 
-/* By walking all routes. */
+/* The best degree, by enumeration. */
 static uint32_t best_by_enumeration(const struct torus *t, double ratio)
 {
     uint32_t best = 0;
@@ -351,9 +351,9 @@ static void best_degree(void **state)
     }
 }
 
-/* Communication pipelining in a hypercube: (d + Q - 1) * (ts + 2^(d-1)/Q * m*tw), the smallest at
- * Q = sqrt((d-1) * 2^(d-1) * m*tw / ts). That Q, where it divides the blocks, is the best here on
- * tori that are hypercubes; elsewhere none is cheaper than the formula's minimum. */
+/* Communication pipelining in a hypercube takes (d + Q - 1) * (ts + 2^(d-1)/Q * m*tw), the least at
+ * Q = sqrt((d-1) * 2^(d-1) * m*tw / ts). On tori that are hypercubes this Q is the best one here,
+ * if it divides the blocks. On others no degree costs less than the formula's minimum. */
 static void best_degree_by_formula(void **state)
 {
     static const char *const cubes[] = {"4x4", "4x4x4", "2x2x2", "4x2x4", "4x4x4x4"};

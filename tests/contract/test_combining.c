@@ -1,5 +1,5 @@
-/* tree, pair and dim: what every algorithm promises, and what these say of themselves: startups,
- * blocks, messages. */
+/* tree, pair and dim: what every algorithm promises, and their own figures: startups, blocks,
+ * messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@ static const char *const other_shapes[] = {
     "2mx2x2", "1x6x1x3", "4x1mx6",  "3mx3mx3m", "2x3x2x3", "4x4x4x4",  "2x2x2x2x2x2",
     "8x4x2",  "3x3x3",   "5x3x5x1", "5mx4mx3m", "2x6x4",   "2x2x2mx2", "1x10"};
 
-/* check(), for every rectangle and mesh of two dimensions and the shapes above that the algorithm
- * takes. */
+/* Runs check() for every rectangle and mesh of two dimensions, and the shapes above, that the
+ * algorithm accepts. */
 static void everywhere(const char *name, void (*check)(const struct torus *, const char *))
 {
     const struct algorithm *a = algorithm_find(name);
@@ -58,7 +58,7 @@ static void everywhere(const char *name, void (*check)(const struct torus *, con
     assert_true(taken > 0);
 }
 
-/* The middle of the torus, where `tree` has its root. */
+/* The middle of the torus, which is the root of `tree`. */
 static uint32_t middle(const struct torus *t)
 {
     uint32_t at[TORUS_MAX_DIMS];
@@ -67,7 +67,7 @@ static uint32_t middle(const struct torus *t)
     return torus_rank(t, at);
 }
 
-/* Nodes at and below a node of the tree, by tree.h. */
+/* The number of nodes at and below a node of the tree, by tree.h. */
 static uint32_t below(const struct torus *t, uint32_t root, uint32_t node, uint32_t depth,
                       uint32_t *fullest)
 {
@@ -82,8 +82,8 @@ static uint32_t below(const struct torus *t, uint32_t root, uint32_t node, uint3
     return nodes;
 }
 
-/* The node's messages are those of its edges in the tree: after all of its children's one up, and
- * after its parent's one down to each child. */
+/* Checks that the node's messages are those of its edges in the tree: one up after all of its
+ * children's, and one down to each child after its parent's. */
 static uint32_t check_tree_node(const struct torus *t, uint32_t root, uint32_t rank, uint32_t depth)
 {
     struct tree_node here;
@@ -140,7 +140,7 @@ static void check_tree(const struct torus *t, const char *name)
     free(fullest);
     assert_int_equal(r.transmission, transmission);
 
-    if (t->nodes > MOST_PLANS) /* every node's plan walks all pairs */
+    if (t->nodes > MOST_PLANS) /* every plan follows the routes of all pairs */
         return;
     for (uint32_t node = 0; node < t->nodes; node++)
         sends += check_tree_node(t, root, node, depth);
@@ -191,8 +191,7 @@ static void check_same_plan(const struct torus *t, const struct algorithm *walke
     plan_free(&b);
 }
 
-/* The plans that tree makes itself, and the most blocks in transit, are those that its routes
- * make. */
+/* The plans that `tree` makes itself, and its most blocks in transit, agree with its routes. */
 static void tree_knows_its_plans(void **state)
 {
     static const char *const shapes[] = {"1",     "2",      "2m",    "7",     "8m",
@@ -214,7 +213,7 @@ static void tree_knows_its_plans(void **state)
     }
 }
 
-/* Where a node's blocks, or those in transit, are more than can be counted. */
+/* A node's blocks, or those in transit, are more than can be counted. */
 static void tree_is_too_large(void **state)
 {
     struct torus t = contract_torus("1024x1024");
@@ -229,7 +228,7 @@ static void tree_is_too_large(void **state)
     assert_int_equal(e.code, ERROR_MEMORY);
 }
 
-/* In every step a node sends one message, and receives one over the same link. */
+/* Checks that a node sends one message in every step, and receives one over the same link. */
 static void check_swaps(const struct torus *t, uint32_t rank)
 {
     struct plan p;
@@ -262,7 +261,7 @@ static uint64_t pair_blocks(const struct torus *t)
     return blocks;
 }
 
-/* Whether all dimensions of more than one node are alike. How many those are in *count. */
+/* Whether all dimensions of more than one node have the same size. Sets *count to their number. */
 static bool equal_sizes(const struct torus *t, unsigned *count)
 {
     uint32_t size = 0;
@@ -295,7 +294,7 @@ static void check_pair(const struct torus *t, const char *name)
     check_swaps(t, t->nodes / 2);
 }
 
-/* Segments that are never on the same channels cost what one of them does. */
+/* Checks that segments which never use the same channels cost what a single one does. */
 static void check_pair_split(const struct torus *t, const char *name)
 {
     struct schedule_report r = contract_verify(t, name);
@@ -320,7 +319,7 @@ static void pair_everywhere(void **state)
     everywhere("pair-s4", check_pair_split);
 }
 
-/* Both links between the nodes of a ring of 2 are used where there is a segment for each. */
+/* With a segment for each, both links between the nodes of a ring of 2 are used. */
 static void pair_uses_both_links(void **state)
 {
     const struct algorithm *a = algorithm_find("pair-s2");
@@ -351,7 +350,7 @@ static uint32_t dim_startups(const struct torus *t)
     return steps;
 }
 
-/* Twice the blocks on the busiest channels. */
+/* Twice the number of blocks on the busiest channels. */
 static uint64_t dim_blocks_twice(const struct torus *t)
 {
     uint64_t blocks = 0;
@@ -406,7 +405,7 @@ static uint64_t dim_tree_blocks(const struct torus *t)
     return blocks;
 }
 
-/* A message each way through the n - 1 links of every line's tree. */
+/* Messages: one each way over the n - 1 links of every line's tree. */
 static uint64_t dim_tree_messages(const struct torus *t)
 {
     uint64_t messages = 0;
@@ -444,7 +443,7 @@ static void dim_tree_everywhere(void **state)
     everywhere("dim-tree", check_dim_tree);
 }
 
-/* With a segment for each dimension every channel is busy all the time. */
+/* With a segment for each dimension, every channel is always busy. */
 static void halves_reach_the_bound(void **state)
 {
     static const char *const tori[] = {"2x2", "4x4", "8x8", "10x10"};

@@ -1,6 +1,7 @@
-/* Routes around what is out of order: every segment of every block that there is arrives once, by a
- * way that comes to no node twice and uses only links that are in order; the busiest channel carries
- * at most 5 % more than it must, by the linear program; and all nodes find the same routes. */
+/* Routes that avoid what is out of order: every segment of every block between nodes that are in
+ * order arrives once, on a way that passes no node twice and uses only links that are in order. The
+ * busiest channel carries at most 5 % more than the optimum of the linear program. All nodes find
+ * the same routes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ static struct detour *find(const char *dims, const char *without)
     return detour;
 }
 
-/* Follows one route, and counts it. */
+/* Follows one route, and counts the load of its channels. */
 static void follow(const struct damage *d, const struct algorithm *a, uint32_t source, uint32_t to,
                    uint32_t segment, uint32_t *load)
 {
@@ -64,7 +65,7 @@ static void follow(const struct damage *d, const struct algorithm *a, uint32_t s
     free(seen);
 }
 
-/* Returns the largest load in blocks. */
+/* Checks all routes. Returns the largest load in blocks. */
 static double check(const struct detour *detour)
 {
     const struct damage *d = detour_damage(detour);
@@ -107,7 +108,7 @@ static void loads_are_close_to_the_least(void **state)
     }
 }
 
-/* For an allgather: a tree of each node, of fewest hops, over which reductions find their way back. */
+/* Allgather: a tree of each node, of fewest hops, along which reductions go in reverse. */
 static void gathers_along_trees(void **state)
 {
     static const char *const cases[][2] = {
@@ -137,7 +138,7 @@ static void gathers_along_trees(void **state)
                 for (uint32_t at = to; at != source; fewest++)
                     at = torus_neighbour(t, at, parent[at]);
                 assert_int_equal(legs, fewest);
-                /* The way to each node on it is its beginning. */
+                /* the way to each node on it is the beginning of this way */
                 for (uint32_t k = 0; k < legs; k++) {
                     assert_int_equal(algorithm_route(a, t, source, here, 0, before), k);
                     assert_memory_equal(before, leg, k * sizeof *leg);
@@ -151,7 +152,7 @@ static void gathers_along_trees(void **state)
     }
 }
 
-/* Where the linear program takes too long, its bound stands in. */
+/* The linear program would take too long: its bound takes its place. */
 static void large_tori(void **state)
 {
     static const char *const cases[][2] = {{"8x8", "0:+0"},   {"8x8", "0:+0,9:+1,20:+0,33"},
@@ -169,7 +170,7 @@ static void large_tori(void **state)
     }
 }
 
-/* Without steps it takes hardly longer than the busiest channel. */
+/* Streaming takes hardly longer than the load of the busiest channel. */
 static void streamed(void **state)
 {
     static const char *const cases[][2] = {
@@ -190,7 +191,7 @@ static void streamed(void **state)
     }
 }
 
-/* What one node sends through a port is what the node at its other end expects there. */
+/* Checks that what a node sends by a port is what the node at the other end expects there. */
 static void check_passages(const struct detour *detour, const struct algorithm *a)
 {
     const struct damage *d = detour_damage(detour);
@@ -237,8 +238,9 @@ static void passages_meet(void **state)
     }
 }
 
-/* Vectors are combined along the same trees backwards, and along one of fewest hops: who has a child at a
- * port is its parent, and every node that is there gets to the owner. */
+/* Vectors are combined along these trees in reverse, and along one of fewest hops: a node with a
+ * child at a port is the parent of the node there, and every node that is in order reaches the
+ * owner. */
 static void reductions_meet(void **state)
 {
     static const char *const cases[][2] = {
@@ -309,8 +311,8 @@ static uint64_t fingerprint(const struct detour *detour)
     return hash;
 }
 
-/* Daemons that were built differently find the same: no floating point, no order of addresses. Whoever
- * changes the routes changes what peers have to agree on: PROTOCOL_VERSION (proto/frame.h). */
+/* All builds find the same routes, which depend neither on floating point nor on addresses. Peers
+ * must agree on the routes: if you change them, raise PROTOCOL_VERSION (proto/frame.h). */
 static void routes_are_known(void **state)
 {
     static const struct {

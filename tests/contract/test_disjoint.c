@@ -1,4 +1,4 @@
-/* disjoint: the trees of a source share no channel, and there are as many as its links allow. */
+/* disjoint: the trees of a source share no channel, and there are as many as disjoint.c says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static const char *const all_shapes[] = {
     "3x2mx2x2x2mx2",
 };
 
-/* How many trees there are: of the links of a node, as the header of disjoint.c says. */
+/* The number of trees, as the head of disjoint.c says. */
 static uint32_t trees_on(const struct torus *t)
 {
     unsigned dims = 0, wrap = 0;
@@ -74,8 +74,8 @@ static uint32_t trees_on(const struct torus *t)
     return wrap == dims ? 2 * dims : dims + ring;
 }
 
-/* Each tree of a source reaches every other node once, and two of them never use one channel in the
- * same direction. Adds what the channels carry to `load`. */
+/* Checks that each tree of a source reaches every other node once, and no two trees use the same
+ * channel. Adds the load of the channels to `load`. */
 static void check_source(const struct torus *t, uint32_t source, uint32_t trees, uint32_t *load)
 {
     const struct algorithm *a = algorithm_find("disjoint");
@@ -133,7 +133,8 @@ static void disjoint_trees(void **state)
         free(load);
         if (t.nodes == 1)
             continue;
-        /* A part of each source at most; where parts and trees go up, just the bound. */
+        /* No channel carries more of a source than the parts that share a tree. If the number of
+         * trees divides the parts, that is the bound. */
         assert_true(most <= (t.nodes - 1) * ((a->segments + trees - 1) / trees));
         if (trees == torus_fewest_links(&t) && a->segments % trees == 0)
             assert_true(most * trees <= (t.nodes - 1) * a->segments);
@@ -143,7 +144,7 @@ static void disjoint_trees(void **state)
     }
 }
 
-/* Where there can be a tree for each link of the node that has fewest, there is. */
+/* There is a tree for each link of the node with the fewest, if there can be. */
 static void as_many_trees_as_links(void **state)
 {
     static const char *const shapes[] = {"2",       "5",    "2x2",     "4x5",      "3x4x5",

@@ -1,5 +1,6 @@
-/* No memory, at every place where memory is asked for: an error, nothing lost (the leak checkers
- * see to that), and the same result as ever once there is enough. And how much is asked for. */
+/* Memory runs out at every allocation in turn: the result is an error, nothing leaks (leak checkers
+ * watch), and the next attempt with enough memory succeeds as usual. Also: how much memory is
+ * allocated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,8 +158,8 @@ static void detours(void **state)
     damage_free(&damage);
 }
 
-/* A node's plan on 32x32 fits into 1 MiB, or as many for each segment of a block, with every
- * algorithm that runs in steps; and where the blocks that come by take more, into twice that. */
+/* On 32x32, a node's plan fits into 1 MiB for each segment of a block with every algorithm that
+ * runs in steps, and into twice that if the blocks that pass the node take more. */
 static void plans_are_small(void **state)
 {
     struct torus t;
@@ -166,7 +167,7 @@ static void plans_are_small(void **state)
 
     (void)state;
     if (SANITIZED)
-        skip(); /* takes long, to count the same bytes */
+        skip(); /* would take long, and count the same bytes */
     allowed = UINT32_MAX;
     assert_int_equal(torus_parse(&t, "32x32", NULL), 0);
     for (size_t i = 0; i < algorithm_count(); i++) {

@@ -1,4 +1,4 @@
-/* The one-port algorithms: what every algorithm promises, the one-port rule among it, and the
+/* The one-port algorithms: what every algorithm promises, including the one-port rule, and the
  * figures of Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized
  * Communication on Multidimensional Tori. */
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void mt_other_shapes(void **state)
     check_shapes("mt", shapes, sizeof shapes / sizeof shapes[0]);
 }
 
-/* The verifier walks the routes of one node of each class only, and trusts the period for that. */
+/* The verifier trusts the period, and follows only the routes of one node of each class. */
 static void periods_of_large_tori(void **state)
 {
     struct torus cube = contract_torus("12x12x12"), four = contract_torus("8x8x8x16");
@@ -111,7 +111,7 @@ static void ar1_figures(void **state)
     }
 }
 
-/* An odd ring is one node short of an even one, and its steps are divided in two. */
+/* An odd ring is padded by one node, and each of its steps is divided in two. */
 static void ar1_odd_figures(void **state)
 {
     (void)state;
@@ -125,8 +125,8 @@ static void ar1_odd_figures(void **state)
     }
 }
 
-/* All sizes multiples of 2k: the paper's formula is the critical path always, and what it is in
- * lockstep where the rings are alike. On logical rings of two a round has a step less. */
+/* All sizes are multiples of 2k. The paper's formula is always the critical path, and the lockstep
+ * cost too if all rings have the same size. On logical rings of two a round has one step less. */
 static void check_formula(const struct torus *t, const char *name)
 {
     struct schedule_report r = contract_verify(t, name);
@@ -143,8 +143,8 @@ static void check_formula(const struct torus *t, const char *name)
     assert_int_equal(r.contended_steps, 0);
 }
 
-/* Section 4. Where the larger size is an odd number of fours and the smaller one an even number,
- * the last swaps of the smaller rings are r blocks, twice, longer than those of the larger ones. */
+/* Section 4. If the larger size is an odd multiple of four and the smaller one an even multiple,
+ * the last swaps of the smaller rings are r blocks longer than those of the larger ones, twice. */
 static void at2_1port_figures(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void formulas_of_more_dimensions(void **state)
     }
 }
 
-/* As enumerated. */
+/* Figures from enumeration. */
 static void examples(void **state)
 {
     static const struct {
@@ -213,7 +213,7 @@ static void examples(void **state)
     }
 }
 
-/* Table 1, as printed; 2^d x 2^d is section 6's form of AT2. */
+/* Table 1, as printed; for 2^d x 2^d the form of AT2 in section 6. */
 static void printed_formulas(void **state)
 {
     static const struct {
@@ -247,7 +247,7 @@ static void printed_formulas(void **state)
     }
 }
 
-/* Section 5.1's closed form and its recurrence part at eight dimensions. */
+/* The closed form of section 5.1 and its recurrence differ from eight dimensions on. */
 static void closed_form_and_recurrence(void **state)
 {
     const double nodes = 4294967296; /* 16^8 */

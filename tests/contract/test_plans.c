@@ -1,5 +1,5 @@
-/* The plans of all nodes of a torus, put together: they have to be the two sides of the same
- * messages, and carrying them out has to take every block along its route to its destination. */
+/* The plans of all nodes of a torus, put together: they must describe the same messages at both
+ * ends, and carrying them out must take every block along its route to its destination. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +13,11 @@
 #include "daemon/schedule/routes/peak.h"
 #include "daemon/schedule/routes/plan_build.h"
 
-/* A block (segment) under way. */
+/* A block, or segment, on its way. */
 struct parcel {
     uint32_t here;
-    uint32_t slot; /* at `here` */
-    uint32_t next; /* leg */
+    uint32_t slot; /* its slot at `here` */
+    uint32_t next; /* its next leg */
     uint32_t legs;
     struct leg *leg;
 };
@@ -25,7 +25,7 @@ struct parcel {
 struct fleet {
     const struct torus *torus;
     const struct algorithm *algorithm;
-    struct plan *plan;     /* of each node */
+    struct plan *plan;     /* by node */
     struct parcel *parcel; /* ((source * N) + destination) * segments + segment */
 };
 
@@ -97,7 +97,7 @@ static void check_order(const struct plan *p)
     }
 }
 
-/* One message at both ends and in between. Returns its arrival at the end. */
+/* Checks a message at both ends and in between. Returns its arrival at the end. */
 static const struct plan_message *check_message(const struct fleet *f, uint32_t start,
                                                 const struct plan_message *m, uint32_t *end)
 {
@@ -129,8 +129,8 @@ static const struct plan_message *check_message(const struct fleet *f, uint32_t 
     return arrival;
 }
 
-/* Carries out one message: each block has to be where it starts, in the slot that it says, and to
- * do the next leg of its route. */
+/* Carries out a message: each block must be where the message starts, in its slot, and do the next
+ * leg of its route. */
 static void carry(const struct fleet *f, uint32_t start, const struct plan_message *m,
                   uint8_t *slots)
 {
@@ -156,7 +156,7 @@ static void carry(const struct fleet *f, uint32_t start, const struct plan_messa
             assert_int_equal(in->slot, PLAN_NO_SLOT);
         } else {
             assert_true(in->slot < f->plan[end].slots);
-            assert_int_equal(slots[in->slot]++, 0); /* used once */
+            assert_int_equal(slots[in->slot]++, 0); /* a slot is used once */
         }
     }
 }
@@ -164,11 +164,11 @@ static void carry(const struct fleet *f, uint32_t start, const struct plan_messa
 /* What is counted while the plans are carried out; arrays have an entry for each node. */
 struct voyage {
     uint8_t **slots;  /* how often each slot has been used */
-    uint32_t *next;   /* message to send */
+    uint32_t *next;   /* next message to send */
     uint32_t *peaks;  /* blocks in transit */
-    uint64_t started; /* messages, */
-    uint64_t hops;    /* and channels that their blocks have crossed */
-    int64_t expected; /* arrivals that have not come */
+    uint64_t started; /* messages sent */
+    uint64_t hops;    /* channels crossed by their blocks */
+    int64_t expected; /* arrivals that are still expected */
 };
 
 static void embark(struct voyage *v, const struct fleet *f)
@@ -216,7 +216,7 @@ static size_t parcels_of(const struct fleet *f)
     return (size_t)f->torus->nodes * f->torus->nodes * f->algorithm->segments;
 }
 
-/* The blocks that wait after a step. */
+/* Counts the blocks that wait after a step. */
 static void note_peaks(struct voyage *v, const struct fleet *f)
 {
     uint32_t *waiting = calloc(f->torus->nodes, sizeof *waiting);
@@ -231,8 +231,8 @@ static void note_peaks(struct voyage *v, const struct fleet *f)
     free(waiting);
 }
 
-/* Every block has come to its end, every message that is expected has been sent, every slot has been
- * used. */
+/* Checks that every block has reached its destination, every expected message was sent, and every
+ * slot was used. */
 static void check_arrived(const struct voyage *v, const struct fleet *f)
 {
     uint32_t peak = 0, expected;
@@ -251,7 +251,7 @@ static void check_arrived(const struct voyage *v, const struct fleet *f)
     assert_int_equal(expected, peak);
 }
 
-/* What the plans say of their ports is what has been sent. */
+/* Checks that plan_port_totals() agrees with what was sent. */
 static void check_port_totals(const struct voyage *v, const struct fleet *f)
 {
     uint64_t on_ports = 0, from_ports = 0;
@@ -311,7 +311,7 @@ static void plans_of_at2(void **state)
     }
 }
 
-/* Those of one port, whole and on padded tori. */
+/* One-port algorithms, on tori that need no padding and on padded ones. */
 static void plans_of_one_port(void **state)
 {
     static const struct {
@@ -355,7 +355,8 @@ static void plans_of_any_dimensions(void **state)
     }
 }
 
-/* An algorithm with blocks in two halves: one goes dimension 0 first, the other dimension 1. */
+/* An algorithm that splits blocks into two halves: one goes along dimension 0 first, the other
+ * along dimension 1. */
 static int accept_2d(const struct torus *t, struct error *e)
 {
     return t->dims == 2 ? 0 : error_set(e, ERROR_REFUSED, "halves takes two dimensions");
@@ -400,7 +401,7 @@ static void plans_of_segments(void **state)
     check_plans("1x1", &halves);
     check_plans("4x4", &halves);
     check_plans("5x6", &halves);
-    check_plans("4x1", &halves); /* both halves in one message, but for the opposite's */
+    check_plans("4x1", &halves); /* both halves in one message, except for the opposite node */
 }
 
 static void refusal_is_passed_on(void **state)

@@ -1,10 +1,10 @@
 /* at2 and at2-printed against Fig. 5 and Fig. 2 of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All
- * Personalized Communication in All-Port Tori, written out once more from the paper: every block
- * has to be in the combined message in which the paper sends it. And what lemma 4 says of both.
+ * Personalized Communication in All-Port Tori, written out independently: every block must be in
+ * the combined message in which the paper sends it. And lemma 4 for both.
  *
- * Readings of Fig. 5: "x = (x0 mod 2) or ..." in a set are all x of x0's parity, as the counts of
- * the proof of lemma 4 have it. A node P(x0, y0) is in row x0, so `row` rings run along y. The
- * nodes of a logical ring are numbered by halves of their coordinates. */
+ * Readings of Fig. 5: "x = (x0 mod 2) or ..." in a set means all x of x0's parity, as the counts in
+ * the proof of lemma 4 show. A node P(x0, y0) is in row x0, so `row` rings run along y. The nodes
+ * of a logical ring are numbered by half their coordinates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +47,8 @@ static void phase_1(struct block *b)
         send(b, 1, 1, -1); /* B*, to the left */
 }
 
-/* Whether Fig. 2 has node `at` send the block from s to d in + direction, or in -, in its stage 1,
- * or its stage 2 or 3 for this k; a node of p. */
+/* Whether, by Fig. 2, node `at` sends the block from s to d in direction + or - in stage 1, or in
+ * stage 2 or 3 for this k, on a ring of p. */
 struct sends {
     bool plus, minus;
 };
@@ -64,7 +64,7 @@ static struct sends stage_1(int at, int d, int p)
                           listed(d, at + 2 * g + 1, at + p - 1, 2, p)};
 }
 
-/* With 2i (even nodes) and 2i+1 (odd nodes) written as `at`. */
+/* `at` is 2i (even nodes) or 2i+1 (odd nodes). */
 static struct sends stage_2(int at, int s, int d, int k, int p)
 {
     int f = p / 4, g = (p + 3) / 4;
@@ -197,7 +197,7 @@ static void at2_printed_is_figure_5(void **state)
     }
 }
 
-/* The dimensions, as bits, in which the block's AR goes to the exact opposite at an odd number of
+/* The dimensions, as bits, in which AR takes the block to an exact opposite at an odd number of
  * logical hops. */
 static unsigned odd_opposites(const struct torus *t, uint32_t s, uint32_t d)
 {
@@ -211,7 +211,7 @@ static unsigned odd_opposites(const struct torus *t, uint32_t s, uint32_t d)
     return found;
 }
 
-/* How many more of a node's blocks for odd opposites along a dimension leave it + than -. */
+/* How many more of a node's blocks for odd opposites along a dimension leave the node + than -. */
 static void count_opposites(const struct torus *t, uint32_t s, unsigned opposites,
                             const struct leg *legs, uint32_t count, int (*lead)[2])
 {
@@ -227,7 +227,7 @@ static void count_opposites(const struct torus *t, uint32_t s, unsigned opposite
     }
 }
 
-/* at2 sends everything else as printed, and half of these blocks of every node each way. */
+/* at2 sends half of these blocks of every node each way, and all others as printed. */
 static void at2_splits_odd_opposites_only(void **state)
 {
     const struct algorithm *a = algorithm_find("at2");
@@ -256,7 +256,7 @@ static void at2_splits_odd_opposites_only(void **state)
     }
 }
 
-/* r*c^2/8 blocks, and r more as printed if c is 4 mod 8. */
+/* r*c^2/8 blocks; as printed r more if c is 4 mod 8. */
 static void lemma_4_needs_the_repair(void **state)
 {
     (void)state;

@@ -1,12 +1,12 @@
 /* mt against sections 3 and 5.2 of Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for
- * All-to-All Personalized Communication on Multidimensional Tori, written out once more from the
- * paper: on tori of three dimensions every block has to be in the combined message in which the
- * paper sends it. And the exchange on lines of k nodes, of which the paper gives the cost.
+ * All-to-All Personalized Communication on Multidimensional Tori, written out independently: on
+ * tori of three dimensions every block must be in the combined message in which the paper sends it.
+ * And the exchange on lines of k nodes, for which the paper only gives the cost.
  *
- * Readings: in step 2 of AR1, sources 2i-1-2k and 2i-2k (even carriers), 2i+1+2k and 2i+2+2k (odd
- * ones). The nodes of a logical ring are numbered by thirds of their coordinates. A ring of two
- * nodes is one swap in either direction (the paper's p is larger; its last swap is empty there).
- * Where rings of different lengths work side by side all have the last swap together. */
+ * Readings: in step 2 of AR1, sources are 2i-1-2k and 2i-2k (even carriers), 2i+1+2k and 2i+2+2k
+ * (odd carriers). The nodes of a logical ring are numbered by a third of their coordinates. On a
+ * ring of two nodes AR1 is one swap, in either direction (the paper's p is larger; its last swap is
+ * empty there). Rings of different lengths side by side have their last swaps in the same step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void run_ar1(struct block *b, unsigned dim, int stride, uint32_t step, ui
 /* Two steps of phase 2, as printed for x. */
 static void run_line(struct block *b, unsigned dim, uint32_t step)
 {
-    static const int first[3] = {1, 1, -2}, second[3] = {2, -1, -1}; /* by x mod 3 */
+    static const int first[3] = {1, 1, -2}, second[3] = {2, -1, -1}; /* index: x mod 3 */
     int at = b->at[dim] % 3, to = b->to[dim] % 3;
 
     if (at + first[at] == to)
@@ -146,11 +146,11 @@ static void ar1_is_figure_2(void **state)
 
 enum { LONGEST_LINE = 10 };
 
-/* What happens in one step on a line: blocks by channel (from node i up, from node i + 1 down), and
- * for each node where its message goes and from where it gets one (counted from 1, 0: none). */
+/* One step on a line: blocks by channel (from node i up, from node i + 1 down), and for each node
+ * where its message goes and from where it receives one (counted from 1; 0: none). */
 struct step {
     uint32_t blocks[LONGEST_LINE][2];
-    int owner[LONGEST_LINE][2]; /* node whose message it is */
+    int owner[LONGEST_LINE][2]; /* the node whose message uses the channel */
     int to[LONGEST_LINE], from[LONGEST_LINE];
 };
 
@@ -171,7 +171,7 @@ static void note_leg(struct step *step, int k, int at, const struct leg *leg)
     }
 }
 
-/* k-1 startups, floor(k^2/4) blocks, one port, no channel shared by two messages. */
+/* k-1 startups, floor(k^2/4) blocks, one port, no two messages on a channel. */
 static void lines_cost_what_the_paper_says(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void lines_cost_what_the_paper_says(void **state)
         for (int i = 0; i < k - 1; i++) {
             uint32_t most = 0;
             for (int x = 0; x < k; x++) {
-                assert_int_not_equal(steps[i].to[x], 0); /* nobody pauses */
+                assert_int_not_equal(steps[i].to[x], 0); /* every node sends in every step */
                 for (int down = 0; down < 2; down++)
                     if (steps[i].blocks[x][down] > most)
                         most = steps[i].blocks[x][down];
@@ -212,7 +212,7 @@ static void lines_cost_what_the_paper_says(void **state)
     }
 }
 
-/* The whole of mt, in as many dimensions as can be enumerated. */
+/* mt as a whole, in as many dimensions as can be enumerated. */
 static void no_contention_and_one_port(void **state)
 {
     static const char *const tori[] = {"4x4",       "8x12",    "6x6x6", "12x6x18",        "8x8x8x8",

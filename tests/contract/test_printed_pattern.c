@@ -1,9 +1,9 @@
 /* yangwang against the "Broadcast Pattern" of Yang and Wang: All-to-All Communication, written out
- * once more from the paper: its functions U, I and mod2, cases 1 to 3 and the additional check. In
- * every source's tree each node has to have the parent that the paper gives it, in the same phase.
- * Where the paper's rule is not right the algorithm has to refuse.
+ * independently: the functions U, I and mod2, cases 1 to 3, and the additional check. In every
+ * source's tree each node must have the parent that the paper gives it, in the same phase. The
+ * algorithm must refuse tori on which the paper's rule delivers blocks twice.
  *
- * Readings: x is horizontal, along a row, y is vertical, along a column. */
+ * Readings: x is horizontal, along a row; y is vertical, along a column. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "tests/contract/contract.h"
 
 struct point {
-    int x, y; /* relative to the source, as the block came */
+    int x, y; /* relative to the source, in the direction from which the block came */
 };
 
 static int U(int x)
@@ -35,7 +35,7 @@ static int mod2(int x)
     return ((x % 2) + 2) % 2;
 }
 
-/* The neighbours to which the node at p sends. x0 = y0 = 0. */
+/* The neighbours to which the node at p sends; x0 = y0 = 0. Returns how many. */
 static unsigned printed_children(struct point p, struct point *to)
 {
     int x = p.x, y = p.y;
@@ -66,9 +66,9 @@ static unsigned printed_children(struct point p, struct point *to)
 struct pattern {
     const struct torus *torus; /* two dimensions */
     uint32_t source;
-    uint32_t *parent, *phase; /* by node; TORUS_NO_NODE where the block does not come */
-    uint32_t twice;           /* nodes that get it again */
-    uint64_t *load;           /* node * 4 + port: of all sources so far */
+    uint32_t *parent, *phase; /* by node; TORUS_NO_NODE if the block does not reach it */
+    uint32_t twice;           /* nodes that the block reaches again */
+    uint64_t *load;           /* node * 4 + port: blocks of all sources so far */
 };
 
 static int along(const struct torus *t, unsigned dim, int offset)
@@ -165,8 +165,8 @@ static uint64_t busiest(const struct pattern *p)
     return most;
 }
 
-/* The last leg of every node's route, against its parent; all routes of a source make up its tree
- * (test_allgather.c). */
+/* Checks the last leg of every node's route against its parent. All routes of a source form its
+ * tree (test_allgather.c). */
 static void check_tree(const struct pattern *p, struct leg *legs)
 {
     const struct torus *t = p->torus;
@@ -230,14 +230,16 @@ static void parents_are_the_papers(void **state)
     }
 }
 
-/* Corollaries 1 and 2. On a torus every channel has as much, and in every phase. */
+/* Corollaries 1 and 2. On a torus every channel carries the same number of blocks, in every
+ * phase. */
 static void corollaries(void **state)
 {
     (void)state;
     for (uint32_t n = 3; n <= 15; n += 2) {
         struct torus t = shape(n, n, 3);
         struct schedule_report r = contract_verify(&t, "yangwang");
-        assert_int_equal(check_pattern(&t), (n * n - 1) / 4); /* times channels: all there is */
+        assert_int_equal(check_pattern(&t), (n * n - 1) / 4); /* times the channels: all
+                                                               * deliveries */
         assert_int_equal(r.transmission, (n * n - 1) / 4);
         assert_int_equal(r.startups, torus_diameter(&t));
         assert_true(r.minimal);
@@ -248,7 +250,7 @@ static void corollaries(void **state)
     }
 }
 
-/* Where a node is halfway round it gets the block from both sides. */
+/* A node that is halfway round receives the block from both sides. */
 static void even_tori_are_refused(void **state)
 {
     static const struct {
@@ -285,7 +287,7 @@ static void even_tori_are_refused(void **state)
     }
 }
 
-/* Nodes that have the same parent in the trees of both algorithms. */
+/* The number of nodes with the same parent in the trees of both algorithms. */
 static uint32_t common_parents(const struct torus *t)
 {
     uint32_t common = 0;

@@ -1,6 +1,6 @@
 /* Products of rings, arrays and complete graphs: distances, statuses and bounds against plain
- * counts over the graph, and the one-port exchanges carried out block by block. a1 and a2 are these
- * on tori and meshes. */
+ * counts over the graph, and the one-port exchanges carried out block by block. On tori and meshes
+ * these exchanges are a1 and a2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,13 +78,13 @@ static void check_distances(const struct product *p)
     free(distance);
 }
 
-/* The exchange as it is carried out: blocks on every link in every step. */
+/* An exchange carried out: blocks on every link in every step. */
 struct traffic {
     const struct product *p;
     uint32_t steps;
-    uint32_t *blocks; /* (step, node): those that it sends in the step, */
-    uint32_t *to;     /* to whom, */
-    uint32_t *from;   /* and whom it takes from; TORUS_NO_NODE = nobody */
+    uint32_t *blocks; /* (step, node): blocks that it sends in the step */
+    uint32_t *to;     /* (step, node): the node that it sends to */
+    uint32_t *from;   /* (step, node): the node that it receives from; TORUS_NO_NODE: none */
 };
 
 static void send_block(struct traffic *t, uint32_t step, uint32_t from, uint32_t to)
@@ -156,7 +156,7 @@ static void check_exchange(const struct product *p)
     check_exchange_by(p, PRODUCT_A2);
 }
 
-/* Theorem 3: optimal if every dimension is, which rings and complete graphs are. */
+/* Theorem 3: optimal if every dimension is, which holds for rings and complete graphs. */
 static void check_optimality(const struct product *p)
 {
     for (unsigned i = 0; i < p->dims; i++)
@@ -200,7 +200,7 @@ static void products(void **state)
     }
 }
 
-/* The best cut of one dimension in two halves, by trying all sets of half of the nodes. */
+/* The best cut of one dimension into two halves, found by trying all sets of half of the nodes. */
 static void cuts(void **state)
 {
     (void)state;
@@ -224,8 +224,8 @@ static void cuts(void **state)
     }
 }
 
-/* The closed forms that are known: hypercubes have average distance (d/2) * 2^d/(2^d - 1), and
- * generalized hypercubes what section 3.1 says; tori the bound of torus.h. */
+/* Known closed forms: the average distance of hypercubes is (d/2) * 2^d/(2^d - 1), that of
+ * generalized hypercubes as in section 3.1, and tori have the bound of torus.h. */
 static void known_averages(void **state)
 {
     (void)state;
@@ -306,8 +306,8 @@ static void texts(void **state)
 
 /* ---- The bound for arrays -------------------------------------------------------------------- */
 
-/* The fewest nodes of a set that send a block on its way from `s`, to every node: a node that relays
- * or starts it counts if it is in the set, the one at the end does not. */
+/* The fewest nodes of a set that send a block on its way from `s`, to every node. Nodes that start
+ * or relay the block count if they are in the set; the destination does not. */
 static void fewest_senders(const struct product *p, const bool *in_set, uint32_t s,
                            uint32_t *senders)
 {
@@ -327,7 +327,7 @@ static void fewest_senders(const struct product *p, const bool *in_set, uint32_t
     }
 }
 
-/* What the nodes of a set have to send, on average. */
+/* The blocks that the nodes of a set have to send, on average. */
 static double average_sent(const struct product *p, const bool *in_set)
 {
     uint32_t *senders = calloc(p->nodes, sizeof *senders);
@@ -344,8 +344,8 @@ static double average_sent(const struct product *p, const bool *in_set)
     return (double)sum / (double)size;
 }
 
-/* The bound is what some set has to send: all nodes, the middle of a dimension, or all nodes but the
- * corners; and no more than a2 takes. */
+/* The bound is the most that some set of nodes has to send (all nodes, the middle of a dimension,
+ * or all nodes except the corners), and a2 takes at least as long. */
 static void bound_of_meshes(void **state)
 {
     static const char *const meshes[] = {"array:2",           "array:3",

@@ -1,5 +1,6 @@
-/* The trees of reductions: those of all nodes together are, for each owner and segment, the routes
- * of the allgather backwards, each channel once; and both ends of a channel have the same order. */
+/* The trees of reductions. The trees of all nodes together are, for each owner and segment, the
+ * routes of the allgather in reverse, with each channel once, and both ends of a channel have the
+ * same order. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,21 +25,21 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], NODES_MOST = 81 };
 
 static struct reduction_trees all[NODES_MOST];
 
-/* Each node's, by node. */
+/* The trees of each node, by node. */
 static void close_all(const struct torus *t)
 {
     for (uint32_t rank = 0; rank < t->nodes; rank++)
         reduction_free(&all[rank]);
 }
 
-/* --- what trees have to be --- */
+/* --- properties of trees --- */
 
 static uint32_t count_trees(const struct torus *t, const struct reduction_trees *p)
 {
     return (p->single ? 1 : t->nodes) * p->segments;
 }
 
-/* Both ends of the channel to the parent know the same of it. */
+/* Checks that both ends of the channel to the parent agree on it. */
 static void check_edge(const struct torus *t, uint32_t rank, uint32_t index)
 {
     const struct reduction_trees *p = &all[rank];
@@ -62,8 +63,8 @@ static void check_edge(const struct torus *t, uint32_t rank, uint32_t index)
     assert_true(reduction_down_in(p, tree) >= q->departures[port]);
 }
 
-/* Every tree has an edge from each node but the owner; since each edge comes one hop nearer to the
- * owner, it spans. */
+/* Checks that every tree has an edge from each node except the owner; each edge leads one hop
+ * nearer to the owner, so the tree spans the torus. */
 static void check_trees(const struct torus *t)
 {
     uint64_t edges = 0;
@@ -100,7 +101,7 @@ static void check_trees(const struct torus *t)
     assert_int_equal(deepest, all[0].most_distance);
 }
 
-/* What a node gets in the allgather by a port, it sends back by it. */
+/* Checks that a node sends by the port by which it receives in the allgather. */
 static void check_routes(const struct torus *t, const struct algorithm *a)
 {
     struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
@@ -166,8 +167,8 @@ static void balanced_ones_load_no_channel_above_the_bound(void **state)
     }
 }
 
-/* The node with the fewest links has N-1 blocks on them, and no channel has more than it must, or
- * so many pieces more. */
+/* Checks that the node with the fewest links has N-1 blocks on them, and no channel has more than
+ * the bound, plus `more` pieces. */
 static void check_evenness(const struct torus *t, uint32_t more)
 {
     const struct algorithm *a = even_algorithm(t);
@@ -203,7 +204,7 @@ static void segments_load_channels_evenly(void **state)
         assert_int_equal(torus_parse(&t, cubes[i], NULL), 0);
         check_evenness(&t, 0);
     }
-    for (unsigned i = 0; i < sizeof meshes / sizeof meshes[0]; i++) { /* in the corners */
+    for (unsigned i = 0; i < sizeof meshes / sizeof meshes[0]; i++) { /* the corners of meshes */
         assert_int_equal(torus_parse(&t, meshes[i], NULL), 0);
         check_evenness(&t, 0);
     }
@@ -215,8 +216,8 @@ static void segments_load_channels_evenly(void **state)
 
 /* --- with one owner --- */
 
-/* What a node passes on in a tree: whose contributions it has combined, and how often, as the definition
- * of a reduction says it. Each node is asked by its parent once. */
+/* Counts in `times` whose contributions a node passes on in a tree, by the definition of a
+ * reduction. Its parent asks each node once. */
 static void combine(const struct torus *t, uint32_t rank, uint32_t index, uint32_t *times)
 {
     const struct reduction_trees *p = &all[rank];
@@ -237,8 +238,8 @@ static void check_all_are_combined_once(const struct torus *t, uint32_t root)
     }
 }
 
-/* The messages of the tree of one segment are those by which a broadcast from the root reaches the
- * nodes, the other way. */
+/* Checks that the messages of the tree of one segment are those by which a broadcast from the root
+ * reaches the nodes, in reverse. */
 static void check_rooted(const struct torus *t, const struct algorithm *a, uint32_t root)
 {
     struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
@@ -289,8 +290,8 @@ static void rooted_trees_are_the_broadcasts_backwards(void **state)
     assert_true(checked > 8 * SHAPES);
 }
 
-/* Of disjoint trees no channel carries more of the vector than torus_bound_reduce() says for the torus,
- * where there are as many trees as a node has links; and none is used by two of them anywhere. */
+/* With disjoint trees, no channel carries more of the vector than torus_bound_reduce() on tori with
+ * as many trees as a node has links, and no two trees use the same channel on any torus. */
 static void disjoint_trees_meet_the_bound(void **state)
 {
     static const char *const tori[] = {"8",     "9m",  "4x4",   "5x7",     "8x8",
@@ -358,7 +359,7 @@ static void a_good_root_is_in_the_middle(void **state)
     }
 }
 
-/* Link by link. */
+/* The bounds, computed from single links. */
 static void bounds_follow_from_the_links(void **state)
 {
     (void)state;
@@ -388,7 +389,7 @@ static void bounds_follow_from_the_links(void **state)
 
 /* --- algorithms that are not in the registry --- */
 
-/* Nodes with odd ranks are reached another way than those behind them. */
+/* Routes that reach nodes with odd ranks by another way than the nodes behind them. */
 static uint32_t tangled(const struct torus *t, uint32_t source, uint32_t destination,
                         uint32_t segment, struct leg *legs)
 {

@@ -1,5 +1,5 @@
-/* ar, at2 and direct: what every algorithm promises, and the papers' figures exactly. The registry,
- * and what the verifier finds wrong. */
+/* ar, at2 and direct: what every algorithm promises, and exactly the papers' figures. Also the
+ * registry, and the errors that the verifier finds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,8 @@ static void ar_figures(void **state)
     }
 }
 
-/* An odd ring has one imaginary node and costs no more than the even ring it is padded to. */
+/* An odd ring gets one imaginary node, and costs no more than the even ring to which it is
+ * padded. */
 static void ar_odd_figures(void **state)
 {
     (void)state;
@@ -98,9 +99,8 @@ static void ar_odd_figures(void **state)
 }
 
 /* Section 4, lemmas 3 and 4: c/2 + 2 startups, r*c^2/8 blocks, which is the lower bound, no
- * contention, shortest paths. Where the two sizes are not equal modulo 8 the rows' rings and the
- * columns' have different shapes, and the blocks are r*c^2/8 on the critical path but not in
- * lockstep. */
+ * contention, shortest paths. If the two sizes are not equal modulo 8, the rings of rows and
+ * columns have different shapes, and the critical path is r*c^2/8, not the lockstep sum. */
 static void at2_figures(void **state)
 {
     (void)state;
@@ -139,8 +139,8 @@ static void at2_lockstep_figures(void **state)
     }
 }
 
-/* Imaginary nodes: the padded torus's startups at most, at a price in blocks, since the channels of
- * a host carry those of its imaginary nodes too. */
+/* With imaginary nodes: at most the startups of the padded torus, but more blocks, because the
+ * channels of a host carry those of its imaginary nodes too. */
 static void at2_padded_figures(void **state)
 {
     static const struct {
@@ -181,7 +181,7 @@ static void direct_figures(void **state)
     }
 }
 
-/* "N-1 startups per node": a node starts one block in each step, at its own beginning. */
+/* "N-1 startups per node": a node starts one of its own blocks in each step. */
 static void direct_starts_one_block_a_step(void **state)
 {
     static const char *const shapes[] = {"5x6", "3x4x5", "4x5m", "3mx2mx3m"};
@@ -280,7 +280,8 @@ static void registry_is_complete(void **state)
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         assert_non_null(a);
-        assert_ptr_equal(algorithm_find(a->name), a); /* also: names are different */
+        assert_ptr_equal(algorithm_find(a->name), a); /* this also shows that no two names are
+                                                       * equal */
         assert_true(a->summary[0] && a->accepts_text[0] && a->startups[0]);
         assert_true(a->transmission[0] && a->source[0]);
         assert_string_not_equal(port_model_name(a->port_model), "unknown");
@@ -294,7 +295,7 @@ static void registry_is_complete(void **state)
     assert_null(algorithm_find(""));
 }
 
-/* Schedules that are none, for the verifier. All on a ring or a mesh of 4. */
+/* Wrong schedules for the verifier, all on a ring or mesh of 4. */
 static int accept_all(const struct torus *t, struct error *e)
 {
     (void)t;
@@ -321,7 +322,7 @@ static uint32_t always_plus(const struct torus *t, uint32_t s, uint32_t d, uint3
     legs[0] = (struct leg){.hops = (uint16_t)((d + t->nodes - s) % t->nodes), .direction = 1};
     return 1;
 }
-/* Spoils the route of one pair. */
+/* Makes the route of one pair wrong. */
 static uint32_t spoilt(const struct torus *t, uint32_t s, uint32_t d, struct leg first,
                        struct leg second, uint32_t count, struct leg *legs)
 {
@@ -393,7 +394,8 @@ static void verifier_finds_what_is_wrong(void **state)
     }
 }
 
-/* Everything + in one step: each channel of a ring of 4 carries 1 + 2 + 3 blocks, in 6 messages. */
+/* All blocks go + in one step: each channel of a ring of 4 carries 1 + 2 + 3 blocks, in 6
+ * messages. */
 static void verifier_counts(void **state)
 {
     struct algorithm a = made_of(always_plus);
@@ -412,7 +414,7 @@ static void verifier_counts(void **state)
     assert_true(r.bound == 3);
 }
 
-/* On a ring of 3: to both neighbours in one step, or after each other; or by two hops. */
+/* On a ring of 3: to both neighbours in one step, or one after the other, or by two hops. */
 static uint32_t both_ways(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
                           struct leg *legs)
 {

@@ -1,5 +1,5 @@
-/* Schedules carried out on networks that no torus is: what they take is what the formulas say, and
- * what the model forbids is refused. */
+/* Schedules simulated on networks that are no tori: they cost what the formulas say, and schedules
+ * that the model forbids are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void products(void **state)
     }
 }
 
-/* ---- Schedules with one thing wrong: 1 -> 2 on a ring of 5 ----------------------------------- */
+/* ---- Schedules with one error: 1 -> 2 on a ring of 5 ----------------------------------------- */
 
 static struct walk wrong;
 
@@ -74,8 +74,7 @@ static void damaged_products(void **state)
     struct product_report r;
     struct error e;
     (void)state;
-    wrong =
-        (struct walk){.step = 1, .hops = 1, .stride = 1}; /* later, but nothing is wrong with it */
+    wrong = (struct walk){.step = 1, .hops = 1, .stride = 1}; /* later, but correct */
     assert_int_equal(product_run(&p, PRODUCT_A2, damaged_route, &r, &e), 0);
     for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
         wrong = damaged[i].walk;
@@ -86,7 +85,7 @@ static void damaged_products(void **state)
     }
 }
 
-/* Both walks in the same step: the second begins before the first has ended. */
+/* Both walks start in the same step: the second one before the first has ended. */
 static unsigned hasty_route(const struct product *p, enum product_algorithm a, uint32_t source,
                             uint32_t destination, struct product_walk *walks)
 {
@@ -96,7 +95,7 @@ static unsigned hasty_route(const struct product *p, enum product_algorithm a, u
     return count;
 }
 
-/* Everybody sends in step 0: several messages end at a node. */
+/* All nodes send in step 0: several messages end at one node. */
 static unsigned crowding_route(const struct product *p, enum product_algorithm a, uint32_t source,
                                uint32_t destination, struct product_walk *walks)
 {
@@ -130,8 +129,8 @@ static void broken_rules(void **state)
 
 /* ---- The banyan network ---------------------------------------------------------------------- */
 
-/* Both of the paper's squares pass in n + m - 1 steps with whole stages; and rows are equal up to
- * their order. */
+/* Both squares of the paper pass in n + m - 1 steps with whole stages. They have the same rows in
+ * different orders. */
 static void banyan(void **state)
 {
     (void)state;
@@ -155,7 +154,7 @@ static void banyan(void **state)
     }
 }
 
-/* The settings as banyan.h computes them. */
+/* The settings agree with banyan_settings(). */
 static void settings(void **state)
 {
     char text[BANYAN_RUN_MOST_STAGES + 1];

@@ -1,5 +1,5 @@
-/* stream: what every algorithm promises, and that execution without steps takes exactly the lower
- * bound, by simulation; and the simulation itself. */
+/* stream: what every algorithm promises; execution without steps takes exactly the lower bound, by
+ * simulation; and the simulation itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,8 +52,8 @@ static void stream_other_shapes(void **state)
     }
 }
 
-/* All legs are single hops, and two segments take each way to the opposite, and each order of two
- * dimensions. */
+/* All legs are single hops. Two segments take each way to the opposite, and two take each order of
+ * two dimensions. */
 static void segments_differ(void **state)
 {
     const struct algorithm *a = algorithm_find("stream");
@@ -137,7 +137,7 @@ static void bound_of_the_simulation(void **state)
     }
 }
 
-/* One class's node stands for all of them: simulated one by one they do the same. */
+/* One node of a class stands for all: simulated one by one, the nodes do the same. */
 static void classes_stand_for_nodes(void **state)
 {
     static const char *const tori[] = {"4x4", "3x5", "6x4", "4mx5", "3x4x2", "8"};
@@ -156,7 +156,7 @@ static void classes_stand_for_nodes(void **state)
     }
 }
 
-/* Everything + on a ring of 4: 1 + 2 + 3 blocks on each channel. */
+/* All blocks go + on a ring of 4: 1 + 2 + 3 blocks on each channel. */
 static uint32_t always_plus(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
                             struct leg *legs)
 {
@@ -177,7 +177,7 @@ static void simulation_counts(void **state)
     a.segments = 3;
     assert_int_equal(simulate(&t, &a), 18);
 
-    /* Row first alone leaves the columns idle at the beginning. */
+    /* Dimension 0 first for all blocks leaves the channels of dimension 1 idle at the beginning. */
     t = contract_torus("5x5");
     assert_true(simulate(&t, algorithm_find("direct")) >
                 simulate_bound(&t, algorithm_find("direct")));
