@@ -98,7 +98,9 @@ static int deliver(struct run *run, struct error *e)
             continue;
         bool *has = &run->has[(size_t)output * n + line[output].source];
         if (line[output].destination != output || *has)
-            return error_set(e, ERROR_DAMAGED, "row %u: the message of input %u came to output %u",
+            return error_set(e, ERROR_DAMAGED,
+                             "row %u: the message of input %u came to output %u, which must not "
+                             "receive it",
                              line[output].row, line[output].source, output);
         *has = true;
         run->delivered++;

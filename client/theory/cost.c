@@ -66,12 +66,14 @@ static int too_large(const struct torus *t, const struct algorithm *a, const str
 
     torus_format(t, text);
     if (f == NULL)
-        return error_set(e, ERROR_REFUSED,
-                         "%s has too many different routes on %s to count, and no formula", a->name,
-                         text);
-    return error_set(e, ERROR_REFUSED,
-                     "%s has too many different routes on %s to count, and its formula covers %s",
-                     a->name, text, f->covers_text);
+        return error_set(
+            e, ERROR_REFUSED,
+            "%s has too many different routes on %s to count, and there is no formula for it",
+            a->name, text);
+    return error_set(
+        e, ERROR_REFUSED,
+        "%s has too many different routes on %s to count, and its formula only covers %s", a->name,
+        text, f->covers_text);
 }
 
 int cost_find(const struct torus *t, const char *name, struct cost *c, struct error *e)

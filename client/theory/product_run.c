@@ -117,7 +117,8 @@ int product_run(const struct product *p, enum product_algorithm a, product_route
         return error_set(e, ERROR_REFUSED, "%u nodes are too many: at most %u can be simulated",
                          p->nodes, PRODUCT_RUN_MOST_NODES);
     if (product_steps(p, a) > MESSAGE_MAX_STEP + 1)
-        return error_set(e, ERROR_REFUSED, "%s needs more than %u steps there",
+        return error_set(e, ERROR_REFUSED,
+                         "%s takes more than %u steps on this network, too many to simulate",
                          product_algorithm_name(a), MESSAGE_MAX_STEP + 1);
     *r = (struct product_report){0};
     for (uint32_t s = 0; s < p->nodes && rc == 0; s++)

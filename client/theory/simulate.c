@@ -209,7 +209,7 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
     int rc;
 
     if (a->operation != OPERATION_EXCHANGE)
-        return error_set(e, ERROR_REFUSED, "%s is not for an exchange", a->name);
+        return error_set(e, ERROR_REFUSED, "%s is not an algorithm for exchanges", a->name);
     if (algorithm_accepts(a, t, e) != 0 ||
         work_check(t, a, work_of(t, a), SIMULATE_WORK_MOST, e) != 0)
         return -1;

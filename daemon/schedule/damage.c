@@ -94,7 +94,8 @@ static int parse_one(struct damage *d, const char *text, struct error *e)
         memcpy(name, end + 1, of_name);
     int port = torus_port_parse(t, name);
     if (port < 0 || torus_neighbour(t, (uint32_t)rank, (unsigned)port) == TORUS_NO_NODE)
-        return error_set(e, ERROR_USAGE, "'%.*s': node %lu of a torus of %s has no such port",
+        return error_set(e, ERROR_USAGE,
+                         "'%.*s': node %lu of a torus of %s has no link at that port",
                          (int)(length < 40 ? length : 40), text, rank, torus_format(t, dims));
     damage_add_link(d, (uint32_t)rank, (unsigned)port);
     return 0;

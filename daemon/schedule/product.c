@@ -60,10 +60,11 @@ static int read_factors(struct product *p, const char **text, struct error *e)
                              PRODUCT_MAX_DIMS);
     }
     if (count > PRODUCT_MAX_DIMS - p->dims)
-        return error_set(e, ERROR_USAGE, "more than %d dimensions", PRODUCT_MAX_DIMS);
+        return error_set(e, ERROR_USAGE, "the network has more than %d dimensions",
+                         PRODUCT_MAX_DIMS);
     for (; count > 0; count--) {
         if (f.nodes > TORUS_MAX_NODES / p->nodes)
-            return error_set(e, ERROR_USAGE, "more than %u nodes", TORUS_MAX_NODES);
+            return error_set(e, ERROR_USAGE, "the network has more than %u nodes", TORUS_MAX_NODES);
         p->nodes *= f.nodes;
         p->factor[p->dims++] = f;
     }

@@ -39,7 +39,7 @@ int work_check(const struct torus *t, const struct algorithm *a, double work, ui
     if (work <= (double)most)
         return 0;
     return error_set(e, ERROR_REFUSED,
-                     "the routes of %s on %s have about %.2g legs and hops, too many to follow: at "
-                     "most %.2g are ('torusctl predict' has formulas)",
+                     "the routes of %s on %s have about %.2g legs and hops, too many to follow "
+                     "(the limit is %.2g): 'torusctl predict' has formulas",
                      a->name, torus_format(t, dims), work, (double)most);
 }

@@ -210,7 +210,7 @@ def test_names_and_addresses_that_are_alike_but_not_the_same(tmp_path):
     (['--dims', '2', '--hosts', 'nothing'], 'nothing: No such file'),
     (['--dims', '2', '--hosts', '.'], '.: a folder cannot be read as a file of hosts'),
     (['--dims', '2', '--hosts', 'hosts', '--without', '2'], "--without: '2': a torus of 2 has the nodes 0 to 1"),
-    (['--dims', '2', '--hosts', 'hosts', '--without', '0:+1'], "--without: '0:+1': node 0 of a torus of 2 has no such port"),
+    (['--dims', '2', '--hosts', 'hosts', '--without', '0:+1'], "--without: '0:+1': node 0 of a torus of 2 has no link at that port"),
     (['--dims', '2', '--hosts', 'hosts', '--address', 'x'], '"x" is not an IPv4 address'),
     (['--dims', '2', '--hosts', 'hosts', '--address', '127.0.0.1'], 'not addresses of hosts'),
     (['--dims', '2', '--hosts', 'hosts', '--address', '223.255.255.255'], 'not addresses of hosts'),

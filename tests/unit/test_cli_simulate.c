@@ -104,23 +104,24 @@ static void refusals(void **state)
 {
     static const struct {
         const char *arguments, *says;
-    } refused[] = {{"simulate", "nothing to simulate"},
-                   {"simulate --dims 4 --banyan 4", "one thing at a time"},
-                   {"simulate --dims 4 --rows", "are for --banyan"},
-                   {"simulate --network ring:4 --square shift", "are for --banyan"},
-                   {"simulate --banyan 4 --algorithm a1", "omit it with --banyan"},
-                   {"simulate --banyan 6", "6 is not a power of two"},
-                   {"simulate --banyan 0", "0 is not a power of two"},
-                   {"simulate --banyan 2048", "1024"},
-                   {"simulate --banyan 4 --square cube", "'cube' is not a square"},
-                   {"simulate --network ring:4 --algorithm at2", "a1 and a2 are"},
-                   {"simulate --network ring:2000", "at most 1024"},
-                   {"simulate --network star:4", "\"star:4\""},
-                   {"simulate --dims 4x4 --algorithm yangwang", "yangwang is not for an exchange"},
-                   {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
-                   {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
-                   {"simulate --dims 64x64 --algorithm tree", "too many to follow"},
-                   {"simulate --dims 5y", "--dims"}};
+    } refused[] = {
+        {"simulate", "nothing to simulate"},
+        {"simulate --dims 4 --banyan 4", "one thing at a time"},
+        {"simulate --dims 4 --rows", "are for --banyan"},
+        {"simulate --network ring:4 --square shift", "are for --banyan"},
+        {"simulate --banyan 4 --algorithm a1", "omit it with --banyan"},
+        {"simulate --banyan 6", "6 is not a power of two"},
+        {"simulate --banyan 0", "0 is not a power of two"},
+        {"simulate --banyan 2048", "1024"},
+        {"simulate --banyan 4 --square cube", "'cube' is not a square"},
+        {"simulate --network ring:4 --algorithm at2", "a1 and a2 are"},
+        {"simulate --network ring:2000", "at most 1024"},
+        {"simulate --network star:4", "\"star:4\""},
+        {"simulate --dims 4x4 --algorithm yangwang", "yangwang is not an algorithm for exchanges"},
+        {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
+        {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
+        {"simulate --dims 64x64 --algorithm tree", "too many to follow"},
+        {"simulate --dims 5y", "--dims"}};
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         assert_int_equal(run_cli(refused[i].arguments), 2);

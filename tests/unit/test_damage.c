@@ -68,12 +68,12 @@ static void refused(void **state)
         {"4x4", "99999999999999999999", "has the nodes 0 to 15"},
         {"4x4", "-1", "'-1' is neither"},
         {"4x4", "3;+0", "'3;+0' is neither"},
-        {"4x4", "3:", "'3:': node 3 of a torus of 4x4 has no such port"},
-        {"4x4", "3:+2", "has no such port"},
-        {"4x4", "3:+00", "has no such port"},
-        {"3m", "2:+0", "node 2 of a torus of 3m has no such port"},
-        {"1x4", "2:+0", "has no such port"},
-        {"4x4", "3:+0 ,7", "has no such port"}};
+        {"4x4", "3:", "'3:': node 3 of a torus of 4x4 has no link at that port"},
+        {"4x4", "3:+2", "has no link at that port"},
+        {"4x4", "3:+00", "has no link at that port"},
+        {"3m", "2:+0", "node 2 of a torus of 3m has no link at that port"},
+        {"1x4", "2:+0", "has no link at that port"},
+        {"4x4", "3:+0 ,7", "has no link at that port"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct torus t = torus_of(cases[i][0]);

@@ -168,15 +168,13 @@ static void what_drops_doubles_or_misroutes_a_block_is_refused(void **state)
         size_t before = (size_t)(at - f.text), rest = f.length - before - length - 1;
         memcpy(copy, f.text, before);
         memcpy(copy + before, at + length + 1, rest);
-        (void)snprintf(where, sizeof where, "node %u sends it in no step", source);
-        refused(copy, before + rest, block, where, NULL);
+        refused(copy, before + rest, block, "has no route", NULL);
 
         memcpy(copy, f.text, f.length);
         memcpy(copy + f.length, at, length + 1);
-        (void)snprintf(where, sizeof where, "in step 0 by line %u, in step 0 by this line",
-                       line + 1);
+        (void)snprintf(where, sizeof where, "it already has a route, in line %u", line + 1);
         (void)snprintf(first, sizeof first, "line %u:", 15 * 14 * 4 + 2);
-        refused(copy, f.length + length + 1, first, block, "twice", where, NULL);
+        refused(copy, f.length + length + 1, first, block, where, NULL);
 
         /* The direction of the last leg, the other way round. */
         char *leg = at + length;
@@ -203,14 +201,14 @@ static const struct {
 } wrong_lines[] = {
     {"", "empty", "header"},
     {"\n \n", "empty", "header"},
-    {"{\"src\":0,\"dst\":1,\"segment\":0,\"legs\":[]}", "line 1", "the header is expected"},
+    {"{\"src\":0,\"dst\":1,\"segment\":0,\"legs\":[]}", "line 1", "expected the header"},
     {"{}", "line 1", "no \"schedule\""},
     {"[]", "line 1, column 1", "'{'"},
     {"{\"schedule\":1}", "line 1", "no \"dims\""},
     {"\n{\"schedule\":2,\"dims\":\"3\"}", "line 2", "version"},
     {"{\"schedule\":01,\"dims\":\"3\"}", "line 1", "version"},
     {"{\"schedule\":1.0,\"dims\":\"3\"}", "line 1", "version"},
-    {"{\"schedule\":1,\"schedule\":1,\"dims\":\"3\"}", "line 1", "comes twice"},
+    {"{\"schedule\":1,\"schedule\":1,\"dims\":\"3\"}", "line 1", "appears twice"},
     {"{\"schedule\":1,\"dims\":\"3y\"}", "line 1", "dims"},
     {"{\"schedule\":1,\"dims\":\"3\",\"color\":\"red\"}", "unknown key", "color"},
     {"{\"schedule\":1,\"dims\":\"3\",\"name\":\"a b\"}", "line 1", "name"},
@@ -228,18 +226,17 @@ static const struct {
     {"{\"schedule\":1,\"dims\":\"4m\",\"period\":[2]}", "period 2", "has to be its size 4"},
     {"{\"schedule\":1,\"dims\":\"3x3\",\"period\":[3]}", "period", "2 numbers"},
     {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1,1]}", "period", "1 number"},
-    {"{\"schedule\":1,\"dims\":\"3\"} x", "line 1, column 27", "nothing may follow"},
+    {"{\"schedule\":1,\"dims\":\"3\"} x", "line 1, column 27", "the end of the line"},
     {"{\"schedule\":1,\"dims\":\"1024x1024\"}", "routes", "period"},
     {"{\"schedule\":1,\"dims\":\"3\"", "line 1", "'}'"},
-    {HEADER "{\"src\":3,\"dst\":1,\"legs\":[]}", "line 2", "src has to be a number from 0 to 2"},
-    {HEADER "{\"src\":0,\"dst\":-1,\"legs\":[]}", "line 2", "dst has to be"},
-    {HEADER "{\"src\":-0,\"dst\":1,\"legs\":[]}", "line 2", "src has to be"},
-    {HEADER "{\"src\":99999999999999999999,\"dst\":1,\"legs\":[]}", "line 2", "src has to be"},
+    {HEADER "{\"src\":3,\"dst\":1,\"legs\":[]}", "line 2", "src must be a number from 0 to 2"},
+    {HEADER "{\"src\":0,\"dst\":-1,\"legs\":[]}", "line 2", "dst must be"},
+    {HEADER "{\"src\":-0,\"dst\":1,\"legs\":[]}", "line 2", "src must be"},
+    {HEADER "{\"src\":99999999999999999999,\"dst\":1,\"legs\":[]}", "line 2", "src must be"},
     {HEADER "{\"src\":0,\"dst\":0,\"legs\":[]}", "line 2", "for itself"},
-    {HEADER "{\"src\":0,\"dst\":1,\"segment\":1,\"legs\":[]}", "line 2", "segment has to be"},
+    {HEADER "{\"src\":0,\"dst\":1,\"segment\":1,\"legs\":[]}", "line 2", "segment must be"},
     {HEADER "{\"src\":0,\"dst\":1}", "line 2", "no \"legs\""},
-    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[]}", "line 2: block 0 -> 1",
-     "node 0 sends it in no step"},
+    {HEADER "{\"src\":0,\"dst\":1,\"legs\":[]}", "line 2: block 0 -> 1", "has no legs"},
     {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1]]}", "line 2", "','"},
     {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,0,1]]}", "line 2", "1 or -1"},
     {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,1,1,1]]}", "line 2", "dimension"},
@@ -248,8 +245,8 @@ static const struct {
     {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,3]]}", "in step 0 node 0", "3 nodes"},
     {HEADER "{\"src\":0,\"dst\":1,\"legs\":[[4,0,-1,1]]}", "block 0 -> 1, segment 0",
      "in step 4 node 0 sends it 1 hop by port -0: there is no link"},
-    {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1],[4,0,1,1]]}", "node 1 takes it in in step 4",
-     "steps have to rise"},
+    {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1],[4,0,1,1]]}", "node 1 receives it in step 4",
+     "steps must rise"},
     {HEADER "{\"src\":0,\"dst\":2,\"legs\":[[4,0,1,1]]}", "line 2: block 0 -> 2, segment 0",
      "it ends at node 1 in step 4, not at node 2"},
     {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1]}\n{\"src\":1,\"dst\":2,\"legs\":[[0,0,1,1]]"
@@ -264,7 +261,7 @@ static const struct {
     {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"allgather\",\"period\":[1]}\n"
      "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
      "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,1],[2,0,1,1]]}",
-     "line 3: block 0 -> 2", "in step 2 node 1 sends on"},
+     "line 3: block 0 -> 2", "in step 2 node 1 sends it on"},
     {"{\"schedule\":1,\"dims\":\"3\",\"operation\":\"allgather\",\"period\":[1]}\n"
      "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
      "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,1],[2,0,-1,1],[3,0,-1,1]]}",
@@ -337,7 +334,7 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
     imported_free(s);
     refused(utf16, sizeof utf16 - 1, "this is UTF-16", NULL);
     refused(HEADER "\0", sizeof HEADER, "line 2 has a NUL byte", NULL);
-    refused(bad_line, sizeof bad_line - 1, "line 3, column 3: '{' is expected", NULL);
+    refused(bad_line, sizeof bad_line - 1, "line 3, column 3: expected '{'", NULL);
 }
 
 int main(void)

@@ -48,7 +48,7 @@ static uint32_t a1_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_a1 = {
     .name = "a1",
-    .summary = "in the last dimension one node after the other, then exchanges in the others",
+    .summary = "in the last dimension nodes send in turn, then exchanges in the others",
     .accepts_text = "a torus or mesh for which it needs at most 16777216 steps",
     .startups = "first dimension: a2's; each further one: n_i * (status + startups so far)",
     .transmission =

@@ -42,7 +42,7 @@ static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_a2 = {
     .name = "a2",
-    .summary = "one dimension after the other by single hops; in each everything +, then -",
+    .summary = "one dimension after the other by single hops; in each all blocks +, then all -",
     .accepts_text = "any torus or mesh",
     .startups = "sum of n_i - 1 (mesh: 2n_i - 2, even: 2n_i - 1, of 2: 1)",
     .transmission = "sum of N/n_i * floor(n_i^2/4) (mesh: floor((n_i^2-1)/2))",

@@ -205,8 +205,8 @@ static uint32_t a3_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_a3 = {
     .name = "a3",
-    .summary = "exchanges of two halves of the dimensions side by side, each feeding the other, "
-               "by single hops",
+    .summary =
+        "two halves of the dimensions at the same time, each feeding the other, by single hops",
     .accepts_text = "1, 2, 4 or 8 equal dimensions",
     .startups = "N/n * floor(n/2) (mesh: N/n * (n-1))",
     .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",

@@ -58,7 +58,7 @@ static uint32_t ar_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_ar = {
     .name = "ar",
-    .summary = "ring: one hop to the destination's parity, then two hops a step both ways",
+    .summary = "ring: one hop to the destination's parity, then two hops a step in both directions",
     .accepts_text = "a ring: one dimension that wraps, all others of size 1",
     .startups = "p/2 (odd p: (p+1)/2)",
     .transmission = "ceil(p^2/8), p even",

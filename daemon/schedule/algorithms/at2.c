@@ -141,8 +141,8 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
     }                                                                                              \
     const struct algorithm algorithm_##identifier = {                                              \
         .name = text,                                                                              \
-        .summary = "torus: two steps to the destination's parities, then AR on rows beside "       \
-                   "columns" rule,                                                                 \
+        .summary = "torus: two steps to the destination's parities, then AR on rows and "          \
+                   "columns at the same time" rule,                                                \
         .accepts_text = "two dimensions that wrap",                                                \
         .startups = "c/2 + 2, c the larger size, both multiples of 4 (others: no more than the "   \
                     "next multiples; ring: ar's)",                                                 \

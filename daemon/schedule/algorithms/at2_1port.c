@@ -33,9 +33,7 @@ static uint32_t at2_1port_route(const struct torus *t, uint32_t source, uint32_t
 
 const struct algorithm algorithm_at2_1port = {
     .name = "at2-1port",
-    .summary =
-        "torus: AR1 on rows beside columns, even nodes beginning with dimension 0, then swaps in "
-        "squares of 2x2",
+    .summary = "torus: AR1 on rows and columns at the same time, then swaps in squares of 2x2",
     .accepts_text = "two dimensions that wrap",
     .startups = "2*ceil(c/8) + 4, c the larger size, both multiples of 4 (4x4: 4)",
     .transmission = "4*r*floor(c^2/32) + 2*r*c, both multiples of 4 (some r != c: critical path)",

@@ -58,8 +58,8 @@ static uint32_t atape_route(const struct torus *t, uint32_t source, uint32_t des
 
 const struct algorithm algorithm_atape = {
     .name = "atape",
-    .summary = "direct, in the order of a Latin square: step by step a permutation of a banyan "
-               "network",
+    .summary = "direct, in the order of a Latin square whose rows a banyan network passes without "
+               "conflict",
     .accepts_text = "a torus or mesh of 2^d nodes without a way longer than 65535 hops",
     .startups = "N - 1 a node, in at most N + k - 1 steps",
     .transmission = "no formula",

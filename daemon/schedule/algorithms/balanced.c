@@ -298,7 +298,7 @@ static uint32_t balanced_route(const struct torus *t, uint32_t source, uint32_t 
 
 const struct algorithm algorithm_balanced = {
     .name = "balanced",
-    .summary = "flooding in which every link of a node brings as many blocks as the others",
+    .summary = "controlled flooding in which all links of a node bring the same number of blocks",
     .accepts_text = "tori and meshes of up to two dimensions of more than one node",
     .startups = "the diameter",
     .transmission =

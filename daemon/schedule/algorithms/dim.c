@@ -48,7 +48,7 @@ static uint32_t dim_route(const struct torus *t, uint32_t source, uint32_t desti
 #define DIM(identifier, text, parts, split, blocks)                                                \
     const struct algorithm algorithm_##identifier = {                                              \
         .name = text,                                                                              \
-        .summary = "a dimension at a time, both ways round, all for beyond combined" split,        \
+        .summary = "a dimension at a time, in both directions, with combined messages" split,      \
         .accepts_text = "any torus or mesh",                                                       \
         .startups = "sum of floor(n_i/2) (mesh: n_i - 1)",                                         \
         .transmission = blocks,                                                                    \

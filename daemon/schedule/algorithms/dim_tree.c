@@ -58,7 +58,7 @@ static uint32_t dim_tree_route(const struct torus *t, uint32_t source, uint32_t 
 
 const struct algorithm algorithm_dim_tree = {
     .name = "dim-tree",
-    .summary = "a dimension at a time, each line by a tree: for some ten bytes",
+    .summary = "a dimension at a time, each line by a tree: for blocks of some ten bytes",
     .accepts_text = "any torus or mesh",
     .startups = "sum of 2*floor(n_i/2)",
     .transmission = "sum over i and a = 1..floor(n_i/2) of 2*a*(n_i-a)*N/n_i",

@@ -114,7 +114,8 @@ static uint32_t pt_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_pt = {
     .name = "pt",
-    .summary = "PTk: halves of the dimensions take turns, even nodes in one, odd in the other",
+    .summary = "PTk: even nodes work in one half of the dimensions, odd nodes in the other, then "
+               "they change",
     .accepts_text = "1, 2, 4 or 8 dimensions of more than one node, all of them wrapping",
     .startups =
         "k*(ceil(n/4k) + log2 k + 1), n the largest size, all multiples of 2k (n = 2k: k fewer)",

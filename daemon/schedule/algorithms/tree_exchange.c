@@ -284,7 +284,8 @@ static uint64_t tree_peak_transit(const struct torus *t)
 
 const struct algorithm algorithm_tree = {
     .name = "tree",
-    .summary = "up and down a spanning tree, one message an edge each way: for a few bytes",
+    .summary =
+        "up and down a spanning tree, one message an edge each way: for blocks of a few bytes",
     .accepts_text = "any torus or mesh",
     .startups = "2D, D = sum of floor(n_i/2)",
     .transmission = "2 * sum over i and a = 1..floor(n_i/2) of m*(N-m), m = a * n_(i+1)*...*n_k",

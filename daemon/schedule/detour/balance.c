@@ -299,11 +299,11 @@ static int check_room(struct balance *b, uint32_t hops, struct error *e)
     bytes = (uint64_t)b->nodes * b->nodes * b->segments * b->stride;
     if (bytes <= BYTES_MOST)
         return 0;
-    return error_set(e, ERROR_REFUSED,
-                     "routes around links that are down need %llu MiB of memory on a torus of %u "
-                     "nodes: at most %llu are used for that",
-                     (unsigned long long)bytes >> 20, b->nodes,
-                     (unsigned long long)(BYTES_MOST >> 20));
+    return error_set(
+        e, ERROR_REFUSED,
+        "routes that avoid links that are down would take %llu MiB on this torus of %u "
+        "nodes, more than the limit of %llu MiB: repair the links",
+        (unsigned long long)bytes >> 20, b->nodes, (unsigned long long)(BYTES_MOST >> 20));
 }
 
 /* Makes room for all routes. Returns 0, or -1 with *e. */

@@ -22,7 +22,7 @@ static int detour_accepts(const struct algorithm *a, const struct torus *t, stru
 
     if (torus_equal(torus, t))
         return 0;
-    return error_set(e, ERROR_REFUSED, "these routes are for a torus of %s, not of %s",
+    return error_set(e, ERROR_REFUSED, "the routes of this detour are for a torus of %s, not %s",
                      torus_format(torus, own), torus_format(t, other));
 }
 
@@ -77,7 +77,8 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
     struct detour *d = calloc(1, sizeof *d);
 
     if (d == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for routes around links that are down");
+        return error_set(e, ERROR_MEMORY,
+                         "out of memory for routes that avoid links that are down");
     if (damage_copy(&d->damage, damage, e) != 0 || balance_find(&d->balance, damage, e) != 0 ||
         spread_find(&d->spread, damage, e) != 0) {
         balance_free(&d->balance);
@@ -90,7 +91,7 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .methods = &detour_methods,
         .detour = d,
         .name = DETOUR_NAME,
-        .summary = "around links and nodes that are out of order, by single hops, without steps",
+        .summary = "avoids links and nodes that are out of order, by single hops, without steps",
         .accepts_text = "the torus whose damage it is for",
         .startups = "in steps: the longest way; streamed: no steps",
         .transmission = "streamed: close to the lower bound; in steps: no formula",
@@ -101,7 +102,7 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .streaming = true,
     };
     d->gather = d->algorithm;
-    d->gather.summary = "around links and nodes that are out of order, along trees of fewest hops";
+    d->gather.summary = "avoids links and nodes that are out of order, along trees of fewest hops";
     d->gather.transmission = "no formula";
     d->gather.operation = OPERATION_ALLGATHER;
     d->gather.segments = 1;

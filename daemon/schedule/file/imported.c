@@ -77,8 +77,8 @@ static int check_branch(struct imported_reader *r, const struct imported_route *
     if (other->legs != last || !same_legs(leg, s->leg + other->first, last))
         return imported_bad_route(r, e,
                                   "in step %" PRIu32 " node %" PRIu32
-                                  " sends on what it has taken in by "
-                                  "another route: line %" PRIu32,
+                                  " sends it on, but the legs before "
+                                  "differ from the route to that node in line %" PRIu32,
                                   leg[last].step, here, other->line);
     return 0;
 }
@@ -96,8 +96,8 @@ static int check_routes(struct imported_reader *r, struct error *e)
                     imported_route_at(s, class, destination, segment)->line == 0)
                     return error_set(e, ERROR_REFUSED,
                                      "block %" PRIu32 " -> %" PRIu32 ", segment %" PRIu32
-                                     " has no route: node %" PRIu32 " sends it in no step",
-                                     source, destination, segment, source);
+                                     " has no route: the schedule needs a line for it",
+                                     source, destination, segment);
     }
     for (uint32_t class = 0; class < s->classes; class ++) {
         r->source = imported_representative(s, class);
@@ -138,10 +138,11 @@ static int read_text(struct imported_reader *r, const char *text, size_t length,
     static const struct text_kind schedule = {.name = "a schedule", .most = IMPORTED_BYTES_MOST};
 
     if (length > IMPORTED_BYTES_MOST)
-        return error_set(e, ERROR_REFUSED,
-                         "a schedule of %zu bytes is longer than the %u MiB that are possible; a "
-                         "period may make it shorter",
-                         length, IMPORTED_BYTES_MOST >> 20);
+        return error_set(
+            e, ERROR_REFUSED,
+            "the schedule has %zu bytes, more than the limit of %u MiB: a period makes it "
+            "shorter",
+            length, IMPORTED_BYTES_MOST >> 20);
     return text_check(&text, &length, &schedule, e) != 0 ? -1 : read_lines(r, text, length, e);
 }
 
@@ -153,7 +154,7 @@ static int price(const struct imported *s, struct schedule_report *report, struc
     if (s->algorithm.port_model == PORT_MODEL_ALL || report->one_port_kept)
         return 0;
     return error_set(e, ERROR_REFUSED,
-                     "it is not one-port: in step %" PRIu32 " node %" PRIu32
+                     "the schedule is not one-port: in step %" PRIu32 " node %" PRIu32
                      " starts, or ends, more than one message",
                      report->crowded_step, report->crowded_node);
 }

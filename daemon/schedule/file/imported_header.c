@@ -35,7 +35,8 @@ static int read_name(struct json_line *line, void *into, struct error *e)
     if (s->name[0] == '\0' ||
         s->name[strspn(
             s->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] != '\0')
-        return json_line_error(line, e, "name has to be letters, digits, '-', '_' and '.'");
+        return json_line_error(line, e, "name must be 1 to %u letters, digits, '-', '_' or '.'",
+                               IMPORTED_NAME_SIZE - 1);
     return 0;
 }
 
@@ -50,7 +51,7 @@ static int read_choice(struct json_line *line, const char *what, const char *no,
     *chosen = strcmp(text, yes) == 0;
     if (*chosen || strcmp(text, no) == 0)
         return 0;
-    return json_line_error(line, e, "%s has to be \"%s\" or \"%s\"", what, no, yes);
+    return json_line_error(line, e, "%s must be \"%s\" or \"%s\"", what, no, yes);
 }
 
 static int read_operation(struct json_line *line, void *into, struct error *e)
@@ -78,7 +79,7 @@ static int read_ports(struct json_line *line, void *into, struct error *e)
     if (s->algorithm.port_model == PORT_MODEL_ONE || strcmp(text, "all-port") == 0)
         return 0;
     return json_line_error(line, e,
-                           "ports has to be \"all-port\", \"one-port\" or \"one-port, single "
+                           "ports must be \"all-port\", \"one-port\" or \"one-port, single "
                            "hops\"");
 }
 
@@ -112,7 +113,7 @@ static int read_period(struct json_line *line, void *into, struct error *e)
         return -1;
     do {
         if (count == TORUS_MAX_DIMS)
-            return json_line_error(line, e, "a period has one number for each dimension");
+            return json_line_error(line, e, "period has more numbers than a torus has dimensions");
         if (json_line_number(line, "a period", 1, TORUS_MAX_NODES, &one, e) != 0)
             return -1;
         s->period[count++] = (uint32_t)one;
@@ -143,15 +144,15 @@ static int check_period(struct imported_reader *r, struct error *e)
     s->classes = 1;
     for (unsigned i = 0; i < TORUS_MAX_DIMS; i++) {
         if (given && (i < t->dims) != (s->period[i] != 0))
-            return json_line_error(&r->line, e, "the period has to have %u %s", t->dims,
-                                   text_plural(t->dims, "number", "numbers"));
+            return json_line_error(&r->line, e, "period must have %u %s, one for each dimension",
+                                   t->dims, text_plural(t->dims, "number", "numbers"));
         if (i >= t->dims)
             break;
         if (!given)
             s->period[i] = t->size[i];
         if (t->size[i] % s->period[i] != 0 || (!t->wrap[i] && s->period[i] != t->size[i]))
             return json_line_error(&r->line, e,
-                                   "period %" PRIu32 " of dimension %u has to %s its size %" PRIu32,
+                                   "period %" PRIu32 " of dimension %u must %s its size %" PRIu32,
                                    s->period[i], i, t->wrap[i] ? "divide" : "be", t->size[i]);
         s->classes *= s->period[i];
     }
@@ -165,9 +166,9 @@ int imported_read_header(struct imported_reader *r, struct error *e)
     uint32_t seen;
 
     if (r->line.end - r->line.at >= 6 && memcmp(r->line.at, "{\"src\"", 6) == 0)
-        return json_line_error(
-            &r->line, e, "a route where the header is expected: {\"schedule\":%d,\"dims\":...}",
-            IMPORTED_VERSION);
+        return json_line_error(&r->line, e,
+                               "expected the header, {\"schedule\":%d,\"dims\":...}, not a route",
+                               IMPORTED_VERSION);
     if (json_line_object(&r->line, header_keys, sizeof header_keys / sizeof *header_keys, s, &seen,
                          e) != 0)
         return -1;
@@ -178,14 +179,14 @@ int imported_read_header(struct imported_reader *r, struct error *e)
     if (r->only != NULL && imported_check_torus(s, r->only, e) != 0)
         return -1;
     if (s->algorithm.streaming && s->algorithm.port_model == PORT_MODEL_ONE)
-        return json_line_error(&r->line, e, "mode streaming is for all-port schedules");
+        return json_line_error(&r->line, e, "mode \"streaming\" needs ports \"all-port\"");
     if (check_period(r, e) != 0)
         return -1;
     uint64_t routes = (uint64_t)s->classes * s->torus.nodes * s->algorithm.segments;
     if (routes > IMPORTED_ROUTES_MOST)
         return json_line_error(&r->line, e,
-                               "%" PRIu64 " routes are more than the %u that a schedule can have; "
-                               "a period may make them fewer",
+                               "%" PRIu64 " routes are more than the limit of %u: a period makes "
+                               "them fewer",
                                routes, IMPORTED_ROUTES_MOST);
     s->routes = (size_t)routes;
     s->route = calloc(s->routes, sizeof *s->route);

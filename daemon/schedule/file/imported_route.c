@@ -57,7 +57,7 @@ static int read_leg(struct json_line *line, struct imported *s, struct error *e)
         json_line_need(line, ']', e) != 0)
         return -1;
     if (direction == 0)
-        return json_line_error(line, e, "a direction is 1 or -1");
+        return json_line_error(line, e, "a direction must be 1 or -1");
     if (add_leg(s, (struct leg){.step = (uint32_t)step,
                                 .hops = (uint16_t)hops,
                                 .dim = (uint8_t)dim,
@@ -116,7 +116,7 @@ static uint32_t cross(const struct imported_reader *r, const struct leg *leg, ui
         (void)imported_bad_route(
             r, e,
             "in step %" PRIu32 " node %" PRIu32 " sends it %u %s by port %s, where "
-            "there %s %" PRIu32 " %s",
+            "there %s only %" PRIu32 " %s",
             leg->step, here, (unsigned)leg->hops, text_plural(leg->hops, "hop", "hops"), name,
             text_plural(size, "is", "are"), size, text_plural(size, "node", "nodes"));
     else if (s->algorithm.single_hops && leg->hops > 1)
@@ -143,19 +143,19 @@ static int walk(const struct imported_reader *r, const struct leg *leg, uint32_t
     for (uint32_t i = 0; i < legs; i++) {
         if (i > 0 && leg[i].step <= leg[i - 1].step)
             return imported_bad_route(r, e,
-                                      "steps have to rise, but node %" PRIu32
-                                      " takes it in in step %" PRIu32
+                                      "steps must rise, but node %" PRIu32
+                                      " receives it in step %" PRIu32
                                       " and sends it in step %" PRIu32,
                                       here, leg[i - 1].step, leg[i].step);
         if ((here = cross(r, &leg[i], here, e)) == TORUS_NO_NODE)
             return -1;
         if ((hops += leg[i].hops) > UINT16_MAX)
-            return imported_bad_route(r, e, "more than %u hops", UINT16_MAX);
+            return imported_bad_route(r, e, "it has more than %u hops", UINT16_MAX);
     }
     if (here == (uint32_t)r->destination && legs > 0)
         return 0;
     if (legs == 0)
-        return imported_bad_route(r, e, "no legs: node %" PRIu32 " sends it in no step", here);
+        return imported_bad_route(r, e, "its route has no legs");
     return imported_bad_route(r, e,
                               "it ends at node %" PRIu32 " in step %" PRIu32 ", not at node %u",
                               here, leg[legs - 1].step, (unsigned)r->destination);
@@ -171,8 +171,8 @@ static int check_source(const struct imported_reader *r, struct error *e)
         if (at[i] >= s->period[i])
             return imported_bad_route(
                 r, e,
-                "its source is not in the first box of the period, so that its route "
-                "follows from another one");
+                "its source is not in the first box of the period: leave the line out, "
+                "its route follows from another one");
     return 0;
 }
 
@@ -191,18 +191,17 @@ int imported_read_route(struct imported_reader *r, struct error *e)
         if ((needed & ~seen & 1u << i) != 0)
             return json_line_error(&r->line, e, "the route has no \"%s\"", route_keys[i].name);
     if (r->source == r->destination)
-        return imported_bad_route(r, e, "a node's block for itself is not sent");
+        return imported_bad_route(
+            r, e, "it is a node's block for itself, which is not sent: leave the line out");
     if (check_source(r, e) != 0)
         return -1;
     uint32_t legs = (uint32_t)(s->legs - first);
     struct imported_route *route =
         imported_find_route(s, (uint32_t)r->source, (uint32_t)r->destination, (uint32_t)r->segment);
     if (route->line != 0)
-        return imported_bad_route(r, e,
-                                  "node %u sends it twice: in step %" PRIu32 " by line %" PRIu32
-                                  ", in step %" PRIu32 " by this line",
-                                  (unsigned)r->source, s->leg[route->first].step, route->line,
-                                  legs > 0 ? s->leg[first].step : 0);
+        return imported_bad_route(
+            r, e, "it already has a route, in line %" PRIu32 ": leave one of them out",
+            route->line);
     if (walk(r, s->leg + first, legs, e) != 0)
         return -1;
     *route =

@@ -44,8 +44,8 @@ int json_line_need(struct json_line *line, char mark, struct error *e)
     if (json_line_has(line, mark))
         return 0;
     if (line->at == line->end)
-        return json_line_error(line, e, "the line ends where '%c' is expected", mark);
-    return json_line_error(line, e, "'%c' is expected", mark);
+        return json_line_error(line, e, "expected '%c', but the line ends", mark);
+    return json_line_error(line, e, "expected '%c'", mark);
 }
 
 int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
@@ -54,10 +54,10 @@ int json_line_string(struct json_line *line, const char *what, char *text, size_
     size_t length = 0;
 
     if (!json_line_has(line, '"'))
-        return json_line_error(line, e, "%s has to be a string", what);
+        return json_line_error(line, e, "%s must be a string", what);
     for (; line->at < line->end && *line->at != '"'; line->at++) {
         if (*line->at == '\\' || *line->at < ' ' || *line->at > '~')
-            return json_line_error(line, e, "a character that %s cannot have", what);
+            return json_line_error(line, e, "%s cannot have this character", what);
         if (length + 1 >= size)
             return json_line_error(line, e, "%s is longer than %zu characters", what, size - 1);
         text[length++] = *line->at;
@@ -79,7 +79,7 @@ int json_line_number(struct json_line *line, const char *what, int64_t least, in
                  (line->at == line->end || strchr("0123456789.eE+-", *line->at) == NULL);
     *number = negative ? -value : value;
     if (!whole || *number < least || *number > most || (negative && value == 0))
-        return json_line_error(line, e, "%s has to be a number from %" PRId64 " to %" PRId64, what,
+        return json_line_error(line, e, "%s must be a number from %" PRId64 " to %" PRId64, what,
                                least, most);
     return 0;
 }
@@ -97,7 +97,7 @@ static int read_member(struct json_line *line, const struct json_key *keys, unsi
     if (i == count)
         return json_line_error(line, e, "unknown key \"%s\"", name);
     if ((*seen & UINT32_C(1) << i) != 0)
-        return json_line_error(line, e, "\"%s\" comes twice", name);
+        return json_line_error(line, e, "key \"%s\" appears twice", name);
     *seen |= UINT32_C(1) << i;
     if (json_line_need(line, ':', e) != 0)
         return -1;
@@ -119,6 +119,6 @@ int json_line_object(struct json_line *line, const struct json_key *keys, unsign
             return -1;
     }
     if (!json_line_is_empty(line))
-        return json_line_error(line, e, "nothing may follow the object");
+        return json_line_error(line, e, "expected the end of the line after the object");
     return 0;
 }

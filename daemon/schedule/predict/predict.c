@@ -87,7 +87,7 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
 
     *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
     if (a->operation != OPERATION_EXCHANGE)
-        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an exchange", a->name);
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for exchanges", a->name);
     if (count_messages(t, a, counts, e) != 0)
         return -1;
     if (streaming) {
@@ -149,7 +149,7 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
 
     *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
     if (a->operation != OPERATION_ALLGATHER)
-        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an allgather", a->name);
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for allgathers", a->name);
     if (count_messages(t, a, counts, e) != 0 || schedule_verify(t, a, &report, e) != 0 ||
         count_branches(t, a, &branches, e) != 0)
         return -1;

@@ -305,7 +305,8 @@ int passages_build_source(struct passages *p, const struct torus *t, const struc
 
     *p = (struct passages){.rank = rank, .source = source};
     if (rank >= t->nodes)
-        return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
+        return error_set(e, ERROR_USAGE, "there is no node %u: the torus has nodes 0 to %u", rank,
+                         t->nodes - 1);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
     int rc = gather ? note_trees(&d) : note_routes(&d);

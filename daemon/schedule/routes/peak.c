@@ -132,7 +132,8 @@ static int ask_for_peak(const struct torus *t, const struct algorithm *a, uint32
         return -1;
     uint64_t peak_transit = a->peak_transit(t);
     if (peak_transit > UINT32_MAX)
-        return error_set(e, ERROR_MEMORY, "no node has memory for %" PRIu64 " blocks in transit",
+        return error_set(e, ERROR_MEMORY,
+                         "a node would have %" PRIu64 " blocks in transit, too many to count",
                          peak_transit);
     *most = (uint32_t)peak_transit;
     return 0;
@@ -159,7 +160,8 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
     free(waits.comes);
     free(waits.leaves);
     routes_close(&routes);
-    return rc == 0 ? 0
-                   : error_set(e, ERROR_MEMORY, "out of memory for the waits of %u %s", t->nodes,
-                               text_plural(t->nodes, "node", "nodes"));
+    return rc == 0
+               ? 0
+               : error_set(e, ERROR_MEMORY, "out of memory to count the waiting blocks of %u %s",
+                           t->nodes, text_plural(t->nodes, "node", "nodes"));
 }

@@ -357,7 +357,8 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
 
     *p = (struct plan){.rank = rank};
     if (rank >= t->nodes)
-        return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
+        return error_set(e, ERROR_USAGE, "there is no node %u: the torus has nodes 0 to %u", rank,
+                         t->nodes - 1);
     if (a->plan != NULL && source == TORUS_NO_NODE)
         return ask_for_plan(p, t, a, rank, e);
     if (routes_open_ends(&routes, t, a, e) != 0)

@@ -85,8 +85,8 @@ static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint3
                 if (next == source || next == TORUS_NO_NODE ||
                     (g->parent[next] != REDUCTION_NO_PORT && g->parent[next] != back))
                     return error_set(e, ERROR_USAGE,
-                                     "the routes of %s from node %u are not a tree: nothing can be "
-                                     "reduced along them",
+                                     "the routes of %s from node %u are not a tree: reductions "
+                                     "cannot use them",
                                      r->algorithm->name, source);
                 g->parent[next] = (uint8_t)back;
                 g->distance[next] = (uint16_t)(g->distance[here] + 1);
@@ -173,7 +173,7 @@ static int build(struct reduction_trees *p, const struct torus *t, const struct 
     uint64_t owners = p->single ? 1 : t->nodes;
 
     if (a->operation != OPERATION_ALLGATHER)
-        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an allgather", a->name);
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for allgathers", a->name);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
     int rc = allocate_trees(p, owners * a->segments, &children);
@@ -193,7 +193,8 @@ static int build(struct reduction_trees *p, const struct torus *t, const struct 
 
 static int no_node(const struct torus *t, uint32_t rank, struct error *e)
 {
-    return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
+    return error_set(e, ERROR_USAGE, "there is no node %u: the torus has nodes 0 to %u", rank,
+                     t->nodes - 1);
 }
 
 int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,

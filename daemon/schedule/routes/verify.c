@@ -117,8 +117,10 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
             uint32_t class = r->class_of[here];
             struct leg moved = routes_moved_leg(r, leg, here, r->representative[class]);
             if (messages->count == MESSAGES_MOST)
-                return error_set(e, ERROR_REFUSED, "%s has more than %u different messages there",
-                                 r->algorithm->name, MESSAGES_MOST);
+                return error_set(
+                    e, ERROR_REFUSED,
+                    "%s has more than %u different messages on this torus, too many to check",
+                    r->algorithm->name, MESSAGES_MOST);
             if (tally_add(messages, message_key(class, &moved)) != 0)
                 return no_memory(r, e);
         }
