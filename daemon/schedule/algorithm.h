@@ -125,14 +125,15 @@ void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs);
 
-/* For accepts(): sets *e (ERROR_REFUSED) to the tori that the algorithm takes, and this one.
+/* For accepts(): sets *e (ERROR_REFUSED), naming the tori that the algorithm takes, and this one.
  * Returns -1. */
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e);
 
 const char *port_model_name(enum port_model model);   /* "all-port", "one-port" */
 const char *operation_name(enum operation operation); /* "exchange", "barrier" */
 
-/* The operation that the algorithms have which can carry out this operation. */
+/* The operation of the algorithms that carry out this operation: OPERATION_EXCHANGE or
+ * OPERATION_ALLGATHER. */
 static inline enum operation operation_of_algorithms(enum operation operation)
 {
     return operation == OPERATION_EXCHANGE ? OPERATION_EXCHANGE : OPERATION_ALLGATHER;

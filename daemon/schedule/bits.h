@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether n is 1, 2, 4, ... */
 static inline bool is_power_of_two(uint32_t n)
 {
     return n != 0 && (n & (n - 1)) == 0;

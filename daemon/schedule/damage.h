@@ -14,6 +14,7 @@ struct damage {
 /* Sets *d to no damage. Returns 0 with *d, which the caller frees with damage_free(), or -1 with *e
  * (no memory) and nothing to free. */
 int damage_init(struct damage *d, const struct torus *t, struct error *e);
+/* Frees what *d holds, and empties *d. */
 void damage_free(struct damage *d);
 /* Sets *d to a copy, as damage_init() does; *d need not be initialised. */
 int damage_copy(struct damage *d, const struct damage *from, struct error *e);
@@ -40,6 +41,7 @@ char *damage_describe_links(const struct damage *d, char *text, size_t size);
 /* Writes links and nodes for people: "link 3:+0, node 7". Otherwise as damage_format(). */
 char *damage_describe(const struct damage *d, char *text, size_t size);
 
+/* Whether nothing is out of order. */
 bool damage_is_none(const struct damage *d);
 /* Whether the port has a link, and it is in order. */
 static inline bool damage_has_link(const struct damage *d, uint32_t rank, unsigned port)

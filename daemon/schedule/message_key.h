@@ -15,6 +15,7 @@ static inline uint64_t message_key(uint32_t class, const struct leg *leg)
            (uint64_t)torus_port(leg->dim, leg->direction) << 16 | leg->hops;
 }
 
+/* The parts of a key. */
 static inline uint32_t message_key_step(uint64_t key)
 {
     return (uint32_t)(key >> 40);

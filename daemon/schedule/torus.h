@@ -45,7 +45,8 @@ void torus_coordinates(const struct torus *t, uint32_t rank, uint32_t *coordinat
 uint32_t torus_walk(const struct torus *t, uint32_t rank, unsigned dim, int direction,
                     uint32_t hops);
 
-/* The number of ports of a node, including ports without a link. */
+/* The ports of a node, including ports without a link, and the dimension and direction (1 or -1) of
+ * a port. */
 static inline unsigned torus_ports(const struct torus *t)
 {
     return 2 * t->dims;

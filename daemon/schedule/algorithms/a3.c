@@ -62,21 +62,21 @@ static uint64_t line_blocks(const struct torus *t)
  * less than n/2, in one direction. In this direction, blocks for the opposite node come from every
  * second node; `between`: this block comes from one of the other nodes.
  *
- * Blocks that pass a channel in the same step move along together. Call the blocks that move along
- * with those for the opposite nodes the first train, all others the second. If no block waited, all
- * blocks from between would be in the second train, and all others in the first. In every step the
- * first train would have one block more, the one for the opposite node. So the second train needs
- * one more block in each step, and the total of both must not grow.
+ * Blocks that use the same channel in a step move along together. Call the blocks that move along
+ * with those for the opposite nodes the first train, and all others the second. If no block waited,
+ * the blocks from between would be the second train, and all others the first. The first train
+ * would have one block more in every step: the one for the opposite node. So a few blocks wait, to
+ * give the second train one more block in every step.
  *
- * Let q = floor(n/4). Two blocks of q hops, one of each train, that run one after the other in the
- * second train give it one more block in 2q steps: in all n/2 steps or all but one. A block from
- * between is in the second train if it waits an even number of steps, any other block if it waits
- * an odd number.
+ * Let q = floor(n/4). Take two blocks of q hops, one of each train. Run one after the other in the
+ * second train, they give it one more block in 2q steps: in all n/2 steps or all but one. A block
+ * from between is in the second train if it waits an even number of steps, any other block if it
+ * waits an odd number.
  * - q odd: the block from between starts at once, the other one in step q.
- * - q even, more than 2: the same with the blocks of 1 hop, in steps 0 and 1, and those of q-1
+ * - q even, more than 2: the same with two blocks of 1 hop, in steps 0 and 1, and two blocks of q-1
  *   hops, which start in steps 2 and q+1.
- * - q = 2: three blocks in the second train (steps 0 and 1, 1 and 2, 3) and one in the first (step
- *   1). The difference is one block in each of the steps 0 to 3. */
+ * - q = 2: three blocks in the second train (in steps 0 and 1, 1 and 2, 3) and one in the first (in
+ *   step 1). The difference is one block in each of the steps 0 to 3. */
 static uint32_t ring_wait(uint32_t n, uint32_t hops, bool between)
 {
     uint32_t q = n / 4;

@@ -1,9 +1,9 @@
 /* AR: complete exchange on an all-port ring of p nodes, p even. Liu, Gu, Bi, Tu, Dong: Optimal
  * All-to-All Personalized Communication in All-Port Tori, section 3.
  *
- * One hop brings a block to a node of its destination's parity. Then even nodes pass blocks to even
- * nodes and odd nodes to odd nodes, two hops a step, in both directions at once. ring.c has the
- * rule for one block.
+ * At most one hop brings a block to a node of its destination's parity. From there even nodes pass
+ * blocks to even nodes and odd nodes to odd nodes, two hops a step, in both directions at once.
+ * ring.c has the rule for one block.
  * - Stage 1 (one step): blocks whose destination has the other parity make one hop.
  * - Stage 2 (floor(p/4) steps): even nodes send in direction +, odd nodes in direction -.
  * - Stage 3 (ceil(p/4) - 1 steps): even nodes send in direction -, odd nodes in direction +.

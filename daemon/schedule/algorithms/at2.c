@@ -11,13 +11,13 @@
  *   even (the paper's groups G00 and G11) begin with their row, all others with their column. So
  *   all channels are busy in both phases.
  *
- * Lemma 4 promises r*c^2/8 blocks, the lower bound. The algorithm as printed misses that for sizes
- * of 4 mod 8. Opposite nodes of their logical rings are an odd number of logical hops apart, and in
+ * Lemma 4 promises r*c^2/8 blocks, the lower bound. The algorithm as printed misses it if a size is
+ * 4 mod 8. Then opposite nodes of a logical ring are an odd number of logical hops apart, and in
  * stage 1 of AR a node sends all blocks for its opposite in one direction. On a single ring that is
  * one block, the reason for the ceil() in lemma 2. Here it is one block for each offset in the
  * other dimension. So there are two algorithms, which differ only if a size is 4 mod 8:
  * - `at2` repairs this: half of these blocks go each way. Lemma 4 holds for all multiples of four
- *   (for the critical path, verify.h, where the two sizes differ).
+ *   (for the critical path, verify.h, if the two sizes differ).
  * - `at2-printed` runs AR as printed. Lemma 4 holds if c is a multiple of 8. Otherwise the critical
  *   path is r blocks longer: 12 blocks on 4x4 (lemma: 8), 76 on 4x12 (72), 228 on 12x12 (216), 152
  *   on 8x12 (144).

@@ -15,19 +15,19 @@
  * between two of its links. A block from its row or column can come in by one link only, a block
  * from a box by either of two links. Number the cells of a box by distance. Of the first n cells,
  * n*k/t come in along the row, rounded down in two boxes that face each other and rounded up in the
- * two others. So each link borders on one box of either kind. The fraction k/t:
- * - Torus: all nodes are alike, and so are two boxes that face each other. k/t gives a link in the
- *   row as many blocks as a link in the column, within one. On even rings some sources are equally
- *   near to two links: each box gets those along one of its sides; the exact opposite, the opposite
- *   in the row and the opposite in the column go to three different links.
- * - Mesh: k/t is right for the corners, which have one box. A node further in receives fewer blocks
- *   by each link. A node at an edge receives exactly as many by a link along the edge, because one
- *   of its boxes rounds down and the other one up.
+ * two others. So each link borders on one box of either kind. How k/t is chosen:
+ * - Torus: all nodes are alike, and so are two boxes that face each other. A link in the row gets
+ *   as many blocks as a link in the column, within one. On even rings some sources are equally near
+ *   to two links: each box gets those along one of its sides; the exact opposite, the opposite in
+ *   the row and the opposite in the column go to three different links.
+ * - Mesh: to suit the corners, which have one box. A node further in receives fewer blocks by each
+ *   link. A node at an edge receives exactly as many by a link along the edge, because one of its
+ *   boxes rounds down and the other one up.
  *
  * Rings, lines and cylinders (one dimension wraps) keep to the bound as well. If the rings of a
  * cylinder have exact opposites, these are shared out separately, alternately between the two links
  * of the ring, and make up for the rounding of the boxes beside them. Some phases then take longer
- * than with the boxes alone. The exception are cylinders with rings of two and lines of m > 4
+ * than with the boxes alone. The exception is a cylinder with rings of two and lines of m > 4
  * nodes: the end of a line can receive the m - 1 blocks of its own line by one link only, and m - 1
  * is above the bound, ceil((2m-1)/3).
  *
@@ -92,7 +92,7 @@ static void share_out(struct plane *p)
     share = row_links * column_links * (down - right) + row_links * cells;
     share += tie_down && !tie_right ? row_links + column_links - 1 : 0;
     share /= row_links + column_links;
-    /* The share is below 0 on a ring of 2 whose other dimension does not wrap, and without boxes. */
+    /* The share is negative on a ring of 2 in one dimension only, and without boxes. */
     p->k = (uint64_t)(share > 0 ? share : 0);
     p->t = (uint64_t)(cells > 0 ? cells : 1);
 }

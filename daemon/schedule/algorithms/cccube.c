@@ -20,14 +20,14 @@
  *   hops away. Without it the highest bit would lead n/2 hops away.
  *
  * The paper demands routes without conflicts. If neighbours in the hypercube are h > 1 hops apart,
- * h of their messages cross the same channel. So the messages of a stage take turns, in as many
- * steps as messages cross the busiest channel, the fewest possible with these routes. A step sends
- * one track (see line_tracks()) of a packet. This costs startups, but no blocks. Without
- * pipelining, an iteration takes as many steps as its legs have hops; all iterations of a dimension
- * of n nodes take 3n/4 - 1 steps on a ring (1 on a ring of 2), n - 1 on an array. On rings of 2 or
- * 4 and arrays of 2, every stage is one step: 4x4 is the hypercube of 16 nodes. On 8x8, where the
- * lower bound is 64 blocks: Q=1 10 steps and 320 blocks, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and
- * 116. */
+ * h of their messages cross the same channel. So the messages of a stage are dealt to tracks, sets
+ * of messages of which no two share a channel, and every step sends one track. There are as many
+ * tracks as messages cross the busiest channel, the fewest possible with these routes. This costs
+ * startups, but no blocks. Without pipelining, an iteration takes as many steps as its legs have
+ * hops; all iterations of a dimension of n nodes take 3n/4 - 1 steps on a ring (1 on a ring of 2),
+ * n - 1 on an array. On rings of 2 or 4 and arrays of 2, every stage is one step: 4x4 is the
+ * hypercube of 16 nodes. On 8x8, where the lower bound is 64 blocks: Q=1 10 steps and 320 blocks,
+ * Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
 #include "daemon/schedule/algorithms/cccube.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
@@ -99,7 +99,7 @@ static uint32_t hops_of(const struct cube *c, unsigned i)
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-/* Blocks of a message of Q packets. */
+/* Blocks of one message in an iteration, all packets together. */
 static uint32_t all_blocks(const struct cube *c)
 {
     return c->bits > 0 ? 1u << (c->bits - 1) : 1;
@@ -146,11 +146,11 @@ static struct bits bits_of(const struct cube *c, const struct window *w, unsigne
     return b;
 }
 
-/* Tracks on an array of 2^count nodes. Each node is linked by a run of channels to every node that
- * differs from it in one bit. floor(2^(count+1)/3) runs share the busiest channel, and as many
- * tracks hold all runs without conflict. Divide the array into quarters A, B, C, D of M nodes.
- * Links within a quarter have the same tracks in all four quarters. Then tracks j and M + j, after
- * these, hold the links A_j - B_j - D_j and A_j - C_j - D_j. */
+/* Tracks of the messages on an array of 2^count nodes, in which each node sends to every node that
+ * differs from it in one bit. floor(2^(count+1)/3) messages share the busiest channel in each
+ * direction, and as many tracks hold all of them. Divide the array into quarters A, B, C, D of M
+ * nodes. Messages within a quarter have the same tracks in all four quarters. Then come tracks j
+ * and M + j for j = 0 to M-1: messages between A_j, B_j and D_j, and between A_j, C_j and D_j. */
 static uint32_t line_tracks(unsigned count)
 {
     return (2u << count) / 3;
@@ -167,15 +167,15 @@ static uint32_t line_track(unsigned count, unsigned bit, uint32_t node)
     return line_tracks(count - 2) + (by_b ? 0 : quarter) + node % quarter;
 }
 
-/* Whether the window covers the top of a ring's coordinate. The two highest bits lead from each
- * quarter of the ring to the next one, all the way round; track j holds the links of node j of each
- * quarter. */
+/* Whether the bits include the highest bit of a ring's coordinate. The two highest bits lead from
+ * each quarter of the ring to the next one, all the way round; track j holds the links of node j of
+ * each quarter. */
 static bool goes_round(const struct torus *t, unsigned dim, const struct bits *b)
 {
     return t->wrap[dim] && t->size[dim] > 2 && 1u << (b->low + b->count) == t->size[dim];
 }
 
-/* The number of bits in the window that stay within a quarter of such a ring. */
+/* How many of the bits stay within a quarter of such a ring. */
 static unsigned inner_bits(const struct torus *t, unsigned dim, const struct bits *b)
 {
     unsigned below = power_of(t->size[dim]) - 2;

@@ -61,7 +61,8 @@ static struct member *new_member(void)
     return calloc(1, sizeof(struct member));
 }
 
-/* Frees a member that lost a race against another thread's. One of the first_members stays used. */
+/* Frees a member that another thread made at the same time. If it is one of first_members, its
+ * place stays used. */
 static void free_member(struct member *m)
 {
     if (m < first_members || m >= first_members + FAMILY_NEED_NO_MEMORY)

@@ -194,9 +194,9 @@ static void add_blocks(struct plan *p, const struct torus *t, const struct branc
 
 /* The most blocks in transit, at the end of any step, at a node that has `below` nodes below it and
  * `above` nodes elsewhere. Blocks between two of its children's branches wait from the way up until
- * the way down. Blocks that go up, and later blocks that come down, wait for one step as well; both
- * are below * above. `squares` is the sum of the squares of the numbers of nodes in the children's
- * branches. */
+ * the way down. Blocks that go up wait for a step on the way up, blocks that come down for a step
+ * on the way down: below * above each, but never both at once. `squares` is the sum of the squares
+ * of the numbers of nodes in the children's branches. */
 static uint64_t transit(uint64_t below, uint64_t above, uint64_t squares)
 {
     return below * below - squares + below * above;

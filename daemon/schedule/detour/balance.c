@@ -19,8 +19,8 @@
 #define BASE (UINT64_C(1) << 30)
 
 #define PASSES_MOST 40u
-#define PATIENCE 4u         /* stop if so many passes together */
-#define LEAST_PROGRESS 256u /* save less than this part of the largest load */
+#define PATIENCE 4u         /* passes after which the search checks its progress */
+#define LEAST_PROGRESS 256u /* it stops if it has saved less than 1/256 of the largest load */
 
 /* When one steepness does not help any more, another one often does: first the channels around the
  * busiest ones are relieved, then those themselves. Small tori have the fewest ways to choose from

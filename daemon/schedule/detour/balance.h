@@ -25,6 +25,7 @@ struct balance {
 /* Fills *b. Returns 0 with *b, which the caller frees with balance_free(); or -1 with *e and
  * nothing to free: the torus is in parts (ERROR_LINK) or too large (ERROR_REFUSED), no memory. */
 int balance_find(struct balance *b, const struct damage *d, struct error *e);
+/* Frees what *b holds, and empties *b. */
 void balance_free(struct balance *b);
 
 /* The index of a segment in the arrays. */

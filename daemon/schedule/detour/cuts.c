@@ -12,7 +12,7 @@
 struct cut {
     const struct damage *damage;
     const struct ways *ways;
-    uint32_t nodes; /* nodes that are not gone */
+    uint32_t nodes; /* nodes that are in order */
     bool *inside;
     uint32_t inner;   /* nodes inside */
     uint32_t outward; /* channels from inside to outside */

@@ -18,6 +18,7 @@ struct spread {
 /* Fills *s. Returns 0 with *s, which the caller frees with spread_free(), or -1 with *e (no memory)
  * and nothing to free. */
 int spread_find(struct spread *s, const struct damage *d, struct error *e);
+/* Frees what *s holds, and empties *s. */
 void spread_free(struct spread *s);
 
 /* Writes the route of a block, as route() of algorithm.h does; 0 legs if there is none. */

@@ -25,9 +25,10 @@ struct ways {
     uint32_t heaped;
 };
 
-/* Fills *w. Returns 0 with *w, which the caller frees with ways_free(), or -1 with *e (no memory)
- * and nothing to free. Until the first ways_find() the caller sets the costs. */
+/* Fills *w; the caller sets w->cost before ways_find(). Returns 0 with *w, which the caller frees
+ * with ways_free(), or -1 with *e (no memory) and nothing to free. */
 int ways_init(struct ways *w, const struct damage *d, struct error *e);
+/* Frees what *w holds, and empties *w. */
 void ways_free(struct ways *w);
 
 /* The index of the channel that leaves a node by a port. */

@@ -8,8 +8,8 @@
 
 /* Prints the header, and one line for each source, destination and segment, in this order. With
  * `by_period`, prints only the routes of the sources from which all others follow. Stops early
- * after an error of `out`, for which the caller has to check. The torus must be accepted. Returns
- * 0, or -1 with *e without memory. */
+ * after an error of `out`; the caller checks ferror(). The torus must be accepted. Returns 0, or -1
+ * with *e without memory. */
 int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a, bool by_period,
                     struct error *e);
 

@@ -20,7 +20,7 @@
  *     segments   how many equal parts a block is split into, 1 to 256 (1)
  *     period     [p0,p1,...]: moving a source and its destination by p_i along dimension i moves
  *                the route with them. The file then has the routes of the sources in the first
- *                p0 x p1 x ... box only (all sources)
+ *                p0 x p1 x ... box only (no period: all sources)
  *
  * A route without a segment is for segment 0. Strings have no escapes, numbers no fractions or
  * exponents. Unknown or repeated keys are errors; empty lines, and blanks at both ends of a line,

@@ -101,8 +101,8 @@ static int read_segments(struct json_line *line, void *into, struct error *e)
     return 0;
 }
 
-/* check_period() checks the period against the torus, which may come later in the line than the
- * period. */
+/* Only reads the period. check_period() checks it against the torus, which may come later in the
+ * line. */
 static int read_period(struct json_line *line, void *into, struct error *e)
 {
     struct imported *s = into;

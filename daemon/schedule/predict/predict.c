@@ -16,7 +16,7 @@
  * every moment, and a step waits for the slowest. Observed on links at their limit. */
 #define STEP_SKEW 0.04
 #define STREAM_HOPS 0.9 /* messages through each link for every hop after the first */
-#define FRAME 4096.0    /* bytes of a broadcast for which a relay may wait */
+#define FRAME 4096.0    /* bytes of a broadcast for which a relay waits at most */
 /* Messages of an allgather whose blocks travel in segments, for each message that the steps of its
  * trees have. Counted: 8 to 11 through each link of a 4x4, where there are 7 steps. */
 #define PARTS_APART 1.5

@@ -43,8 +43,9 @@ double predict_seconds(const struct predict_counts *counts, const struct predict
 
 /* Predicts the seconds of an operation that is never measured: a call of a program, an allgather, a
  * broadcast. A link passes the bytes of its burst at once, but makes up for them before the next
- * call can start. So the time that this adds on the busiest link counts as well: the result is the
- * root of the sum of both squares. Without a burst the result is that of predict_seconds(). */
+ * call can start. Let the operation take a seconds with the burst, and the busiest link b seconds
+ * longer without it: the result is the root of a^2 + b^2. Without a burst it is that of
+ * predict_seconds(). */
 double predict_unmeasured_seconds(const struct predict_counts *counts,
                                   const struct predict_costs *costs, uint64_t block_bytes);
 

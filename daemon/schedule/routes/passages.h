@@ -43,8 +43,8 @@ struct passages {
     uint32_t transit;        /* passages of blocks that neither start nor end here; allgather:
                           * segments of others' blocks that leave from here, each counted once */
     uint32_t most_ahead;     /* largest `ahead` of any passage of any node */
-    /* By port: the pieces that come in, the index of the passage of each by its place at the
-     * sender, and the pieces that leave. */
+    /* By port: how many pieces come in; by a piece's place at the sender, the index of its passage;
+     * how many pieces leave. */
     uint32_t arrivals[TORUS_MAX_PORTS];
     uint32_t *arrival[TORUS_MAX_PORTS];
     uint32_t departures[TORUS_MAX_PORTS];

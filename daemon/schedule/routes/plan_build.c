@@ -20,8 +20,7 @@ struct draft {
     const struct routes *routes;
     uint32_t source; /* the only source whose blocks count; TORUS_NO_NODE: all */
     struct plan *plan;
-    /* the first walk is done */
-    bool counted;
+    bool counted;                 /* the first walk is done */
     struct tally sends, arrivals; /* numbers of blocks, by plan_key() */
     struct hit *hit;
     size_t hits, hit_room;

@@ -10,12 +10,10 @@ _Static_assert(TORUS_MAX_PORTS <= 16, "a set of ports has 16 bits");
 
 /* The tree of one segment of one source's block. All arrays are by node. */
 struct growth {
-    uint8_t *parent; /* port towards the source */
-    /* bits of the ports towards children */
-    uint16_t *children;
-    /* hops from the source */
-    uint16_t *distance;
-    uint32_t *edges; /* children in the trees of all segments so far */
+    uint8_t *parent;    /* port towards the source */
+    uint16_t *children; /* bits of the ports towards children */
+    uint16_t *distance; /* hops from the source */
+    uint32_t *edges;    /* children in the trees of all segments so far */
 };
 
 /* Makes room for `count` trees; *children are the ports of each, for order_channels(). Returns 0,

@@ -22,7 +22,7 @@ struct schedule_report {
     uint64_t hops;            /* sum over steps of the longest leg */
     uint64_t busiest;         /* most blocks on any channel, all steps together */
     double bound;             /* algorithm_bound() */
-    uint32_t contended_steps; /* steps in which a channel carries, or relays, two messages */
+    uint32_t contended_steps; /* steps in which two messages use one channel */
     bool minimal;             /* every route is a shortest path */
     bool one_port_kept;       /* no node starts, or ends, more than one message in a step */
     uint32_t crowded_step, crowded_node; /* otherwise the first place where that happens */
