@@ -62,11 +62,12 @@ static uint64_t line_blocks(const struct torus *t)
  * less than n/2, in one direction. In this direction, blocks for the opposite node come from every
  * second node; `between`: this block comes from one of the other nodes.
  *
- * Blocks that use the same channel in a step move along together. Call the blocks that move along
- * with those for the opposite nodes the first train, and all others the second. If no block waited,
- * the blocks from between would be the second train, and all others the first. The first train
- * would have one block more in every step: the one for the opposite node. So a few blocks wait, to
- * give the second train one more block in every step.
+ * In a step, a moving block uses a channel of an even node or of an odd node, and the other kind in
+ * the next step. So the blocks form two trains. The first train consists of the blocks for the
+ * opposite nodes, and of all blocks that use the same kind of channel as these in every step; the
+ * second of all others. If no block waited, the second train would consist of the blocks from
+ * between, and the first would have one block more in every step, the one for the opposite node. So
+ * a few blocks wait, to give the second train one more block in every step.
  *
  * Let q = floor(n/4). Take two blocks of q hops, one of each train. Run one after the other in the
  * second train, they give it one more block in 2q steps: in all n/2 steps or all but one. A block

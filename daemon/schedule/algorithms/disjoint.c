@@ -6,28 +6,27 @@
  *
  * Torus of d dimensions: 2d trees, one for each dimension i and direction s, which use every
  * channel except those into the source. Let the source be at 0 in all dimensions. The tree of i and
- * s goes along i in direction s, then along dimensions i + 1, i + 2, ..., cyclically to i - 1,
+ * s extends along i in direction s, then along dimensions i + 1, i + 2, ..., cyclically to i - 1,
  * always in direction s. The nodes at 0 in dimension i come last: the tree reaches them from the
  * end of the ring, by a hop in i. No two trees share a channel: consider the channel in direction s
  * along dimension j into a node w. If w is at 0 in j, only the tree of j uses it, for its last hop.
  * Otherwise only the tree of the first dimension after j, in the cyclic order, in which w is not at
  * 0 (of j itself if there is no other).
  *
- * Mesh of d dimensions: d trees, made in the same way. Instead of going around a ring, the tree
- * goes along a line in both directions away from the source; the last hop in i leads back to 0 from
- * a neighbour.
+ * Mesh of d dimensions: d trees, made in the same way, except that a tree extends along a line in
+ * both directions away from the source; the last hop in i leads back to 0 from a neighbour.
  *
  * If only some dimensions wrap, their rings are cut opposite to the source and used as lines,
  * except for the largest ring, in dimension r, if it has n >= 3 nodes. r comes first in the order
- * of dimensions, and all trees go around its rings in direction +. There is one additional tree,
- * which goes along r in direction -. In every ring along r except the source's own, it enters at
- * coordinate n - 2 by the channel that the tree of r would use there, and goes on in direction -
+ * of dimensions, and all trees extend along r in direction +. There is one additional tree, which
+ * extends along r in direction -. In every ring along r except the source's own, it enters at
+ * coordinate n - 2 by the channel that the tree of r would use there, and continues in direction -
  * until n - 1. The tree of r then enters n - 2 from n - 1, by the only channel in direction - that
  * is left. So there are d + 1 trees. If no other dimension wraps, that is one for each link of the
  * nodes with the fewest.
  *
- * Part k of a block goes along tree k modulo the number of trees: 12 parts use 1, 2, 3, 4, 6 or 12
- * trees evenly. */
+ * Part k of a block uses tree k modulo the number of trees: 12 parts use 1, 2, 3, 4, 6 or 12 trees
+ * evenly. */
 #include "daemon/schedule/algorithms/rows.h"
 
 enum { PARTS = 12 };

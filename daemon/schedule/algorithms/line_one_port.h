@@ -1,11 +1,11 @@
 /* Complete exchange on a one-port line of k nodes, for the submeshes of `mt`. A leg over the whole
- * line joins its ends, and the blocks go around that ring from node to node.
+ * line joins its ends to a ring, along which the blocks move from node to node.
  *
- * Blocks for the next floor(k/2) nodes go around in direction +, in floor(k/2) shifts. In a shift
- * every node passes all blocks for nodes beyond to the next node, and the last node passes them to
- * the first, by one leg back over the line. No other leg uses the channels in that direction; the
- * nodes inside the leg relay it cut-through, as a one-port node can while it sends and receives.
- * The blocks for the other ceil(k/2)-1 nodes then go around in direction -.
+ * Blocks for the next floor(k/2) nodes move in direction +, in floor(k/2) shifts. In a shift every
+ * node passes all blocks for nodes beyond to the next node, and the last node passes them to the
+ * first, by one leg back over the line. No other leg uses the channels in that direction; the nodes
+ * inside the leg relay it cut-through, as a one-port node can while it sends and receives. The
+ * blocks for the other ceil(k/2)-1 nodes then move in direction -.
  *
  * This takes k-1 steps and floor(k^2/4) blocks. In each step a node sends one message and receives
  * one, and no two messages share a channel. */

@@ -1,7 +1,7 @@
 /* A node's passages: every channel by which a segment of a block comes to the node, leaves it, or
- * passes through. A passage has no step. A node needs its passages to run routes hop by hop
- * (streaming), as it needs a plan to run them in steps. Both are built from the routes of one
- * source of each class (routes.h).
+ * passes through, without steps. A node needs its passages to run routes hop by hop (streaming), as
+ * it needs a plan to run them in steps. Both are built from the routes of one source of each class
+ * (routes.h).
  *
  * In an allgather, a segment that comes to a node is kept there, and leaves by as many ports as its
  * tree has branches there. The passage that ends at the node comes first in the list; after it come
@@ -10,8 +10,8 @@
  * destination of a passage is the node at the end of its leg. A node inside a leg of several hops
  * has a passage of its own, which joins none.
  *
- * In an allgather, segment k of node s's block goes along tree (k + s) modulo the number of
- * segments: so all trees are used alike even if blocks are too small to be split.
+ * In an allgather, segment k of node s's block uses tree (k + s) modulo the number of segments: so
+ * all trees are used alike even if blocks are too small to be split.
  *
  * Both ends of a channel know the same order of the pieces that cross it, by (source, destination,
  * segment). A piece is named by its place in that order. */
