@@ -15,7 +15,7 @@
 enum banyan_square {
     BANYAN_ITERATED, /* second construction of latin.h: the order of ATAPE */
     BANYAN_PRODUCTS, /* first construction of latin.h: the same rows in another order */
-    BANYAN_SHIFT,    /* row + input modulo n: a Latin square whose rows are not admissible */
+    BANYAN_SHIFT,    /* row + input modulo n: a Latin square with rows that are not admissible */
 };
 #define BANYAN_SQUARES 3u
 

@@ -196,8 +196,8 @@ const struct formula formula_suh_shin = {
     .rearrange = suh_shin_rearrange,
 };
 
-/* The direct exchange of references [3, 4]. No two messages share a channel, so it has as many
- * steps as blocks, namely the all-port bound. */
+/* The direct exchange of references [3, 4]. No two messages share a channel, so the number of steps
+ * is that of the blocks on a channel, the all-port bound. */
 static struct cost_counts tseng_gupta_counts(const struct torus *t)
 {
     double steps = nodes(t) * t->size[0] / 8;

@@ -183,7 +183,7 @@ char *damage_describe(const struct damage *d, char *text, size_t size)
 
 /* --- whether the torus is in parts --- */
 
-/* Sets *e to the nodes of one part, as many as there is room for: the smaller part of two. Returns
+/* Sets *e, which names the nodes of one part, the smaller of two, as far as there is room. Returns
  * -1. */
 static int name_part(const struct damage *d, uint32_t first, const bool *reached, uint32_t known,
                      uint32_t present, struct error *e)

@@ -11,9 +11,9 @@ struct tally_entry {
 };
 
 /* A hash table with open addressing, at most half full, until it is sorted. Zero-initialise it.
- * Keys come from files too, which may be made so that all keys want the same place: when finding
+ * Keys can come from a file that was made so that all of them want the same place. So when finding
  * keys takes too long, the entries move to places that depend on the address of the table, which
- * nobody can foresee. */
+ * cannot be foreseen. */
 struct tally {
     struct tally_entry *at;
     size_t count;        /* different keys */

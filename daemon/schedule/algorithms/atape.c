@@ -60,8 +60,8 @@ const struct algorithm algorithm_atape = {
     .name = "atape",
     .summary = "direct, in the order of a Latin square whose rows a banyan network passes without "
                "conflict",
-    .accepts_text = "a torus or mesh of 2^d nodes without a way longer than 65535 hops",
-    .startups = "N - 1 a node, in at most N + k - 1 steps",
+    .accepts_text = "a torus or mesh of 2^d nodes without a path longer than 65535 hops",
+    .startups = "N - 1 for each node, in at most N + k - 1 steps",
     .transmission = "no formula",
     .source = "Yang and Wang, All-to-All Communication, all-to-all personalized exchange",
     .port_model = PORT_MODEL_ALL,

@@ -66,7 +66,8 @@ static uint32_t embed(const struct torus *t, unsigned dim, uint32_t bits)
     return t->wrap[dim] && (bits & 2 * quarter) != 0 ? bits ^ quarter : bits;
 }
 
-/* Which bit of which coordinate each bit of a hypercube node's number is. */
+/* Where the bits of a hypercube node's number are: bit `bit` of the coordinate in dimension
+ * `dim`. */
 struct cube {
     const struct torus *torus;
     uint32_t packets; /* Q */
@@ -440,7 +441,7 @@ static uint32_t route_base(const struct torus *t, uint32_t source, uint32_t dest
 const struct algorithm algorithm_cccube = {
     .name = "cccube",
     .summary = SUMMARY "; cccube-q5 in 5 packets, cccube-best in the best number",
-    .accepts_text = "a torus or mesh of 2^d nodes without a way longer than 65535 hops",
+    .accepts_text = "a torus or mesh of 2^d nodes without a path longer than 65535 hops",
     .startups = "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
     .transmission = "N/2 * startups",
     .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for "

@@ -76,7 +76,7 @@ static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t de
 const struct algorithm algorithm_direct = {
     .name = "direct",
     .summary = "every block straight to its destination, dimension by dimension",
-    .accepts_text = "any torus or mesh without a way longer than 65535 hops in one dimension",
+    .accepts_text = "any torus or mesh without a path longer than 65535 hops in one dimension",
     .startups = "N - 1",
     .transmission = "no formula",
     .source = "the usual baseline; no paper",

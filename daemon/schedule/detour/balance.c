@@ -8,8 +8,8 @@
 #include "proto/text.h"
 
 #define BYTES_MOST (UINT64_C(128) << 20) /* memory for all routes */
-/* Room for hops of a route: so many more than twice the diameter of the whole torus, or than the
- * diameter of the damaged torus if that is more. */
+/* The room for a route, in hops: SPARE_HOPS more than twice the diameter of the whole torus or, if
+ * that is larger, than the diameter of the damaged torus. */
 #define SPARE_HOPS 8u
 
 /* A channel with the largest load, top, costs 2^TOP_BITS; with each segment less, the cost is
@@ -23,8 +23,8 @@
 #define LEAST_PROGRESS 256u /* it stops if it has saved less than 1/256 of the largest load */
 
 /* When one steepness does not help any more, another one often does: first the channels around the
- * busiest ones are relieved, then those themselves. Small tori have the fewest ways to choose from
- * and take the least time, so they try all. */
+ * busiest ones are relieved, then the busiest ones themselves. Small tori try all values, because
+ * they have the fewest ways to choose from and take the least time. */
 static const uint32_t steepness[] = {30, 100, 10, 50, 200};
 #define STEEPNESSES (sizeof steepness / sizeof steepness[0])
 

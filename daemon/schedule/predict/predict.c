@@ -213,8 +213,8 @@ uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t li
     return link_mbit > 0 && link_burst < frame ? frame : 0;
 }
 
-/* Bytes for which a node waits: those of its own `blocks` and, for each of their further hops, the
- * bytes for which a relay waits. */
+/* Bytes for which a node waits: the `blocks` of its own messages and, for each of their further
+ * hops, the bytes for which a relay waits. */
 static double bytes_waited_for(const struct predict_counts *c, const struct predict_costs *costs,
                                double blocks, uint64_t block_bytes)
 {
@@ -229,7 +229,7 @@ static double bytes_waited_for(const struct predict_counts *c, const struct pred
     return bytes + c->hops * (message < frame ? message : frame);
 }
 
-/* Seconds for so many bytes on the links, one after the other. */
+/* Seconds of an operation for which `bytes` cross the links one after the other. */
 static double seconds_of(const struct predict_counts *c, const struct predict_costs *costs,
                          double bytes)
 {

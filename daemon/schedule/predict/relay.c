@@ -7,14 +7,14 @@
 #define PACKET 1428u
 #define HEAD 28u
 
-/* A frame takes so many times as long on its link as it costs a processor. On a torus of two
+/* A frame takes FRAME_COSTS times as long on its link as it costs a processor. On a torus of two
  * dimensions, a node whose links are all busy both ways then spends half of a processor on
  * frames. */
 #define FRAME_COSTS 16
-#define FRAMES_A_MESSAGE 64u /* so many make a further hop cheap */
+#define FRAMES_A_MESSAGE 64u /* frames of a message that make a further hop cheap */
 
-/* The largest frame of at most so many bytes that fills whole packets, at least one packet, at most
- * RELAY_FRAME_MOST. */
+/* The largest frame of at most `bytes` that fills whole packets, but at least one packet, and at
+ * most RELAY_FRAME_MOST. */
 static uint32_t whole_packets(double bytes)
 {
     if (bytes >= RELAY_FRAME_MOST)

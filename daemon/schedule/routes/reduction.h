@@ -42,9 +42,9 @@ struct reduction_tree {
 
 struct reduction_trees {
     uint32_t rank;
-    bool single;            /* for one owner, the root */
+    bool single;            /* there is one owner only, the root */
     uint32_t segments;      /* of each block */
-    uint32_t most_distance; /* in any tree, of any node: the same at all nodes */
+    uint32_t most_distance; /* largest distance in any tree of any node; the same at all nodes */
     uint32_t count, edges;  /* trees; children of all trees together */
     uint32_t most_children; /* with one owner: at least the `edges` of any node; the same at all
                              * nodes */
