@@ -3,9 +3,10 @@
  * Tori, section 4.
  *
  * Blocks move on logical rings of every second node of a line to the 2x2 square of their
- * destination, and within the square by swaps. Even nodes (even sum of coordinates) and odd nodes
- * work along different dimensions at any time, so that no two messages meet on a channel.
- * - Phase 1: AR1 (ar1.c) along one dimension, then along the other.
+ * destination, and then within the square.
+ * - Phase 1: AR1 (ar1.c) along one dimension, then along the other. Even nodes (even sum of
+ *   coordinates) and odd nodes begin with different dimensions, so that no two messages meet on a
+ *   channel.
  * - Phase 2: a swap along each dimension in the 2x2 squares.
  *
  * This is PTk with k = 2, so pt.c computes the routes. pt.c also describes sizes that are no

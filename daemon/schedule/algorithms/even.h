@@ -4,9 +4,9 @@
 
 #include "daemon/schedule/algorithm.h"
 
-/* The algorithm whose trees load the channels most evenly. It splits a block into two segments for
- * each dimension of more than one node, and needs blocks of at least that many bytes. Never NULL;
- * not in the registry, never freed. */
+/* The algorithm whose trees load the channels most evenly, for blocks that are long enough to be
+ * split: it has two segments for each dimension of more than one node. Never NULL; not in the
+ * registry, never freed. */
 const struct algorithm *even_algorithm(const struct torus *t);
 
 #endif

@@ -3,11 +3,11 @@
  * Tori, sections 5.2 and 5.3.
  *
  * Blocks move on logical rings of every k-th node to the k x ... x k submesh of their destination,
- * and then within the submesh. A node is in group g, the sum of its coordinates modulo k. k
- * neighbours on a line are in k different groups, and different groups work along different
- * dimensions at any time, so that no two messages meet on a channel.
+ * and then within the submesh. A node is in group g, the sum of its coordinates modulo k.
  * - Phase 1, k rounds: in round q, the nodes of group g run AR1 (ar1.c) along dimension (g + q) mod
- *   k. Then a block is in its destination's submesh, at the place that its source has in its own.
+ *   k. k neighbours on a line are in k different groups, which work along different dimensions, so
+ *   that no two messages meet on a channel. Then a block is in its destination's submesh, at the
+ *   place that its source has in its own.
  * - Phase 2, for each dimension: an exchange on the submesh's lines of k nodes.
  *
  * For k = 3 the paper spells out phase 2: each node sends to the next node of the line, cyclically,
