@@ -69,7 +69,7 @@ struct algorithm {
     const char *source;       /* paper and section */
     enum operation operation;
     enum port_model port_model;
-    uint32_t segments; /* how many equal parts a block is split into; 1: none */
+    uint32_t segments; /* equal parts that a block is split into; 1: it is not split */
     bool streaming;    /* runs without steps unless the client asks for steps; all legs are
                         * single hops */
     bool single_hops;  /* one-port: a node receives a block before it passes the block on, so

@@ -11,8 +11,8 @@
 struct spread {
     uint32_t nodes;
     uint32_t longest; /* hops of the longest route */
-    uint8_t *towards; /* by source * nodes + node: the node's port towards the source; TREE_NONE at
-                   * the source and where there is no way */
+    uint8_t *towards; /* by source * nodes + node: the node's port towards the source; TREE_NONE
+                       * at the source and where there is no way */
 };
 
 /* Fills *s. Returns 0 with *s, which the caller frees with spread_free(), or -1 with *e (no memory)

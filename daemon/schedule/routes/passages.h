@@ -41,7 +41,8 @@ struct passages {
                               * with the passage before it. Otherwise NULL */
     uint32_t own;            /* allgather: passages of the own block */
     uint32_t transit;        /* passages of blocks that neither start nor end here; allgather:
-                          * segments of others' blocks that leave from here, each counted once */
+                              * segments of others' blocks that leave from here, each counted
+                              * once */
     uint32_t most_ahead;     /* largest `ahead` of any passage of any node */
     /* By port: how many pieces come in; by a piece's place at the sender, the index of its passage;
      * how many pieces leave. */

@@ -35,8 +35,8 @@ struct reduction_tree {
     uint32_t first; /* index of its first child; its children are consecutive, by rising port */
     uint16_t segment;
     uint16_t distance; /* hops from here to the owner along the tree; 0 at the owner */
-    uint8_t parent;    /* port towards the owner. REDUCTION_NO_PORT at the owner, and if the owner
-                     * or this node is out of order: then the block must be empty */
+    uint8_t parent;    /* port towards the owner. REDUCTION_NO_PORT at the owner, and if the
+                        * owner or this node is out of order: then the block must be empty */
     uint8_t children;
 };
 
