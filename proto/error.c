@@ -66,7 +66,7 @@ int error_wrap(struct error *e, const char *format, ...)
     return -1;
 }
 
-static int blame(struct error *e, enum culprit_kind kind, uint32_t node, uint32_t port)
+static int set_culprit(struct error *e, enum culprit_kind kind, uint32_t node, uint32_t port)
 {
     if (e != NULL)
         e->culprit = (struct culprit){kind, node, port};
@@ -75,17 +75,17 @@ static int blame(struct error *e, enum culprit_kind kind, uint32_t node, uint32_
 
 int error_blame_node(struct error *e, uint32_t node)
 {
-    return blame(e, CULPRIT_NODE, node, 0);
+    return set_culprit(e, CULPRIT_NODE, node, 0);
 }
 
 int error_blame_link(struct error *e, uint32_t node, uint32_t port)
 {
-    return blame(e, CULPRIT_LINK, node, port);
+    return set_culprit(e, CULPRIT_LINK, node, port);
 }
 
 int error_blame_program(struct error *e, uint32_t node)
 {
-    return blame(e, CULPRIT_PROGRAM, node, 0);
+    return set_culprit(e, CULPRIT_PROGRAM, node, 0);
 }
 
 int error_blame_node_by_default(struct error *e, uint32_t node)

@@ -30,11 +30,11 @@ int frame_prefix_read(const uint8_t in[FRAME_PREFIX_SIZE], uint32_t max_head, ui
     if (out->head == 0)
         return error_set(e, ERROR_PROTOCOL, "frame without a head");
     if (out->head > max_head)
-        return error_set(e, ERROR_PROTOCOL, "frame head of %u bytes, at most %u allowed", out->head,
-                         max_head);
+        return error_set(e, ERROR_PROTOCOL, "frame head of %u bytes, but at most %u are allowed",
+                         out->head, max_head);
     if (out->body > max_body)
-        return error_set(e, ERROR_PROTOCOL, "frame body of %u bytes, at most %u allowed", out->body,
-                         max_body);
+        return error_set(e, ERROR_PROTOCOL, "frame body of %u bytes, but at most %u are allowed",
+                         out->body, max_body);
     return 0;
 }
 

@@ -34,6 +34,7 @@ struct frame_prefix {
     uint32_t body;
 };
 
+/* Writes a prefix with these lengths, in bytes. */
 void frame_prefix_write(uint8_t out[FRAME_PREFIX_SIZE], uint32_t head, uint32_t body);
 
 /* Reads a prefix and checks it. Returns 0, or -1 with *e naming the length that exceeds its cap. */
@@ -54,6 +55,7 @@ struct frame_stream {
 /* Makes room for at least `want` more bytes. The caller reads into the result, and calls
  * frame_stream_added(). Returns NULL if there is no memory. */
 uint8_t *frame_stream_room(struct frame_stream *s, size_t want, size_t *room);
+/* Notes that the caller has read `count` bytes into the room. */
 void frame_stream_added(struct frame_stream *s, size_t count);
 
 /* The next whole frame's head: returns 1 with *head and *length (valid until the next call on
@@ -61,6 +63,7 @@ void frame_stream_added(struct frame_stream *s, size_t count);
  * bodies whose heads are at most max_head long. */
 int frame_stream_next(struct frame_stream *s, uint32_t max_head, const uint8_t **head,
                       size_t *length, struct error *e);
+/* Frees what *s holds; it can then be used again. */
 void frame_stream_free(struct frame_stream *s);
 
 #endif

@@ -49,7 +49,7 @@ static int read_section(struct reading *r, char *text, struct error *e)
     *end++ = '\0';
     cut_comment(end);
     if (*trim(end) != '\0')
-        return error_set(e, ERROR_USAGE, "\"%.40s\" behind a section's \"]\"", trim(end));
+        return error_set(e, ERROR_USAGE, "\"%.40s\" follows a section's \"]\"", trim(end));
     r->line.section = trim(text + 1);
     r->line.name = r->line.value = NULL;
     return r->each(r->context, &r->line, e);
@@ -70,7 +70,7 @@ static int read_line(struct reading *r, char *text, struct error *e)
 
     if (strchr(text, '\r') != NULL)
         return error_set(e, ERROR_USAGE,
-                         "a carriage return within the line: lines end with LF or CR LF");
+                         "a carriage return inside the line: lines must end with LF or CR LF");
     mark = text + strcspn(text, "=:;");
     if (*text == '[')
         return read_section(r, text, e);

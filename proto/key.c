@@ -103,7 +103,7 @@ static int check_file(const char *path, int fd, struct error *e)
     return 0;
 }
 
-static int parse(const char *line, size_t length, struct key *key)
+static int parse_key(const char *line, size_t length, struct key *key)
 {
     uint8_t bytes[KEY_SIZE];
     size_t parsed;
@@ -133,7 +133,7 @@ static int read_line(int fd, struct key *key, struct error *e)
     size_t length = (size_t)n;
     int result = n < 0 ? -1 : text_check(&text, &length, &key_file, e);
 
-    if (result == 0 && parse(text, length, key) != 0)
+    if (result == 0 && parse_key(text, length, key) != 0)
         result = error_set(e, ERROR_REFUSED,
                            "it does not hold a key; make one with torusctl key generate");
     sodium_memzero(line, sizeof line);

@@ -4,12 +4,14 @@
 
 #include <stdbool.h>
 
-/* Waiting is mentioned after the first of these times, and then whenever the second has passed. */
+/* A program mentions that it waits after the first of these times, and then each time that the
+ * second has passed. */
 #define NOTICE_FIRST_MS 1000
 #define NOTICE_AGAIN_MS 10000
 
-/* Whether standard error is to say what is waited for, and how far it is: yes if the environment
- * variable TORUS_PROGRESS is 1, no if it is 0, otherwise if standard error is a terminal. */
+/* Whether a program prints on standard error what it waits for, and how far it is: yes if the
+ * environment variable TORUS_PROGRESS is 1, no if it is 0, otherwise if standard error is a
+ * terminal. */
 bool notices_wanted(void);
 
 #endif

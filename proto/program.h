@@ -74,7 +74,7 @@ enum program_kind {
 
 /* Flags of OPEN and SHRINK; a daemon ignores flags that it does not know. */
 #define PROGRAM_UNCHECKED 1u /* blocks travel without digests */
-#define PROGRAM_TELL 2u      /* WAITING is to be sent */
+#define PROGRAM_TELL 2u      /* the daemon sends WAITING */
 #define PROGRAM_WAIT 4u      /* OPEN: waits for nodes that are down; an older daemon does not */
 
 /* The descriptors of OPENED, in this order. */

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 /* The length of the printable character at p, or 0 if there is none. A NUL ends every check. */
-static unsigned character(const uint8_t *p)
+static unsigned character_length(const uint8_t *p)
 {
     unsigned length;
     uint32_t point, least;
@@ -37,7 +37,7 @@ void text_clean(char *text)
 {
     uint8_t *p = (uint8_t *)text;
     while (*p != '\0') {
-        unsigned length = character(p);
+        unsigned length = character_length(p);
         if (length == 0) {
             *p = '?';
             length = 1;

@@ -21,7 +21,7 @@
 static int bad_encoding(const char *encoding, const struct text_kind *kind, struct error *e)
 {
     return error_set(e, ERROR_REFUSED,
-                     "this is %s, and %s has to be UTF-8: convert it with iconv -f %s -t UTF-8",
+                     "this is %s, and %s must be UTF-8: convert it with iconv -f %s -t UTF-8",
                      encoding, kind->name, encoding);
 }
 
@@ -42,7 +42,7 @@ static int bad_byte(const char *text, size_t length, const char *nul, const stru
         return bad_encoding("UTF-16BE", kind, e);
     for (const char *at = text; at < nul; at++)
         line += *at == '\n';
-    return error_set(e, ERROR_REFUSED, "line %zu has a NUL byte: this is not text, as %s is", line,
+    return error_set(e, ERROR_REFUSED, "line %zu has a NUL byte, so this is not %s", line,
                      kind->name);
 }
 
@@ -90,18 +90,18 @@ static int wait_for(int fd, int timeout_ms)
 }
 
 /* Waits until there is something to read; a file on a disk never makes it wait. */
-static int await(int fd, const char *name, int patience_ms, struct error *e)
+static int await_input(int fd, const char *name, int patience_ms, struct error *e)
 {
     int notice_ms = patience_ms < NOTICE_MS ? patience_ms : NOTICE_MS;
     int ready = wait_for(fd, notice_ms);
 
     if (ready == 0 && patience_ms > notice_ms) {
-        (void)fprintf(stderr, "%s: waiting for %s: nothing comes from it\n",
-                      program_invocation_short_name, name);
+        (void)fprintf(stderr, "%s: waiting for data from %s\n", program_invocation_short_name,
+                      name);
         ready = wait_for(fd, patience_ms - notice_ms);
     }
     if (ready == 0)
-        return error_set(e, ERROR_IO, "nothing has come from it for %g s", patience_ms / 1e3);
+        return error_set(e, ERROR_IO, "no data arrived from it for %g s", patience_ms / 1e3);
     return ready > 0 ? 0 : error_set(e, ERROR_IO, "%s", strerror(errno));
 }
 
@@ -111,7 +111,7 @@ ssize_t text_file_fill(int fd, const char *name, char *text, size_t most, int pa
     size_t done = 0;
 
     while (done < most) {
-        if (await(fd, name, patience_ms, e) != 0)
+        if (await_input(fd, name, patience_ms, e) != 0)
             return -1;
         ssize_t n = read(fd, text + done, most - done);
         if (n == 0)
@@ -167,7 +167,7 @@ static int read_all(int fd, const char *path, const struct text_kind *kind, char
         want = (room < limit ? room : limit) - *length;
         char *more = realloc(*text, *length + want + 1);
         if (more == NULL)
-            return error_set(e, ERROR_MEMORY, "out of memory");
+            return error_set(e, ERROR_MEMORY, "out of memory for the file");
         *text = more;
         n = text_file_fill(fd, path, more + *length, want, PATIENCE_MS, e);
         if (n < 0)

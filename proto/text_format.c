@@ -18,8 +18,8 @@ struct beginning {
         bytes, sizeof(bytes) - 1, format                                                           \
     }
 
-static const char *find(const struct beginning *known, size_t count, const char *text,
-                        size_t length)
+static const char *find_format(const struct beginning *known, size_t count, const char *text,
+                               size_t length)
 {
     for (size_t i = 0; i < count; i++)
         if (length >= known[i].count && memcmp(text, known[i].bytes, known[i].count) == 0)
@@ -44,7 +44,7 @@ const char *text_format_binary(const char *text, size_t length)
         BEGINS("%PDF-", "a PDF document"),
     };
 
-    return find(known, sizeof known / sizeof *known, text, length);
+    return find_format(known, sizeof known / sizeof *known, text, length);
 }
 
 /* --- XML --- */
@@ -57,7 +57,7 @@ static const char *skip_blanks(const char *at, const char *end)
 }
 
 /* Returns the place behind the first `mark` from `at` on, or `end`. */
-static const char *behind(const char *at, const char *end, const char *mark)
+static const char *place_behind(const char *at, const char *end, const char *mark)
 {
     const char *found = memmem(at, (size_t)(end - at), mark, strlen(mark));
 
@@ -80,11 +80,11 @@ const char *text_format_xml_root(const char *text, size_t length, char *name, si
         return NULL;
     for (;; at = skip_blanks(at, end)) {
         if (is_at(at, end, "<!--"))
-            at = behind(at + 4, end, "-->");
+            at = place_behind(at + 4, end, "-->");
         else if (is_at(at, end, "<?"))
-            at = behind(at, end, "?>");
+            at = place_behind(at, end, "?>");
         else if (is_at(at, end, "<!"))
-            at = behind(at, end, ">");
+            at = place_behind(at, end, ">");
         else
             break;
     }
@@ -135,7 +135,7 @@ const char *text_format(const char *text, size_t length, char room[TEXT_FORMAT_S
         BEGINS("#!", "a script"),
     };
     const char *end = text + length, *at = skip_blanks(text, end);
-    const char *format = find(known, sizeof known / sizeof *known, at, (size_t)(end - at));
+    const char *format = find_format(known, sizeof known / sizeof *known, at, (size_t)(end - at));
     char root[32];
 
     if (format != NULL)
@@ -145,7 +145,7 @@ const char *text_format(const char *text, size_t length, char room[TEXT_FORMAT_S
     if (at < end && *at == '{')
         return json_format(at, end);
     while (at < end && (*at == ';' || *at == '#'))
-        at = skip_blanks(behind(at, end, "\n"), end);
+        at = skip_blanks(place_behind(at, end, "\n"), end);
     if (at < end && *at == '[') {
         const char *next = skip_blanks(at + 1, end);
         bool array = next == end || strchr("[{\"]", *next) != NULL ||

@@ -29,7 +29,7 @@ enum share {
     SHARE_PROGRAMS,       /* connections to the socket of programs: groups */
     SHARE_PROGRAM_MEMORY, /* bytes that programs share with the daemon, or have requested */
     SHARE_EXCHANGES,      /* jobs of this node that have not ended */
-    SHARE_TURNS,          /* of these, jobs that have been started */
+    SHARE_STARTED,        /* jobs among them that have been started */
     SHARE_TRANSIT,        /* bytes of the memory budget that exchanges have reserved */
     SHARE_GROUPS,         /* bytes of the same budget that groups have reserved */
     SHARE_SCHEDULES,      /* schedules that are in use, or not complete */

@@ -31,7 +31,7 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
     struct core *core = calloc(1, sizeof *core);
     const struct router_handler handler = {core, on_frame, on_next, on_topology};
 
-    (void)error_set(e, ERROR_MEMORY, "out of memory");
+    (void)error_set(e, ERROR_MEMORY, "out of memory for the node");
     if (core == NULL || (core->shares = shares_new()) == NULL) {
         free(core);
         return NULL;

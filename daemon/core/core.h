@@ -31,27 +31,30 @@ struct core_setup {
     void *planned_context;
 };
 
-/* Makes a node, which the caller gives to core_free(). Nothing is dialled before core_start().
- * Returns NULL with *e if there is no memory, or if the storage cannot tell what is on record. */
+/* Creates a node; core_free() frees it. Nothing is dialled before core_start(). Returns NULL with *e if there
+ * is no memory, or if the storage cannot tell what is on record. */
 struct core *core_new(const struct core_setup *setup, struct error *e);
+/* Starts to dial the neighbours. */
 void core_start(struct core *core);
 
 /* Ends all exchanges on this node without telling other nodes, closes all connections, and frees
  * the core. */
 void core_free(struct core *core);
 
-/* The time at which core_tick() must be called next (as io.now()), or ROUTER_NEVER. */
+/* Returns when core_tick() must be called next (as io.now()), or ROUTER_NEVER. */
 uint64_t core_deadline(const struct core *core);
+/* Handles the deadlines of the links, exchanges and groups that have passed. */
 void core_tick(struct core *core);
 
 /* Whether all invariants between two events hold. Returns 0, or -1 with *e: a bug. */
 int core_check(const struct core *core, struct error *e);
 
+/* Return the parts of the core; borrowed. */
 struct router *core_router(struct core *core);
 struct exchanges *core_exchanges(struct core *core);
 struct groups *core_groups(struct core *core);
-/* The holdings of this node's users. A part that serves clients sets the capacities of what they
- * take there. */
+/* Returns what this node's users hold. Code that serves clients sets the capacities of the resources that they
+ * take. */
 struct shares *core_shares(struct core *core);
 
 #endif

@@ -144,7 +144,7 @@ struct sink_ops {
      * `events` from now on. Written bytes stay, and writes under way continue, until the next attempt takes
      * the sink, or it is closed. Returns false if the sink has failed and can only be closed: then events
      * go where they went. May be called again. */
-    bool (*park)(struct sink *s, const struct block_events *events);
+    bool (*keep_output)(struct sink *s, const struct block_events *events);
 
     /* NULL, or says before lay_out() of the next attempt that the first `size` bytes of the block from
      * `origin` may stay; the bytes behind them are cut off. */

@@ -38,7 +38,7 @@ struct engine_setup {
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
     bool digests;  /* pieces carry digests (piece_digest.h) */
-    bool mends;    /* damaged pieces are repaired: see engine.damaged */
+    bool repairs;  /* damaged pieces are repaired: see engine.damaged */
     uint64_t block_bytes;
     uint32_t round_bytes;
     uint32_t segments; /* into which the algorithm splits that, at least 1 */
@@ -95,10 +95,10 @@ struct engine_ops {
                     void *context);
 };
 
-/* A piece that has arrived damaged: the digest of its bytes as sent, and as they arrived. */
+/* A piece that has arrived damaged: the digests of its bytes as sent, and as they arrived. */
 struct engine_damaged {
     struct block_piece piece;
-    uint64_t digest, came;
+    uint64_t digest, arrived_digest;
 };
 
 /* What all engines share. */

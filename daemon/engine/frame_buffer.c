@@ -294,7 +294,7 @@ int frame_buffer_compare(struct frame_buffer *c, const struct block_piece *piece
         return -1;
     if (!piece_has_digest(piece->length) || mark->digest == sent)
         return 0;
-    if (c->engine->set.mends && c->engine->damaged_count < ENGINE_DAMAGED_MOST) {
+    if (c->engine->set.repairs && c->engine->damaged_count < ENGINE_DAMAGED_MOST) {
         c->engine->delivered_digest -= mark->digest;
         c->engine->damaged[c->engine->damaged_count++] =
             (struct engine_damaged){*piece, sent, mark->digest};

@@ -26,7 +26,7 @@ struct folder_request {
     /* The next two are for a retry that continues with kept output; else NULL. */
     /* by destination: source_ops.mark() in the last attempt. A block whose mark differs has changed. */
     const uint64_t *marks;
-    struct sink *parked; /* the kept sink of the last attempt (sink_ops.park()) */
+    struct sink *kept_sink; /* the kept sink of the last attempt (sink_ops.keep_output()) */
 };
 
 /* Whether a node takes no part. */

@@ -1,4 +1,4 @@
-/* Whoever changes what an attempt knows changes only that; attempt_advance() draws the conclusions. */
+/* Other code changes only what an attempt knows. attempt_advance() then does what follows from that. */
 #include "daemon/exchange/advance.h"
 
 #include "daemon/exchange/commit/commit.h"

@@ -26,11 +26,12 @@ enum side { PARENT, CHILD, ANY, NEIGHBOUR /* in the tree or not */ };
 static int session_message(struct attempt *x, unsigned port, const struct peer_message *message,
                            struct error *e)
 {
-    const struct engine *engine = x->own.engine;
+    const struct engine *engine = x->local.engine;
 
     if (engine->ops->message == NULL)
-        return error_set(e, ERROR_PROTOCOL, "exchange %s is not a group", x->id.text);
-    return engine->ops->message(x->own.engine, port, message, e);
+        return error_set(e, ERROR_PROTOCOL,
+                         "message of a group about exchange %s, which is not a group", x->id.text);
+    return engine->ops->message(x->local.engine, port, message, e);
 }
 
 /* take_name() calls the handler of one message with that member of the union. */
@@ -49,8 +50,8 @@ TAKES(round_done, round_done_heard)
 TAKES(round_go, round_go_heard)
 TAKES(repeated, repeated_heard)
 TAKES(done, done_heard)
-TAKES(again, again_heard)
-TAKES(mended, mended_heard)
+TAKES(repair_query, repair_query_heard)
+TAKES(repair_part, repair_part_heard)
 TAKES(commit, commit_heard)
 #undef TAKES
 
@@ -72,8 +73,8 @@ static const struct {
     {PEER_ROUND_GO, "round go", S(RUNNING), PARENT, take_round_go},
     {PEER_REPEATED, "repeated", S(RUNNING), CHILD, take_repeated},
     {PEER_DONE, "done", S(RUNNING), CHILD, take_done},
-    {PEER_AGAIN, "again", S(RUNNING) | S(DONE), ANY, take_again},
-    {PEER_MENDED, "mended", S(RUNNING) | S(DONE), ANY, take_mended},
+    {PEER_REPAIR_QUERY, "repair query", S(RUNNING) | S(DONE), ANY, take_repair_query},
+    {PEER_REPAIR_PART, "repair part", S(RUNNING) | S(DONE), ANY, take_repair_part},
     {PEER_COMMIT, "commit", S(DONE) | S(COMMITTING) | S(COMMITTED) | S(IN_DOUBT), PARENT,
      take_commit},
     {PEER_GROUP_CENSUS, "group census", S(RUNNING), ANY, session_message},
@@ -83,27 +84,27 @@ static const struct {
 };
 
 /* take_name() calls the handler of one message with that member of the union. */
-#define TAKES(name, all_or_part, handler)                                                          \
-    static int take_##name(struct exchanges *all, unsigned port,                                   \
+#define TAKES(name, whose, handler)                                                                \
+    static int take_##name(struct exchanges *exchanges, unsigned port,                             \
                            const struct peer_message *message, struct error *e)                    \
     {                                                                                              \
-        return handler(all_or_part, port, &message->name, e);                                      \
+        return handler(whose, port, &message->name, e);                                            \
     }
-TAKES(prepare, all, prepare_heard)
-TAKES(objection, all, objection_heard)
-TAKES(verdict, all, verdict_heard)
-TAKES(confirm, all, outcome_confirm_heard)
-TAKES(outcome_query, all, outcome_query_heard)
-TAKES(outcome, all, outcome_heard)
-TAKES(calibration, all, link_costs_heard)
-TAKES(schedule_query, all->schedules, schedules_query_heard)
-TAKES(schedule_part, all->schedules, schedules_part_heard)
+TAKES(prepare, exchanges, prepare_heard)
+TAKES(objection, exchanges, objection_heard)
+TAKES(verdict, exchanges, verdict_heard)
+TAKES(confirm, exchanges, outcome_confirm_heard)
+TAKES(outcome_query, exchanges, outcome_query_heard)
+TAKES(outcome, exchanges, outcome_heard)
+TAKES(calibration, exchanges, link_costs_heard)
+TAKES(schedule_query, exchanges->schedules, schedules_query_heard)
+TAKES(schedule_part, exchanges->schedules, schedules_part_heard)
 #undef TAKES
 
 /* Messages to this node, not about one attempt. */
 static const struct {
     enum peer_kind kind;
-    int (*take)(struct exchanges *all, unsigned port, const struct peer_message *message,
+    int (*take)(struct exchanges *exchanges, unsigned port, const struct peer_message *message,
                 struct error *e);
 } node_messages[] = {
     {PEER_PREPARE, take_prepare},
@@ -132,18 +133,18 @@ static bool expects_data(const struct attempt *x, const struct peer_message *mes
     struct engine_data data;
     bool running = state_of(x)->runs;
 
-    if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
+    if (x->local.engine == NULL || (!running && x->state != EXCHANGE_READY))
         return false;
     if (kind_of(x)->has_session)
         return true; /* a session counts calls, not rounds */
-    finished = round = x->own.engine->rounds_finished;
+    finished = round = x->local.engine->rounds_finished;
     if (engine_data(message, &data))
         round += (data.round - finished) & ENGINE_ROUND_MASK;
     if (running)
         end = exchange_end_round(x);
     if (finished < end)
         return round < end;
-    return (end == 0 || !exchange_last_repetition(x)) && round < end + x->own.window;
+    return (end == 0 || !exchange_last_repetition(x)) && round < end + x->local.window;
 }
 
 static int give_to_engine(struct attempt *x, unsigned port, const struct peer_message *message,
@@ -153,20 +154,21 @@ static int give_to_engine(struct attempt *x, unsigned port, const struct peer_me
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected data in this state",
                          x->id.text, exchange_state_name(x->state));
     if (message->kind == PEER_CLEAR) {
-        if (engine_clear(x->own.engine, port, &message->clear, e) != 0)
+        if (engine_clear(x->local.engine, port, &message->clear, e) != 0)
             return error_wrap(e, "exchange %s", x->id.text);
         return 0;
     }
-    if (engine_frame(x->own.engine, port, message, body, body_length, e) != 0)
+    if (engine_frame(x->local.engine, port, message, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id.text);
     attempt_advance(x);
     return 0;
 }
 
-/* A neighbour's message does not fit. Neighbours in the tree have told each other of the attempt, and are to
- * blame. Other neighbours are not: a relay between them and the root may have told them something else. Their
- * message fails the attempt, but does not cost the link. */
-static int blame(struct attempt *x, unsigned port, const struct error *why, struct error *e)
+/* Handles a neighbour's message that does not fit. A neighbour in the tree is to blame, because this node and
+ * the neighbour have told each other of the attempt. Another neighbour is not to blame: a relay between it and
+ * the root may have told it something else. Its message fails the attempt, but does not cost the link. */
+static int blame_neighbour(struct attempt *x, unsigned port, const struct error *why,
+                           struct error *e)
 {
     struct error differs = *why;
 
@@ -175,10 +177,10 @@ static int blame(struct attempt *x, unsigned port, const struct error *why, stru
         return -1;
     }
     if (attempt_is_root(x))
-        (void)error_wrap(&differs, "node %u does not do as node %u has told it",
+        (void)error_wrap(&differs, "node %u contradicts what node %u has told it",
                          torus_neighbour(torus_of(x), rank_of(x), port), rank_of(x));
     else
-        (void)error_wrap(&differs, "node %u, which was told by node %u, disagrees with node %u",
+        (void)error_wrap(&differs, "node %u, which follows node %u, disagrees with node %u",
                          rank_of(x),
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)x->tree.parent),
                          torus_neighbour(torus_of(x), rank_of(x), port));
@@ -195,7 +197,7 @@ static int take_data(struct attempt *x, unsigned port, const struct peer_message
 
     if (give_to_engine(x, port, message, body, body_length, &why) == 0)
         return 0;
-    return blame(x, port, &why, e);
+    return blame_neighbour(x, port, &why, e);
 }
 
 static int take_message(struct attempt *x, unsigned port, const struct peer_message *message,
@@ -212,7 +214,7 @@ static int take_message(struct attempt *x, unsigned port, const struct peer_mess
                           (messages[i].side != PARENT && tree_messages_is_child(x, port));
         if ((messages[i].states & 1u << x->state) != 0 && right_side) {
             if (messages[i].take(x, port, message, &why) != 0)
-                return blame(x, port, &why, e);
+                return blame_neighbour(x, port, &why, e);
             attempt_advance(x);
             return 0;
         }
@@ -220,9 +222,9 @@ static int take_message(struct attempt *x, unsigned port, const struct peer_mess
             return 0; /* the frame was on its way when the attempt ended */
         (void)error_set(&why, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s",
                         x->id.text, exchange_state_name(x->state), messages[i].name,
-                        right_side ? " in this state" : " from this side");
+                        right_side ? " in this state" : " from this neighbour");
         if (messages[i].side == NEIGHBOUR)
-            return blame(x, port, &why, e);
+            return blame_neighbour(x, port, &why, e);
         *e = why;
         return -1;
     }
@@ -239,19 +241,19 @@ static bool is_of_an_exchange(const struct peer_message *message)
 
 /* Messages may still be on their way about an attempt that this node refused, or has ended and forgotten. They
  * are logged now and then only, because there may be many. */
-static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle)
+static void ignore_unknown(struct exchanges *exchanges, unsigned port, uint32_t handle)
 {
-    uint64_t now = router_now(all->set.router);
+    uint64_t now = router_now(exchanges->set.router);
     char name[TORUS_PORT_NAME_SIZE];
 
-    if (all->unknown_logged[port] != 0 && now < all->unknown_logged[port] + 1 * SECONDS)
+    if (exchanges->unknown_logged[port] != 0 && now < exchanges->unknown_logged[port] + 1 * SECONDS)
         return;
-    all->unknown_logged[port] = now;
-    log_info("port %s: ignoring a message of exchange %u, which is unknown here",
+    exchanges->unknown_logged[port] = now;
+    log_info("port %s: ignoring a message about handle %u, which no exchange has here",
              torus_port_name(port, name), handle);
 }
 
-int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_message *message,
+int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
     bool data = is_data(message);
@@ -259,12 +261,12 @@ int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_mess
 
     for (size_t i = 0; !data && i < sizeof node_messages / sizeof *node_messages; i++)
         if (node_messages[i].kind == message->kind)
-            return node_messages[i].take(all, port, message, e);
+            return node_messages[i].take(exchanges, port, message, e);
     if (!data && !is_of_an_exchange(message))
         return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)message->kind);
-    x = attempt_find(all, peer_message_exchange(message));
+    x = attempt_find(exchanges, peer_message_exchange(message));
     if (x == NULL) {
-        ignore_unknown(all, port, peer_message_exchange(message));
+        ignore_unknown(exchanges, port, peer_message_exchange(message));
         return 0;
     }
     if ((x->fault.lost & 1u << port) != 0)

@@ -1,7 +1,7 @@
-/* The exchanges of one node, from what a client asks for to what every node has delivered.
+/* The exchanges of one node: from a client's request until every node has its blocks.
  *
- * A job is what a client asks for, or enters (a barrier or group; record/job.h). A job has one attempt after another
- * until an attempt is not withdrawn:
+ * A job is what a client asks for, or enters (a barrier or group; record/job.h). A job has one attempt after
+ * another until an attempt is not withdrawn:
  *
  *     WAITING <--> ENTERED      at its root; at any other node, or not the root yet
  *         ^           ^
@@ -36,16 +36,16 @@
  *           COMMITTING ----------> COMMITTED       confirm goes to the root
  *
  * An attempt can fail in every state except DECIDING and COMMITTING: a node sends the root an objection and is
- * FAILING, the root decides for all nodes and sends its verdict, and the attempt is FAILED. A node that is DONE and
- * hears nothing more becomes IN_DOUBT and asks the root. The root can withdraw an attempt (abort/retry.c) until it
- * decides to commit, or, for a barrier, until it sends `go`; it can withdraw a group's attempt at any time. The job
- * then waits for its next attempt. If there is none, a WITHDRAWN attempt becomes FAILED. record/states.c has these
- * transitions as tables; dispatch.c says which message may arrive in which state.
+ * FAILING, the root decides for all nodes and sends its verdict, and the attempt is FAILED. A node that is DONE
+ * and hears nothing more becomes IN_DOUBT and asks the root. The root can withdraw an attempt (abort/retry.c)
+ * until it decides to commit, or, for a barrier, until it sends `go`; it can withdraw a group's attempt at any
+ * time. The job then waits for its next attempt. If there is none, a WITHDRAWN attempt becomes FAILED.
+ * record/states.c has these transitions as tables; dispatch.c says which message may arrive in which state.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each wave a node hears from its
- * children before it tells its parent. Up to `window` rounds overlap, so their waves overlap too: a node starts round
- * k + window after round k is finished on all nodes. Several exchanges back to back are one exchange here: their
- * rounds are counted through all repetitions.
+ * children before it tells its parent. Up to `window` rounds overlap, so their waves overlap too: a node starts
+ * round k + window after round k is finished on all nodes. Several exchanges back to back are one exchange
+ * here: their rounds are counted through all repetitions.
  *
  * Every exchange ends committed, failed (everywhere with the same error) or in doubt. */
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H
@@ -59,24 +59,26 @@
  * or if the storage cannot tell what is on record. */
 struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct error *e);
 /* Ends all exchanges on this node without telling other nodes: the caller takes their links down. */
-void exchanges_free(struct exchanges *all);
+void exchanges_free(struct exchanges *exchanges);
 
-/* The router's handler calls exchanges_frame(), exchanges_next() and exchanges_topology(). exchanges_frame()
- * returns 0, or -1 with *e if the neighbour is to blame. */
-int exchanges_frame(struct exchanges *all, unsigned port, const struct peer_message *message,
+/* The next three functions are for the router's handler. Handles a frame from the neighbour at this port. Returns
+ * 0, or -1 with *e if the neighbour is to blame. */
+int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e);
-struct outgoing *exchanges_next(struct exchanges *all, unsigned port);
-void exchanges_topology(struct exchanges *all);
+/* Returns the next frame of data to send through this port, or NULL. */
+struct outgoing *exchanges_next(struct exchanges *exchanges, unsigned port);
+/* Checks all jobs and attempts because links went down or came up. */
+void exchanges_topology(struct exchanges *exchanges);
 
-/* Returns when exchanges_tick() is due (as router_now()), or ROUTER_NEVER. exchanges_tick() checks deadlines,
- * starts jobs, and tells clients how their jobs ended. */
-uint64_t exchanges_deadline(const struct exchanges *all);
-void exchanges_tick(struct exchanges *all);
+/* Returns when exchanges_tick() is due (as router_now()), or ROUTER_NEVER. */
+uint64_t exchanges_deadline(const struct exchanges *exchanges);
+/* Checks deadlines, starts jobs, and tells clients how their jobs ended. */
+void exchanges_tick(struct exchanges *exchanges);
 
 /* Asks for an exchange on all nodes, with this node as its root. The job waits in the start queue. `spec` and
  * `client` are copied. Returns the job, which is valid until the client is told that it has ended, or NULL with
  * *e if this node refuses it at once. */
-struct job *exchange_start(struct exchanges *all, const struct spec *spec,
+struct job *exchange_start(struct exchanges *exchanges, const struct spec *spec,
                            const struct exchange_client *client, struct error *e);
 
 /* Cancels a job: it fails on all nodes unless it is already decided to commit. The client is told how it ended. */
@@ -92,9 +94,9 @@ void exchange_release(struct job *j);
  * longer valid. */
 void exchange_give_up(struct job *j, const struct error *why);
 
-/* Whether a barrier may have ended at other nodes, or a group may have been opened there, although it failed at
- * this node. False is certain; true is not. */
-bool exchange_may_have_gone(const struct job *j);
+/* Whether all nodes may have entered the barrier or group, so that it may have ended or been opened at other
+ * nodes although it failed here. False is certain; true is not. */
+bool exchange_all_may_have_entered(const struct job *j);
 
 /* Whether the exchange is certainly not decided, and will not be if this node, its root, stops now. */
 bool exchange_is_undecided(const struct job *j);
@@ -107,21 +109,21 @@ void exchange_progress(const struct job *j, struct exchange_progress *progress);
 
 /* Lists exchanges: first those under way, then the latest that ended, youngest first. Returns how many entries
  * were written, at most `most`. */
-size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, size_t most);
+size_t exchanges_list(const struct exchanges *exchanges, struct exchange_info *info, size_t most);
 /* Lists the decisions of this node that some nodes have not confirmed, youngest first. Returns how many entries
  * were written, at most `most`. */
-size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
+size_t exchanges_unconfirmed(const struct exchanges *exchanges, struct exchange_unconfirmed *list,
                              size_t most);
 /* Returns how many jobs wait and attempts are under way at this node, including barriers and groups. */
-unsigned exchanges_under_way(const struct exchanges *all);
+unsigned exchanges_under_way(const struct exchanges *exchanges);
 /* Returns the bytes that exchanges and groups have reserved at this node. */
-uint64_t exchanges_reserved(const struct exchanges *all);
+uint64_t exchanges_reserved(const struct exchanges *exchanges);
 
 /* Returns the schedules that clients or neighbours have given to this node (schedules.h); borrowed. */
-struct schedules *exchanges_schedules(struct exchanges *all);
+struct schedules *exchanges_schedules(struct exchanges *exchanges);
 
 /* Checks what must hold between two events: the invariant of each exchange's state, and the sum of reserved
  * memory. Returns 0, or -1 with *e. */
-int exchanges_check(const struct exchanges *all, struct error *e);
+int exchanges_check(const struct exchanges *exchanges, struct error *e);
 
 #endif

@@ -42,8 +42,8 @@ static void on_moved(void *context)
 {
     struct attempt *x = context;
 
-    if (x->own.engine != NULL)
-        engine_wake(x->own.engine);
+    if (x->local.engine != NULL)
+        engine_wake(x->local.engine);
     attempt_advance(x);
 }
 
@@ -64,34 +64,34 @@ static void on_closed(void *context)
 {
     struct attempt *x = context;
 
-    if (x->all != NULL)
+    if (x->exchanges != NULL)
         attempt_closed_one(x);
-    else if (--x->own.closing == 0)
+    else if (--x->local.closing == 0)
         attempt_forget(x); /* exchanges_free() has been called meanwhile */
 }
 
 static void on_planned(void *context)
 {
-    struct exchanges *all = context;
+    struct exchanges *exchanges = context;
     struct attempt *x, *next;
 
-    start_queue_advance(all);
-    DL_FOREACH_SAFE (all->active, x, next) {
-        if (kind_of(x)->has_session && x->own.engine != NULL)
-            engine_wake(x->own.engine);
+    start_queue_advance(exchanges);
+    DL_FOREACH_SAFE (exchanges->active, x, next) {
+        if (kind_of(x)->has_session && x->local.engine != NULL)
+            engine_wake(x->local.engine);
         attempt_advance(x);
     }
-    if (all->set.planned != NULL)
-        all->set.planned(all->set.planned_context);
+    if (exchanges->set.planned != NULL)
+        exchanges->set.planned(exchanges->set.planned_context);
 }
 
 static void on_schedule(void *context)
 {
-    struct exchanges *all = context;
+    struct exchanges *exchanges = context;
     struct attempt *x, *next;
 
-    start_queue_advance(all);
-    DL_FOREACH_SAFE (all->active, x, next)
+    start_queue_advance(exchanges);
+    DL_FOREACH_SAFE (exchanges->active, x, next)
         if (x->schedule != NULL)
             attempt_advance(x);
 }
@@ -103,86 +103,87 @@ static void on_forgotten(void *context, const struct algorithm *a)
 
 struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct error *e)
 {
-    struct exchanges *all = calloc(1, sizeof *all);
+    struct exchanges *exchanges = calloc(1, sizeof *exchanges);
 
-    (void)error_set(e, ERROR_MEMORY, "out of memory");
-    if (all == NULL)
+    (void)error_set(e, ERROR_MEMORY, "out of memory for the exchanges of this node");
+    if (exchanges == NULL)
         return NULL;
-    all->set = *setup;
-    all->block_events = (struct block_events){NULL, on_moved, on_failed, on_closed};
+    exchanges->set = *setup;
+    exchanges->block_events = (struct block_events){NULL, on_moved, on_failed, on_closed};
     shares_set_capacity(setup->shares, SHARE_TRANSIT, setup->memory_budget);
     shares_set_capacity(setup->shares, SHARE_GROUPS, setup->memory_budget);
     shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
     start_queue_set_capacities(setup->shares);
-    all->ask_at = ROUTER_NEVER;
-    all->least_pause = INFINITY;
-    all->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
-                               &setup->workers, on_planned, all);
-    all->schedules = schedules_new(&(struct schedules_setup){
-        setup->router, setup->workers, setup->shares, on_schedule, on_forgotten, all});
-    all->trees = tree_messages_trees_new();
-    if (absent_init(all) != 0 || all->planner == NULL || all->schedules == NULL ||
-        all->trees == NULL) {
-        free(all->absent);
-        tree_messages_trees_free(all->trees);
-        schedules_free(all->schedules);
-        if (all->planner != NULL)
-            planner_free(all->planner);
-        free(all);
+    exchanges->ask_at = ROUTER_NEVER;
+    exchanges->least_pause = INFINITY;
+    exchanges->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
+                                     &setup->workers, on_planned, exchanges);
+    exchanges->schedules = schedules_new(&(struct schedules_setup){
+        setup->router, setup->workers, setup->shares, on_schedule, on_forgotten, exchanges});
+    exchanges->trees = tree_messages_trees_new();
+    if (absent_init(exchanges) != 0 || exchanges->planner == NULL || exchanges->schedules == NULL ||
+        exchanges->trees == NULL) {
+        free(exchanges->absent);
+        tree_messages_trees_free(exchanges->trees);
+        schedules_free(exchanges->schedules);
+        if (exchanges->planner != NULL)
+            planner_free(exchanges->planner);
+        free(exchanges);
         return NULL;
     }
-    router_random(setup->router, &all->counter, sizeof all->counter);
-    all->counter &= 0xffff;
-    if (decisions_load(all, e) != 0 || in_doubt_load(all, e) != 0) {
-        exchanges_free(all); /* without its records, this node would answer questions wrongly */
+    router_random(setup->router, &exchanges->counter, sizeof exchanges->counter);
+    exchanges->counter &= 0xffff;
+    if (decisions_load(exchanges, e) != 0 || in_doubt_load(exchanges, e) != 0) {
+        /* Without its records, this node would answer questions wrongly. */
+        exchanges_free(exchanges);
         return NULL;
     }
-    link_costs_load(all);
-    return all;
+    link_costs_load(exchanges);
+    return exchanges;
 }
 
-void exchanges_free(struct exchanges *all)
+void exchanges_free(struct exchanges *exchanges)
 {
     struct attempt *x, *next;
     struct job *j, *next_job;
 
-    DL_FOREACH_SAFE (all->jobs, j, next_job)
+    DL_FOREACH_SAFE (exchanges->jobs, j, next_job)
         job_free(j);
-    DL_FOREACH_SAFE (all->active, x, next) {
+    DL_FOREACH_SAFE (exchanges->active, x, next) {
         /* Keep an output that may be committed on other nodes; the next start resolves it. */
         local_resources_release_engine(x);
         local_resources_close(x, state_of(x)->may_be_committed);
-        attempt_let_go(x);
+        attempt_free_when_closed(x);
     }
-    DL_FOREACH_SAFE (all->ended, x, next)
-        attempt_let_go(x);
-    schedules_free(all->schedules);
-    planner_free(all->planner);
-    in_doubt_free(all);
-    kept_blocks_free(all);
-    decisions_free(all);
-    tree_messages_trees_free(all->trees);
-    free(all->absent);
-    free(all);
+    DL_FOREACH_SAFE (exchanges->ended, x, next)
+        attempt_free_when_closed(x);
+    schedules_free(exchanges->schedules);
+    planner_free(exchanges->planner);
+    in_doubt_free(exchanges);
+    kept_blocks_free(exchanges);
+    decisions_free(exchanges);
+    tree_messages_trees_free(exchanges->trees);
+    free(exchanges->absent);
+    free(exchanges);
 }
 
-struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
+struct outgoing *exchanges_next(struct exchanges *exchanges, unsigned port)
 {
     struct attempt *x;
 
     /* Round robin: start behind the attempt that sent last through this port. */
-    x = attempt_find(all, all->next_handle[port]);
+    x = attempt_find(exchanges, exchanges->next_handle[port]);
     if (x != NULL && state_of(x)->ended)
         x = NULL;
-    for (unsigned i = all->active_count; i > 0 && all->active != NULL; i--) {
+    for (unsigned i = exchanges->active_count; i > 0 && exchanges->active != NULL; i--) {
         if (x == NULL)
-            x = all->active;
+            x = exchanges->active;
         struct attempt *next = x->next;
         if (state_of(x)->moves) {
-            struct outgoing *frame = engine_next(x->own.engine, port);
+            struct outgoing *frame = engine_next(x->local.engine, port);
             attempt_advance(x);
             if (frame != NULL) {
-                all->next_handle[port] = next != NULL ? next->handle : UINT32_MAX;
+                exchanges->next_handle[port] = next != NULL ? next->handle : UINT32_MAX;
                 return frame;
             }
         }
@@ -191,66 +192,66 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
     return NULL;
 }
 
-static void note_change(struct exchanges *all)
+static void note_change(struct exchanges *exchanges)
 {
-    all->changed_at = router_now(all->set.router);
-    absent_note(all);
-    decisions_remind_soon(all);
+    exchanges->changed_at = router_now(exchanges->set.router);
+    absent_note(exchanges);
+    decisions_remind_soon(exchanges);
 }
 
-void exchanges_topology(struct exchanges *all)
+void exchanges_topology(struct exchanges *exchanges)
 {
-    const struct topology *topology = router_topology(all->set.router);
-    uint32_t up = topology->entry[router_rank(all->set.router)].up;
+    const struct topology *topology = router_topology(exchanges->set.router);
+    uint32_t up = topology->entry[router_rank(exchanges->set.router)].up;
     struct attempt *x, *next;
     struct job *j, *next_job;
 
-    if (topology->changes != all->changes)
-        note_change(all);
-    all->changes = topology->changes;
+    if (topology->changes != exchanges->changes)
+        note_change(exchanges);
+    exchanges->changes = topology->changes;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if ((all->links_up & ~up & 1u << port) != 0)
-            schedules_lost(all->schedules, port);
-    DL_FOREACH_SAFE (all->active, x, next)
+        if ((exchanges->links_up & ~up & 1u << port) != 0)
+            schedules_lost(exchanges->schedules, port);
+    DL_FOREACH_SAFE (exchanges->active, x, next)
         fault_watch_topology(x);
-    DL_FOREACH_SAFE (all->jobs, j, next_job)
+    DL_FOREACH_SAFE (exchanges->jobs, j, next_job)
         job_watch_topology(j);
-    DL_FOREACH_SAFE (all->jobs, j, next_job)
-        entry_lead(j);
+    DL_FOREACH_SAFE (exchanges->jobs, j, next_job)
+        entry_update_root(j);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if ((up & ~all->links_up & 1u << port) != 0) {
-            objections_repeat(all, port);
-            verdicts_repeat(all, port);
+        if ((up & ~exchanges->links_up & 1u << port) != 0) {
+            objections_repeat(exchanges, port);
+            verdicts_repeat(exchanges, port);
         }
-    all->links_up = up;
-    kept_blocks_tick(all, router_now(all->set.router));
-    link_costs_topology(all);
+    exchanges->links_up = up;
+    kept_blocks_tick(exchanges, router_now(exchanges->set.router));
+    link_costs_topology(exchanges);
 }
 
-uint64_t exchanges_deadline(const struct exchanges *all)
+uint64_t exchanges_deadline(const struct exchanges *exchanges)
 {
-    uint64_t at = kept_blocks_deadline(all);
+    uint64_t at = kept_blocks_deadline(exchanges);
 
-    at = all->ask_at < at ? all->ask_at : at;
-    for (const struct attempt *x = all->active; x != NULL; x = x->next) {
+    at = exchanges->ask_at < at ? exchanges->ask_at : at;
+    for (const struct attempt *x = exchanges->active; x != NULL; x = x->next) {
         uint64_t one = fault_watch_deadline(x);
         uint64_t other = x->schedule != NULL ? schedule_deadline(x->schedule) : ROUTER_NEVER;
         at = one < at ? one : at;
         at = other < at ? other : at;
     }
-    for (const struct job *j = all->jobs; j != NULL; j = j->next) {
+    for (const struct job *j = exchanges->jobs; j != NULL; j = j->next) {
         uint64_t one = job_watch_deadline(j);
         at = one < at ? one : at;
     }
-    return all->tellable > 0 || all->start_due ? 0 : at;
+    return exchanges->tellable > 0 || exchanges->start_due ? 0 : at;
 }
 
 /* Tells the clients of ended jobs, and frees those jobs. */
-static void tell_ended(struct exchanges *all)
+static void tell_ended(struct exchanges *exchanges)
 {
     struct job *j, *next;
 
-    DL_FOREACH_SAFE (all->jobs, j, next) {
+    DL_FOREACH_SAFE (exchanges->jobs, j, next) {
         const struct error *e = j->attempt != NULL ? &j->attempt->failure : &j->failure;
         if (job_is_tellable(j))
             client_tell(j, e->code != ERROR_NONE ? e : NULL);
@@ -259,29 +260,29 @@ static void tell_ended(struct exchanges *all)
     }
 }
 
-static void tick_ended(struct exchanges *all)
+static void tick_ended(struct exchanges *exchanges)
 {
     struct attempt *x, *next;
 
-    tell_ended(all);
-    DL_FOREACH_SAFE (all->ended, x, next) {
+    tell_ended(exchanges);
+    DL_FOREACH_SAFE (exchanges->ended, x, next) {
         if (x->job != NULL)
             continue;
         attempt_leave_schedule(x);
-        if (all->ended_count > ENDED_REMEMBERED && x->own.closing == 0)
+        if (exchanges->ended_count > ENDED_REMEMBERED && x->local.closing == 0)
             attempt_forget(x);
     }
 }
 
-void exchanges_tick(struct exchanges *all)
+void exchanges_tick(struct exchanges *exchanges)
 {
-    uint64_t now = router_now(all->set.router);
+    uint64_t now = router_now(exchanges->set.router);
     struct attempt *x, *next;
     struct job *j, *next_job;
 
-    DL_FOREACH_SAFE (all->active, x, next) {
+    DL_FOREACH_SAFE (exchanges->active, x, next) {
         if (x->schedule != NULL && now >= schedule_deadline(x->schedule)) {
-            schedule_tick(all->schedules, x->schedule, now);
+            schedule_tick(exchanges->schedules, x->schedule, now);
             attempt_advance(x);
             continue; /* the attempt has failed */
         }
@@ -289,18 +290,18 @@ void exchanges_tick(struct exchanges *all)
         if (rounds_are_due(x))
             rounds_resume(x);
     }
-    DL_FOREACH_SAFE (all->jobs, j, next_job)
+    DL_FOREACH_SAFE (exchanges->jobs, j, next_job)
         job_watch_tick(j, now);
-    if (now >= all->ask_at) {
-        all->ask_at = ROUTER_NEVER;
-        outcome_ask(all);
-        if (all->doubts != NULL)
-            ask_by(all, now + outcome_pause(all));
-        outcome_remind(all, now);
+    if (now >= exchanges->ask_at) {
+        exchanges->ask_at = ROUTER_NEVER;
+        outcome_ask(exchanges);
+        if (exchanges->doubts != NULL)
+            ask_by(exchanges, now + outcome_pause(exchanges));
+        outcome_remind(exchanges, now);
     }
-    kept_blocks_tick(all, now);
-    start_queue_advance(all);
-    tick_ended(all);
+    kept_blocks_tick(exchanges, now);
+    start_queue_advance(exchanges);
+    tick_ended(exchanges);
 }
 
 void exchange_cancel(struct job *j)
@@ -312,9 +313,9 @@ void exchange_cancel(struct job *j)
 
 void exchange_release(struct job *j)
 {
-    j->all->tellable -= job_is_tellable(j);
+    j->exchanges->tellable -= job_is_tellable(j);
     j->client_state = CLIENT_NONE;
-    j->all->start_due |= job_has_ended(j); /* the next tick frees the job */
+    j->exchanges->start_due |= job_has_ended(j); /* the next tick frees the job */
 }
 
 void exchange_give_up(struct job *j, const struct error *why)

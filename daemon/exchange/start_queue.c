@@ -27,8 +27,8 @@
 #include "daemon/schedule/damage.h"
 #include "daemon/schedule/tree.h"
 
-/* This node's jobs under way, without barriers: four of one user (base/shares.h), for at least four users.
- * Other nodes accept twice as many of one root (phases/prepare_check.c). */
+/* Most jobs of this node under way, barriers not counted. One user may have four of them (base/shares.h), and
+ * at least four users get a place. Other nodes accept twice as many of one root (phases/prepare_check.c). */
 #define OWN_AT_ONCE 8u
 #define ALL_AT_ONCE 64u  /* attempts of all nodes together */
 #define ASKED_MOST 1024u /* jobs waiting or under way that were asked for here */
@@ -36,13 +36,13 @@
 
 void start_queue_set_capacities(struct shares *shares)
 {
-    shares_set_capacity(shares, SHARE_TURNS, OWN_AT_ONCE);
+    shares_set_capacity(shares, SHARE_STARTED, OWN_AT_ONCE);
     shares_set_capacity(shares, SHARE_EXCHANGES, ASKED_MOST);
 }
 
-int start_queue_refuse_links(const struct exchanges *all, struct error *e)
+int start_queue_refuse_links(const struct exchanges *exchanges, struct error *e)
 {
-    const struct topology *topology = router_topology(all->set.router);
+    const struct topology *topology = router_topology(exchanges->set.router);
     bool links = topology_first_down(topology) == TORUS_NO_NODE;
     struct error fault = {.text = ""};
 
@@ -60,13 +60,13 @@ static int find_way(struct attempt *x, struct error *e)
     const struct left_out out = membership_left_out_next(x->job);
     struct damage damage;
 
-    if (membership_view(x->all, out, &damage, e) != 0)
+    if (membership_view(x->exchanges, out, &damage, e) != 0)
         return -1;
     if (damage_is_none(&damage) ||
-        (membership_check(x->all, out, &damage, e) == 0 && x->avoids_links))
+        (membership_check(x->exchanges, out, &damage, e) == 0 && x->avoids_links))
         return avoided_set(x, &damage, e);
     if (!x->avoids_links)
-        (void)start_queue_refuse_links(x->all, e);
+        (void)start_queue_refuse_links(x->exchanges, e);
     damage_free(&damage);
     return -1;
 }
@@ -75,7 +75,7 @@ static int find_way(struct attempt *x, struct error *e)
  * again, and this node may not have heard of it yet. */
 static bool awaits_news(struct attempt *x)
 {
-    uint64_t settled = x->all->changed_at + LINK_LOSS_GATHER_TIME;
+    uint64_t settled = x->exchanges->changed_at + LINK_LOSS_GATHER_TIME;
 
     if (!membership_left_out(x).down || avoided_nodes(x) == torus_of(x)->nodes ||
         router_now(router_of(x)) >= settled)
@@ -88,17 +88,17 @@ static bool awaits_news(struct attempt *x)
  * so that no message about an earlier attempt is taken for this one. */
 static struct attempt *next_attempt(struct job *j, struct error *e)
 {
-    struct exchanges *all = j->all;
-    uint32_t rank = router_rank(all->set.router);
+    struct exchanges *exchanges = j->exchanges;
+    uint32_t rank = router_rank(exchanges->set.router);
     struct attempt *x;
 
     if (j->attempt != NULL)
         return j->attempt;
     if (j->name_known) {
-        attempt_new_name(all, &j->name);
+        attempt_new_name(exchanges, &j->name);
         j->name_known = false;
     }
-    x = attempt_new(all, &j->name, rank);
+    x = attempt_new(exchanges, &j->name, rank);
     if (x == NULL || spec_copy(&x->spec, &j->spec, e) != 0) {
         if (x != NULL)
             attempt_forget(x);
@@ -109,9 +109,9 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     x->user = j->user;
     x->avoids_links = spec_avoids_links(&j->spec);
     x->resumes = j->resumes;
-    tree_node(router_torus(all->set.router), rank, rank, &x->tree);
+    tree_node(router_torus(exchanges->set.router), rank, rank, &x->tree);
     if (j->schedule != NULL) {
-        x->schedule = schedules_join(all->schedules, j->spec.schedule, j->user, e);
+        x->schedule = schedules_join(exchanges->schedules, j->spec.schedule, j->user, e);
         if (x->schedule == NULL) {
             attempt_forget(x);
             return NULL;
@@ -119,7 +119,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     }
     x->timeout_ns = j->timeout_ns;
     x->deadline = j->deadline;
-    x->own.reserved = j->reserved;
+    x->local.reserved = j->reserved;
     j->reserved = 0;
     x->job = j;
     j->attempt = x;
@@ -138,7 +138,8 @@ static void try_later(struct job *j, bool pause)
 static bool may_pass(const struct job *j, const struct error *e)
 {
     return e->code == ERROR_LINK && job_has_been_open(j) &&
-           router_now(j->all->set.router) < j->since + absent_naming_time(j->all);
+           router_now(j->exchanges->set.router) <
+               j->waiting_since + absent_report_time(j->exchanges);
 }
 
 /* Prepares the attempt at this node as far as possible. Returns 1 if that is complete; 0 while schedules are
@@ -149,9 +150,9 @@ static int make_ready(struct attempt *x, struct error *e)
 
     if (result > 0)
         result = local_resources_open(x, e);
-    if (result < 0 || x->own.source == NULL)
+    if (result < 0 || x->local.source == NULL)
         return result;
-    if (x->own.source->sized)
+    if (x->local.source->sized)
         return 1;
     if (result > 0 &&
         (local_resources_choose_rounds(x, e) != 0 || local_resources_make_engine(x, e) < 0))
@@ -160,7 +161,7 @@ static int make_ready(struct attempt *x, struct error *e)
 }
 
 /* Starts the attempt; from now on other nodes know of it. */
-static void begin(struct attempt *x)
+static void begin_attempt(struct attempt *x)
 {
     struct job *j = x->job;
 
@@ -168,7 +169,7 @@ static void begin(struct attempt *x)
         x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
-    attempt_enter(x, x->own.source->sized ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    attempt_enter(x, x->local.source->sized ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
     job_begin(j);
     prepare_begin(x);
     attempt_advance(x);
@@ -182,8 +183,8 @@ static int try_begin(struct job *j)
     struct error e;
     int result;
 
-    /* The first node that is left may have changed without a change of the topology. */
-    entry_lead(j);
+    /* The first remaining node may have changed without a change of the topology. */
+    entry_update_root(j);
     if (j->state != JOB_WAITING)
         return 0;
     x = next_attempt(j, &e);
@@ -198,13 +199,13 @@ static int try_begin(struct job *j)
     if (result == 0)
         result = make_ready(x, &e);
     if (result > 0) {
-        begin(x);
+        begin_attempt(x);
         return 1;
     }
     if (result == 0)
         return 0;
     if (e.code == ERROR_BUSY) {
-        bool memory = x != NULL && x->own.round_bytes > 0; /* otherwise a folder is busy */
+        bool memory = x != NULL && x->local.round_bytes > 0; /* otherwise a folder is busy */
         j->failure = e;
         try_later(j, !memory);
         return memory ? -1 : 0; /* other jobs wait until memory is given back */
@@ -244,15 +245,15 @@ static struct job *next_to_start(struct job *j)
 
 /* Returns how many more jobs may start. A node may always have one of its own, however many other nodes have
  * under way. */
-static unsigned places_left(const struct exchanges *all)
+static unsigned places_left(const struct exchanges *exchanges)
 {
     unsigned of_all = 0;
 
-    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+    for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
         of_all += kind_of(x)->takes_place && !state_of(x)->unheard;
     if (of_all < ALL_AT_ONCE)
         return ALL_AT_ONCE - of_all;
-    return shares_total(all->set.shares, SHARE_TURNS) == 0;
+    return shares_total(exchanges->set.shares, SHARE_STARTED) == 0;
 }
 
 /* Users whose first waiting job needs memory: their other jobs may not overtake it, those of other users may. */
@@ -276,25 +277,26 @@ static bool take_place(struct job *j, const struct held *held)
 
     if (is_held(held, j->user))
         return false;
-    j->placed = j->placed || shares_take(j->all->set.shares, SHARE_TURNS, j->user, 1, &e) == 0;
+    j->placed =
+        j->placed || shares_take(j->exchanges->set.shares, SHARE_STARTED, j->user, 1, &e) == 0;
     return j->placed;
 }
 
-/* Goes through the list once, since a thousand jobs may wait. It starts again at the beginning when a job ends,
- * because that may end others. Jobs that wait for schedules have places too, so not all of them are asked each
- * time. */
-void start_queue_advance(struct exchanges *all)
+/* Goes through the list only once, because a thousand jobs may wait. It starts over when a job ends, because
+ * that may end other jobs. A job that waits for its schedule keeps its place, so at most as many jobs are tried
+ * as there are places. */
+void start_queue_advance(struct exchanges *exchanges)
 {
-    uint64_t now = router_now(all->set.router);
-    unsigned places = places_left(all);
+    uint64_t now = router_now(exchanges->set.router);
+    unsigned places = places_left(exchanges);
     struct held held = {.count = 0};
     struct job *j;
 
-    all->start_due = false;
-    for (j = all->jobs; j != NULL; j = j->next)
+    exchanges->start_due = false;
+    for (j = exchanges->jobs; j != NULL; j = j->next)
         if (now >= j->retry_at)
             j->retry_at = 0;
-    j = next_to_start(all->jobs);
+    j = next_to_start(exchanges->jobs);
     while (j != NULL) {
         bool takes_place = kind_of_spec(&j->spec)->takes_place;
         if (!takes_place || (places > 0 && take_place(j, &held))) {
@@ -305,9 +307,9 @@ void start_queue_advance(struct exchanges *all)
                 job_give_place(j);
             places -= j->placed;
         }
-        j = next_to_start(job_has_ended(j) ? all->jobs : j->next);
+        j = next_to_start(job_has_ended(j) ? exchanges->jobs : j->next);
     }
-    for (j = all->jobs; j != NULL; j = j->next)
+    for (j = exchanges->jobs; j != NULL; j = j->next)
         if (j->state == JOB_WAITING)
             job_give_place(j);
 }

@@ -13,9 +13,9 @@
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/schedule/detour/detour.h"
 
-bool exchange_may_have_gone(const struct job *j)
+bool exchange_all_may_have_entered(const struct job *j)
 {
-    return (j->attempt != NULL && attempt_has_gone(j->attempt)) ||
+    return (j->attempt != NULL && attempt_all_entered(j->attempt)) ||
            !exchange_id_is_none(&j->resumes) || j->ready;
 }
 
@@ -45,7 +45,7 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
     const struct rounds *r = &x->rounds;
     uint32_t kept = x->job->repetitions.kept;
     bool sized = spec_has_folders(&x->spec);
-    uint64_t bytes = sized ? 0 : exchange_takes(x, rank_of(x)) * x->spec.block_bytes;
+    uint64_t bytes = sized ? 0 : exchange_receives(x, rank_of(x)) * x->spec.block_bytes;
     /* A node forgets its counters when it has finished a repetition. */
     uint32_t finished =
         kept + r->repetition +
@@ -56,10 +56,10 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
     progress->repetition = kept + r->repetition;
     progress->round = r->round - exchange_first_round(x);
     progress->rounds = r->count;
-    progress->done_bytes =
-        x->own.engine != NULL ? x->own.engine->counts.bytes_delivered : x->own.delivered_bytes;
-    if (x->own.engine != NULL && x->own.resumed != NULL)
-        progress->done_bytes += x->own.resumed->bytes;
+    progress->done_bytes = x->local.engine != NULL ? x->local.engine->counts.bytes_delivered
+                                                   : x->local.delivered_bytes;
+    if (x->local.engine != NULL && x->local.resumed != NULL)
+        progress->done_bytes += x->local.resumed->bytes;
     add_repetitions(progress, bytes, finished);
 }
 
@@ -69,7 +69,7 @@ static enum exchange_state shown_state(const struct job *j)
     return j->state == JOB_ENTERED ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
 }
 
-/* Whether to show the attempt: no client has asked for one that was withdrawn. */
+/* Whether to show the attempt: other nodes know of it, and no retry has replaced it. */
 static bool is_worth_showing(const struct attempt *x)
 {
     return !state_of(x)->unheard && x->state != EXCHANGE_WITHDRAWN;
@@ -89,19 +89,20 @@ void exchange_progress(const struct job *j, struct exchange_progress *progress)
         attempt_progress(j->attempt, progress);
     else if (j->last != NULL && !spec_has_folders(&j->spec))
         add_repetitions(progress,
-                        exchange_takes(j->last, router_rank(j->all->set.router)) *
+                        exchange_receives(j->last, router_rank(j->exchanges->set.router)) *
                             j->spec.block_bytes,
                         j->repetitions.kept);
     waiting_describe(j, &awaited);
     (void)snprintf(progress->waits_for, sizeof progress->waits_for, "%s", awaited.text);
 }
 
-static void info(const struct attempt *x, struct exchange_info *out)
+static void attempt_info(const struct attempt *x, struct exchange_info *out)
 {
     *out = (struct exchange_info){
         .state = x->state,
         .root = x->root,
-        .age_ns = router_now(x->all->set.router) - (x->job != NULL ? x->job->began : x->began),
+        .age_ns =
+            router_now(x->exchanges->set.router) - (x->job != NULL ? x->job->began : x->began),
     };
     (void)snprintf(out->id, sizeof out->id, "%s", x->id.text);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
@@ -126,61 +127,61 @@ static void info_waiting(const struct job *j, struct exchange_info *out)
 {
     *out = (struct exchange_info){
         .state = shown_state(j),
-        .root = router_rank(j->all->set.router),
-        .age_ns = router_now(j->all->set.router) - j->began,
+        .root = router_rank(j->exchanges->set.router),
+        .age_ns = router_now(j->exchanges->set.router) - j->began,
     };
     (void)snprintf(out->id, sizeof out->id, "%s", exchange_id(j));
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s", j->spec.algorithm);
     (void)snprintf(out->reason, sizeof out->reason, "%s", j->failure.text);
 }
 
-size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, size_t most)
+size_t exchanges_list(const struct exchanges *exchanges, struct exchange_info *list, size_t most)
 {
     size_t n = 0;
 
-    for (const struct attempt *x = all->active; x != NULL && n < most; x = x->next)
+    for (const struct attempt *x = exchanges->active; x != NULL && n < most; x = x->next)
         if (is_listed(x))
-            info(x, &list[n++]);
-    for (const struct job *j = all->jobs; j != NULL && n < most; j = j->next)
+            attempt_info(x, &list[n++]);
+    for (const struct job *j = exchanges->jobs; j != NULL && n < most; j = j->next)
         if (is_listed_waiting(j))
             info_waiting(j, &list[n++]);
-    const struct attempt *last = all->ended != NULL ? all->ended->prev : NULL;
+    const struct attempt *last = exchanges->ended != NULL ? exchanges->ended->prev : NULL;
     for (const struct attempt *x = last; x != NULL && n < most;
-         x = x == all->ended ? NULL : x->prev) /* the head's prev is the tail */
+         x = x == exchanges->ended ? NULL : x->prev) /* the head's prev is the tail */
         if (is_listed(x))
-            info(x, &list[n++]);
+            attempt_info(x, &list[n++]);
     return n;
 }
 
-struct schedules *exchanges_schedules(struct exchanges *all)
+struct schedules *exchanges_schedules(struct exchanges *exchanges)
 {
-    return all->schedules;
+    return exchanges->schedules;
 }
 
-unsigned exchanges_under_way(const struct exchanges *all)
+unsigned exchanges_under_way(const struct exchanges *exchanges)
 {
     unsigned n = 0;
 
-    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+    for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
         n += !state_of(x)->unheard;
-    for (const struct job *j = all->jobs; j != NULL; j = j->next)
+    for (const struct job *j = exchanges->jobs; j != NULL; j = j->next)
         n += job_waits(j);
     return n;
 }
 
-uint64_t exchanges_reserved(const struct exchanges *all)
+uint64_t exchanges_reserved(const struct exchanges *exchanges)
 {
-    return shares_total(all->set.shares, SHARE_TRANSIT) +
-           shares_total(all->set.shares, SHARE_GROUPS);
+    return shares_total(exchanges->set.shares, SHARE_TRANSIT) +
+           shares_total(exchanges->set.shares, SHARE_GROUPS);
 }
 
-static void list_one(const struct decision *d, const struct exchanges *all,
+static void list_one(const struct decision *d, const struct exchanges *exchanges,
                      struct exchange_unconfirmed *out)
 {
-    uint32_t nodes = router_torus(all->set.router)->nodes;
+    uint32_t nodes = router_torus(exchanges->set.router)->nodes;
     struct error e;
 
-    unconfirmed_describe(d, all, &e);
+    unconfirmed_describe(d, exchanges, &e);
     (void)strcpy(out->id, d->id.text);
     memcpy(out->reason, e.text, sizeof out->reason);
     out->count = 0;
@@ -192,13 +193,13 @@ static void list_one(const struct decision *d, const struct exchanges *all,
         }
 }
 
-size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
+size_t exchanges_unconfirmed(const struct exchanges *exchanges, struct exchange_unconfirmed *list,
                              size_t most)
 {
     size_t n = 0;
 
-    for (const struct decision *d = all->decisions; d != NULL && n < most; d = d->next)
-        if (decision_is_on_record(all, d))
-            list_one(d, all, &list[n++]);
+    for (const struct decision *d = exchanges->decisions; d != NULL && n < most; d = d->next)
+        if (decision_is_on_record(exchanges, d))
+            list_one(d, exchanges, &list[n++]);
     return n;
 }

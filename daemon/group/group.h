@@ -1,10 +1,10 @@
 /* Groups at one node: a program that is a member, its calls, and what moves their data.
  *
- * A group is an exchange that can be restarted (OPERATION_GROUP). It is opened as a barrier is entered, runs until
- * all members have left it, and fails at all members with the same error. When links go down, it avoids them. If a
- * group shrinks, nodes that are down are not its members: while it is being opened, a node that goes down makes the
- * opening start again; after that, it fails the group. While a group runs, the members' calls are matched by their
- * numbers and carried out by engines. Small calls send no messages except their data.
+ * A group is an exchange that can be restarted (OPERATION_GROUP). It is opened like a barrier is entered, runs
+ * until all members have left it, and fails at all members with the same error. When links go down, it avoids
+ * them. If a group shrinks, nodes that are down are not its members: while it is being opened, a node that goes
+ * down makes the opening start again; after that, it fails the group. While a group runs, the members' calls
+ * are matched by their numbers and carried out by engines. Small calls send no messages except their data.
  *
  * The folders, each of which calls only those below it:
  *
@@ -37,12 +37,12 @@ struct group_options {
 
 /* Opens a group for the program at this node. Copies all arguments. Returns the group, valid until ended() or
  * group_close(), or NULL with *e. */
-struct group *group_open(struct groups *all, const struct group_options *options,
+struct group *group_open(struct groups *groups, const struct group_options *options,
                          const struct group_client *client, struct error *e);
 
-/* Valid for an open group until ended(). group_gone() returns, by node, whether it is left out (borrowed), or
- * NULL if all nodes are members. Members are numbered in the order of their nodes. */
-const bool *group_gone(const struct group *group);
+/* Returns, by node, whether an open group leaves it out; NULL: all nodes are members. Valid until ended(). */
+const bool *group_left_out(const struct group *group);
+/* Returns the number of members of an open group. Members are numbered in the order of their nodes. */
 uint32_t group_members(const struct group *group);
 
 /* Returns how many nodes have not entered the group that is being opened, and lists them as exchange_missing()
@@ -79,31 +79,33 @@ struct group_info {
     uint64_t reserved;
 };
 /* Lists the groups of this node; writes at most `most` entries. Returns how many were written. */
-size_t groups_list(const struct groups *all, struct group_info *list, size_t most);
+size_t groups_list(const struct groups *groups, struct group_info *list, size_t most);
 
-/* Return this node's rank in its torus, and that torus; valid as long as the router. */
-uint32_t groups_rank(const struct groups *all);
-const struct torus *groups_torus(const struct groups *all);
+/* Returns this node's rank in its torus. */
+uint32_t groups_rank(const struct groups *groups);
+/* Returns the torus; valid as long as the router. */
+const struct torus *groups_torus(const struct groups *groups);
 
 /* Whether a program at this node has a group of this name open, or opens it. */
-bool groups_has(const struct groups *all, const char *name);
+bool groups_has(const struct groups *groups, const char *name);
 
 /* --- for core/ --- */
 
 /* Creates the groups of a node. The router must outlive them. Returns NULL if there is no memory. */
 struct groups *groups_new(struct router *router, const struct workers *workers);
-/* Returns what exchanges_new() needs; groups_attach() then gives the groups their exchanges, before any group
- * is opened. */
-struct sessions groups_sessions(struct groups *all);
-void groups_attach(struct groups *all, struct exchanges *exchanges);
+/* Returns the functions that exchanges_new() needs. */
+struct sessions groups_sessions(struct groups *groups);
+/* Gives the groups their exchanges, before any group is opened. The exchanges are borrowed. */
+void groups_attach(struct groups *groups, struct exchanges *exchanges);
 /* Frees all groups; call it after exchanges_free(). Clients are told nothing. */
-void groups_free(struct groups *all);
+void groups_free(struct groups *groups);
 
-/* Returns when groups_tick() is due (as router_now()), or ROUTER_NEVER. groups_tick() tells clients. */
-uint64_t groups_deadline(const struct groups *all);
-void groups_tick(struct groups *all);
+/* Returns when groups_tick() is due (as router_now()), or ROUTER_NEVER. */
+uint64_t groups_deadline(const struct groups *groups);
+/* Checks late calls and sessions, and tells clients what has happened. */
+void groups_tick(struct groups *groups);
 
 /* Checks what this node knows of groups; for tests, after each event. Returns 0, or -1 with *e. */
-int groups_check(const struct groups *all, struct error *e);
+int groups_check(const struct groups *groups, struct error *e);
 
 #endif

@@ -15,7 +15,7 @@
 
 static void free_group(struct group *g)
 {
-    struct group **at = &g->all->groups;
+    struct group **at = &g->groups->groups;
 
     while (*at != g)
         at = &(*at)->next;
@@ -29,9 +29,9 @@ static void free_group(struct group *g)
 
 /* --- what programs ask for --- */
 
-bool groups_has(const struct groups *all, const char *name)
+bool groups_has(const struct groups *groups, const char *name)
 {
-    for (const struct group *g = all->groups; g != NULL; g = g->next)
+    for (const struct group *g = groups->groups; g != NULL; g = g->next)
         if (strcmp(g->name, name) == 0)
             return true;
     return false;
@@ -39,20 +39,21 @@ bool groups_has(const struct groups *all, const char *name)
 
 static void on_ended(void *context, const struct exchange_result *result, const struct error *e);
 
-static int check_name(const struct groups *all, const char *name, struct error *e)
+static int check_name(const struct groups *groups, const char *name, struct error *e)
 {
     if (name[0] == '\0' || strlen(name) >= GROUP_NAME_SIZE)
-        return error_set(e, ERROR_USAGE, "a group's name has 1 to %u bytes", GROUP_NAME_SIZE - 1);
-    if (!groups_has(all, name))
+        return error_set(e, ERROR_USAGE, "a group's name must have 1 to %u bytes",
+                         GROUP_NAME_SIZE - 1);
+    if (!groups_has(groups, name))
         return 0;
-    (void)error_set(e, ERROR_REFUSED, "a program at node %u has group \"%s\" open",
-                    groups_rank(all), name);
-    return error_blame_program(e, groups_rank(all));
+    (void)error_set(e, ERROR_REFUSED, "a program at node %u already has group \"%s\" open",
+                    groups_rank(groups), name);
+    return error_blame_program(e, groups_rank(groups));
 }
 
-static int begin(struct group *g, struct error *e)
+static int begin_opening(struct group *g, struct error *e)
 {
-    uint64_t now = router_now(g->all->router);
+    uint64_t now = router_now(g->groups->router);
     const struct spec spec = {.algorithm = SPEC_AUTO,
                               .operation = OPERATION_GROUP,
                               .barrier = g->name,
@@ -64,26 +65,26 @@ static int begin(struct group *g, struct error *e)
                                                                         : 1};
     const struct exchange_client me = {g, on_ended, g->user};
 
-    g->exchange = exchange_start(g->all->exchanges, &spec, &me, e);
+    g->exchange = exchange_start(g->groups->exchanges, &spec, &me, e);
     return g->exchange != NULL ? 0 : -1;
 }
 
-struct group *group_open(struct groups *all, const struct group_options *options,
+struct group *group_open(struct groups *groups, const struct group_options *options,
                          const struct group_client *client, struct error *e)
 {
     struct group *g;
 
-    if (check_name(all, options->name, e) != 0)
+    if (check_name(groups, options->name, e) != 0)
         return NULL;
     g = calloc(1, sizeof *g);
     if (g != NULL && options->shrink)
-        g->gone = calloc(groups_torus(all)->nodes, sizeof *g->gone);
+        g->gone = calloc(groups_torus(groups)->nodes, sizeof *g->gone);
     if (g == NULL || (options->shrink && g->gone == NULL)) {
         free(g);
         (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
         return NULL;
     }
-    g->all = all;
+    g->groups = groups;
     g->client = *client;
     g->process = options->process;
     g->user = options->user;
@@ -92,12 +93,12 @@ struct group *group_open(struct groups *all, const struct group_options *options
     g->shrinks = options->shrink;
     g->waits = options->wait;
     g->deadline =
-        options->timeout_ns > 0 ? router_now(all->router) + options->timeout_ns : ROUTER_NEVER;
+        options->timeout_ns > 0 ? router_now(groups->router) + options->timeout_ns : ROUTER_NEVER;
     if (g->deadline < options->timeout_ns)
         g->deadline = ROUTER_NEVER; /* the sum overflowed */
-    g->next = all->groups;
-    all->groups = g;
-    if (begin(g, e) != 0) {
+    g->next = groups->groups;
+    groups->groups = g;
+    if (begin_opening(g, e) != 0) {
         free_group(g);
         return NULL;
     }
@@ -120,16 +121,17 @@ void group_close(struct group *g)
 {
     struct session *s = g->session;
     struct job *x = g->exchange;
-    uint32_t rank = groups_rank(g->all);
+    uint32_t rank = groups_rank(g->groups);
     bool open = g->open && s != NULL, calling = open && session_has_calls(s);
     struct error e;
 
     if (!open)
-        (void)error_set(&e, ERROR_CANCELLED, "the program at node %u has given up opening it",
-                        rank);
+        (void)error_set(&e, ERROR_CANCELLED,
+                        "the program at node %u has given up opening the group", rank);
     else
         (void)error_set(&e, ERROR_CANCELLED,
-                        "the program at node %u has closed it with calls under way", rank);
+                        "the program at node %u has closed the group while calls were under way",
+                        rank);
     (void)error_blame_program(&e, rank);
     free_group(g);
     if (open && !calling) {
@@ -152,7 +154,7 @@ void group_abandon(struct group *g, const struct error *why)
 /* --- what programs are told --- */
 
 /* Tells a program what is due. Returns false if the group was freed meanwhile. */
-static bool tell(struct groups *all, struct group *g)
+static bool tell_program(struct groups *groups, struct group *g)
 {
     const struct group_client client = g->client;
     size_t told = 0;
@@ -166,7 +168,7 @@ static bool tell(struct groups *all, struct group *g)
         client.late(client.context, g->late, g->late_text);
     g->late_due = false;
     for (;;) {
-        const struct group *found = all->groups;
+        const struct group *found = groups->groups;
         while (found != NULL && found != g)
             found = found->next;
         if (found == NULL)
@@ -180,103 +182,104 @@ static bool tell(struct groups *all, struct group *g)
 }
 
 /* Ends a group. The program's error has the code ERROR_IN_DOUBT if other members may have had the group open. */
-static void end(struct group *g, const struct error *e)
+static void end_group(struct group *g, const struct error *e)
 {
     const struct group_client client = g->client;
     struct error why = *e;
 
-    if (!g->open && !g->open_due && g->exchange != NULL && exchange_may_have_gone(g->exchange)) {
+    if (!g->open && !g->open_due && g->exchange != NULL &&
+        exchange_all_may_have_entered(g->exchange)) {
         why.code = ERROR_IN_DOUBT;
-        (void)error_wrap(&why, "other programs may have had it open");
+        (void)error_wrap(&why, "other programs may have had the group open");
     }
     (void)error_wrap(&why, "group \"%s\"", g->name);
-    if (!tell(g->all, g))
+    if (!tell_program(g->groups, g))
         return;
     free_group(g);
     client.ended(client.context, &why);
 }
 
 /* Whether to open the group again: all nodes had entered it, but its program has not been told so yet. The
- * nodes that are left then enter it again. */
+ * remaining nodes then enter it again. */
 static bool is_to_be_retried(const struct group *g, const struct error *e)
 {
     return (g->shrinks || g->waits) && !g->open && !g->open_due && e->code == ERROR_LINK &&
-           router_now(g->all->router) < g->deadline;
+           router_now(g->groups->router) < g->deadline;
 }
 
 static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
 {
     struct group *g = context;
     const struct error left = {.code = ERROR_PROTOCOL,
-                               .text = "it has ended although its program has not left"};
+                               .text = "the group ended although its program has not left"};
 
     (void)result;
     if (e != NULL && is_to_be_retried(g, e)) {
         log_info("group \"%s\": retrying to open it: %s", g->name, e->text);
         g->exchange = NULL;
-        g->retry_due = g->all->due = true;
+        g->retry_due = g->groups->due = true;
         return;
     }
-    end(g, e != NULL ? e : &left);
+    end_group(g, e != NULL ? e : &left);
 }
 
 /* --- all groups of the node --- */
 
 struct groups *groups_new(struct router *router, const struct workers *workers)
 {
-    struct groups *all = calloc(1, sizeof *all);
+    struct groups *groups = calloc(1, sizeof *groups);
 
-    if (all == NULL)
+    if (groups == NULL)
         return NULL;
-    all->router = router;
-    all->workers = *workers;
-    return all;
+    groups->router = router;
+    groups->workers = *workers;
+    return groups;
 }
 
-struct sessions groups_sessions(struct groups *all)
+struct sessions groups_sessions(struct groups *groups)
 {
-    return (struct sessions){all, session_open, session_forget,
-                             group_memory(router_torus(all->router))};
+    return (struct sessions){groups, session_open, session_forget,
+                             group_memory(router_torus(groups->router))};
 }
 
-void groups_attach(struct groups *all, struct exchanges *exchanges)
+void groups_attach(struct groups *groups, struct exchanges *exchanges)
 {
-    all->exchanges = exchanges;
+    groups->exchanges = exchanges;
 }
 
-void groups_free(struct groups *all)
+void groups_free(struct groups *groups)
 {
-    if (all == NULL)
+    if (groups == NULL)
         return;
-    while (all->groups != NULL)
-        free_group(all->groups);
-    all->closing = true;
-    while (all->sessions != NULL)
-        engine_free(&all->sessions->base);
-    free(all);
+    while (groups->groups != NULL)
+        free_group(groups->groups);
+    groups->closing = true;
+    while (groups->sessions != NULL)
+        engine_free(&groups->sessions->base);
+    free(groups);
 }
 
-uint64_t groups_deadline(const struct groups *all)
+uint64_t groups_deadline(const struct groups *groups)
 {
-    uint64_t at = all->due ? 0 : ROUTER_NEVER;
+    uint64_t at = groups->due ? 0 : ROUTER_NEVER;
 
-    for (const struct session *s = all->sessions; s != NULL; s = s->next) {
+    for (const struct session *s = groups->sessions; s != NULL; s = s->next) {
         uint64_t one = timers_deadline(s);
         at = one < at ? one : at;
     }
     return at;
 }
 
-void groups_tick(struct groups *all)
+void groups_tick(struct groups *groups)
 {
-    uint64_t now = router_now(all->router);
-    struct session *s = all->sessions;
+    uint64_t now = router_now(groups->router);
+    struct session *s = groups->sessions;
     struct group *g;
 
     for (; s != NULL; s = s->next)
         timers_tick(s, now);
-    all->due = false;
-    s = all->sessions;
+    groups->due = false;
+    s = groups->sessions;
     while (s != NULL) {
         if (!s->due) {
             s = s->next;
@@ -285,16 +288,16 @@ void groups_tick(struct groups *all)
         s->due = false;
         if (s->attached)
             s->events.wake(s->events.context); /* the session may have been freed */
-        s = all->sessions;
+        s = groups->sessions;
     }
-    g = all->groups;
+    g = groups->groups;
     while (g != NULL) {
         struct error e;
         if (g->retry_due) {
             g->retry_due = false;
-            if (begin(g, &e) != 0) {
-                end(g, &e);
-                g = all->groups;
+            if (begin_opening(g, &e) != 0) {
+                end_group(g, &e);
+                g = groups->groups;
                 continue;
             }
         }
@@ -302,14 +305,14 @@ void groups_tick(struct groups *all)
             g = g->next;
             continue;
         }
-        if (!tell(all, g))
-            g = all->groups; /* the list has changed */
+        if (!tell_program(groups, g))
+            g = groups->groups; /* the list has changed */
     }
 }
 
-const bool *group_gone(const struct group *g)
+const bool *group_left_out(const struct group *g)
 {
-    return g->members < groups_torus(g->all)->nodes ? g->gone : NULL;
+    return g->members < groups_torus(g->groups)->nodes ? g->gone : NULL;
 }
 
 uint32_t group_members(const struct group *g)
@@ -317,14 +320,14 @@ uint32_t group_members(const struct group *g)
     return g->members;
 }
 
-uint32_t groups_rank(const struct groups *all)
+uint32_t groups_rank(const struct groups *groups)
 {
-    return router_rank(all->router);
+    return router_rank(groups->router);
 }
 
-const struct torus *groups_torus(const struct groups *all)
+const struct torus *groups_torus(const struct groups *groups)
 {
-    return router_torus(all->router);
+    return router_torus(groups->router);
 }
 
 uint32_t group_missing(const struct group *group, char *list, size_t size)
@@ -341,7 +344,7 @@ static struct group_use use_of(const struct group *g)
     struct group_use use = {
         .name = g->name,
         .id = g->exchange != NULL ? exchange_id(g->exchange) : "",
-        .reserved = p != NULL ? group_memory(groups_torus(g->all)) : 0,
+        .reserved = p != NULL ? group_memory(groups_torus(g->groups)) : 0,
     };
 
     for (; p != NULL; p = p->next)
@@ -349,20 +352,20 @@ static struct group_use use_of(const struct group *g)
     return use;
 }
 
-size_t groups_uses(const struct groups *all, struct group_use *list, size_t most)
+size_t groups_uses(const struct groups *groups, struct group_use *list, size_t most)
 {
     size_t n = 0;
 
-    for (const struct group *g = all->groups; g != NULL && n < most; g = g->next)
+    for (const struct group *g = groups->groups; g != NULL && n < most; g = g->next)
         list[n++] = use_of(g);
     return n;
 }
 
-size_t groups_list(const struct groups *all, struct group_info *list, size_t most)
+size_t groups_list(const struct groups *groups, struct group_info *list, size_t most)
 {
     size_t n = 0;
 
-    for (const struct group *g = all->groups; g != NULL && n < most; g = g->next) {
+    for (const struct group *g = groups->groups; g != NULL && n < most; g = g->next) {
         const struct session *s = g->session;
         const struct group_use use = use_of(g);
         list[n] = (struct group_info){
@@ -386,13 +389,13 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
     return n;
 }
 
-int groups_check(const struct groups *all, struct error *e)
+int groups_check(const struct groups *groups, struct error *e)
 {
-    if (all->broken.code != ERROR_NONE) {
-        *e = all->broken;
+    if (groups->broken.code != ERROR_NONE) {
+        *e = groups->broken;
         return -1;
     }
-    for (const struct session *s = all->sessions; s != NULL; s = s->next)
+    for (const struct session *s = groups->sessions; s != NULL; s = s->next)
         if (session_check(s, e) != 0)
             return -1;
     return 0;

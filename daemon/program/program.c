@@ -21,7 +21,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     (void)program_receive(poll->data);
 }
 
-/* Takes the last messages of a process that has ended; it may have left in the proper way. */
+/* Takes the last messages of a process that has ended, because it may have sent LEAVE. */
 static void on_process_end(uv_poll_t *poll, int status, int events)
 {
     struct program *p = poll->data;
@@ -33,8 +33,7 @@ static void on_process_end(uv_poll_t *poll, int status, int events)
         program_die(p);
 }
 
-/* Watches the process, because the end of the connection does not tell of its death: a child that it has forked
- * has the connection, too. */
+/* Watches the process itself: when it dies, a child that it has forked may keep the connection open. */
 static void watch_process(struct program *p)
 {
     struct ucred peer = {0};
@@ -48,7 +47,7 @@ static void watch_process(struct program *p)
         p->process_fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
     if (p->process_fd < 0)
         return;
-    if (uv_poll_init(p->all->set.loop, &p->process_end, p->process_fd) != 0) {
+    if (uv_poll_init(p->programs->set.loop, &p->process_end, p->process_fd) != 0) {
         (void)close(p->process_fd);
         p->process_fd = -1;
         return;
@@ -58,19 +57,19 @@ static void watch_process(struct program *p)
     (void)uv_poll_start(&p->process_end, UV_READABLE, on_process_end);
 }
 
-struct program *program_new(struct programs *all, int fd)
+struct program *program_new(struct programs *programs, int fd)
 {
     struct program *p = calloc(1, sizeof *p);
 
-    if (p == NULL || uv_poll_init(all->set.loop, &p->socket, fd) != 0) {
+    if (p == NULL || uv_poll_init(programs->set.loop, &p->socket, fd) != 0) {
         free(p);
         (void)close(fd);
         return NULL;
     }
-    p->all = all;
+    p->programs = programs;
     p->fd = fd;
     p->doorbell = p->page_file = p->notices[0] = p->notices[1] = p->file = -1;
-    p->connected_at = uv_now(all->set.loop);
+    p->connected_at = uv_now(programs->set.loop);
     p->process_fd = -1;
     p->user = access_user(fd);
     p->handles = 1;

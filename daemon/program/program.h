@@ -11,6 +11,6 @@
 #include "daemon/program/record/program_record.h"
 
 /* Creates the connection, and takes the descriptor over. Returns NULL if there is no memory. */
-struct program *program_new(struct programs *all, int fd);
+struct program *program_new(struct programs *programs, int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* Decides which programs may connect: their number is limited by the daemon's descriptors, and for each
- * process. A program beyond that is told so, and closed. */
+ * process. A further program gets an error, and its connection is closed. */
 #include "daemon/program/server.h"
 
 #include <errno.h>
@@ -30,18 +30,18 @@
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    struct programs *all = handle->data;
+    struct programs *programs = handle->data;
 
-    all->handles--;
-    programs_release(all);
+    programs->handles--;
+    programs_release(programs);
 }
 
 static void on_listener_closed(void *context)
 {
-    struct programs *all = context;
+    struct programs *programs = context;
 
-    all->handles--;
-    programs_release(all);
+    programs->handles--;
+    programs_release(programs);
 }
 
 /* Leaves descriptors for links, clients and files. */
@@ -56,19 +56,19 @@ static unsigned most_programs(void)
     return share < PROGRAMS_MOST ? (unsigned)share : PROGRAMS_MOST;
 }
 
-static int may_connect(const struct programs *all, struct program *p, struct error *e)
+static int may_connect(const struct programs *programs, struct program *p, struct error *e)
 {
-    const struct access_rules *rules = all->set.access;
+    const struct access_rules *rules = programs->set.access;
 
     if (access_check(rules, access_of_peer(rules, p->fd), ACCESS_EXCHANGE, e) != 0)
         return -1;
-    if (all->reserve.held == 0)
+    if (programs->reserve.held == 0)
         return error_set(e, ERROR_BUSY,
                          "this daemon has no file descriptors left; try again, or raise its limit "
                          "(LimitNOFILE, ulimit -n)");
     if (programs_may_connect(p, e) != 0)
         return -1;
-    if (shares_take(all->set.shares, SHARE_PROGRAMS, p->user, 1, e) != 0)
+    if (shares_take(programs->set.shares, SHARE_PROGRAMS, p->user, 1, e) != 0)
         return -1;
     p->counted = true;
     return 0;
@@ -76,35 +76,35 @@ static int may_connect(const struct programs *all, struct program *p, struct err
 
 static void on_accepted(void *context, int fd)
 {
-    struct programs *all = context;
+    struct programs *programs = context;
     struct program *p;
     struct error e;
 
-    if (all->closing) {
+    if (programs->closing) {
         (void)close(fd);
         return;
     }
-    p = program_new(all, fd);
+    p = program_new(programs, fd);
     if (p == NULL)
         return;
-    p->next = all->first;
-    all->first = p;
-    if (may_connect(all, p, &e) != 0)
+    p->next = programs->first;
+    programs->first = p;
+    if (may_connect(programs, p, &e) != 0)
         program_refuse(p, &e);
     else
-        programs_watch(all);
+        programs_watch(programs);
 }
 
 static void on_rings(uv_poll_t *poll, int status, int events)
 {
-    struct programs *all = poll->data;
+    struct programs *programs = poll->data;
     struct epoll_event ring[RINGS_A_TURN];
-    int count = epoll_wait(all->doorbells_fd, ring, RINGS_A_TURN, 0);
+    int count = epoll_wait(programs->doorbells_fd, ring, RINGS_A_TURN, 0);
 
     (void)status, (void)events;
     for (int i = 0; i < count; i++)
-        /* Valid: a closed program is freed in another turn of the loop. */
-        program_look(ring[i].data.ptr);
+        /* The pointer is valid, because a closed program is freed in a later turn of the loop. */
+        program_take_calls(ring[i].data.ptr);
 }
 
 /* Refuses descriptors that come with messages, if the kernel can. */
@@ -117,65 +117,69 @@ static int on_socket(void *context, int fd, sa_family_t family)
     return 0;
 }
 
-static struct programs *fail(struct programs *all, struct error *e)
+static struct programs *fail_open(struct programs *programs, struct error *e)
 {
-    (void)error_wrap(e, "programs cannot open groups at %s", all->path);
-    if (all->doorbells_fd >= 0)
-        (void)close(all->doorbells_fd);
-    free(all);
+    (void)error_wrap(e, "programs cannot open groups at %s", programs->path);
+    if (programs->doorbells_fd >= 0)
+        (void)close(programs->doorbells_fd);
+    free(programs);
     return NULL;
 }
 
 struct programs *programs_open(const struct programs_setup *setup, struct error *e)
 {
-    struct programs *all = calloc(1, sizeof *all);
+    struct programs *programs = calloc(1, sizeof *programs);
     int length;
 
-    if (all == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
+    if (programs == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for the socket of programs");
         return NULL;
     }
-    all->set = *setup;
+    programs->set = *setup;
     shares_set_capacity(setup->shares, SHARE_PROGRAMS, most_programs());
     shares_set_capacity(setup->shares, SHARE_PROGRAM_MEMORY, memory_most());
-    all->listener = (struct listener){.type = SOCK_SEQPACKET,
-                                      .reserve = &all->reserve,
-                                      .prepare = on_socket,
-                                      .accepted = on_accepted,
-                                      .closed = on_listener_closed,
-                                      .context = all};
-    all->doorbells_fd = epoll_create1(EPOLL_CLOEXEC);
-    length = snprintf(all->path, sizeof all->path, "%s" PROGRAM_SOCKET_SUFFIX, setup->control);
-    if (length < 0 || (size_t)length >= sizeof all->path) {
-        (void)error_set(e, ERROR_USAGE, "control socket %s: a path of at most %zu bytes",
-                        setup->control, sizeof all->path - sizeof PROGRAM_SOCKET_SUFFIX);
-        return fail(all, e);
+    programs->listener = (struct listener){.type = SOCK_SEQPACKET,
+                                           .reserve = &programs->reserve,
+                                           .prepare = on_socket,
+                                           .accepted = on_accepted,
+                                           .closed = on_listener_closed,
+                                           .context = programs};
+    programs->doorbells_fd = epoll_create1(EPOLL_CLOEXEC);
+    length =
+        snprintf(programs->path, sizeof programs->path, "%s" PROGRAM_SOCKET_SUFFIX, setup->control);
+    if (length < 0 || (size_t)length >= sizeof programs->path) {
+        (void)error_set(e, ERROR_USAGE,
+                        "control socket %s: the path is too long, at most %zu bytes are possible",
+                        setup->control, sizeof programs->path - sizeof PROGRAM_SOCKET_SUFFIX);
+        return fail_open(programs, e);
     }
-    if (all->doorbells_fd < 0) {
+    if (programs->doorbells_fd < 0) {
         (void)error_set(e, ERROR_IO, "%s", strerror(errno));
-        return fail(all, e);
+        return fail_open(programs, e);
     }
-    if (local_listen(&all->listener, setup->loop, all->path, setup->access, &all->name, e) != 0)
-        return fail(all, e);
-    (void)uv_poll_init(setup->loop, &all->doorbells, all->doorbells_fd);
-    (void)uv_timer_init(setup->loop, &all->tidying);
-    (void)uv_timer_init(setup->loop, &all->telling);
-    all->handles = 4;
-    all->listener.context = all->doorbells.data = all->tidying.data = all->telling.data = all;
-    (void)uv_poll_start(&all->doorbells, UV_READABLE, on_rings);
-    reserve_fill(&all->reserve, 1);
-    return all;
+    if (local_listen(&programs->listener, setup->loop, programs->path, setup->access,
+                     &programs->name, e) != 0)
+        return fail_open(programs, e);
+    (void)uv_poll_init(setup->loop, &programs->doorbells, programs->doorbells_fd);
+    (void)uv_timer_init(setup->loop, &programs->tidying);
+    (void)uv_timer_init(setup->loop, &programs->telling);
+    programs->handles = 4;
+    programs->listener.context = programs->doorbells.data = programs->tidying.data =
+        programs->telling.data = programs;
+    (void)uv_poll_start(&programs->doorbells, UV_READABLE, on_rings);
+    reserve_fill(&programs->reserve, 1);
+    return programs;
 }
 
-void programs_close(struct programs *all)
+void programs_close(struct programs *programs)
 {
-    all->closing = true;
-    for (struct program *p = all->first; p != NULL; p = p->next)
+    programs->closing = true;
+    for (struct program *p = programs->first; p != NULL; p = p->next)
         program_close(p);
-    local_remove(&all->name);
-    listener_close(&all->listener);
-    (void)uv_poll_stop(&all->doorbells);
-    uv_close((uv_handle_t *)&all->doorbells, on_handle_closed);
-    uv_close((uv_handle_t *)&all->tidying, on_handle_closed);
-    uv_close((uv_handle_t *)&all->telling, on_handle_closed);
+    local_remove(&programs->name);
+    listener_close(&programs->listener);
+    (void)uv_poll_stop(&programs->doorbells);
+    uv_close((uv_handle_t *)&programs->doorbells, on_handle_closed);
+    uv_close((uv_handle_t *)&programs->tidying, on_handle_closed);
+    uv_close((uv_handle_t *)&programs->telling, on_handle_closed);
 }

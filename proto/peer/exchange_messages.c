@@ -6,7 +6,7 @@
     NUMBER(root)                                                                                   \
     TEXT(dims)                                                                                     \
     NUMBER(round_bytes)                                                                            \
-    NUMBER(window) LIST(without) LIST(missing) NUMBER(around) TEXT(resumes) NUMBER(user)
+    NUMBER(window) LIST(without) LIST(missing) NUMBER(avoids_links) TEXT(resumes) NUMBER(user)
 
 PEER_WRITE(prepare, Prepare)
 {
@@ -39,13 +39,13 @@ PEER_CODEC(sized, Sized, SIZED)
 #define ARRIVED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(node) LIST(spans) LIST(sizes)
 PEER_CODEC(arrived, Arrived, ARRIVED)
 
-#define AGAIN(NUMBER, TEXT, BYTES, LIST)                                                           \
+#define REPAIR_QUERY(NUMBER, TEXT, BYTES, LIST)                                                    \
     NUMBER(exchange) NUMBER(source) NUMBER(destination) NUMBER(offset) NUMBER(length)
-PEER_CODEC(again, Again, AGAIN)
+PEER_CODEC(repair_query, RepairQuery, REPAIR_QUERY)
 
-#define MENDED(NUMBER, TEXT, BYTES, LIST)                                                          \
+#define REPAIR_PART(NUMBER, TEXT, BYTES, LIST)                                                     \
     NUMBER(exchange) NUMBER(source) NUMBER(destination) NUMBER(offset) BYTES(part)
-PEER_CODEC(mended, Mended, MENDED)
+PEER_CODEC(repair_part, RepairPart, REPAIR_PART)
 
 #define LAYOUT(NUMBER, TEXT, BYTES, LIST)                                                          \
     NUMBER(exchange)                                                                               \
@@ -105,7 +105,7 @@ static struct culprit read_culprit(const Peer__Objection *from)
 }
 
 #define OBJECTION(NUMBER, TEXT, BYTES, LIST)                                                       \
-    NUMBER(exchange) TEXT(id) NUMBER(root) TEXT(reason) NUMBER(again)
+    NUMBER(exchange) TEXT(id) NUMBER(root) TEXT(reason) NUMBER(retry_may_help)
 
 PEER_WRITE(objection, Objection)
 {

@@ -7,7 +7,7 @@
 #include "proto/error.h"
 #include "proto/peer/link_messages.h"
 
-struct Torus__Spec; /* daemon/exchange/spec.h reads and writes it, for clients, too */
+struct Torus__Spec; /* daemon/planning/spec.h reads and writes it; clients use it, too */
 
 struct peer_prepare {
     uint32_t exchange;
@@ -20,7 +20,7 @@ struct peer_prepare {
     size_t n_without, n_missing;
     const uint32_t *without;
     const uint32_t *missing;
-    bool around;
+    bool avoids_links;
     const char *resumes;
     uint32_t user;
 };
@@ -51,7 +51,7 @@ struct peer_arrived {
     const uint64_t *sizes;
 };
 
-struct peer_again {
+struct peer_repair_query {
     uint32_t exchange;
     uint32_t source;
     uint32_t destination;
@@ -59,7 +59,7 @@ struct peer_again {
     uint32_t length;
 };
 
-struct peer_mended {
+struct peer_repair_part {
     uint32_t exchange;
     uint32_t source;
     uint32_t destination;
@@ -120,7 +120,7 @@ struct peer_node_report {
     const struct peer_port_report *port;
     uint32_t most_starts;
     uint32_t most_ends;
-    uint32_t mended;
+    uint32_t repaired;
     uint64_t missing_files;
     uint64_t unused_files;
 };
@@ -153,7 +153,7 @@ struct peer_objection {
     enum error_code code; /* ERROR_IO for a code that does not exist; never ERROR_NONE in a
                            * message that was read */
     const char *reason;
-    bool again;
+    bool retry_may_help;
     struct culprit culprit; /* CULPRIT_NONE for an unknown kind; its node and port may not exist */
 };
 

@@ -66,7 +66,7 @@ size_t peer_group_table_write(const struct peer_group_table *table, uint8_t *byt
     packed.n_broadcast = table->n_broadcast;
     packed.broadcast = write_choices(table->broadcast, table->n_broadcast, &at);
     packed.long_reduction = table->long_reduction;
-    packed.joined_gather = table->joined_gather;
+    packed.allgather_reduction = table->allgather_reduction;
     length = peer__group_table__get_packed_size(&packed);
     if (length <= size)
         (void)peer__group_table__pack(&packed, bytes);
@@ -105,7 +105,7 @@ int peer_group_table_read(const uint8_t *bytes, size_t length,
             .gather = read_choices(from->gather, from->n_gather, &at),
             .broadcast = read_choices(from->broadcast, from->n_broadcast, &at),
             .long_reduction = from->long_reduction,
-            .joined_gather = from->joined_gather,
+            .allgather_reduction = from->allgather_reduction,
         };
         result = heard(context, &table);
     }

@@ -54,7 +54,7 @@ struct peer_group_table {
     const struct peer_group_choice *gather;
     const struct peer_group_choice *broadcast;
     uint64_t long_reduction;
-    uint64_t joined_gather;
+    uint64_t allgather_reduction;
 };
 
 /* Writes the table to at most `size` bytes. Returns how many bytes it takes, also if that is

@@ -34,8 +34,8 @@
     KIND(SCHEDULE_PART, schedule_part, SchedulePart)                                               \
     KIND(SIZED, sized, Sized)                                                                      \
     KIND(ARRIVED, arrived, Arrived)                                                                \
-    KIND(AGAIN, again, Again)                                                                      \
-    KIND(MENDED, mended, Mended)                                                                   \
+    KIND(REPAIR_QUERY, repair_query, RepairQuery)                                                  \
+    KIND(REPAIR_PART, repair_part, RepairPart)                                                     \
     KIND(LAYOUT, layout, Layout)                                                                   \
     KIND(READY, ready, Ready)                                                                      \
     KIND(GO, go, Go)                                                                               \
@@ -92,6 +92,7 @@ size_t peer_message_write(const struct peer_message *m,
  * and the caller gives *m to peer_message_free() before it frees the unpacked form; or -1 with
  * *e and nothing to free: the message is malformed (ERROR_PROTOCOL), or there is no memory. */
 int peer_message_read(const struct Peer__Head *from, struct peer_message *m, struct error *e);
+/* Frees what a message that was read owns, but not *m. */
 void peer_message_free(struct peer_message *m);
 
 /* Reads a message from its bytes; the caller gives *m to peer_message_free(), and frees nothing

@@ -10,7 +10,8 @@
     NUMBER(nanoseconds)                                                                            \
     NUMBER(blocks_delivered)                                                                       \
     NUMBER(bytes_delivered)                                                                        \
-    NUMBER(most_starts) NUMBER(most_ends) NUMBER(mended) NUMBER(missing_files) NUMBER(unused_files)
+    NUMBER(most_starts)                                                                            \
+    NUMBER(most_ends) NUMBER(repaired) NUMBER(missing_files) NUMBER(unused_files)
 
 #define DONE(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(exchange)                                                                               \

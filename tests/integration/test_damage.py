@@ -195,7 +195,7 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
             for origin, destination, first, last in named_pieces(log):
                 assert origin < 16 and destination < 16 and origin != destination
                 assert first <= last < 100000
-            found = re.findall(r'(block from .*?): it is sent again', log)
+            found = re.findall(r'(block from .*?): asking for it again', log)
             assert all(named_pieces(text)[0][1] == rank for text in found), found
         return sum(len(named_pieces(log)) for log in logs)
 

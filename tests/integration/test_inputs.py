@@ -45,7 +45,7 @@ def read(request, tmp_path):
 
 def test_endless_files_are_refused(read, tmp_path):
     said, kind = read('/dev/zero')
-    assert f'line 1 has a NUL byte: this is not text, as {kind} is' in said
+    assert f'line 1 has a NUL byte, so this is not {kind}' in said
     with open(tmp_path / 'sparse', 'w') as file:
         file.truncate(10 * GIB)
     said, kind = read('sparse')
@@ -69,7 +69,7 @@ def test_pipes_are_read_up_to_the_limit(read, tmp_path):
 def test_other_encodings_and_formats_are_named(read, tmp_path):
     (tmp_path / 'wide').write_text(HOSTS, encoding='utf-16')
     said, kind = read('wide')
-    assert f'this is UTF-16, and {kind} has to be UTF-8' in said
+    assert f'this is UTF-16, and {kind} must be UTF-8' in said
     (tmp_path / 'packed').write_bytes(b'\x1f\x8b\x08\0')
     said, kind = read('packed')
     assert f'this is packed by gzip (unpack it with gunzip), not {kind}' in said
@@ -130,7 +130,7 @@ def test_what_is_waited_for_is_said(tmp_path, program, arguments):
     os.mkfifo(tmp_path / 'pipe')
     with subprocess.Popen([find_program(program), *arguments, 'pipe'], cwd=tmp_path, text=True,
                           stderr=subprocess.PIPE) as waiting:
-        assert waiting.stderr.readline() == f'{program}: waiting for pipe: nothing comes from it\n'
+        assert waiting.stderr.readline() == f'{program}: waiting for data from pipe\n'
         (tmp_path / 'pipe').write_text('; nothing but a comment\n')
         said = waiting.stderr.read()
         assert patience.wait(waiting, patience.Patience(60)) == 2 and ('rank 4: 1x1' in said or '0 of 2 hosts' in said)

@@ -135,7 +135,7 @@ def test_memory_that_is_requested_and_never_used():
         assert f'user {STRANGER} has requested {size} bytes' in torus.log()
         greedy.say(READY, number=number)
         kind, _, text = greedy.answer()
-        assert kind == REFUSED and 'the daemon has taken them back' in text
+        assert kind == REFUSED and 'the daemon has released them' in text
         greedy.say(MEMORY, 4096)  # and it goes on
         assert greedy.answer()[0] == FILE
 

@@ -80,7 +80,7 @@ const struct lie_scene lie_scenes[LIE_SCENES] = {
      LIE_SCENE_RESUMED,
      0,
      {.algorithm = "auto", .block_bytes = 2000000, .from = "", .to = ""}},
-    {"mended", LIE_SCENE_MENDED, 0, {.algorithm = "direct", .from = "/same/3000", .to = "/a"}},
+    {"repair", LIE_SCENE_REPAIR, 0, {.algorithm = "direct", .from = "/same/3000", .to = "/a"}},
 };
 
 static const struct sim_call calls[] = {
@@ -260,7 +260,7 @@ static enum lie_result run_exchange(struct lie_play *s, const struct lie_scene *
         (void)snprintf(to, sizeof to, "%s%u", spec.to, count++);
         spec.to = to;
     }
-    if (scene->what == LIE_SCENE_MENDED) {
+    if (scene->what == LIE_SCENE_REPAIR) {
         sim_alter(s->sim);
         s->flips = 1;
     }

@@ -18,7 +18,7 @@ enum lie_scene_what {
     LIE_SCENE_LATE,
     LIE_SCENE_RESTART,
     LIE_SCENE_RESUMED,
-    LIE_SCENE_MENDED
+    LIE_SCENE_REPAIR
 };
 
 struct lie_scene {

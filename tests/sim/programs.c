@@ -107,9 +107,9 @@ static void on_opened(void *context, struct group *group)
     struct program *p = context;
     const uint32_t nodes = p->all->torus->nodes;
 
-    if (group_gone(group) != NULL) {
+    if (group_left_out(group) != NULL) {
         p->gone = sim_alloc(nodes * sizeof *p->gone);
-        memcpy(p->gone, group_gone(group), nodes * sizeof *p->gone);
+        memcpy(p->gone, group_left_out(group), nodes * sizeof *p->gone);
     }
     if (group_members(group) != sim_team_of(p, sim_all_dimensions(p->all->torus)).size)
         sim_violated(p->all->sim, "members", "node %u: %u members", p->rank, group_members(group));

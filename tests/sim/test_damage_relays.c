@@ -96,9 +96,10 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     bool is_data = peer_message_read(head, &message, NULL) == 0 && engine_data(&message, &data) &&
                    *length >= body + WINDOW;
     peer_message_free(&message);
-    bool comes_again = head->kind_case == PEER__HEAD__KIND_MENDED && head->mended->part.len > 0;
+    bool comes_again =
+        head->kind_case == PEER__HEAD__KIND_REPAIR_PART && head->repair_part->part.len > 0;
     if (comes_again && f->always) {
-        flip_one(sim, head->mended->part.data, head->mended->part.len);
+        flip_one(sim, head->repair_part->part.data, head->repair_part->part.len);
         free(*bytes);
         *bytes = lie_frame(head, NULL, 0, length);
     }
@@ -147,9 +148,9 @@ static bool note_damage(struct sim *sim, void *context)
     }
     for (f->at = 0; f->at < sim_torus(sim)->nodes; f->at++) {
         const struct attempt *x = attempt_find_text(sim_exchanges(sim, f->at), f->first);
-        if (x == NULL || x->own.engine == NULL || x->own.engine->damaged_count == 0)
+        if (x == NULL || x->local.engine == NULL || x->local.engine->damaged_count == 0)
             continue;
-        f->found = x->own.engine->damaged[0];
+        f->found = x->local.engine->damaged[0];
         if (f->unreadable)
             sim_disk_fail(sim, f->found.piece.source, SIM_DISK_READ);
         return true;

@@ -332,7 +332,7 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
         k->damages--;
         (*bytes)[body + (*length - body) / 2] ^= 0x10;
     }
-    if (rank == LIAR && head->kind_case == PEER__HEAD__KIND_MENDED) {
+    if (rank == LIAR && head->kind_case == PEER__HEAD__KIND_REPAIR_PART) {
         k->kept++;
         times = 0;
     }

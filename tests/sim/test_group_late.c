@@ -242,7 +242,7 @@ static void a_node_that_stands_still_is_not_waited_for(void **state)
         sim_freeze(sim, w.who, 1500 * MILLISECONDS);
         sim_pass(sim, 10 * SECONDS);
         (void)only_one_is_told(sim, &w, &whom);
-        assert_true(strstr(whom, "not all nodes answer") != NULL ||
+        assert_true(strstr(whom, "not all nodes have answered") != NULL ||
                     strstr(whom, "has not called it") != NULL);
         end(&w, sim);
     }

@@ -21,7 +21,7 @@ HANGS = 60          # seconds after which a program is said to hang
 # What is said of a daemon that has been killed: "node 3, where the group began, went down" if the
 # group was opened through it, "link 3:+0 to node 6 is down" if it is up again before all of them are
 # known to be.
-MAY_BE_OPEN = 'in doubt: group "rounds": other programs may have had it open:'  # before either, while it is opened
+MAY_BE_OPEN = 'in doubt: group "rounds": other programs may have had the group open:'  # before either, while it is opened
 DOWN = r'link: group "rounds": .*\b(node|link) {}\b.* (is|went) down'
 
 

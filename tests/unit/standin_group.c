@@ -93,7 +93,7 @@ const struct torus *groups_torus(const struct groups *all)
     return &all->torus;
 }
 
-const bool *group_gone(const struct group *group)
+const bool *group_left_out(const struct group *group)
 {
     return group->shrinks ? group->all->gone : NULL;
 }
@@ -129,7 +129,7 @@ static int count_members(const struct group *g, uint32_t part, struct queued *q,
     if (part == 0 || part >> g->all->torus.dims != 0)
         return error_set(e, ERROR_USAGE, "no such part");
     torus_coordinates(&g->all->torus, g->all->rank, coordinate);
-    if (group_gone(g) != NULL && part == (1u << g->all->torus.dims) - 1) {
+    if (group_left_out(g) != NULL && part == (1u << g->all->torus.dims) - 1) {
         q->members = group_members(g);
         for (uint32_t node = 0; node < g->all->rank; node++)
             q->rank += !g->all->gone[node];

@@ -45,7 +45,7 @@ struct node *open_engine(const struct how *how)
     node->source.in_order = node->sink.in_order = a->segments == 1;
     node->setup.uniform = !how->sizes;
     node->setup.digests = how->digests;
-    node->setup.mends = how->mends;
+    node->setup.repairs = how->repairs;
     if (how->round_bytes > 0)
         node->setup.round_bytes = how->round_bytes;
     node->setup.segments = a->segments;

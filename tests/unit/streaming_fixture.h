@@ -16,7 +16,7 @@ struct how {
     const char *dims, *algorithm; /* NULL: a mesh of three, whole blocks */
     uint32_t rank, window;        /* window 0: 1, at node 1 */
     bool sizes;                   /* not uniform */
-    bool digests, mends;          /* pieces carry them, and come again if they are damaged */
+    bool digests, repairs;        /* pieces carry them, and come again if they are damaged */
     uint64_t block;
     uint32_t round_bytes; /* 0: the whole block */
     bool broadcast;       /* an allgather's algorithm with the block of one node alone: */

@@ -223,7 +223,7 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
     assert_string_equal(c.congestion, "");
     config_free(&c);
     check_refused(state, "[node]\r\nrank = 1\r\ncolor = red\r\n", 3, "unknown setting");
-    check_refused(state, "[node]\rrank = 1\r", 1, "lines end with LF or CR LF");
+    check_refused(state, "[node]\rrank = 1\r", 1, "lines must end with LF or CR LF");
 }
 
 /* Of any length. */

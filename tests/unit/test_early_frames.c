@@ -13,10 +13,10 @@
 /* They are kept, and it is not only their bodies that take memory. */
 static void heads_without_bodies_are_not_kept_without_end(void **state)
 {
-    enum { SIZES = 1000, PARKED = 1 << 20, FRAMES = 10000 };
+    enum { SIZES = 1000, EARLY = 1 << 20, FRAMES = 10000 };
     static uint32_t size[SIZES];
     static struct session session = {.name = "g"};
-    struct part part = {.session = &session, .limits = {.early = PARKED}};
+    struct part part = {.session = &session, .limits = {.early = EARLY}};
     const struct extents nothing = {0};
     const struct peer_message message = {
         .kind = PEER_STREAMED_DATA,
@@ -28,7 +28,7 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
     while (kept < FRAMES && early_frames_keep(&part, 0, &message, &nothing, 0, &e) == 0)
         kept++;
     assert_true(kept > 0 && kept < FRAMES);
-    assert_true(kept * sizeof size < 3 * (size_t)PARKED);
+    assert_true(kept * sizeof size < 3 * (size_t)EARLY);
     assert_int_equal(e.code, ERROR_MEMORY);
     early_frames_free(&part);
     assert_int_equal(part.early_heads, 0);

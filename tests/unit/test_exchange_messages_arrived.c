@@ -36,7 +36,7 @@ static void open_resumed(struct exchange_fixture *n)
     xf_prepare_init(&p, n);
     xf_prepare_generated(&p);
     p.message.prepare.round_bytes = 0;
-    p.message.prepare.around = true;
+    p.message.prepare.avoids_links = true;
     p.message.prepare.resumes = "0-0000004d-5";
     p.spec.block_bytes = 1000000;
     assert_true(xf_say(n, PARENT, &p.message));
@@ -121,7 +121,7 @@ static void spans_of_all_exchanges_are_bounded(void **state)
         p.message.prepare.root = root;
         p.message.prepare.exchange = XF_HANDLE + i;
         p.message.prepare.round_bytes = 0;
-        p.message.prepare.around = true;
+        p.message.prepare.avoids_links = true;
         p.spec.block_bytes = 1000000;
         assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &p.message));
         for (uint32_t node = 0; node < 3 && !busy; node++) {

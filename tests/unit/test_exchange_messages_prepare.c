@@ -149,7 +149,7 @@ static void a_prepare_says_who_is_missing(void **state)
     p.message.prepare.n_missing = 1;
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 0);
-    line_hears_objection(&n, ERROR_BUSY, 1, "2, says the root");
+    line_hears_objection(&n, ERROR_BUSY, 1, "2, as the root knows");
     xf_close(&n);
 }
 

@@ -84,7 +84,7 @@ static void change(struct xf_prepare *p, const struct row *row)
     prepare->round_bytes = number(prepare->round_bytes, row->round_bytes);
     prepare->window = (uint32_t)number(prepare->window, row->window);
     if (row->resumes != NULL) {
-        prepare->around = true;
+        prepare->avoids_links = true;
         prepare->resumes = row->resumes;
     }
 }

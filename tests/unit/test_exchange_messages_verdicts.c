@@ -24,12 +24,12 @@ static void an_objection_ends_it_everywhere(void **state)
         assert_true(xf_say_objection(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
         assert_true(xf_say_objection(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
         assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
-        assert_true(line_root_object(&r, codes[i], "node 2 says:\n\x1b[2Jno"));
+        assert_true(line_root_object(&r, codes[i], "node 2 reports:\n\x1b[2Jno"));
         assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
         assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
         assert_int_equal(r.client.told, 1);
         assert_int_equal(r.client.e.code, ERROR_IO);
-        assert_string_equal(r.client.e.text, "node 2 says:??[2Jno");
+        assert_string_equal(r.client.e.text, "node 2 reports:??[2Jno");
         /* Who has not heard that hears it again. */
         assert_true(line_root_object(&r, ERROR_IO, "again"));
         assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
@@ -67,7 +67,7 @@ static void an_objection_is_about_whom_it_says(void **state)
             .code = ERROR_IO, .text = "node 2 or 0 burns", .culprit = rows[i].culprit};
         line_root_open(&r);
         assert_true(xf_say_objection_about(&r.f, CHILD, r.handle, r.id, 0, &why));
-        assert_int_equal(strstr(r.client.e.text, "node 1 says") == NULL, rows[i].believed);
+        assert_int_equal(strstr(r.client.e.text, "node 1 reports") == NULL, rows[i].believed);
         assert_int_equal(r.client.e.culprit.kind,
                          rows[i].believed ? rows[i].culprit.kind : CULPRIT_NODE);
         assert_int_equal(r.client.e.culprit.node, rows[i].believed ? rows[i].culprit.node : 1);

@@ -100,7 +100,7 @@ static void read_again(struct fixture *f, struct ends *ends, uint32_t d, const u
 /* Two attempts for one output: what they move, and how. */
 struct attempts {
     struct fixture f;
-    struct ends first, second, parked;
+    struct ends first, second, kept_sink;
     struct folder_request request;
     struct arrived arrived;
     struct cut cut;
@@ -128,7 +128,7 @@ static void begin_attempts(struct attempts *a, void **state, unsigned seed)
 /* It ends while it writes, or when it has finished. */
 static void run_first(struct attempts *a)
 {
-    const struct block_events events = {&a->parked, on_wake, on_failed, on_closed};
+    const struct block_events events = {&a->kept_sink, on_wake, on_failed, on_closed};
 
     open_well(&a->f, &a->first, &a->request);
     for (unsigned d = 0; d < FILES; d++) {
@@ -139,7 +139,7 @@ static void run_first(struct attempts *a)
         assert_int_equal(finish(&a->f, &a->first), 0);
     else if (a->seed % 3 == 1)
         turn(&a->f);
-    assert_true(a->first.sink->ops->park(a->first.sink, &events));
+    assert_true(a->first.sink->ops->keep_output(a->first.sink, &events));
     (void)a->first.source->ops->close(a->first.source);
     if (a->seed % 5 == 0)
         stepper_finish(&a->f.jobs);
@@ -152,13 +152,13 @@ static void open_second(struct attempts *a, void **state)
 
     a->request.id = OTHER_ID;
     a->request.marks = a->marks;
-    a->request.parked = a->first.sink;
+    a->request.kept_sink = a->first.sink;
     begin_open(&a->f, ends, &a->request);
-    assert_ptr_equal(ends->sink, a->request.parked);
+    assert_ptr_equal(ends->sink, a->request.kept_sink);
     while (ends->failures == 0 &&
            !(ends->sink->ops->opened(ends->sink) && ends->source->ops->opened(ends->source)))
         turn(&a->f);
-    assert_int_equal(ends->failures + a->parked.failures, 0);
+    assert_int_equal(ends->failures + a->kept_sink.failures, 0);
     assert_true(exists(at(state, "data/new/.out.torusd-" OTHER_ID "-0")));
     assert_int_equal(entries(at(state, "data/new")), 1);
     assert_int_equal(entries(a->f.state_folder), 1);
@@ -214,8 +214,8 @@ static void what_differs_in_the_next_attempt(void **state)
 
     for (int changed = 0; changed < 2; changed++) {
         struct fixture f;
-        struct ends first, ends, parked = {0};
-        const struct block_events events = {&parked, on_wake, on_failed, on_closed};
+        struct ends first, ends, kept_sink = {0};
+        const struct block_events events = {&kept_sink, on_wake, on_failed, on_closed};
         const bool gone[3] = {false, false, true};
         uint64_t marks[3];
         open_fixture(&f, state);
@@ -225,11 +225,11 @@ static void what_differs_in_the_next_attempt(void **state)
             assert_int_equal(move_block(&f, &first, d, &first, d, 5), 0);
             marks[d] = first.source->ops->mark(first.source, d);
         }
-        assert_true(first.sink->ops->park(first.sink, &events));
+        assert_true(first.sink->ops->keep_output(first.sink, &events));
         request.id = OTHER_ID;
         request.marks = marks;
         request.gone = gone;
-        request.parked = first.sink;
+        request.kept_sink = first.sink;
         assert_int_equal(utimensat(AT_FDCWD, at(state, "data/in/%d", 2 - changed), times, 0), 0);
         (void)first.source->ops->close(first.source);
         begin_open(&f, &ends, &request);

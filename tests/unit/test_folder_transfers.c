@@ -191,7 +191,7 @@ static void little_waits_for_files_in_memory(void **state)
             const struct block_events events = {&ends, on_wake, on_failed, on_closed};
             assert_in_range(begin, length, whole - length);
             assert_non_null(strstr(e.text, strerror(ENOSPC)));
-            assert_false(ends.sink->ops->park(ends.sink, &events));
+            assert_false(ends.sink->ops->keep_output(ends.sink, &events));
         } else {
             assert_int_equal(finish(&f, &ends), 0);
             commit_well(&f, &ends);

@@ -98,16 +98,16 @@ static void lies_in_the_table_of_a_group(void **state)
     assert_int_equal(torus_parse(&t, "4", NULL), 0);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         uint8_t bytes[TABLE_BYTES];
-        struct decisions d;
+        struct algorithm_table d;
         struct error e;
         write_table(&tables[i], &t, bytes);
-        bool taken = decisions_unpack(&d, bytes, &t, &e) == 0;
+        bool taken = algorithm_table_unpack(&d, bytes, &t, &e) == 0;
         if (taken != tables[i].taken)
             fail_msg("table %zu: %s", i, taken ? "taken" : e.text);
         for (unsigned octave = 0; taken && octave < 64; octave++) /* whatever is looked up in it */
-            assert_non_null(decisions_find(&d.exchange, UINT64_C(1) << octave)->algorithm);
+            assert_non_null(algorithm_table_find(&d.exchange, UINT64_C(1) << octave)->algorithm);
         bytes[0] = bytes[1] = 0xff; /* longer than it can be */
-        assert_int_equal(decisions_unpack(&d, bytes, &t, &e), -1);
+        assert_int_equal(algorithm_table_unpack(&d, bytes, &t, &e), -1);
     }
 }
 

@@ -93,9 +93,9 @@ static void what_is_not_a_line_is_refused_with_its_number(void **state)
     check_refused(state, "[s]\na = 1\n  and 2\n", 3, "neither \"name = value\" nor \"[section]\"");
     check_refused(state, "[s]\na ;= 1\n", 2, "neither \"name = value\" nor \"[section]\"");
     check_refused(state, "a=1\n[s\n", 2, "\"[s\" has no \"]\"");
-    check_refused(state, "[s] t\n", 1, "\"t\" behind a section's \"]\"");
+    check_refused(state, "[s] t\n", 1, "\"t\" follows a section's \"]\"");
     check_refused(state, "[s]\na = 1\rb = 2\n", 2,
-                  "a carriage return within the line: lines end with LF or CR LF");
+                  "a carriage return inside the line: lines must end with LF or CR LF");
 }
 
 static void a_file_of_another_format_is_named(void **state)

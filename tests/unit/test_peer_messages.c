@@ -389,7 +389,7 @@ static int hear_table(void *context, const struct peer_group_table *table)
     assert_string_equal(table->gather[0].mode, "stepped");
     assert_string_equal(table->broadcast[0].algorithm, "tree");
     assert_int_equal(table->long_reduction, 1000);
-    assert_int_equal(table->joined_gather, 2000);
+    assert_int_equal(table->allgather_reduction, 2000);
     ++*heard;
     return 3;
 }

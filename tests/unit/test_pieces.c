@@ -22,8 +22,8 @@ static const struct how gathered = {.dims = "3m",
                                     .digests = true,
                                     .round_bytes = 1000};
 
-static const struct how files_mended = {
-    .block = LONG, .sizes = true, .digests = true, .mends = true, .round_bytes = 1000};
+static const struct how files_repaired = {
+    .block = LONG, .sizes = true, .digests = true, .repairs = true, .round_bytes = 1000};
 
 static void what_is_passed_on_keeps_its_digest(void **state)
 {
@@ -207,7 +207,7 @@ static void what_comes_again_is_waited_for(void **state)
 {
     const struct engine_damaged *damaged;
     char in[2 * LONG + 1], back[2 * LONG + 1];
-    struct node *node = open_engine(&files_mended);
+    struct node *node = open_engine(&files_repaired);
     struct frame from = pieces_from_0(in, LONG), other = from;
     (void)state;
     node->sink.careless = true;
@@ -224,7 +224,7 @@ static void what_comes_again_is_waited_for(void **state)
     assert_int_equal(damaged->piece.begin, 0);
     assert_int_equal(damaged->piece.length, LONG);
     assert_int_equal(damaged->digest, from.digest[0]);
-    assert_true(damaged->came != from.digest[0]);
+    assert_true(damaged->arrived_digest != from.digest[0]);
     assert_int_equal(node->engine->delivered_digest, 0);
     other.port = PLUS;
     other.digest[0] = letters(back, 2, 0, 0, LONG);
@@ -246,7 +246,7 @@ static void what_comes_again_is_waited_for(void **state)
 static void too_many_damaged_pieces_fail_the_engine(void **state)
 {
     char in[2 * LONG + 1];
-    struct node *node = open_engine(&files_mended);
+    struct node *node = open_engine(&files_repaired);
     struct frame from = pieces_from_0(in, LONG);
     (void)state;
     node->sink.careless = true;

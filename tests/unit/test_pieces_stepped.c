@@ -11,14 +11,14 @@
 #include "daemon/engine/stepped.h"
 #include "pieces_fixture.h"
 
-static struct node *open_stepped(bool mends)
+static struct node *open_stepped(bool repairs)
 {
     struct node *node = node_open("3", 1, LONG);
     struct error e;
 
     node->setup.uniform = false;
     node->setup.digests = true;
-    node->setup.mends = mends;
+    node->setup.repairs = repairs;
     node->setup.round_bytes = 1000;
     node->engine = stepped_new(&node->setup, &engine_fixture_plan, &e);
     assert_non_null(node->engine);

@@ -88,7 +88,7 @@ static void test_ring_that_jumps(void **state)
         guest_open(&g, "jumps");
         atomic_store(&g.page->submitted, to[i]);
         guest_ring(&g);
-        guest_expect_refusal(&g, ERROR_PROTOCOL, "more calls than there is room for");
+        guest_expect_refusal(&g, ERROR_PROTOCOL, "more calls than there are slots");
         guest_close(&g);
         programs_await_groups(&guest_daemon, 0);
     }
@@ -128,7 +128,7 @@ static void test_slot_in_use(void **state)
     programs_hold(&guest_daemon, true); /* has been looked at */
     atomic_store(&g.page->submitted, PROGRAM_CALLS + 1);
     guest_ring(&g);
-    guest_expect_refusal(&g, ERROR_PROTOCOL, "in the place of one that has not ended");
+    guest_expect_refusal(&g, ERROR_PROTOCOL, "the slot of a call that has not ended");
     guest_close(&g);
     programs_hold(&guest_daemon, false);
     guest_expect_service(0);

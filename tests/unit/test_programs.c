@@ -35,11 +35,11 @@ static void test_wrong_messages(void **state)
         {PROGRAM_MAGIC, PROGRAM_VERSION, PROGRAM_OPEN, 20, ERROR_PROTOCOL, "wrong size"},
         {PROGRAM_MAGIC, PROGRAM_VERSION, PROGRAM_OPEN, 1, ERROR_PROTOCOL, "wrong size"},
         {PROGRAM_MAGIC, PROGRAM_VERSION, PROGRAM_MEMORY, sizeof(struct program_message),
-         ERROR_PROTOCOL, "does not belong here"},
+         ERROR_PROTOCOL, "is not allowed in its state"},
         {PROGRAM_MAGIC, PROGRAM_VERSION, PROGRAM_LEAVE, sizeof(struct program_message),
-         ERROR_PROTOCOL, "does not belong here"},
+         ERROR_PROTOCOL, "is not allowed in its state"},
         {PROGRAM_MAGIC, PROGRAM_VERSION, 4711, sizeof(struct program_message), ERROR_PROTOCOL,
-         "does not belong here"},
+         "is not allowed in its state"},
     };
 
     (void)state;
@@ -67,7 +67,7 @@ static void test_names(void **state)
     name[64] = '\0';
     guest_connect(&g);
     guest_say(&g, PROGRAM_OPEN, 0, 0, name);
-    guest_expect_refusal(&g, ERROR_USAGE, "1 to 63 bytes, and not 64");
+    guest_expect_refusal(&g, ERROR_USAGE, "1 to 63 bytes, not 64");
     guest_close(&g);
     guest_connect(&g);
     guest_say(&g, PROGRAM_OPEN, 0, 0, "");
@@ -76,7 +76,7 @@ static void test_names(void **state)
     guest_connect(&g);
     memset(m.text, 'x', sizeof m.text);
     assert_int_equal(send(g.fd, &m, sizeof m, 0), sizeof m);
-    guest_expect_refusal(&g, ERROR_PROTOCOL, "without an end");
+    guest_expect_refusal(&g, ERROR_PROTOCOL, "without a terminating 0");
     guest_close(&g);
     for (size_t i = 0; i < sizeof unclean / sizeof *unclean; i++) {
         guest_connect(&g);
@@ -181,8 +181,8 @@ static void test_opening_twice(void **state)
     (void)state;
     guest_open(&g, "twice");
     guest_say(&g, PROGRAM_OPEN, 0, 0, "again");
-    guest_expect_refusal(&g, ERROR_PROTOCOL, "does not belong here");
-    GUEST_SAYS(g.page->failure.text, "does not belong here");
+    guest_expect_refusal(&g, ERROR_PROTOCOL, "is not allowed in its state");
+    GUEST_SAYS(g.page->failure.text, "is not allowed in its state");
     guest_close(&g);
     guest_expect_service(0);
     GUEST_SAYS(guest_daemon.groups.why.text, "program of node 4 has sent");

@@ -71,13 +71,13 @@ static void a_byte_order_mark_is_not_part_of_the_text(void **state)
 
 static void other_encodings_are_named(void **state)
 {
-    CHECK_BYTES_REFUSED("\xff\xfe[\0n\0", "this is UTF-16, and a test has to be UTF-8");
+    CHECK_BYTES_REFUSED("\xff\xfe[\0n\0", "this is UTF-16, and a test must be UTF-8");
     CHECK_BYTES_REFUSED("\xfe\xff\0[\0n", "iconv -f UTF-16 -t UTF-8");
     CHECK_BYTES_REFUSED("[\0n\0o\0", "this is UTF-16LE");
     CHECK_BYTES_REFUSED("\0[\0n\0o", "this is UTF-16BE");
     CHECK_BYTES_REFUSED("\xff\xfe\0\0[\0\0\0", "this is UTF-32");
     CHECK_BYTES_REFUSED("\0\0\xfe\xff\0\0\0[", "this is UTF-32");
-    CHECK_BYTES_REFUSED("one\ntwo\nthr\0ee\n", "line 3 has a NUL byte: this is not text");
+    CHECK_BYTES_REFUSED("one\ntwo\nthr\0ee\n", "line 3 has a NUL byte, so this is not a test");
     CHECK_BYTES_REFUSED("\0", "line 1 has a NUL byte");
 }
 

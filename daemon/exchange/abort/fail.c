@@ -11,7 +11,7 @@
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/times.h"
 
-/* Adds to the root's failure which of several repetitions failed, so that all nodes name the same one. */
+/* Adds the number of the failed repetition to the root's error, so that all nodes name the same one. */
 static void name_repetition(struct attempt *x)
 {
     uint32_t kept = x->job->repetitions.kept, repeat = kept + x->spec.repeat;
@@ -21,7 +21,8 @@ static void name_repetition(struct attempt *x)
                          repeat);
 }
 
-/* Adds to a timeout which nodes have not entered the barrier or group, as far as the root knows. */
+/* Adds the nodes that have not entered the barrier or group, as far as the root knows, to the error of a
+ * timeout. */
 static void name_missing(const struct job *j, struct error *e)
 {
     char list[128];
@@ -31,9 +32,11 @@ static void name_missing(const struct job *j, struct error *e)
         return;
     nodes = exchange_missing(j, list, sizeof list);
     if (nodes == 1)
-        (void)error_wrap(e, "node %s has not entered it", list);
+        (void)error_wrap(e, "node %s has not entered the %s", list,
+                         operation_name(j->spec.operation));
     else if (nodes > 1)
-        (void)error_wrap(e, "not all of nodes %s have entered it", list);
+        (void)error_wrap(e, "not all of nodes %s have entered the %s", list,
+                         operation_name(j->spec.operation));
 }
 
 static bool may_fail(const struct attempt *x)
@@ -44,10 +47,10 @@ static bool may_fail(const struct attempt *x)
 /* Whether an error is reported although this node already waits for the root's verdict. The first error may be
  * a lost link that the next attempt avoids. The new one concerns this node's program, which the root does not
  * know about. If the root has withdrawn this attempt, this node objects to the next one. */
-static bool outweighs(const struct attempt *x, const struct error *e)
+static bool error_outweighs(const struct attempt *x, const struct error *e)
 {
-    return state_of(x)->awaits_verdict && kind_of(x)->is_entered && error_is_for_now(&x->failure) &&
-           !error_is_for_now(e);
+    return state_of(x)->awaits_verdict && kind_of(x)->is_entered &&
+           error_is_temporary(&x->failure) && !error_is_temporary(e);
 }
 
 /* Root: fails the attempt on all nodes. */
@@ -57,7 +60,7 @@ static void fail_everywhere(struct attempt *x, const struct error *e)
 
     x->failure = *e;
     if (e->code == ERROR_DAMAGED && j->damages > 0)
-        (void)error_wrap(&x->failure, "also after a retry");
+        (void)error_wrap(&x->failure, "damaged again after a retry");
     name_repetition(x);
     name_missing(j, &x->failure);
     verdict_send(x, &x->failure);
@@ -65,15 +68,15 @@ static void fail_everywhere(struct attempt *x, const struct error *e)
     attempt_end(x, EXCHANGE_FAILED);
 }
 
-static void fail(struct attempt *x, const struct error *e, bool again)
+static void fail_attempt(struct attempt *x, const struct error *e, bool retry_may_help)
 {
-    if (!may_fail(x) && !outweighs(x, e))
+    if (!may_fail(x) && !error_outweighs(x, e))
         return;
-    if (e->code == ERROR_BUSY && retry_may(x)) {
+    if (e->code == ERROR_BUSY && retry_may_withdraw(x)) {
         retry_later(x, e);
         return;
     }
-    if (again && retry_after_damage(x)) {
+    if (retry_may_help && retry_after_damage(x)) {
         retry_damaged(x, e);
         return;
     }
@@ -88,8 +91,9 @@ static void fail(struct attempt *x, const struct error *e, bool again)
         log_debug("exchange %s: %s", x->id.text, x->failure.text);
     else
         log_warning("exchange %s: %s", x->id.text, x->failure.text);
-    x->damaged = again;
-    objection_send(x->all, objection_port(x), x->handle, &x->id, x->root, &x->failure, again);
+    x->damaged = retry_may_help;
+    objection_send(x->exchanges, objection_port(x), x->handle, &x->id, x->root, &x->failure,
+                   retry_may_help);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     if (!state_of(x)->awaits_verdict)
         attempt_enter(x, EXCHANGE_FAILING);
@@ -107,7 +111,7 @@ static void fail_waiting(struct job *j, const struct error *e)
         return;
     }
     if (e->code == ERROR_DAMAGED && j->damages > 0)
-        (void)error_wrap(&why, "also after a retry");
+        (void)error_wrap(&why, "damaged again after a retry");
     name_missing(j, &why);
     if (last != NULL && attempt_is_root(last)) {
         if (j->reroutes + j->damages > 0 && j->fault.at != ROUTER_NEVER)
@@ -130,10 +134,10 @@ void job_fail(struct job *j, const struct error *e)
 
 void attempt_fail(struct attempt *x, const struct error *e)
 {
-    fail(x, e, false);
+    fail_attempt(x, e, false);
 }
 
 void attempt_damaged(struct attempt *x, const struct error *e)
 {
-    fail(x, e, true);
+    fail_attempt(x, e, true);
 }

@@ -22,10 +22,10 @@
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/predicates.h"
 
-const struct attempt *group_restart_find_failed(const struct exchanges *all,
+const struct attempt *group_restart_find_failed(const struct exchanges *exchanges,
                                                 const struct exchange_id *first)
 {
-    const struct attempt *x = all->ended;
+    const struct attempt *x = exchanges->ended;
 
     while (x != NULL &&
            (!attempt_is_open_group(x) || !attempt_is_root(x) || x->state != EXCHANGE_FAILED ||
@@ -41,9 +41,9 @@ static const struct exchange_id *first_id(const struct job *j)
 }
 
 /* Returns this node's job of the open group with this first id, unless it has ended here, or NULL. */
-static struct job *find(struct exchanges *all, const struct exchange_id *first)
+static struct job *find_job(struct exchanges *exchanges, const struct exchange_id *first)
 {
-    struct job *j = all->jobs;
+    struct job *j = exchanges->jobs;
 
     while (j != NULL && (job_has_ended(j) || j->state == JOB_WAITING || !job_has_been_open(j) ||
                          (j->attempt != NULL && attempt_is_root(j->attempt)) ||
@@ -53,12 +53,12 @@ static struct job *find(struct exchanges *all, const struct exchange_id *first)
 }
 
 /* Returns an ended attempt of the group, preferably one that failed and so says why there is no other attempt. */
-static const struct attempt *find_ended(const struct exchanges *all,
+static const struct attempt *find_ended(const struct exchanges *exchanges,
                                         const struct exchange_id *first)
 {
     const struct attempt *withdrawn = NULL;
 
-    for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
+    for (const struct attempt *x = exchanges->ended; x != NULL; x = x->next) {
         if (!kind_of(x)->has_session || !exchange_id_equal(attempt_first_id(x), first))
             continue;
         if (x->state != EXCHANGE_WITHDRAWN)
@@ -69,18 +69,20 @@ static const struct attempt *find_ended(const struct exchanges *all,
 }
 
 /* Sets *e to the reason why this node does not have the group. */
-static void say_why(const struct exchanges *all, const struct exchange_id *first, struct error *e)
+static void say_why(const struct exchanges *exchanges, const struct exchange_id *first,
+                    struct error *e)
 {
-    uint32_t rank = router_rank(all->set.router);
-    const struct attempt *x = find_ended(all, first);
+    uint32_t rank = router_rank(exchanges->set.router);
+    const struct attempt *x = find_ended(exchanges, first);
 
     if (x == NULL)
         (void)error_set(e, ERROR_REFUSED,
-                        "node %u does not have the group: it went down, or had not heard yet that "
+                        "node %u does not have the group: it went down, or had not yet heard that "
                         "the group is open",
                         rank);
     else if (x->failure.code == ERROR_NONE || x->failure.code == ERROR_BUSY)
-        (void)error_set(e, ERROR_REFUSED, "all programs have left the group, says node %u", rank);
+        (void)error_set(e, ERROR_REFUSED, "node %u reports that all programs have left the group",
+                        rank);
     else
         *e = x->failure;
     if (e->code == ERROR_LINK)
@@ -89,9 +91,9 @@ static void say_why(const struct exchanges *all, const struct exchange_id *first
 
 /* Returns the job of a group that all nodes had entered, as far as the root knew, when a link went down before
  * `go` arrived here. That job waits for its next attempt, or will when the root's verdict has arrived. */
-static struct job *find_early(struct exchanges *all, const struct exchange_id *first)
+static struct job *find_early(struct exchanges *exchanges, const struct exchange_id *first)
 {
-    struct job *j = all->jobs;
+    struct job *j = exchanges->jobs;
 
     for (; j != NULL; j = j->next) {
         const struct attempt *x = job_last_attempt(j);
@@ -105,13 +107,13 @@ static struct job *find_early(struct exchanges *all, const struct exchange_id *f
     return NULL;
 }
 
-void group_restart_failed(struct exchanges *all, const struct exchange_id *first,
+void group_restart_failed(struct exchanges *exchanges, const struct exchange_id *first,
                           const struct error *why)
 {
-    struct job *j = find(all, first);
+    struct job *j = find_job(exchanges, first);
 
     if (j == NULL)
-        j = find_early(all, first);
+        j = find_early(exchanges, first);
     if (j == NULL)
         return;
     if (job_is_under_way(j)) {
@@ -124,15 +126,15 @@ void group_restart_failed(struct exchanges *all, const struct exchange_id *first
     }
 }
 
-struct job *group_restart_find(struct exchanges *all, const struct exchange_id *first,
+struct job *group_restart_find(struct exchanges *exchanges, const struct exchange_id *first,
                                const struct exchange_id *id, struct error *e)
 {
-    struct job *j = find(all, first);
+    struct job *j = find_job(exchanges, first);
 
     if (j == NULL)
-        j = find_early(all, first);
+        j = find_early(exchanges, first);
     if (j == NULL) {
-        say_why(all, first, e);
+        say_why(exchanges, first, e);
         return NULL;
     }
     const struct attempt *x = job_last_attempt(j);

@@ -17,7 +17,7 @@
 #define PAUSE_MOST (1 * SECONDS)
 /* Limits the retries that a node can cause by always reporting that its links are down. */
 #define REROUTES_MOST 1000u
-#define DAMAGES_MOST 3u /* more damage than this is not chance */
+#define DAMAGES_MOST 3u /* more damage than this has a lasting cause */
 /* Estimated bytes of a message for each span that has arrived. */
 #define SPAN_BYTES 5u
 /* Keeping blocks pays if this many times more bytes are moved than told. */
@@ -27,7 +27,7 @@
 
 void retry_pause(struct job *j)
 {
-    struct router *router = j->all->set.router;
+    struct router *router = j->exchanges->set.router;
     uint64_t chance;
 
     j->pause = j->pause == 0 ? PAUSE_FIRST : 2 * j->pause;
@@ -37,7 +37,7 @@ void retry_pause(struct job *j)
     j->retry_at = router_now(router) + j->pause / 2 + chance % j->pause;
 }
 
-bool retry_may(const struct attempt *x)
+bool retry_may_withdraw(const struct attempt *x)
 {
     return attempt_is_root(x) && state_of(x)->prepares;
 }
@@ -46,11 +46,11 @@ bool retry_after_link_loss(const struct attempt *x)
 {
     if (!attempt_survives_link_loss(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
         return false;
-    return retry_may(x) || (kind_of(x)->retries_running && state_of(x)->runs);
+    return retry_may_withdraw(x) || (kind_of(x)->retries_running && state_of(x)->runs);
 }
 
 /* Returns how many retries after damage count. */
-static uint32_t damages(const struct attempt *x)
+static uint32_t damages_that_count(const struct attempt *x)
 {
     bool long_ago = router_now(router_of(x)) >= x->job->damaged_at + COUNTED_TIME;
 
@@ -59,8 +59,9 @@ static uint32_t damages(const struct attempt *x)
 
 bool retry_after_damage(const struct attempt *x)
 {
-    return attempt_is_root(x) && kind_of(x)->retries_running && damages(x) < DAMAGES_MOST &&
-           state_of(x)->runs && (attempt_survives_link_loss(x) || !verdict_is_cut(x));
+    return attempt_is_root(x) && kind_of(x)->retries_running &&
+           damages_that_count(x) < DAMAGES_MOST && state_of(x)->runs &&
+           (attempt_survives_link_loss(x) || !verdict_is_cut(x));
 }
 
 /* If the spec waits for nodes, repetitions that all nodes have completed are not repeated. Otherwise all are:
@@ -74,27 +75,27 @@ static void keep_repetitions(const struct attempt *x)
         /* The last check found damage, so at least the last repetition is made again. */
         if (done == x->spec.repeat)
             done--;
-        if (r->first_went == 0)
-            r->first_went = x->rounds.first_went;
+        if (r->first_go_at == 0)
+            r->first_go_at = x->rounds.first_go_at;
         r->kept += done;
     }
     r->count = r->kept;
 }
 
-static void withdraw(struct attempt *x, const struct error *busy)
+static void withdraw_attempt(struct attempt *x, const struct error *busy)
 {
     struct job *j = x->job;
 
     if (state_of(x)->runs) {
-        j->former = (struct name){.id = x->id, .handle = x->handle};
+        j->former = (struct attempt_name){.id = x->id, .handle = x->handle};
     }
     verdict_send(x, busy);
     x->failure = j->failure = *busy;
-    j->back_at = router_now(router_of(x));
+    j->withdrawn_at = router_now(router_of(x));
     retry_pause(j);
     if (x->spec.timeout_ns == 0) {
         j->timeout_ns = LONGEST_WAIT;
-        j->deadline = j->since + j->timeout_ns;
+        j->deadline = j->waiting_since + j->timeout_ns;
     }
     keep_repetitions(x);
     attempt_end(x, EXCHANGE_WITHDRAWN);
@@ -102,7 +103,7 @@ static void withdraw(struct attempt *x, const struct error *busy)
 
 void retry_withdrawn(struct attempt *x, const struct error *why)
 {
-    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !error_is_for_now(&x->failure))
+    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !error_is_temporary(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
     attempt_end(x, EXCHANGE_WITHDRAWN);
@@ -111,7 +112,7 @@ void retry_withdrawn(struct attempt *x, const struct error *why)
 void retry_later(struct attempt *x, const struct error *busy)
 {
     log_debug("exchange %s: attempt withdrawn, waiting to retry: %s", x->id.text, busy->text);
-    withdraw(x, busy);
+    withdraw_attempt(x, busy);
 }
 
 /* Lets the next attempt resume this one if that saves more bytes than telling costs. Files are always resumed:
@@ -136,16 +137,16 @@ static void retry_now(struct attempt *x, const struct error *why)
 
     busy.code = ERROR_BUSY;
     resume_next(x);
-    x->job->since = router_now(router_of(x));
+    x->job->waiting_since = router_now(router_of(x));
     x->job->pause = 0; /* no node was busy since the last pause, so start with the shortest one */
-    withdraw(x, &busy);
+    withdraw_attempt(x, &busy);
 }
 
 void retry_without_links(struct attempt *x, const struct error *fault)
 {
     log_info("exchange %s: attempt withdrawn, retrying: %s", x->id.text, fault->text);
     if (kind_of(x)->has_session && state_of(x)->runs &&
-        router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
+        router_now(router_of(x)) >= x->rounds.first_go_at + COUNTED_TIME)
         x->job->reroutes = 0;
     x->job->reroutes++;
     retry_now(x, fault);
@@ -155,14 +156,14 @@ void retry_links_restored(struct attempt *x)
 {
     struct error e;
 
-    (void)error_set(&e, ERROR_LINK, "links that it avoided are up again");
+    (void)error_set(&e, ERROR_LINK, "links that the group avoided are up again");
     retry_without_links(x, &e);
 }
 
 void retry_damaged(struct attempt *x, const struct error *damage)
 {
     log_warning("exchange %s: attempt withdrawn, retrying: %s", x->id.text, damage->text);
-    x->job->damages = damages(x) + 1;
+    x->job->damages = damages_that_count(x) + 1;
     x->job->damaged_at = router_now(router_of(x));
     retry_now(x, damage);
 }

@@ -6,7 +6,7 @@
 
 /* Whether this node is the root and the attempt is still being prepared. Only then may the root withdraw it
  * because a node is busy. */
-bool retry_may(const struct attempt *x);
+bool retry_may_withdraw(const struct attempt *x);
 /* Whether this node, the root, retries when a link goes down: the attempt can avoid links or waits for them,
  * and is not decided. */
 bool retry_after_link_loss(const struct attempt *x);

@@ -25,42 +25,42 @@
 #include "daemon/exchange/record/tree_messages.h"
 #include "proto/text.h"
 
-#define REMEMBERED_TIME                                                                            \
-    (2 * VERDICT_TIME) /* longer than the prepare of such an attempt is on its way */
+#define REMEMBERED_TIME (2 * VERDICT_TIME) /* longer than a prepare can be on its way */
 
-/* Returns the hash to remember. `last`: the verdict is the last one on a job that was to retry; it is passed on
- * besides the one that withdrew the attempt. */
-static uint64_t hash(const struct exchange_id *id, bool last)
+/* Returns the hash to remember. `last`: the verdict fails the job; it is passed on even after the verdict that
+ * withdrew the attempt. */
+static uint64_t verdict_hash(const struct exchange_id *id, bool last)
 {
     return (exchange_id_hash(id) << 1 | last) << 1 | 1; /* 0 marks a free entry */
 }
 
-static bool knows(const struct exchanges *all, uint64_t wanted)
+static bool verdict_is_known(const struct exchanges *exchanges, uint64_t wanted)
 {
-    uint64_t now = router_now(all->set.router);
+    uint64_t now = router_now(exchanges->set.router);
 
     for (unsigned i = 0; i < VERDICTS_REMEMBERED; i++)
-        if (all->verdict[i] == wanted && now < all->verdict_at[i] + REMEMBERED_TIME)
+        if (exchanges->verdict[i] == wanted && now < exchanges->verdict_at[i] + REMEMBERED_TIME)
             return true;
     return false;
 }
 
-bool verdict_is_remembered(const struct exchanges *all, const struct exchange_id *id)
+bool verdict_is_remembered(const struct exchanges *exchanges, const struct exchange_id *id)
 {
-    return knows(all, hash(id, false)) || knows(all, hash(id, true));
+    return verdict_is_known(exchanges, verdict_hash(id, false)) ||
+           verdict_is_known(exchanges, verdict_hash(id, true));
 }
 
-/* Returns false if there is no room, because the oldest entry may still be on its way. */
-static bool remember(struct exchanges *all, uint64_t verdict)
+/* Remembers a verdict. Returns false if there is no room, because the oldest one may still be on its way. */
+static bool remember_verdict(struct exchanges *exchanges, uint64_t verdict)
 {
-    unsigned i = all->next_verdict;
-    uint64_t now = router_now(all->set.router);
+    unsigned i = exchanges->next_verdict;
+    uint64_t now = router_now(exchanges->set.router);
 
-    if (all->verdict[i] != 0 && now < all->verdict_at[i] + VERDICT_TIME)
+    if (exchanges->verdict[i] != 0 && now < exchanges->verdict_at[i] + VERDICT_TIME)
         return false;
-    all->verdict[i] = verdict;
-    all->verdict_at[i] = now;
-    all->next_verdict = (i + 1) % VERDICTS_REMEMBERED;
+    exchanges->verdict[i] = verdict;
+    exchanges->verdict_at[i] = now;
+    exchanges->next_verdict = (i + 1) % VERDICTS_REMEMBERED;
     return true;
 }
 
@@ -70,8 +70,8 @@ bool verdict_is_cut(const struct attempt *x)
 }
 
 /* Makes a verdict on an attempt; the message borrows the texts. `before_go`: the root had sent no `go`. */
-static struct peer_message about(uint32_t handle, const struct exchange_id *id,
-                                 const struct error *e, uint32_t left, bool before_go)
+static struct peer_message make_verdict(uint32_t handle, const struct exchange_id *id,
+                                        const struct error *e, uint32_t left, bool before_go)
 {
     return (struct peer_message){.kind = PEER_VERDICT,
                                  .verdict = {.exchange = handle,
@@ -84,7 +84,7 @@ static struct peer_message about(uint32_t handle, const struct exchange_id *id,
 
 void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
 {
-    const struct peer_message message = about(x->handle, &x->id, e, left, x->before_go);
+    const struct peer_message message = make_verdict(x->handle, &x->id, e, left, x->before_go);
 
     if (left > 0)
         router_flood(router_of(x), except, &message);
@@ -95,7 +95,7 @@ void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, in
 void verdict_send(struct attempt *x, const struct error *e)
 {
     x->verdict_heard = true;
-    x->before_go = x->rounds.first_went == 0 && exchange_id_is_none(&x->resumes);
+    x->before_go = x->rounds.first_go_at == 0 && exchange_id_is_none(&x->resumes);
     verdict_pass_on(x, e, verdict_is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
@@ -107,36 +107,36 @@ void verdict_flood(struct attempt *x, const struct error *e)
 
 void verdict_send_former(const struct job *j, const struct error *e)
 {
-    struct router *router = j->all->set.router;
+    struct router *router = j->exchanges->set.router;
     bool open = job_has_been_open(j);
     const struct exchange_id *former = open ? &j->resumes : &j->former.id;
     if (exchange_id_is_none(former) ||
         (exchange_id_equal(former, &j->name.id) && job_is_under_way(j)))
         return;
     const struct peer_message message =
-        about(j->former.handle, former, e, router_torus(router)->nodes, false);
+        make_verdict(j->former.handle, former, e, router_torus(router)->nodes, false);
     router_flood(router, -1, &message);
 }
 
-void verdict_answer(struct exchanges *all, unsigned port, uint32_t handle,
+void verdict_answer(struct exchanges *exchanges, unsigned port, uint32_t handle,
                     const struct exchange_id *id, const struct error *e)
 {
     const struct peer_message message =
-        about(handle, id, e, router_torus(all->set.router)->nodes, false);
+        make_verdict(handle, id, e, router_torus(exchanges->set.router)->nodes, false);
 
-    router_send(all->set.router, port, &message);
+    router_send(exchanges->set.router, port, &message);
 }
 
-void verdicts_repeat(struct exchanges *all, unsigned port)
+void verdicts_repeat(struct exchanges *exchanges, unsigned port)
 {
-    for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
+    for (const struct attempt *x = exchanges->ended; x != NULL; x = x->next) {
         if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
             continue;
         /* The hops start again, because the node at the other end may have restarted. */
         const struct peer_message message =
-            about(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : &x->id, &x->failure,
-                  torus_of(x)->nodes, x->before_go);
-        router_send(all->set.router, port, &message);
+            make_verdict(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : &x->id,
+                         &x->failure, torus_of(x)->nodes, x->before_go);
+        router_send(exchanges->set.router, port, &message);
     }
 }
 
@@ -144,11 +144,12 @@ int objection_port(const struct attempt *x)
 {
     bool cut = x->tree.parent >= 0 && (x->fault.lost & 1u << x->tree.parent) != 0;
 
-    return cut ? tree_messages_port(x->all, x->root) : x->tree.parent;
+    return cut ? tree_messages_port(x->exchanges, x->root) : x->tree.parent;
 }
 
-void objection_send(struct exchanges *all, int port, uint32_t handle, const struct exchange_id *id,
-                    uint32_t root, const struct error *e, bool again)
+void objection_send(struct exchanges *exchanges, int port, uint32_t handle,
+                    const struct exchange_id *id, uint32_t root, const struct error *e,
+                    bool retry_may_help)
 {
     const struct peer_message message = {.kind = PEER_OBJECTION,
                                          .objection = {.exchange = handle,
@@ -156,24 +157,25 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const stru
                                                        .root = root,
                                                        .code = e->code,
                                                        .reason = e->text,
-                                                       .again = again,
+                                                       .retry_may_help = retry_may_help,
                                                        .culprit = e->culprit}};
 
     if (port >= 0)
-        router_send(all->set.router, (unsigned)port, &message);
+        router_send(exchanges->set.router, (unsigned)port, &message);
 }
 
-void verdict_pass_unknown(struct exchanges *all, unsigned port, const struct exchange_id *id,
+void verdict_pass_unknown(struct exchanges *exchanges, unsigned port, const struct exchange_id *id,
                           const struct peer_verdict *message)
 {
-    uint32_t most = router_torus(all->set.router)->nodes;
+    uint32_t most = router_torus(exchanges->set.router)->nodes;
     struct peer_message onward = {.kind = PEER_VERDICT, .verdict = *message};
     char reason[sizeof((struct error *)0)->text];
-    uint64_t verdict = hash(id, message->code != ERROR_BUSY);
+    uint64_t verdict = verdict_hash(id, message->code != ERROR_BUSY);
 
-    if (message->left == 0 || knows(all, verdict) || !remember(all, verdict))
+    if (message->left == 0 || verdict_is_known(exchanges, verdict) ||
+        !remember_verdict(exchanges, verdict))
         return;
     onward.verdict.reason = text_printable(reason, sizeof reason, message->reason);
     onward.verdict.left = message->left - 1 < most ? message->left - 1 : most;
-    router_flood(all->set.router, (int)port, &onward);
+    router_flood(exchanges->set.router, (int)port, &onward);
 }

@@ -20,7 +20,7 @@ void commit_begin(struct attempt *x);
  * not wait for that child; the caller then passes the confirmation on. */
 bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, size_t count);
 /* Stops waiting for children that are late: each of them confirms to the root by itself. */
-void commit_waits_no_longer(struct attempt *x);
+void commit_stop_waiting(struct attempt *x);
 /* Stops waiting for children whose links went down: they confirm over other links. */
 void commit_topology(struct attempt *x);
 /* Root: returns when the client is told of the end even if some nodes have not confirmed, in nanoseconds of the

@@ -17,44 +17,44 @@ struct decision {
     uint32_t obstacle_at;
     uint64_t obstacle_since; /* when this node heard of the obstacle */
     char obstacle[sizeof((struct error *)0)->text];
-    uint8_t by[]; /* a bit for each rank that has confirmed or is excused */
+    uint8_t confirmed_by[]; /* a bit for each rank that has confirmed or is excused */
 };
 
 static inline bool decision_has(const struct decision *d, uint32_t rank)
 {
-    return (d->by[rank / 8] & 1u << rank % 8) != 0;
+    return (d->confirmed_by[rank / 8] & 1u << rank % 8) != 0;
 }
 
 /* Loads the decisions that were on record when this node stopped. Returns 0, or -1 with *e. */
-int decisions_load(struct exchanges *all, struct error *e);
+int decisions_load(struct exchanges *exchanges, struct error *e);
 /* Frees all decisions; they stay on record on disk. */
-void decisions_free(struct exchanges *all);
+void decisions_free(struct exchanges *exchanges);
 /* Returns the decision about this exchange, or NULL if there is none. */
-struct decision *decision_find(struct exchanges *all, const struct exchange_id *id);
+struct decision *decision_find(struct exchanges *exchanges, const struct exchange_id *id);
 /* Adds a decision; nodes that have not confirmed are reminded from `remind_at` on. The list owns the decision.
  * Returns NULL if there is no memory. */
-struct decision *decision_add(struct exchanges *all, const struct exchange_id *id,
+struct decision *decision_add(struct exchanges *exchanges, const struct exchange_id *id,
                               uint64_t remind_at);
 /* Removes and frees a decision. Nodes are no longer reminded of it. */
-void decision_drop(struct exchanges *all, struct decision *d);
+void decision_drop(struct exchanges *exchanges, struct decision *d);
 /* Returns the number of decisions that some nodes have not confirmed. */
-unsigned decisions_count(const struct exchanges *all);
+unsigned decisions_count(const struct exchanges *exchanges);
 /* Whether the disk has recorded the decision, so that other nodes may hear of it. */
-bool decision_is_on_record(const struct exchanges *all, const struct decision *d);
+bool decision_is_on_record(const struct exchanges *exchanges, const struct decision *d);
 /* Excuses a node that took no part and has nothing to confirm. The record on disk does not say so: after a
  * restart of the root such a node is reminded, and then confirms. */
 void decision_excuse(struct decision *d, uint32_t rank);
 /* These nodes confirm, or one of them names an obstacle (obstacle "": none). At the root this goes into the
  * decision; any other node sends it towards the root. */
-void decision_confirm(struct exchanges *all, const struct exchange_id *id, const uint32_t *rank,
-                      size_t count, const char *obstacle);
+void decision_confirm(struct exchanges *exchanges, const struct exchange_id *id,
+                      const uint32_t *rank, size_t count, const char *obstacle);
 /* Confirms, or names the obstacle, for this node. */
-void decision_confirm_own(struct exchanges *all, const struct exchange_id *id,
+void decision_confirm_own(struct exchanges *exchanges, const struct exchange_id *id,
                           const char *obstacle);
 /* Reminds nodes soon, because links went down or came up: a node may have missed the decision, or its
  * confirmation was lost. */
-void decision_remind_soon(struct exchanges *all, struct decision *d);
+void decision_remind_soon(struct exchanges *exchanges, struct decision *d);
 /* Applies decision_remind_soon() to all decisions. */
-void decisions_remind_soon(struct exchanges *all);
+void decisions_remind_soon(struct exchanges *exchanges);
 
 #endif

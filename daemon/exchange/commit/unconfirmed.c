@@ -25,18 +25,19 @@ static const struct {
     [OBSTRUCTED] = {"could not put its output in place, and tries again by itself", NULL},
 };
 
-static enum reason reason_of(const struct decision *d, const struct exchanges *all, uint32_t rank)
+static enum reason reason_of(const struct decision *d, const struct exchanges *exchanges,
+                             uint32_t rank)
 {
-    if (absent_is_down(all, rank))
+    if (absent_is_down(exchanges, rank))
         return DOWN;
-    if (absent_is_unreachable(all, rank))
+    if (absent_is_unreachable(exchanges, rank))
         return CUT_OFF;
     return rank == d->obstacle_at ? OBSTRUCTED : LATE;
 }
 
 struct unconfirmed {
     const struct decision *d;
-    const struct exchanges *all;
+    const struct exchanges *exchanges;
     enum reason reason;
 };
 
@@ -44,17 +45,18 @@ static bool is_one(const void *context, uint32_t rank)
 {
     const struct unconfirmed *u = context;
 
-    return !decision_has(u->d, rank) && reason_of(u->d, u->all, rank) == u->reason;
+    return !decision_has(u->d, rank) && reason_of(u->d, u->exchanges, rank) == u->reason;
 }
 
 /* Adds "nodes 5 (1,1), 6 (1,2) and 3 more went down before ...": the nodes that have not confirmed for this
  * reason. Returns the number of these nodes. */
 static uint32_t add_clause(struct sentence *s, const struct decision *d,
-                           const struct exchanges *all, enum reason reason, const char *before)
+                           const struct exchanges *exchanges, enum reason reason,
+                           const char *before)
 {
-    const struct unconfirmed u = {d, all, reason};
+    const struct unconfirmed u = {d, exchanges, reason};
     struct sentence nodes = {.used = 0};
-    uint32_t count = sentence_add_nodes(&nodes, router_torus(all->set.router), is_one, &u);
+    uint32_t count = sentence_add_nodes(&nodes, router_torus(exchanges->set.router), is_one, &u);
 
     if (count > 0)
         sentence_add(s, "%s%s %s", before, nodes.text,
@@ -62,41 +64,42 @@ static uint32_t add_clause(struct sentence *s, const struct decision *d,
     return count;
 }
 
-void unconfirmed_describe(const struct decision *d, const struct exchanges *all, struct error *e)
+void unconfirmed_describe(const struct decision *d, const struct exchanges *exchanges,
+                          struct error *e)
 {
     struct sentence s = {.used = 0};
     uint32_t down, count;
 
-    down = count = add_clause(&s, d, all, DOWN, "");
-    count += add_clause(&s, d, all, CUT_OFF, count > 0 ? "; " : "");
-    count += add_clause(&s, d, all, LATE, count > 0 ? "; " : "");
+    down = count = add_clause(&s, d, exchanges, DOWN, "");
+    count += add_clause(&s, d, exchanges, CUT_OFF, count > 0 ? "; " : "");
+    count += add_clause(&s, d, exchanges, LATE, count > 0 ? "; " : "");
     if (count == 1)
         sentence_add(&s, "; it finishes by itself when it %s", down == count ? "is back" : "can");
     else if (count > 1)
         sentence_add(&s, "; they finish by themselves when they %s",
                      down == count ? "are back" : "can");
-    if (add_clause(&s, d, all, OBSTRUCTED, count > 0 ? "; " : "") > 0)
+    if (add_clause(&s, d, exchanges, OBSTRUCTED, count > 0 ? "; " : "") > 0)
         sentence_add(&s, ": %s", d->obstacle);
     (void)error_set(e, ERROR_IN_DOUBT, "committed, but %s", s.text);
 }
 
 /* Returns when the last node that has not confirmed is given up. */
-static uint64_t given_up_at(const struct decision *d, const struct exchanges *all)
+static uint64_t given_up_at(const struct decision *d, const struct exchanges *exchanges)
 {
-    uint32_t nodes = router_torus(all->set.router)->nodes;
+    uint32_t nodes = router_torus(exchanges->set.router)->nodes;
     uint64_t at = 0;
 
     for (uint32_t rank = 0; rank < nodes && at != ROUTER_NEVER; rank++)
         if (!decision_has(d, rank)) {
-            uint64_t one = absent_given_up_at(all, rank);
+            uint64_t one = absent_given_up_at(exchanges, rank);
             at = one > at ? one : at;
         }
     return at;
 }
 
-uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all, bool waits)
+uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *exchanges, bool waits)
 {
-    uint64_t given_up = waits ? ROUTER_NEVER : given_up_at(d, all);
+    uint64_t given_up = waits ? ROUTER_NEVER : given_up_at(d, exchanges);
     uint64_t obstacle =
         d->obstacle_at != TORUS_NO_NODE ? d->obstacle_since + OBSTACLE_TIME : ROUTER_NEVER;
 

@@ -27,7 +27,7 @@ enum exchange_state {
     EXCHANGE_DECIDING,
     EXCHANGE_COMMITTING,
     EXCHANGE_FAILING,
-    EXCHANGE_FINISHED, /* this state and those that follow are ends */
+    EXCHANGE_FINISHED, /* from this state on, an attempt has ended */
     EXCHANGE_COMMITTED,
     EXCHANGE_WITHDRAWN,
     EXCHANGE_FAILED,
@@ -57,7 +57,7 @@ struct exchange_result {
     uint64_t nanoseconds;
     double bound;
     char without[200]; /* links that were avoided: "link 3:+0"; "": none */
-    const bool *gone;  /* by rank: nodes that were down and took no part; NULL: no such node */
+    const bool *gone;  /* by rank: nodes that were down and took no part; NULL: none */
     uint32_t reroutes; /* attempts that were withdrawn because a link or node went down */
     /* Attempts that were withdrawn because of damage, and pieces that were sent again. */
     uint32_t damages;
@@ -65,7 +65,7 @@ struct exchange_result {
     uint32_t startups;     /* counted per round; streaming: most messages on one channel */
     uint64_t transmission; /* counted per round; streaming: most blocks on one channel */
     uint64_t blocks_delivered, bytes_delivered;
-    /* One entry a node, ranks rising; NULL: known at the root only. */
+    /* One entry per node, by rising rank; NULL: known at the root only. */
     const struct exchange_node_report *node;
     uint32_t nodes; /* number of entries in `node` */
     uint32_t repeat;
@@ -135,8 +135,9 @@ struct exchanges_setup {
     void *planned_context;
 };
 
-/* Returns the name of a state, as status shows it, and whether an attempt in this state has ended. */
+/* Returns the name of a state, as status shows it. */
 const char *exchange_state_name(enum exchange_state state);
+/* Whether an attempt in this state has ended. */
 bool exchange_has_ended(enum exchange_state state);
 
 #endif

@@ -16,8 +16,8 @@ struct session_setup {
     const struct damage *damage;
     /* Id of the group's first attempt; stays the same after a restart. */
     const char *id;
-    /* True: continue the session with this id; false: start a new one. */
-    bool goes_on;
+    /* True: a restart, which continues the session with this id; false: start a new one. */
+    bool restarts;
     const char *name;        /* of the group; copied */
     bool unchecked;          /* true: blocks travel without digests */
     struct planner *planner; /* for the whole torus; borrowed */

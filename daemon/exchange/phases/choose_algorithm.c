@@ -13,12 +13,12 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
 
-#define LEARN_LEAST 5u  /* exchanges in a session from which this node learns */
+#define LEARN_LEAST 5u  /* fewest exchanges of a session from which this node learns */
 #define LEARNT_REACH 4u /* octaves of the block size to which a measurement applies */
 
 /* Inserts a candidate behind those that are faster. Of two equal candidates the later one in the registry comes
  * first: those schedules are made for few messages on real links, the earlier ones are from papers. */
-static void insert(struct candidate *list, size_t count, const struct candidate *one)
+static void insert_candidate(struct candidate *list, size_t count, const struct candidate *one)
 {
     size_t at = count;
 
@@ -29,7 +29,7 @@ static void insert(struct candidate *list, size_t count, const struct candidate 
     list[at] = *one;
 }
 
-static unsigned octave(uint64_t block_bytes)
+static unsigned octave_of(uint64_t block_bytes)
 {
     return block_bytes < 2 ? 0 : 63u - (unsigned)__builtin_clzll(block_bytes);
 }
@@ -53,7 +53,7 @@ static double corrected_seconds(const struct counted *p, const struct predict_co
 {
     double seconds = predict_seconds(&p->counts, costs, block_bytes);
     double exact = block_bytes < 1 ? 0 : log2((double)block_bytes), below = 0, above = 0;
-    unsigned here = octave(block_bytes), low = 0, high = 0;
+    unsigned here = octave_of(block_bytes), low = 0, high = 0;
     bool is_below = false, is_above = false;
 
     for (unsigned i = 0; i <= LEARNT_REACH; i++) {
@@ -79,8 +79,9 @@ static double corrected_seconds(const struct counted *p, const struct predict_co
     double by_ratio = seconds * exp(is_below ? below : above);
     if (!is_below)
         return by_ratio;
-    /* A burst saves larger blocks the same time as smaller ones, not the same fraction. If smaller blocks took
-     * longer than predicted, a part of that grows with the block size and a part does not. */
+    /* Only smaller blocks were measured. If they were faster than predicted, a burst saved time, and saves
+     * larger blocks the same time, not the same fraction. If they were slower, only a part of the delay grows
+     * with the block size, so the result is the geometric mean of both corrections. */
     const struct learnt *l = &p->learnt[low];
     double by_difference =
         seconds + l->seconds - predict_seconds(&p->counts, costs, l->block_bytes);
@@ -93,15 +94,16 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds the time that a link needs before the next exchange of a session, after it has let too much data through
- * in a burst. A single exchange does not notice, but in a session each one waits: small delays hardly count,
- * large ones count fully. */
-static double with_arrears(struct exchanges *all, double median, double sustained)
+/* Adds the time that links need after a burst before they can carry the next exchange of a session. A single
+ * exchange does not pay for that, but in a session each exchange waits. hypot() nearly ignores small delays,
+ * and counts large ones fully. */
+static double with_recovery_time(struct exchanges *exchanges, double median, double sustained)
 {
     double pause = fmax(sustained - median, 0);
 
-    all->least_pause = fmin(all->least_pause, pause); /* the pause that the waves alone cause */
-    return hypot(median, pause - all->least_pause);
+    exchanges->least_pause =
+        fmin(exchanges->least_pause, pause); /* the pause that the waves alone cause */
+    return hypot(median, pause - exchanges->least_pause);
 }
 
 /* Returns the median of a session's times, in seconds; 0 if there is no memory. */
@@ -121,8 +123,8 @@ static double median_of(const struct attempt *x)
 
 void choose_learn(const struct attempt *x)
 {
-    struct exchanges *all = x->all;
-    const struct predict_costs costs = exchanges_costs(all);
+    struct exchanges *exchanges = x->exchanges;
+    const struct predict_costs costs = exchanges_costs(exchanges);
     size_t index = 0;
 
     if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
@@ -134,13 +136,14 @@ void choose_learn(const struct attempt *x)
         index++;
     if (algorithm_at(index) == NULL)
         return; /* "auto" does not choose from this algorithm */
-    struct counted *c = &planner_counted(all->planner)[index];
-    struct learnt *l = &c->learnt[octave(x->spec.block_bytes) % PLANNER_OCTAVES], before = *l;
+    struct counted *c = &planner_counted(exchanges->planner)[index];
+    struct learnt *l = &c->learnt[octave_of(x->spec.block_bytes) % PLANNER_OCTAVES], before = *l;
     double median = median_of(x);
     if (median <= 0)
         return; /* no memory: nothing is learnt */
     l->block_bytes = x->spec.block_bytes;
-    l->seconds = with_arrears(all, median, (double)x->rounds.all_ns / 1e9 / x->spec.repeat);
+    l->seconds =
+        with_recovery_time(exchanges, median, (double)x->rounds.all_ns / 1e9 / x->spec.repeat);
     /* Average with the value before, because one session may have been unusually fast or slow. */
     if (before.seconds > 0 && c->candidate)
         l->seconds =
@@ -149,8 +152,8 @@ void choose_learn(const struct attempt *x)
             2;
 }
 
-/* Returns the seconds that a block larger than others adds: its links carry the excess after everything else.
- * With steps it is on one link after another. */
+/* Returns the extra seconds of the largest block: its links carry the excess after everything else; with steps,
+ * one link after another. */
 static double skew_seconds(const struct torus *t, const struct algorithm *a, bool streaming,
                            const struct predict_counts *counts, const struct predict_costs *costs,
                            const struct block_sizes *sizes)
@@ -162,7 +165,7 @@ static double skew_seconds(const struct torus *t, const struct algorithm *a, boo
 }
 
 /* Returns how different two schedules are; 0: their counts are equal. */
-static double distance(const struct predict_counts *a, const struct predict_counts *b)
+static double schedule_distance(const struct predict_counts *a, const struct predict_counts *b)
 {
     return fabs(log((a->steps + a->hops + 1) / (b->steps + b->hops + 1))) +
            fabs(log((a->messages + 1) / (b->messages + 1))) +
@@ -172,13 +175,13 @@ static double distance(const struct predict_counts *a, const struct predict_coun
 /* Returns the factor that corrects the prediction for an algorithm that was not measured: the `ratio` of the
  * most similar one that was, at least 1. Without that, algorithms would win only because nobody measured them.
  * `ratio`: measured over predicted time; below 0: not measured. */
-static double doubt(const struct counted *counted, const size_t *index, const double *ratio,
-                    unsigned found, unsigned which)
+static double unmeasured_factor(const struct counted *counted, const size_t *index,
+                                const double *ratio, unsigned found, unsigned which)
 {
     double nearest = INFINITY, result = 1;
 
     for (unsigned i = 0; i < found; i++) {
-        double far = distance(&counted[index[i]].counts, &counted[index[which]].counts);
+        double far = schedule_distance(&counted[index[i]].counts, &counted[index[which]].counts);
         if (ratio[i] >= 0 && far < nearest) {
             nearest = far;
             result = ratio[i];
@@ -188,7 +191,7 @@ static double doubt(const struct counted *counted, const size_t *index, const do
 }
 
 /* Collects the algorithms that "auto" chooses from, in the registry's order. */
-static unsigned collect(const struct counted *counted, enum mode mode, size_t *index)
+static unsigned collect_candidates(const struct counted *counted, enum mode mode, size_t *index)
 {
     unsigned count = 0;
 
@@ -214,7 +217,7 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
     *count = 0;
     if (result <= 0)
         return result;
-    unsigned found = collect(counted, mode, index);
+    unsigned found = collect_candidates(counted, mode, index);
     for (unsigned i = 0; i < found; i++) {
         const struct counted *c = &counted[index[i]];
         double by_model = predict_unmeasured_seconds(&c->counts, costs, sizes->mean);
@@ -227,7 +230,7 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
         const struct algorithm *a = algorithm_at(index[i]);
         const struct counted *c = &counted[index[i]];
         if (ratio[i] < 0)
-            seconds[i] *= doubt(counted, index, ratio, found, i);
+            seconds[i] *= unmeasured_factor(counted, index, ratio, found, i);
         const struct candidate one = {
             .algorithm = a,
             .mode = a->streaming ? MODE_STREAMING : MODE_STEPPED,
@@ -235,19 +238,19 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
             .piece_bytes = (sizes->mean + a->segments - 1) / a->segments,
             .seconds = seconds[i] + skew_seconds(t, a, a->streaming, &c->counts, costs, sizes),
         };
-        insert(list, (*count)++, &one);
+        insert_candidate(list, (*count)++, &one);
     }
     return 1;
 }
 
-int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
+int choose_candidates(struct exchanges *exchanges, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e)
 {
-    struct predict_costs costs = exchanges_costs(all);
+    struct predict_costs costs = exchanges_costs(exchanges);
 
     costs.burst = 0; /* measurements already include bursts */
-    return choose_from(all->planner, router_torus(all->set.router), &costs, sizes, mode, list,
-                       count, e);
+    return choose_from(exchanges->planner, router_torus(exchanges->set.router), &costs, sizes, mode,
+                       list, count, e);
 }
 
 int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
@@ -262,7 +265,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     if (result <= 0)
         return result;
     for (size_t i = algorithm_count();
-         i-- > 0;) { /* of equals, the first of the registry comes first, in steps */
+         i-- > 0;) { /* equal ones end up in the registry's order, stepped first */
         const struct algorithm *a = algorithm_at(i);
         if (!counted[i].candidate || a->operation != OPERATION_ALLGATHER)
             continue;
@@ -278,7 +281,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
                 .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
                 .seconds = predict_unmeasured_seconds(counts, costs, block_bytes),
             };
-            insert(list, (*count)++, &candidate);
+            insert_candidate(list, (*count)++, &candidate);
         }
     }
     return 1;
@@ -303,10 +306,10 @@ static struct block_sizes sizes_of(const struct attempt *x)
 
     if (!spec_has_folders(&x->spec))
         return (struct block_sizes){x->spec.block_bytes, x->spec.block_bytes};
-    if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, &total))
+    if (__builtin_add_overflow(x->local.bytes_here, x->local.bytes_below, &total))
         total = UINT64_MAX;
     return (struct block_sizes){blocks > 0 ? total / blocks + (total % blocks != 0) : 0,
-                                x->own.largest_block};
+                                x->local.largest_block};
 }
 
 /* Bytes that a block of files is assumed to have while sizes are unknown. */
@@ -315,11 +318,11 @@ static struct block_sizes sizes_of(const struct attempt *x)
 static int choose_gather(struct attempt *x, struct candidate *list, unsigned *count,
                          struct error *e)
 {
-    const struct predict_costs costs = exchanges_costs(x->all);
+    const struct predict_costs costs = exchanges_costs(x->exchanges);
     uint64_t bytes = spec_has_folders(&x->spec) ? FILE_BYTES : x->spec.block_bytes;
 
-    return choose_gather_from(x->all->planner, &costs, x->spec.operation, bytes, x->mode, list,
-                              count, e);
+    return choose_gather_from(x->exchanges->planner, &costs, x->spec.operation, bytes, x->mode,
+                              list, count, e);
 }
 
 /* Chooses the algorithm for "auto", and the mode if it was left to the algorithm. */
@@ -333,7 +336,7 @@ static int choose_fastest(struct attempt *x, struct error *e)
     int result = 1;
 
     if (x->spec.operation == OPERATION_EXCHANGE)
-        result = choose_candidates(x->all, &sizes, x->mode, list, &count, e);
+        result = choose_candidates(x->exchanges, &sizes, x->mode, list, &count, e);
     else if (x->spec.operation == OPERATION_ALLGATHER || x->spec.operation == OPERATION_BROADCAST)
         result = choose_gather(x, list, &count, e);
     if (result <= 0)
@@ -342,7 +345,8 @@ static int choose_fastest(struct attempt *x, struct error *e)
         x->mode = list[0].mode;
     x->algorithm = count > 0 ? list[0].algorithm : first_for(t, x->spec.operation);
     if (x->algorithm == NULL)
-        return error_set(e, ERROR_REFUSED, "no algorithm for operation %s takes a torus of %s",
+        return error_set(e, ERROR_REFUSED,
+                         "no algorithm for the operation %s works on a torus of %s",
                          operation_name(x->spec.operation), torus_format(t, dims));
     return 1;
 }
@@ -359,7 +363,8 @@ struct offer {
     uint64_t block_bytes;
 };
 
-static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
+static double family_price(const struct family *f, const struct torus *t, uint32_t degree,
+                           void *context)
 {
     const struct offer *offer = context;
     const struct cost_counts c = f->counts(t, degree);
@@ -375,9 +380,9 @@ static double price(const struct family *f, const struct torus *t, uint32_t degr
 static int choose_best(struct attempt *x, const struct family *f, struct error *e)
 {
     const struct torus *t = torus_of(x);
-    struct offer offer = {exchanges_costs(x->all), sizes_of(x).mean};
+    struct offer offer = {exchanges_costs(x->exchanges), sizes_of(x).mean};
 
-    x->algorithm = family_of_degree(f, family_best(f, t, price, &offer));
+    x->algorithm = family_of_degree(f, family_best(f, t, family_price, &offer));
     return x->algorithm != NULL ? 1 : error_set(e, ERROR_MEMORY, "out of memory for a schedule");
 }
 
@@ -406,7 +411,7 @@ static int choose_detour(struct attempt *x, struct error *e)
     int result = 1;
 
     if (avoided->detour == NULL)
-        result = planner_detour(x->all->planner, &avoided->damage, &avoided->detour, e);
+        result = planner_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
     if (result > 0)
         x->algorithm = detour_algorithm(avoided->detour);
     return result;

@@ -32,7 +32,7 @@ struct block_sizes {
  * `mode` limits the list; MODE_OF_ALGORITHM allows both modes. The first call on a torus counts the schedules
  * in a worker thread. Returns 1 with *count entries in *list; 0 while the schedules are counted (call again
  * after exchanges_setup.planned); or -1 with *e. */
-int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
+int choose_candidates(struct exchanges *exchanges, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e);
 
 /* Works like choose_candidates(), for a torus that only `planner` knows, and with the given costs. Adds the

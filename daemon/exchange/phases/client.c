@@ -9,7 +9,7 @@ void client_tell(struct job *j, const struct error *e)
 {
     struct exchange_result result;
 
-    j->all->tellable -= job_is_tellable(j);
+    j->exchanges->tellable -= job_is_tellable(j);
     j->client_state = CLIENT_TOLD;
     if (e != NULL) {
         j->client.ended(j->client.context, NULL, e);

@@ -8,9 +8,9 @@
  * not end it: a link that goes down before all nodes have entered, and a node without memory for a group. The
  * root then withdraws its attempt (abort/retry.c), and jobs that have entered wait for the next one.
  *
- * The first node that is left prepares a group that shrinks. If that node goes down before all have entered, or
- * a node before it comes up, another node prepares the group as soon as it hears of that: its job changes from
- * ENTERED to WAITING, or back. Attempts of a root that is no longer the first node are over. */
+ * The root of a group that shrinks is the first remaining node. If that node goes down before all have entered,
+ * or a node before it comes up, the root changes. The new root prepares the group as soon as it hears of that:
+ * its job changes from ENTERED to WAITING. The job of the old root changes back, and its attempts end. */
 #include "daemon/exchange/phases/entry.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static bool is_same(const struct spec *one, const struct spec *other)
 
 static bool is_of(const struct attempt *x, const struct spec *spec)
 {
-    return is_same(&x->spec, spec) && !attempt_has_gone(x);
+    return is_same(&x->spec, spec) && !attempt_all_entered(x);
 }
 
 /* Whether the job waits for its first `go`. */
@@ -40,20 +40,20 @@ static bool is_waiting(const struct job *j, const struct spec *spec)
     return !job_has_ended(j) && is_same(&j->spec, spec) && exchange_id_is_none(&j->resumes);
 }
 
-struct job *entry_waiting(struct exchanges *all, const struct spec *spec)
+struct job *entry_waiting(struct exchanges *exchanges, const struct spec *spec)
 {
-    struct job *j = all->jobs;
+    struct job *j = exchanges->jobs;
 
     while (j != NULL &&
            (!is_waiting(j, spec) || (job_is_under_way(j) && (!attempt_awaits_entry(j->attempt) ||
-                                                             attempt_has_gone(j->attempt)))))
+                                                             attempt_all_entered(j->attempt)))))
         j = j->next;
     return j;
 }
 
-struct attempt *entry_preparing(struct exchanges *all, const struct spec *spec)
+struct attempt *entry_preparing(struct exchanges *exchanges, const struct spec *spec)
 {
-    struct attempt *x = all->active;
+    struct attempt *x = exchanges->active;
 
     while (x != NULL && (!is_of(x, spec) || !attempt_awaits_entry(x) || x->job != NULL))
         x = x->next;
@@ -64,7 +64,7 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
                         struct error *e)
 {
     uint64_t now = router_now(router_of(x)), timeout_ns = spec->timeout_ns;
-    struct job *j = job_new(x->all, spec, client);
+    struct job *j = job_new(x->exchanges, spec, client);
 
     if (j == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for a %s", operation_name(spec->operation));
@@ -75,7 +75,7 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
     j->timeout_ns = j->entered_timeout_ns;
     j->deadline = j->entered_deadline;
     j->state = JOB_ENTERED;
-    job_take(j, x);
+    job_set_attempt(j, x);
     x->user = client->user;
     if (timeout_ns > 0 && timeout_ns < x->deadline - now) {
         x->timeout_ns = timeout_ns;
@@ -85,18 +85,18 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
 }
 
 /* Whether this node prepares the group, or is about to. */
-static bool leads(const struct job *j)
+static bool leads_group(const struct job *j)
 {
-    return j->state == JOB_WAITING || (job_is_under_way(j) && retry_may(j->attempt));
+    return j->state == JOB_WAITING || (job_is_under_way(j) && retry_may_withdraw(j->attempt));
 }
 
 /* Lets another node prepare the group. */
-static void yield(struct job *j)
+static void yield_group(struct job *j)
 {
     struct attempt *x = j->attempt;
     struct error busy;
 
-    (void)error_set(&busy, ERROR_BUSY, "another node begins it");
+    (void)error_set(&busy, ERROR_BUSY, "another node begins the group");
     if (job_is_under_way(j)) {
         verdict_send(x, &busy);
         retry_withdrawn(x, &busy);
@@ -104,38 +104,39 @@ static void yield(struct job *j)
         job_drop_attempt(j);
     }
     j->failure.code = ERROR_NONE;
-    j->fault = UNSEEN_FAULT;
+    j->fault = UNCHECKED_FAULT;
     j->timeout_ns = j->entered_timeout_ns;
     j->deadline = j->entered_deadline;
     job_enter(j, JOB_ENTERED);
 }
 
-void entry_lead(struct job *j)
+void entry_update_root(struct job *j)
 {
-    struct exchanges *all = j->all;
+    struct exchanges *exchanges = j->exchanges;
 
-    if (!kind_of_spec(&j->spec)->first_left_leads || !j->spec.shrink || job_has_been_open(j) ||
-        (!leads(j) && j->state != JOB_ENTERED))
+    if (!kind_of_spec(&j->spec)->first_remaining_leads || !j->spec.shrink || job_has_been_open(j) ||
+        (!leads_group(j) && j->state != JOB_ENTERED))
         return;
-    uint32_t root = membership_root(all, &j->spec);
-    if (root == TORUS_NO_NODE || leads(j) == (root == router_rank(all->set.router)))
+    uint32_t root = membership_root(exchanges, &j->spec);
+    if (root == TORUS_NO_NODE || leads_group(j) == (root == router_rank(exchanges->set.router)))
         return;
-    if (leads(j)) {
-        yield(j);
+    if (leads_group(j)) {
+        yield_group(j);
         return;
     }
-    j->since = router_now(all->set.router);
+    j->waiting_since = router_now(exchanges->set.router);
     j->retry_at = j->pause = 0;
     j->reroutes = j->damages = 0;
-    j->former = (struct name){.handle = 0};
+    j->former = (struct attempt_name){.handle = 0};
     job_enter(j, JOB_WAITING);
-    all->start_due = true;
+    exchanges->start_due = true;
 }
 
 /* Returns this node's attempt at the barrier, before `go`, of this root (TORUS_NO_NODE: of any root), or NULL. */
-static struct attempt *attempt(struct exchanges *all, const struct spec *spec, uint32_t root)
+static struct attempt *find_attempt(struct exchanges *exchanges, const struct spec *spec,
+                                    uint32_t root)
 {
-    struct attempt *x = all->active;
+    struct attempt *x = exchanges->active;
 
     while (x != NULL && (!is_of(x, spec) || !state_of(x)->before_go ||
                          (root != TORUS_NO_NODE && x->root != root) || attempt_is_root(x)))
@@ -143,10 +144,10 @@ static struct attempt *attempt(struct exchanges *all, const struct spec *spec, u
     return x;
 }
 
-int entry_check_id(struct exchanges *all, const struct spec *spec, const struct exchange_id *id,
-                   struct error *e)
+int entry_check_id(struct exchanges *exchanges, const struct spec *spec,
+                   const struct exchange_id *id, struct error *e)
 {
-    const struct attempt *x = attempt(all, spec, id->root);
+    const struct attempt *x = find_attempt(exchanges, spec, id->root);
 
     if (x == NULL || !exchange_id_is_before(id, &x->id))
         return 0;
@@ -155,22 +156,22 @@ int entry_check_id(struct exchanges *all, const struct spec *spec, const struct 
 }
 
 /* The root has withdrawn its older attempts, by a verdict that may take longer over other links. In a group
- * that shrinks, attempts of other roots are over too, and this node's own: both nodes have found that the new
- * root is the first node that is left. */
-struct job *entry_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
+ * that shrinks, attempts of other roots and of this node end, too, because the new root is now the first
+ * remaining node. */
+struct job *entry_prepared(struct exchanges *exchanges, const struct spec *spec, uint32_t root)
 {
-    struct job *j = spec->shrink ? all->jobs : NULL;
+    struct job *j = spec->shrink ? exchanges->jobs : NULL;
     struct attempt *x;
     struct error busy;
 
-    while (j != NULL && (!is_waiting(j, spec) || !leads(j)))
+    while (j != NULL && (!is_waiting(j, spec) || !leads_group(j)))
         j = j->next;
     if (j != NULL)
-        yield(j);
-    (void)error_set(&busy, ERROR_BUSY, "it has a newer attempt");
-    while ((x = attempt(all, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
+        yield_group(j);
+    (void)error_set(&busy, ERROR_BUSY, "its root has started a newer attempt");
+    while ((x = find_attempt(exchanges, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
         retry_withdrawn(x, &busy);
-    j = all->jobs;
+    j = exchanges->jobs;
     while (j != NULL && (!is_waiting(j, spec) || j->state != JOB_ENTERED))
         j = j->next;
     return j;
@@ -185,11 +186,13 @@ bool entry_differs(struct attempt *x, const struct spec *entered, const struct s
     if (entered->wait != prepared->wait)
         (void)error_set(
             &e, ERROR_USAGE,
-            "node %u %s nodes that are down, node %u %s: the same has to be asked for at all nodes",
+            "node %u %s nodes that are down, node %u %s: all programs must ask for the same",
             rank_of(x), entered->wait ? "waits for" : "does not wait for", x->root,
             prepared->wait ? "does" : "does not");
     else
-        (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s",
+        (void)error_set(&e, ERROR_USAGE,
+                        "node %u opens the group with%s digests, node %u with%s: all programs must "
+                        "ask for the same",
                         rank_of(x), entered->unchecked ? "out" : "", x->root,
                         prepared->unchecked ? "out" : "");
     (void)error_blame_node(&e, rank_of(x));

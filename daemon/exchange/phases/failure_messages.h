@@ -7,12 +7,12 @@
 
 /* Handles a node's objection, which is for this node or on its way to the root. Returns 0, or -1 with *e if the
  * neighbour is to blame. */
-int objection_heard(struct exchanges *all, unsigned port, const struct peer_objection *message,
-                    struct error *e);
+int objection_heard(struct exchanges *exchanges, unsigned port,
+                    const struct peer_objection *message, struct error *e);
 /* Handles the root's verdict. Returns 0. */
-int verdict_heard(struct exchanges *all, unsigned port, const struct peer_verdict *message,
+int verdict_heard(struct exchanges *exchanges, unsigned port, const struct peer_verdict *message,
                   struct error *e);
 /* Repeats this node's objections to the parent at this port, because the link to it is up again. */
-void objections_repeat(struct exchanges *all, unsigned port);
+void objections_repeat(struct exchanges *exchanges, unsigned port);
 
 #endif

@@ -26,7 +26,8 @@
 #include "daemon/exchange/record/times.h"
 #include "daemon/exchange/record/tree_messages.h"
 
-/* Whether the root is known to be in another start than the one that the attempt began with. */
+/* Whether this node knows another start of the root than the one in the attempt's id. Either the root was
+ * restarted, or this node has not heard of that start yet. */
 static bool root_differs(const struct attempt *x)
 {
     uint64_t boot = router_topology(router_of(x))->entry[x->root].boot;
@@ -44,14 +45,14 @@ bool fault_watch_root_gone(const struct attempt *x)
 
     if (attempt_is_root(x))
         return false;
-    return now >= absent_dead_at(x->all, x->root) ||
+    return now >= absent_dead_at(x->exchanges, x->root) ||
            (root_differs(x) &&
-            (topology->entry[x->root].boot != x->root_boot || now >= x->named_at + VERDICT_TIME));
+            (topology->entry[x->root].boot != x->root_boot || now >= x->made_at + VERDICT_TIME));
 }
 
 uint64_t fault_watch_root_differs_until(const struct attempt *x)
 {
-    return root_differs(x) ? x->named_at + VERDICT_TIME : ROUTER_NEVER;
+    return root_differs(x) ? x->made_at + VERDICT_TIME : ROUTER_NEVER;
 }
 
 void fault_watch_name_root(const struct attempt *x, struct error *e)
@@ -103,12 +104,12 @@ static uint64_t objection_time(const struct attempt *x)
 }
 
 /* Root: whether it retries, either without what is down or when that is up again. */
-static bool retries(const struct attempt *x, bool node_down, struct error *why)
+static bool root_retries(const struct attempt *x, bool node_down, struct error *why)
 {
     if (!retry_after_link_loss(x) || router_now(router_of(x)) < x->fault.at + LINK_LOSS_GATHER_TIME)
         return false;
     return attempt_waits_for_nodes(x) ||
-           (!node_down && membership_check_now(x->all, membership_left_out(x), why) == 0);
+           (!node_down && membership_check_now(x->exchanges, membership_left_out(x), why) == 0);
 }
 
 /* Root: judges a fault. `e` names the link, or the needed node `down` that is down. */
@@ -118,12 +119,12 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
     struct error why = *e;
 
     x->fault.down = down;
-    if (node_down && now < absent_dead_at(x->all, down))
+    if (node_down && now < absent_dead_at(x->exchanges, down))
         return;
     x->fault.judged_at = now;
-    if (retries(x, node_down, &why))
+    if (root_retries(x, node_down, &why))
         retry_without_links(x, e);
-    else if (node_down || now >= x->fault.at + absent_naming_time(x->all))
+    else if (node_down || now >= x->fault.at + absent_report_time(x->exchanges))
         attempt_fail(x, &why);
 }
 
@@ -131,7 +132,7 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
 static void judge_fault(struct attempt *x, uint64_t now)
 {
     const struct left_out out = membership_left_out(x);
-    uint32_t down = out.down ? TORUS_NO_NODE : membership_first_down(x->all, out.nodes);
+    uint32_t down = out.down ? TORUS_NO_NODE : membership_first_down(x->exchanges, out.nodes);
     bool root_down = fault_watch_root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 
@@ -211,11 +212,11 @@ void fault_watch_topology(struct attempt *x)
         bool silent = state_of(x)->awaits_verdict && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
         if (silent) /* the objection or its answer may have been lost */
-            objection_send(x->all, tree_messages_port(x->all, x->root), x->handle, &x->id, x->root,
-                           &x->failure, x->damaged);
+            objection_send(x->exchanges, tree_messages_port(x->exchanges, x->root), x->handle,
+                           &x->id, x->root, &x->failure, x->damaged);
         x->fault.lost |= 1u << port;
-        if (x->own.engine != NULL)
-            engine_lose_port(x->own.engine, (unsigned)port);
+        if (x->local.engine != NULL)
+            engine_lose_port(x->local.engine, (unsigned)port);
     }
     if (state_of(x)->awaits_verdict) {
         fail_without_root(x);
@@ -240,14 +241,14 @@ static uint64_t next_judgement(const struct attempt *x)
     if (!attempt_is_root(x))
         return x->fault.at + objection_time(x);
     if (x->fault.down != TORUS_NO_NODE)
-        return absent_dead_at(x->all, x->fault.down);
+        return absent_dead_at(x->exchanges, x->fault.down);
     return x->fault.at + (retry_after_link_loss(x) && !settled ? LINK_LOSS_GATHER_TIME
-                                                               : absent_naming_time(x->all));
+                                                               : absent_report_time(x->exchanges));
 }
 
 uint64_t fault_watch_deadline(const struct attempt *x)
 {
-    uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
+    uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->exchanges, x->root);
     uint64_t verdict = ROUTER_NEVER, at = x->deadline, repair = piece_repair_deadline(x);
 
     if (state_of(x)->unheard)
@@ -266,7 +267,7 @@ uint64_t fault_watch_deadline(const struct attempt *x)
     else if (x->fault.restart_at != 0)
         verdict = x->fault.restart_at;
     else if (root_differs(x))
-        verdict = x->named_at + VERDICT_TIME;
+        verdict = x->made_at + VERDICT_TIME;
     at = repair < at ? repair : at;
     return verdict < at ? verdict : at;
 }
@@ -301,12 +302,12 @@ static void time_is_over(struct attempt *x)
 
     if (state_of(x)->may_be_committed) {
         (void)error_set(&e, ERROR_IN_DOUBT,
-                        "its root has not announced the outcome within the timeout");
+                        "its root did not announce the outcome within the timeout");
         enter_doubt(x, &e);
         return;
     }
-    if (x->own.engine != NULL && state_of(x)->moves)
-        engine_describe(x->own.engine, where, sizeof where);
+    if (x->local.engine != NULL && state_of(x)->moves)
+        engine_describe(x->local.engine, where, sizeof where);
     else
         (void)snprintf(where, sizeof where, "%s", exchange_state_name(x->state));
     describe_owed(x, owed, sizeof owed);
@@ -328,10 +329,10 @@ static void tell_in_doubt(struct attempt *x)
     if (x->state == EXCHANGE_DECIDING && !attempt_is_awaited(x))
         return;
     if (x->state == EXCHANGE_COMMITTING) {
-        unconfirmed_describe(decision_find(x->all, &x->id), x->all, &e);
+        unconfirmed_describe(decision_find(x->exchanges, &x->id), x->exchanges, &e);
         x->failure = e;
         /* This node's output is not in place yet, and is tried again later. */
-        if (x->own.sink != NULL) {
+        if (x->local.sink != NULL) {
             in_doubt_add(x, true);
             local_resources_close(x, true);
         }
@@ -361,7 +362,7 @@ void fault_watch_tick(struct attempt *x, uint64_t now)
         if (attempt_is_root(x))
             tell_in_doubt(x);
         else
-            commit_waits_no_longer(x);
+            commit_stop_waiting(x);
         return;
     }
     if (x->fault.at == ROUTER_NEVER && fault_watch_root_gone(x))

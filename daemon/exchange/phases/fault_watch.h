@@ -12,9 +12,9 @@ void fault_watch_tick(struct attempt *x, uint64_t now);
 uint64_t fault_watch_deadline(const struct attempt *x);
 /* Whether a link of this node that the attempt needs is down. If so, sets *e to a text that names the link. */
 bool fault_watch_own_link_down(const struct attempt *x, struct error *e);
-/* Whether the attempt's root is down, or has restarted and does not know the attempt. fault_watch_name_root()
- * puts that into words. */
+/* Whether the attempt's root is down, or has restarted and does not know the attempt. */
 bool fault_watch_root_gone(const struct attempt *x);
+/* Sets *e to a text that says that the root went down. */
 void fault_watch_name_root(const struct attempt *x, struct error *e);
 /* Sets *e to a text that says that this needed node, which is not the root, is down. */
 void fault_watch_name_down(uint32_t node, struct error *e);

@@ -30,9 +30,9 @@ static void ask_root(struct job *j)
 
     (void)error_set(&e, ERROR_LINK, "node %u waits for the group to be restarted", rank_of(last));
     (void)error_blame_node(&e, rank_of(last));
-    objection_send(j->all, tree_messages_port(j->all, last->root), last->handle, &j->resumes,
-                   last->root, &e, false);
-    j->asks_at = router_now(j->all->set.router) + ASK_TIME;
+    objection_send(j->exchanges, tree_messages_port(j->exchanges, last->root), last->handle,
+                   &j->resumes, last->root, &e, false);
+    j->asks_at = router_now(j->exchanges->set.router) + ASK_TIME;
 }
 
 /* Whether the root that prepared and withdrew an attempt at this node is down. */
@@ -46,7 +46,7 @@ static uint32_t needed_down(const struct job *j)
 {
     const struct left_out out = membership_left_out_next(j);
 
-    return out.down ? TORUS_NO_NODE : membership_first_down(j->all, out.nodes);
+    return out.down ? TORUS_NO_NODE : membership_first_down(j->exchanges, out.nodes);
 }
 
 /* Judges a fault at a node that is not the root. The root decides, unless nothing is heard of it for long. */
@@ -56,12 +56,12 @@ static void judge_entered_group(struct job *j, uint64_t now, const struct error 
         job_end_failed(j, e);
 }
 
-static void judge(struct job *j, uint64_t now)
+static void judge_fault(struct job *j, uint64_t now)
 {
     uint32_t down = needed_down(j);
     struct error e = j->fault.e;
     bool follows = job_awaits_restart(j);
-    uint32_t root = follows ? j->last->root : router_rank(j->all->set.router);
+    uint32_t root = follows ? j->last->root : router_rank(j->exchanges->set.router);
 
     if (leader_is_gone(j))
         fault_watch_name_root(j->last, &e);
@@ -72,32 +72,32 @@ static void judge(struct job *j, uint64_t now)
         return;
     }
     j->fault.down = down;
-    if (down != TORUS_NO_NODE && now < absent_dead_at(j->all, down))
+    if (down != TORUS_NO_NODE && now < absent_dead_at(j->exchanges, down))
         return;
     if (job_waits_for_nodes(j))
         return; /* the job waits until its timeout */
-    if (down != TORUS_NO_NODE || now >= j->fault.at + absent_naming_time(j->all))
+    if (down != TORUS_NO_NODE || now >= j->fault.at + absent_report_time(j->exchanges))
         job_fail(j, &e);
 }
 
 void job_watch_topology(struct job *j)
 {
-    uint64_t now = router_now(j->all->set.router);
+    uint64_t now = router_now(j->exchanges->set.router);
     bool fault, clears = job_survives_link_loss(j);
 
     if (!job_waits(j))
         return;
-    j->fault.unseen = false;
+    j->fault.unchecked = false;
     fault = (j->fault.at == ROUTER_NEVER || clears) &&
-            (membership_prevents(j, &j->fault.e) || leader_is_gone(j));
+            (membership_prevents_start(j, &j->fault.e) || leader_is_gone(j));
     if (!fault && clears) {
-        j->all->start_due |= j->fault.at != ROUTER_NEVER;
+        j->exchanges->start_due |= j->fault.at != ROUTER_NEVER;
         j->fault = NO_FAULT;
     }
     if (fault && j->fault.at == ROUTER_NEVER)
         j->fault.at = now;
     if (j->fault.at != ROUTER_NEVER)
-        judge(j, now);
+        judge_fault(j, now);
 }
 
 /* Returns when the fault is judged next. */
@@ -108,8 +108,8 @@ static uint64_t next_judgement(const struct job *j)
     if (job_waits_for_nodes(j))
         return ROUTER_NEVER; /* until links come up */
     if (j->fault.down != TORUS_NO_NODE)
-        return absent_dead_at(j->all, j->fault.down);
-    return j->fault.at + absent_naming_time(j->all);
+        return absent_dead_at(j->exchanges, j->fault.down);
+    return j->fault.at + absent_report_time(j->exchanges);
 }
 
 uint64_t job_watch_deadline(const struct job *j)
@@ -119,12 +119,12 @@ uint64_t job_watch_deadline(const struct job *j)
 
     if (!job_waits(j))
         return ROUTER_NEVER;
-    if (j->fault.unseen)
+    if (j->fault.unchecked)
         return 0;
     if (j->state == JOB_WAITING)
         at = retry_deadline(j);
-    if (follows && absent_dead_at(j->all, j->last->root) < at)
-        at = absent_dead_at(j->all, j->last->root);
+    if (follows && absent_dead_at(j->exchanges, j->last->root) < at)
+        at = absent_dead_at(j->exchanges, j->last->root);
     if (j->fault.at != ROUTER_NEVER)
         other = next_judgement(j);
     else if (follows)
@@ -157,28 +157,28 @@ static void time_is_over(struct job *j)
 
     waiting_describe(j, &awaited);
     if (awaited.used > 0)
-        (void)error_set(&e, ERROR_TIMEOUT, "its timeout of %.1f s is over while it waited for %s",
-                        seconds, awaited.text);
+        (void)error_set(&e, ERROR_TIMEOUT, "timed out after %.1f s while waiting for %s", seconds,
+                        awaited.text);
     /* Barriers and groups begin when all have entered, but at the root they may still wait for memory. */
     else if (j->state == JOB_WAITING &&
              (!kind_of_spec(&j->spec)->is_entered || j->failure.code == ERROR_BUSY))
         describe_waiting(j, &e);
     else
         (void)error_set(&e, ERROR_TIMEOUT, "not finished within %.1f s; node %u: round 1 of 1, %s",
-                        seconds, router_rank(j->all->set.router), job_states[j->state].name);
+                        seconds, router_rank(j->exchanges->set.router), job_states[j->state].name);
     job_fail(j, &e);
 }
 
 void job_watch_tick(struct job *j, uint64_t now)
 {
-    if (j->fault.unseen)
+    if (j->fault.unchecked)
         job_watch_topology(j);
     if (!job_waits(j))
         return;
     if (j->fault.at == ROUTER_NEVER && leader_is_gone(j))
         j->fault.at = now;
     if (j->fault.at != ROUTER_NEVER)
-        judge(j, now);
+        judge_fault(j, now);
     if (now >= asks_at(j))
         ask_root(j);
     if (job_waits(j) && now >= j->deadline)

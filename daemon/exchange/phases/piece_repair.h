@@ -12,10 +12,11 @@ uint64_t piece_repair_deadline(const struct attempt *x);
 /* Reports the piece as damaged, because the answer to the open request is late. The root then retries or fails
  * the attempt. */
 void piece_repair_late(struct attempt *x);
-/* Handle the request for a piece, and the answer. Each returns 0, or -1 with *e if the neighbour is to blame. */
-int again_heard(struct attempt *x, unsigned port, const struct peer_again *message,
-                struct error *e);
-int mended_heard(struct attempt *x, unsigned port, const struct peer_mended *message,
-                 struct error *e);
+/* Handle a query for a part of a piece, and the answer. Each returns 0, or -1 with *e if the neighbour is to
+ * blame. */
+int repair_query_heard(struct attempt *x, unsigned port, const struct peer_repair_query *message,
+                       struct error *e);
+int repair_part_heard(struct attempt *x, unsigned port, const struct peer_repair_part *message,
+                      struct error *e);
 
 #endif

@@ -33,8 +33,8 @@ uint64_t prepare_default_timeout(const struct attempt *x)
         return SPEC_LONGEST_TIMEOUT;
     if (x->avoided != NULL && x->avoided->detour != NULL)
         blocks = (double)detour_busiest(x->avoided->detour) / x->algorithm->segments;
-    if (x->all->set.link_mbit > 0)
-        bound = blocks * (double)x->own.largest_block * 8 / (x->all->set.link_mbit * 1e6);
+    if (x->exchanges->set.link_mbit > 0)
+        bound = blocks * (double)x->local.largest_block * 8 / (x->exchanges->set.link_mbit * 1e6);
     bound *= x->spec.repeat;
     if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
         return SPEC_LONGEST_TIMEOUT; /* more may not fit into an integer */
@@ -70,9 +70,9 @@ static void send_prepare(struct attempt *x)
     prepare->root = x->root;
     prepare->dims = torus_format(torus_of(x), dims);
     prepare->spec = &spec;
-    prepare->round_bytes = x->own.round_bytes;
-    prepare->window = x->own.window;
-    prepare->around = x->avoids_links;
+    prepare->round_bytes = x->local.round_bytes;
+    prepare->window = x->local.window;
+    prepare->avoids_links = x->avoids_links;
     prepare->resumes = x->resumes.text;
     prepare->user = x->user;
     tree_messages_to_children(x, &message);
@@ -89,10 +89,10 @@ static void send_sized(struct attempt *x)
 {
     struct peer_message message = {
         .kind = PEER_SIZED,
-        .sized = {.exchange = x->handle, .largest_block = x->own.largest_block}};
+        .sized = {.exchange = x->handle, .largest_block = x->local.largest_block}};
     uint64_t *total = &message.sized.total_bytes;
 
-    if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, total))
+    if (__builtin_add_overflow(x->local.bytes_here, x->local.bytes_below, total))
         *total = UINT64_MAX;
     tree_messages_to_parent(x, &message);
 }
@@ -101,8 +101,8 @@ static void send_layout(struct attempt *x)
 {
     const struct peer_message message = {.kind = PEER_LAYOUT,
                                          .layout = {.exchange = x->handle,
-                                                    .round_bytes = x->own.round_bytes,
-                                                    .window = x->own.window,
+                                                    .round_bytes = x->local.round_bytes,
+                                                    .window = x->local.window,
                                                     .timeout_ms = x->timeout_ns / MILLISECONDS,
                                                     .algorithm = x->algorithm->name,
                                                     .mode = mode_name(x->mode)}};
@@ -119,12 +119,12 @@ static void send_ready(struct attempt *x)
     tree_messages_to_parent(x, &message);
 }
 
-void prepare_refuse(const struct exchanges *all, unsigned port, struct error *e)
+void prepare_wrap_refusal(const struct exchanges *exchanges, unsigned port, struct error *e)
 {
-    struct router *r = all->set.router;
+    struct router *r = exchanges->set.router;
 
     if (e->code == ERROR_PROTOCOL || e->code == ERROR_USAGE)
-        (void)error_wrap(e, "node %u refuses what node %u has told it", router_rank(r),
+        (void)error_wrap(e, "node %u refuses a message from node %u", router_rank(r),
                          torus_neighbour(router_torus(r), router_rank(r), port));
     else
         (void)error_wrap(e, "node %u refuses", router_rank(r));
@@ -133,7 +133,7 @@ void prepare_refuse(const struct exchanges *all, unsigned port, struct error *e)
 void prepare_object(struct attempt *x, struct error *e)
 {
     if (!attempt_is_root(x) && e->code != ERROR_BUSY)
-        prepare_refuse(x->all, (unsigned)x->tree.parent, e);
+        prepare_wrap_refusal(x->exchanges, (unsigned)x->tree.parent, e);
     (void)error_blame_node_by_default(e, rank_of(x));
     attempt_fail(x, e);
 }
@@ -236,10 +236,10 @@ int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized
 {
     if (tree_messages_child_part(x, port, e) != 0)
         return -1;
-    if (sized->largest_block > x->own.largest_block)
-        x->own.largest_block = sized->largest_block;
-    if (__builtin_add_overflow(x->own.bytes_below, sized->total_bytes, &x->own.bytes_below))
-        x->own.bytes_below = UINT64_MAX;
+    if (sized->largest_block > x->local.largest_block)
+        x->local.largest_block = sized->largest_block;
+    if (__builtin_add_overflow(x->local.bytes_below, sized->total_bytes, &x->local.bytes_below))
+        x->local.bytes_below = UINT64_MAX;
     return 0;
 }
 
@@ -256,9 +256,10 @@ static int take_choice(struct attempt *x, const struct peer_layout *layout, stru
         a = algorithm_find(layout->algorithm);
     if (a == NULL || mode_parse(layout->mode, &mode) != 0 || mode == MODE_OF_ALGORITHM ||
         spec_check_algorithm(&x->spec, torus_of(x), a, &mode, &why) != 0)
-        return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: layout with an algorithm or mode that cannot be",
-                         x->id.text);
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "exchange %s: layout with an unknown algorithm or mode, or one that does not work here",
+            x->id.text);
     x->algorithm = a;
     x->mode = mode;
     return 0;
@@ -270,8 +271,8 @@ int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *lay
     (void)port;
     if (take_choice(x, layout, e) != 0)
         return -1;
-    x->own.round_bytes = layout->round_bytes;
-    x->own.window = layout->window;
+    x->local.round_bytes = layout->round_bytes;
+    x->local.window = layout->window;
     if (layout->timeout_ms <= SPEC_LONGEST_TIMEOUT / MILLISECONDS) {
         x->timeout_ns = layout->timeout_ms * MILLISECONDS;
         x->deadline = router_now(router_of(x)) + x->timeout_ns + PEER_PATIENCE;

@@ -13,7 +13,7 @@ void prepare_begin(struct attempt *x);
 void prepare_advance(struct attempt *x);
 /* Wraps *e in a text that says that this node refuses the message from this port. Names the neighbour too,
  * because no root has said this. */
-void prepare_refuse(const struct exchanges *all, unsigned port, struct error *e);
+void prepare_wrap_refusal(const struct exchanges *exchanges, unsigned port, struct error *e);
 /* Fails the attempt because this node cannot take part; *e is extended by this node's name. */
 void prepare_object(struct attempt *x, struct error *e);
 /* Handle messages. Each returns 0, or -1 with *e if the neighbour is to blame. */

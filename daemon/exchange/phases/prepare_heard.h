@@ -6,7 +6,7 @@
 #include "proto/peer/peer_message.h"
 
 /* Handles a prepare. Returns 0, also if this node objects; or -1 with *e if the neighbour is to blame. */
-int prepare_heard(struct exchanges *all, unsigned port, const struct peer_prepare *prepare,
+int prepare_heard(struct exchanges *exchanges, unsigned port, const struct peer_prepare *prepare,
                   struct error *e);
 
 #endif

@@ -30,7 +30,7 @@ int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare)
         if (d->gone[rank])
             missing[prepare->n_missing++] = rank;
         for (unsigned dim = 0; dim < t->dims; dim++)
-            if (avoided_is_between_left(d, rank, torus_port(dim, 1)) &&
+            if (avoided_joins_members(d, rank, torus_port(dim, 1)) &&
                 (d->dead[rank] & 1u << torus_port(dim, 1)) != 0)
                 without[prepare->n_without++] = rank * t->dims + dim;
     }
@@ -44,8 +44,8 @@ static int unpack_missing(const struct peer_prepare *prepare, struct damage *d, 
         if (rank >= d->torus.nodes || rank == prepare->root ||
             (i > 0 && rank <= prepare->missing[i - 1]))
             return error_set(e, ERROR_PROTOCOL,
-                             "prepare without node %u, which does not exist, is the root or is out "
-                             "of order in the list",
+                             "prepare leaves out node %u, which does not exist, is the root, or is "
+                             "out of order in the list",
                              rank);
         damage_add_node(d, rank);
     }
@@ -59,11 +59,11 @@ static int unpack_links(const struct peer_prepare *prepare, struct damage *d, st
     for (size_t i = 0; i < prepare->n_without; i++) {
         uint32_t rank = prepare->without[i] / t->dims;
         unsigned port = torus_port(prepare->without[i] % t->dims, 1);
-        if (rank >= t->nodes || !avoided_is_between_left(d, rank, port) ||
+        if (rank >= t->nodes || !avoided_joins_members(d, rank, port) ||
             (i > 0 && prepare->without[i] <= prepare->without[i - 1]))
             return error_set(e, ERROR_PROTOCOL,
-                             "prepare without link %u, which does not exist, is of a node that is "
-                             "missing, or is out of order in the list",
+                             "prepare avoids link %u, which does not exist, belongs to a node that "
+                             "is left out, or is out of order in the list",
                              prepare->without[i]);
         damage_add_link(d, rank, port);
     }

@@ -17,24 +17,25 @@
 #define TOLD_SPANS_OF_ALL (256u * 1024u)
 
 /* Checks that there is room for this many more spans. Returns 0, or -1 with *e. */
-static int check_room(const struct exchanges *all, size_t spans, struct error *e)
+static int check_room(const struct exchanges *exchanges, size_t spans, struct error *e)
 {
-    for (const struct attempt *x = all->active; x != NULL; x = x->next)
-        spans += x->own.resumed != NULL ? x->own.resumed->there.count : 0;
+    for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
+        spans += x->local.resumed != NULL ? x->local.resumed->there.count : 0;
     if (spans <= TOLD_SPANS_OF_ALL)
         return 0;
-    return error_set(e, ERROR_BUSY,
-                     "node %u is busy: it has no room for what has arrived of more exchanges",
-                     router_rank(all->set.router));
+    return error_set(
+        e, ERROR_BUSY,
+        "node %u is busy: it has no room to record what has arrived of one more exchange",
+        router_rank(exchanges->set.router));
 }
 
 /* Notes what has arrived of this node's block at another node, or at this node. Returns 0, or -1 with *e. */
-static int take(struct attempt *x, const struct peer_arrived *message, struct error *e)
+static int take_arrived(struct attempt *x, const struct peer_arrived *message, struct error *e)
 {
-    struct resumed *r = x->own.resumed;
+    struct resumed *r = x->local.resumed;
     uint32_t nodes = torus_of(x)->nodes;
 
-    if (check_room(x->all, message->n_spans / 3, e) != 0)
+    if (check_room(x->exchanges, message->n_spans / 3, e) != 0)
         return -1;
     if (message->n_sizes > 0)
         r->size[message->node] = message->sizes[rank_of(x)];
@@ -43,7 +44,7 @@ static int take(struct attempt *x, const struct peer_arrived *message, struct er
     for (size_t i = 0; i < message->n_spans; i += 3) {
         const uint64_t *s = &message->spans[i];
         uint32_t origin = (uint32_t)s[0];
-        if (origin != message->node && !avoided_is_gone(x, origin))
+        if (origin != message->node && !avoided_is_left_out(x, origin))
             r->elsewhere[origin] += s[2];
         if (r->pairs != NULL)
             r->pairs[(size_t)origin * nodes + message->node].arrived += s[2];
@@ -53,10 +54,10 @@ static int take(struct attempt *x, const struct peer_arrived *message, struct er
     return 0;
 }
 
-static int fill(struct attempt *x, struct peer_arrived *message, struct error *e)
+static int fill_arrived(struct attempt *x, struct peer_arrived *message, struct error *e)
 {
-    const struct arrived *here = &x->own.resumed->here;
-    struct source *source = x->own.source;
+    const struct arrived *here = &x->local.resumed->here;
+    struct source *source = x->local.source;
     uint32_t nodes = torus_of(x)->nodes;
     bool files = spec_has_folders(&x->spec);
 
@@ -80,27 +81,28 @@ static int fill(struct attempt *x, struct peer_arrived *message, struct error *e
 
 int progress_tell(struct attempt *x, struct error *e)
 {
-    struct resumed *r = x->own.resumed;
+    struct resumed *r = x->local.resumed;
     struct peer_message message = {.kind = PEER_ARRIVED};
     struct peer_arrived *arrived = &message.arrived;
 
-    if (r == NULL || r->said || (r->here.count == 0 && r->marks == NULL))
+    if (r == NULL || r->told || (r->here.count == 0 && r->marks == NULL))
         return 0;
-    r->said = true; /* set now, because the root may call again after it has chosen an algorithm */
-    int result = fill(x, arrived, e);
+    r->told = true; /* set now, because the root may call again after it has chosen an algorithm */
+    int result = fill_arrived(x, arrived, e);
     if (result == 0 && attempt_is_root(x))
-        result = take(x, arrived, e);
+        result = take_arrived(x, arrived, e);
     if (result == 0 && attempt_is_root(x))
         tree_messages_to_children(x, &message);
     else if (result == 0)
         tree_messages_to_parent(x, &message);
-    free((uint64_t *)(uintptr_t)arrived->spans); /* allocated by fill() */
+    free((uint64_t *)(uintptr_t)arrived->spans); /* allocated by fill_arrived() */
     free((uint64_t *)(uintptr_t)arrived->sizes);
     return result;
 }
 
 /* Checks that the spans belong to blocks of this exchange, and are in order. Returns 0, or -1 with *e. */
-static int check(const struct attempt *x, const struct peer_arrived *message, struct error *e)
+static int check_arrived(const struct attempt *x, const struct peer_arrived *message,
+                         struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes, spans = kept_blocks_spans_most(x), of_node = 0;
     bool files = spec_has_folders(&x->spec);
@@ -110,28 +112,29 @@ static int check(const struct attempt *x, const struct peer_arrived *message, st
     if (message->node >= nodes || message->n_spans % 3 != 0 ||
         message->n_sizes != (files ? nodes : 0) || (message->n_spans == 0 && !files))
         return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: arrived at node %u, in %zu %s, with %zu %s", x->id.text,
-                         message->node, message->n_spans,
+                         "exchange %s: invalid \"arrived\" of node %u: spans of %zu %s, and %zu %s",
+                         x->id.text, message->node, message->n_spans,
                          text_plural(message->n_spans, "number", "numbers"), message->n_sizes,
                          text_plural(message->n_sizes, "size", "sizes"));
     for (size_t i = 0; i < message->n_sizes; i++)
         if (message->sizes[i] == ENGINE_NOT_TOLD)
-            return error_set(e, ERROR_PROTOCOL, "exchange %s: a block without end of node %u",
+            return error_set(e, ERROR_PROTOCOL,
+                             "exchange %s: \"arrived\" of node %u has a block of unlimited size",
                              x->id.text, message->node);
     for (size_t i = 0; i < message->n_spans; i += 3) {
         const uint64_t *s = &message->spans[i];
         if (i > 0 && s[0] > node)
             place = of_node = 0;
         if (++of_node > spans)
-            return error_set(e, ERROR_PROTOCOL,
-                             "exchange %s: arrived at node %u: more than %u spans of a block",
-                             x->id.text, message->node, spans);
+            return error_set(
+                e, ERROR_PROTOCOL,
+                "exchange %s: \"arrived\" of node %u has more than %u spans of one block",
+                x->id.text, message->node, spans);
         if (s[0] >= nodes || (i > 0 && s[0] < node) || s[1] < place || s[1] >= most || s[2] == 0 ||
             s[2] > most - s[1])
             return error_set(e, ERROR_PROTOCOL,
-                             "exchange %s: arrived at node %u: %llu %s at %llu of the block from "
-                             "node %llu, which "
-                             "cannot be",
+                             "exchange %s: \"arrived\" of node %u has an invalid span: %llu %s at "
+                             "offset %llu of the block from node %llu",
                              x->id.text, message->node, (unsigned long long)s[2],
                              text_plural(s[2], "byte", "bytes"), (unsigned long long)s[1],
                              (unsigned long long)s[0]);
@@ -146,9 +149,9 @@ static int check(const struct attempt *x, const struct peer_arrived *message, st
 static bool is_first(struct attempt *x, unsigned port, uint32_t node)
 {
     bool up = tree_messages_is_child(x, port);
-    uint8_t side = up ? 1 : 2, *heard = &x->own.resumed->heard[node];
+    uint8_t side = up ? 1 : 2, *heard = &x->local.resumed->heard[node];
 
-    if ((*heard & side) != 0 || avoided_is_gone(x, node) ||
+    if ((*heard & side) != 0 || avoided_is_left_out(x, node) ||
         (up && avoided_branch(x, node) != (int)port))
         return false;
     *heard |= side;
@@ -166,19 +169,20 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
         (up && x->state != EXCHANGE_OPENING))
         return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"",
                          x->id.text);
-    if (check(x, message, e) != 0)
+    if (check_arrived(x, message, e) != 0)
         return -1;
     if (resumed_blocks_begin(x, &why) != 0) {
         attempt_fail(x, &why);
         return 0;
     }
     if (!is_first(x, port, message->node))
-        return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: \"arrived\" of node %u, which is not due from here",
-                         x->id.text, message->node);
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "exchange %s: \"arrived\" of node %u for a second time, or from the wrong neighbour",
+            x->id.text, message->node);
     if (up && !root) {
         tree_messages_to_parent(x, &onward);
-    } else if (take(x, message, &why) != 0) {
+    } else if (take_arrived(x, message, &why) != 0) {
         attempt_fail(x, &why);
     } else {
         tree_messages_to_children(x, &onward);

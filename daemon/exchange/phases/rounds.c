@@ -17,9 +17,9 @@
 #include "daemon/exchange/record/tree_messages.h"
 
 /* Lets the next round start here. */
-static void admit(struct attempt *x)
+static void admit_round(struct attempt *x)
 {
-    engine_admit(x->own.engine, x->rounds.admitted++);
+    engine_admit(x->local.engine, x->rounds.admitted++);
 }
 
 static void begin_repetition(struct attempt *x)
@@ -27,13 +27,13 @@ static void begin_repetition(struct attempt *x)
     struct rounds *r = &x->rounds;
     uint64_t end = exchange_end_round(x);
 
-    r->went = x->own.resumed != NULL && x->own.resumed->went != 0 ? x->own.resumed->went
-                                                                  : router_now(router_of(x));
+    r->go_at = x->local.resumed != NULL && x->local.resumed->go_at != 0 ? x->local.resumed->go_at
+                                                                        : router_now(router_of(x));
     r->slowest = 0;
     r->round = exchange_first_round(x);
     tree_messages_begin_wave(x);
-    while (r->admitted < end && r->admitted < r->round + x->own.window)
-        admit(x);
+    while (r->admitted < end && r->admitted < r->round + x->local.window)
+        admit_round(x);
 }
 
 static void send_go(struct attempt *x)
@@ -46,18 +46,18 @@ static void send_go(struct attempt *x)
     tree_messages_to_children(x, &message);
 }
 
-static void go(struct attempt *x, uint64_t rounds)
+static void begin_rounds(struct attempt *x, uint64_t rounds)
 {
-    x->rounds.count = x->own.engine->rounds = rounds;
+    x->rounds.count = x->local.engine->rounds = rounds;
     if (kind_of(x)->has_session) /* the timeout covered only opening the group */
         x->deadline = router_now(router_of(x)) + SPEC_LONGEST_TIMEOUT;
     send_go(x);
     attempt_enter(x, EXCHANGE_RUNNING);
     begin_repetition(x);
-    x->rounds.first_went = x->rounds.went;
+    x->rounds.first_go_at = x->rounds.go_at;
 }
 
-static void go_on(struct attempt *x)
+static void next_repetition(struct attempt *x)
 {
     x->rounds.repetition++;
     send_go(x);
@@ -73,13 +73,13 @@ bool rounds_are_due(const struct attempt *x)
 
 void rounds_resume(struct attempt *x)
 {
-    go_on(x);
+    next_repetition(x);
     rounds_advance(x);
 }
 
 void rounds_begin(struct attempt *x)
 {
-    uint64_t largest = x->own.largest_block, each = x->own.round_bytes;
+    uint64_t largest = x->local.largest_block, each = x->local.round_bytes;
     uint64_t rounds = largest / each + (largest % each != 0);
     struct error e;
 
@@ -92,7 +92,7 @@ void rounds_begin(struct attempt *x)
         attempt_fail(x, &e);
         return;
     }
-    go(x, rounds);
+    begin_rounds(x, rounds);
     rounds_advance(x);
 }
 
@@ -101,7 +101,7 @@ void rounds_begin(struct attempt *x)
 /* Whether this node and all nodes below it have finished round x->rounds.round. */
 static bool round_is_finished(const struct attempt *x)
 {
-    if (x->own.engine->rounds_finished <= x->rounds.round)
+    if (x->local.engine->rounds_finished <= x->rounds.round)
         return false;
     for (unsigned i = 0; i < x->tree.children; i++)
         if (x->rounds.finished_below[x->tree.child[i]] <= x->rounds.round)
@@ -125,7 +125,7 @@ static void all_finished_round(struct attempt *x)
     if (attempt_is_root(x)) {
         if (x->rounds.admitted < exchange_end_round(x)) {
             send_round_go(x, x->rounds.admitted);
-            admit(x);
+            admit_round(x);
         }
         return;
     }
@@ -165,7 +165,7 @@ static void all_repeated(struct attempt *x)
         if (note_repetition(x) != 0)
             return;
         if (x->tree.children > 0)
-            go_on(x);
+            next_repetition(x);
         else /* no node to wait for: let the rest of this process run first */
             attempt_enter(x, EXCHANGE_PAUSED);
         return;
@@ -176,14 +176,14 @@ static void all_repeated(struct attempt *x)
 
 static void all_done_at_root(struct attempt *x)
 {
-    const uint64_t first_went = x->job->repetitions.first_went;
+    const uint64_t first_go_at = x->job->repetitions.first_go_at;
     struct rounds *r = &x->rounds;
     struct error e = {.code = ERROR_NONE};
 
     for (uint32_t i = 0; i < x->report.nodes; i++)
         if (x->report.node[i].nanoseconds > r->slowest)
             r->slowest = x->report.node[i].nanoseconds;
-    r->all_ns = router_now(router_of(x)) - (first_went != 0 ? first_went : r->first_went);
+    r->all_ns = router_now(router_of(x)) - (first_go_at != 0 ? first_go_at : r->first_go_at);
     if (note_repetition(x) != 0)
         return;
     if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_after_damage(x))
@@ -215,7 +215,7 @@ static void all_done(struct attempt *x)
 
 /* Resets the counters for the next repetition. None of its data can have been counted yet: no node starts it
  * before this one has reported. */
-static void count_anew(struct engine_counts *counts)
+static void reset_counts(struct engine_counts *counts)
 {
     memset(counts->port, 0, sizeof counts->port);
     counts->most_starts = counts->most_ends = 0;
@@ -228,18 +228,18 @@ static void count_anew(struct engine_counts *counts)
  * if the attempt has failed. */
 static int own_part(struct attempt *x, struct error *e)
 {
-    struct engine *engine = x->own.engine;
-    uint64_t nanoseconds = engine->counts.delivered_at - x->rounds.went;
+    struct engine *engine = x->local.engine;
+    uint64_t nanoseconds = engine->counts.delivered_at - x->rounds.go_at;
 
     if (engine->rounds_finished < exchange_end_round(x))
         return 0;
     if (!exchange_last_repetition(x)) {
         if (nanoseconds > x->rounds.slowest)
             x->rounds.slowest = nanoseconds;
-        count_anew(&engine->counts);
+        reset_counts(&engine->counts);
     } else {
-        bool written = x->own.sink->ops->finish(x->own.sink);
-        bool checked = x->own.source->ops->finish(x->own.source);
+        bool written = x->local.sink->ops->finish(x->local.sink);
+        bool checked = x->local.source->ops->finish(x->local.source);
         if (!written || !checked)
             return 0;
         if (report_add_own(x, nanoseconds, e) != 0)
@@ -254,7 +254,7 @@ void rounds_advance(struct attempt *x)
     struct error e = {0};
 
     while (state_of(x)->moves) {
-        const struct error *failed = engine_failed(x->own.engine);
+        const struct error *failed = engine_failed(x->local.engine);
         if (failed != NULL)
             e = *failed;
         else if ((x->owed & OWN_PART) != 0)
@@ -283,7 +283,7 @@ void rounds_advance(struct attempt *x)
 
 /* --- messages --- */
 
-static int unexpected(const struct attempt *x, const char *what, struct error *e)
+static int unexpected_message(const struct attempt *x, const char *what, struct error *e)
 {
     return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"", x->id.text,
                      exchange_state_name(x->state), what);
@@ -294,12 +294,12 @@ int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, st
     (void)port;
     if (x->state == EXCHANGE_READY && message->repetition == 0 && message->rounds > 0 &&
         message->rounds <= UINT64_MAX / x->spec.repeat)
-        go(x, message->rounds);
+        begin_rounds(x, message->rounds);
     else if (x->state == EXCHANGE_PAUSED && message->repetition == x->rounds.repetition + 1 &&
              message->rounds == x->rounds.count)
-        go_on(x);
+        next_repetition(x);
     else
-        return unexpected(x, "go", e);
+        return unexpected_message(x, "go", e);
     return 0;
 }
 
@@ -310,7 +310,7 @@ int round_done_heard(struct attempt *x, unsigned port, const struct peer_round_d
 
     if (round != x->rounds.finished_below[port] || round + 1 >= exchange_end_round(x) ||
         round >= x->rounds.admitted)
-        return unexpected(x, "round done", e);
+        return unexpected_message(x, "round done", e);
     x->rounds.finished_below[port]++;
     return 0;
 }
@@ -322,10 +322,10 @@ int round_go_heard(struct attempt *x, unsigned port, const struct peer_round_go 
 
     (void)port;
     if (message->round != r->admitted || r->admitted >= exchange_end_round(x) ||
-        r->admitted >= r->round + x->own.window)
-        return unexpected(x, "round go", e);
+        r->admitted >= r->round + x->local.window)
+        return unexpected_message(x, "round go", e);
     send_round_go(x, r->admitted);
-    admit(x);
+    admit_round(x);
     return 0;
 }
 
@@ -341,7 +341,7 @@ int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated 
 {
     if (!owes_last_round(x, port) || exchange_last_repetition(x) ||
         repeated->repetition != x->rounds.repetition)
-        return unexpected(x, "repeated", e);
+        return unexpected_message(x, "repeated", e);
     if (tree_messages_child_part(x, port, e) != 0)
         return -1;
     if (repeated->nanoseconds > x->rounds.slowest)
@@ -353,7 +353,7 @@ int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated 
 int done_heard(struct attempt *x, unsigned port, const struct peer_done *done, struct error *e)
 {
     if (!owes_last_round(x, port) || !exchange_last_repetition(x))
-        return unexpected(x, "done", e);
+        return unexpected_message(x, "done", e);
     if (tree_messages_child_part(x, port, e) != 0 || report_add_child(x, port, done, e) != 0)
         return -1;
     x->rounds.finished_below[port]++;

@@ -9,8 +9,9 @@ void rounds_begin(struct attempt *x);
 /* Continues the rounds as far as possible now. */
 void rounds_advance(struct attempt *x);
 /* Whether the next repetition should start now. Only a root without children waits like this, so that the rest
- * of its process can run between two repetitions. rounds_resume() starts the repetition. */
+ * of its process can run between two repetitions. */
 bool rounds_are_due(const struct attempt *x);
+/* Starts the next repetition. */
 void rounds_resume(struct attempt *x);
 /* Handle messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
 int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, struct error *e);

@@ -10,20 +10,20 @@ static bool is_unreachable(const void *context, uint32_t rank)
 {
     const struct job *j = context;
 
-    return absent_is_unreachable(j->all, rank);
+    return absent_is_unreachable(j->exchanges, rank);
 }
 
 static bool is_unconfirmed(const void *context, uint32_t rank)
 {
     const struct job *j = context;
-    const struct decision *d = decision_find(j->all, &j->attempt->id);
+    const struct decision *d = decision_find(j->exchanges, &j->attempt->id);
 
-    return d != NULL && !decision_has(d, rank) && absent_is_unreachable(j->all, rank);
+    return d != NULL && !decision_has(d, rank) && absent_is_unreachable(j->exchanges, rank);
 }
 
 void waiting_describe(const struct job *j, struct sentence *s)
 {
-    const struct torus *t = router_torus(j->all->set.router);
+    const struct torus *t = router_torus(j->exchanges->set.router);
     bool begins = job_waits(j) && j->fault.at != ROUTER_NEVER;
     bool ends = job_is_under_way(j) && j->attempt->state == EXCHANGE_COMMITTING &&
                 attempt_is_root(j->attempt);

@@ -16,7 +16,7 @@
 #define OWN_PART (1u << 31)
 
 /* This node's blocks, and the engine that moves them. */
-struct own {
+struct local_part {
     struct resumed *resumed;         /* NULL: all blocks are sent from the start */
     struct pending_repairs *repairs; /* NULL: no piece has been damaged */
     /* Root: bytes that had arrived on all nodes when this attempt began. */
@@ -25,9 +25,9 @@ struct own {
     struct source *source;
     struct sink *sink;
     unsigned closing; /* number of sources and sinks that are being closed */
-    /* Bytes; of this node and, as far as they have told, of the nodes below it. */
+    /* Bytes of the largest block at this node and, once they have told, at the nodes below it. */
     uint64_t largest_block;
-    uint64_t whole_block;             /* bytes; like largest_block, before any of it had arrived */
+    uint64_t whole_block;             /* bytes; like largest_block, with what had arrived before */
     uint64_t bytes_here, bytes_below; /* bytes of all blocks for other nodes */
     uint64_t round_bytes;             /* bytes of a block in one round; 0: not known yet */
     uint32_t window;
@@ -43,8 +43,8 @@ struct rounds {
     uint64_t round;    /* the first round that this node or a node below it has not finished */
     uint64_t admitted; /* the number of rounds that may start here */
     uint64_t finished_below[TORUS_MAX_PORTS]; /* rounds that the child at each port has finished */
-    uint64_t first_went;                      /* when the first `go` arrived, as router_now() */
-    uint64_t went;                            /* when the latest `go` arrived */
+    uint64_t first_go_at;                     /* when the first `go` arrived, as router_now() */
+    uint64_t go_at;                           /* when the latest `go` arrived */
     /* Nanoseconds that the slowest of this node and those below it took for this repetition. */
     uint64_t slowest;
     uint64_t all_ns; /* root: nanoseconds from the first `go` to the end of the last repetition */
@@ -58,7 +58,7 @@ struct fault {
     uint32_t down;
     struct error e;
     uint32_t lost; /* ports whose links have been down; the attempt sends and takes nothing there */
-    bool unseen;   /* of a job: links that were down when it began to wait have not been checked */
+    bool unchecked; /* of a job: links that were down when it began to wait have not been checked */
     /* Root: when an open group is restarted because links that it avoids are up; 0: never. */
     uint64_t restart_at;
 };
@@ -66,7 +66,8 @@ struct fault {
 #define NO_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE})
 /* The initial value for a job that waits for its next attempt: links that are down already are not reported
  * again, so the job must check them. */
-#define UNSEEN_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE, .unseen = true})
+#define UNCHECKED_FAULT                                                                            \
+    ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE, .unchecked = true})
 
 /* A finished output of this node whose outcome is unknown, or cannot be carried out yet (commit/in_doubt.h). */
 struct doubt {
@@ -80,7 +81,7 @@ struct doubt {
 struct attempt {
     UT_hash_handle hh;           /* by handle, in exchanges.table */
     struct attempt *prev, *next; /* in exchanges.active or .ended */
-    struct exchanges *all;
+    struct exchanges *exchanges;
     struct job *job; /* NULL: no client has asked for it here, or its job is over */
     uint32_t handle;
     struct exchange_id id;
@@ -88,7 +89,7 @@ struct attempt {
     struct exchange_id resumes;
     uint32_t root;
     uint64_t root_boot; /* the root's start, as known when this attempt was made */
-    uint64_t named_at;  /* when this attempt was made, in nanoseconds of the router's clock */
+    uint64_t made_at;   /* when this attempt was made, in nanoseconds of the router's clock */
     uint32_t user;      /* the job's user; without a job, the user that the root names */
     struct tree_node tree;
     struct avoided *avoided; /* NULL: the attempt avoids no link or node */
@@ -109,7 +110,7 @@ struct attempt {
     uint64_t began, deadline, timeout_ns;
 
     struct fault fault;
-    struct own own;
+    struct local_part local;
     struct rounds rounds;
     struct report report;
 
@@ -120,17 +121,17 @@ struct attempt {
 
 static inline struct router *router_of(const struct attempt *x)
 {
-    return x->all->set.router;
+    return x->exchanges->set.router;
 }
 
 static inline const struct torus *torus_of(const struct attempt *x)
 {
-    return router_torus(x->all->set.router);
+    return router_torus(x->exchanges->set.router);
 }
 
 static inline uint32_t rank_of(const struct attempt *x)
 {
-    return router_rank(x->all->set.router);
+    return router_rank(x->exchanges->set.router);
 }
 
 static inline bool attempt_is_root(const struct attempt *x)
@@ -146,7 +147,7 @@ static inline const struct job_kind *kind_of(const struct attempt *x)
 /* Whether the attempt has a result to commit. */
 static inline bool exchange_is_durable(const struct attempt *x)
 {
-    return x->own.sink != NULL && x->own.sink->durable;
+    return x->local.sink != NULL && x->local.sink->durable;
 }
 
 /* Returns the first round of the current repetition. */

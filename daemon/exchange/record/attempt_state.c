@@ -39,30 +39,31 @@ static void tell_log(const struct attempt *x)
 
 void attempt_closed_one(struct attempt *x)
 {
-    if (--x->own.closing > 0)
+    if (--x->local.closing > 0)
         return;
-    x->all->tellable += x->job != NULL && job_is_tellable(x->job);
-    x->all->start_due = true;
+    x->exchanges->tellable += x->job != NULL && job_is_tellable(x->job);
+    x->exchanges->start_due = true;
 }
 
 void attempt_enter(struct attempt *x, enum exchange_state state)
 {
-    struct exchanges *all = x->all;
+    struct exchanges *exchanges = x->exchanges;
     bool had_ended = state_of(x)->ended, ends = exchange_has_ended(state);
 
-    if ((state_of(x)->next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
-        (void)error_set(&all->broken, ERROR_PROTOCOL, "exchange %s goes from %s to %s", x->id.text,
+    if ((state_of(x)->next & 1u << state) == 0 && exchanges->broken.code == ERROR_NONE) {
+        (void)error_set(&exchanges->broken, ERROR_PROTOCOL,
+                        "exchange %s changes from %s to %s, which its table forbids", x->id.text,
                         state_of(x)->name, attempt_states[state].name);
-        log_error("%s: this is a bug", all->broken.text);
+        log_error("%s: this is a bug", exchanges->broken.text);
     }
     x->state = state;
     if (attempt_states[state].owed == NONE)
         x->owed = 0;
     if (ends && !had_ended) {
-        DL_DELETE(all->active, x);
-        DL_APPEND(all->ended, x);
-        all->active_count--;
-        all->ended_count++;
+        DL_DELETE(exchanges->active, x);
+        DL_APPEND(exchanges->ended, x);
+        exchanges->active_count--;
+        exchanges->ended_count++;
     }
     if (attempt_states[state].engine == NONE)
         local_resources_release_engine(x);
@@ -71,6 +72,6 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
     if (state == EXCHANGE_FAILED && !attempt_may_be_followed(x))
         kept_blocks_drop(x);
     if (ends && !had_ended)
-        all->start_due = true;
+        exchanges->start_due = true;
     tell_log(x);
 }

@@ -20,7 +20,7 @@ void avoided_drop(struct attempt *x)
     if (a == NULL)
         return;
     if (a->detour != NULL) {
-        planner_leave_detour(x->all->planner, a->detour);
+        planner_leave_detour(x->exchanges->planner, a->detour);
         x->algorithm = NULL;
     }
     damage_free(&a->damage);
@@ -33,13 +33,13 @@ void avoided_leave_routes(struct attempt *x)
 {
     if (x->avoided == NULL || x->avoided->detour == NULL)
         return;
-    planner_leave_detour(x->all->planner, x->avoided->detour);
+    planner_leave_detour(x->exchanges->planner, x->avoided->detour);
     x->avoided->detour = NULL;
     x->algorithm = NULL;
 }
 
 /* Stores what the attempt avoids, and finds its tree. Takes *d over, also on failure. */
-static int take(struct attempt *x, struct damage *d, struct error *e)
+static int store_avoided(struct attempt *x, struct damage *d, struct error *e)
 {
     struct avoided *a = calloc(1, sizeof *a);
 
@@ -71,7 +71,7 @@ int avoided_set(struct attempt *x, struct damage *d, struct error *e)
         x->algorithm = NULL; /* it was chosen for other links */
     if (damage_is_none(d))
         damage_free(d);
-    else if (take(x, d, e) != 0)
+    else if (store_avoided(x, d, e) != 0)
         return -1;
     avoided_tree(x, rank_of(x), &x->tree);
     return 0;
@@ -122,7 +122,7 @@ int avoided_parent(const struct damage *d, uint32_t root, uint32_t rank, int *po
     return 0;
 }
 
-bool avoided_is_between_left(const struct damage *d, uint32_t rank, unsigned port)
+bool avoided_joins_members(const struct damage *d, uint32_t rank, unsigned port)
 {
     uint32_t peer = torus_neighbour(&d->torus, rank, port);
 
@@ -136,13 +136,13 @@ bool avoided_are_restored(const struct attempt *x)
     for (uint32_t rank = 0; x->avoided != NULL && rank < torus_of(x)->nodes; rank++)
         for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
             if ((x->avoided->damage.dead[rank] & 1u << port) != 0 &&
-                avoided_is_between_left(&x->avoided->damage, rank, port) &&
+                avoided_joins_members(&x->avoided->damage, rank, port) &&
                 topology_link_up(topology, rank, port))
                 return true;
     return false;
 }
 
-bool avoided_is_gone(const struct attempt *x, uint32_t rank)
+bool avoided_is_left_out(const struct attempt *x, uint32_t rank)
 {
     return x->avoided != NULL && x->avoided->damage.gone[rank];
 }
@@ -152,11 +152,11 @@ uint32_t avoided_nodes(const struct attempt *x)
     uint32_t nodes = torus_of(x)->nodes, left = 0;
 
     for (uint32_t rank = 0; rank < nodes; rank++)
-        left += !avoided_is_gone(x, rank);
+        left += !avoided_is_left_out(x, rank);
     return left;
 }
 
-uint64_t exchange_takes(const struct attempt *x, uint32_t rank)
+uint64_t exchange_receives(const struct attempt *x, uint32_t rank)
 {
     if (!kind_of(x)->has_blocks)
         return 0;

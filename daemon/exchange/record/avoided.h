@@ -33,13 +33,13 @@ int avoided_parent(const struct damage *d, uint32_t root, uint32_t rank, int *po
 /* Whether a link that the attempt avoids is up again, between nodes that take part. */
 bool avoided_are_restored(const struct attempt *x);
 /* Whether the node takes no part. */
-bool avoided_is_gone(const struct attempt *x, uint32_t rank);
+bool avoided_is_left_out(const struct attempt *x, uint32_t rank);
 /* Returns the number of nodes that take part. */
 uint32_t avoided_nodes(const struct attempt *x);
 /* Returns how many blocks of other nodes a node that takes part receives. */
-uint64_t exchange_takes(const struct attempt *x, uint32_t rank);
+uint64_t exchange_receives(const struct attempt *x, uint32_t rank);
 /* Whether this port has a link between two nodes that take part. */
-bool avoided_is_between_left(const struct damage *d, uint32_t rank, unsigned port);
+bool avoided_joins_members(const struct damage *d, uint32_t rank, unsigned port);
 /* Returns the node's ports (bits) whose links the attempt avoids. */
 uint32_t avoided_ports(const struct attempt *x, uint32_t rank);
 /* Whether a link or node that the attempt needs is down. If so, sets *e to a text that names it. */

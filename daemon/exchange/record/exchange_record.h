@@ -26,7 +26,7 @@ struct exchanges {
     uint64_t changes;          /* number of changes of the topology */
     uint64_t changed_at;       /* when the last change was noticed */
     struct absence *absent;    /* an entry for each rank */
-    bool apart;                /* nodes that are unreachable may be alive */
+    bool may_be_cut_off;       /* nodes that are unreachable may be alive */
     uint32_t calibration_told; /* ports (bits) whose neighbours know the calibration */
     struct planner *planner;
     struct schedules *schedules;
@@ -48,10 +48,10 @@ struct exchanges {
 };
 
 /* Makes sure that doubts and decisions are checked at this time or before. */
-static inline void ask_by(struct exchanges *all, uint64_t at)
+static inline void ask_by(struct exchanges *exchanges, uint64_t at)
 {
-    if (at < all->ask_at)
-        all->ask_at = at;
+    if (at < exchanges->ask_at)
+        exchanges->ask_at = at;
 }
 
 #endif

@@ -35,7 +35,7 @@ int exchange_id_read(struct exchange_id *id, const char *text, uint32_t nodes, c
         return error_set(e, ERROR_PROTOCOL, "%s about \"%.60s\", which is not an exchange id",
                          message, text);
     if (id->root >= nodes)
-        return error_set(e, ERROR_PROTOCOL, "%s about exchange %s of a node that does not exist",
+        return error_set(e, ERROR_PROTOCOL, "%s about exchange %s, whose root does not exist",
                          message, id->text);
     return 0;
 }

@@ -18,47 +18,49 @@
 void job_give_place(struct job *j)
 {
     if (j->placed)
-        shares_give(j->all->set.shares, SHARE_TURNS, j->user, 1);
+        shares_give(j->exchanges->set.shares, SHARE_STARTED, j->user, 1);
     j->placed = false;
 }
 
 static void leave_queue(struct job *j)
 {
-    j->all->start_due |= j->placed;
+    j->exchanges->start_due |= j->placed;
     job_give_place(j);
     if (j->asked && job_has_ended(j))
-        shares_give(j->all->set.shares, SHARE_EXCHANGES, j->user, 1);
+        shares_give(j->exchanges->set.shares, SHARE_EXCHANGES, j->user, 1);
     j->asked = j->asked && !job_has_ended(j);
 }
 
 void job_enter(struct job *j, enum job_state state)
 {
-    struct exchanges *all = j->all;
+    struct exchanges *exchanges = j->exchanges;
 
-    if ((job_states[j->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
-        (void)error_set(&all->broken, ERROR_PROTOCOL, "the job of exchange %s goes from %s to %s",
+    if ((job_states[j->state].next & 1u << state) == 0 && exchanges->broken.code == ERROR_NONE) {
+        (void)error_set(&exchanges->broken, ERROR_PROTOCOL,
+                        "the job of exchange %s changes from %s to %s, which its table forbids",
                         j->name.id.text, job_states[j->state].name, job_states[state].name);
-        log_error("%s: this is a bug", all->broken.text);
+        log_error("%s: this is a bug", exchanges->broken.text);
     }
     j->state = state;
     if (state == JOB_WAITING || state == JOB_ENDED)
         leave_queue(j);
 }
 
-struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client)
+struct job *job_new(struct exchanges *exchanges, struct spec *spec,
+                    const struct exchange_client *client)
 {
     struct job *j = calloc(1, sizeof *j);
 
     if (j == NULL)
         return NULL;
-    j->all = all;
+    j->exchanges = exchanges;
     j->spec = *spec;
     j->user = client->user;
     j->client_state = CLIENT_WAITING;
     j->client = *client;
-    j->began = j->since = router_now(all->set.router);
+    j->began = j->waiting_since = router_now(exchanges->set.router);
     j->fault = NO_FAULT;
-    DL_APPEND(all->jobs, j);
+    DL_APPEND(exchanges->jobs, j);
     return j;
 }
 
@@ -69,8 +71,8 @@ void job_free(struct job *j)
     if (j->last != NULL)
         j->last->job = NULL;
     if (j->schedule != NULL)
-        schedules_leave(j->all->schedules, j->schedule);
-    DL_DELETE(j->all->jobs, j);
+        schedules_leave(j->exchanges->schedules, j->schedule);
+    DL_DELETE(j->exchanges->jobs, j);
     spec_free(&j->spec);
     free(j->repetitions.each);
     free(j);
@@ -93,10 +95,10 @@ void job_drop_attempt(struct job *j)
         return;
     local_resources_release_engine(x);
     local_resources_close(x, false);
-    j->reserved = x->own.reserved;
-    x->own.reserved = 0;
+    j->reserved = x->local.reserved;
+    x->local.reserved = 0;
     x->job = NULL;
-    attempt_let_go(x);
+    attempt_free_when_closed(x);
 }
 
 void job_begin(struct job *j)
@@ -108,13 +110,13 @@ void job_begin(struct job *j)
     job_enter(j, JOB_UNDER_WAY);
 }
 
-void job_take(struct job *j, struct attempt *x)
+void job_set_attempt(struct job *j, struct attempt *x)
 {
     x->job = j;
     j->attempt = x;
-    x->own.reserved = j->reserved;
+    x->local.reserved = j->reserved;
     j->reserved = 0;
-    j->name = (struct name){.id = x->id, .handle = x->handle};
+    j->name = (struct attempt_name){.id = x->id, .handle = x->handle};
     job_begin(j);
 }
 
@@ -128,23 +130,23 @@ static const struct exchange_id *first_id(const struct job *j)
 
 static void end_job(struct job *j)
 {
-    struct exchanges *all = j->all;
+    struct exchanges *exchanges = j->exchanges;
     const struct job_kind *kind = kind_of_spec(&j->spec);
 
     if (j->reserved > 0)
-        shares_give(all->set.shares, kind->share, j->user, j->reserved);
+        shares_give(exchanges->set.shares, kind->share, j->user, j->reserved);
     j->reserved = 0;
     job_enter(j, JOB_ENDED);
     if (kind->forget != NULL)
-        kind->forget(all, first_id(j));
-    all->tellable += job_is_tellable(j);
-    all->start_due = true;
+        kind->forget(exchanges, first_id(j));
+    exchanges->tellable += job_is_tellable(j);
+    exchanges->start_due = true;
 }
 
 /* Makes an attempt that records the end of a job that never had one. Returns NULL if there is no memory. */
-static struct attempt *record(struct job *j)
+static struct attempt *record_end(struct job *j)
 {
-    struct attempt *x = attempt_new(j->all, &j->name, router_rank(j->all->set.router));
+    struct attempt *x = attempt_new(j->exchanges, &j->name, router_rank(j->exchanges->set.router));
     struct error e;
 
     if (x != NULL && spec_copy(&x->spec, &j->spec, &e) != 0) {
@@ -161,7 +163,7 @@ static void end_as(struct job *j, struct attempt *x, const struct error *why)
     job_drop_attempt(j);
     j->failure = *why;
     if (x == NULL)
-        x = record(j);
+        x = record_end(j);
     if (j->last != NULL && j->last != x)
         j->last->job = NULL;
     j->last = NULL;
@@ -188,17 +190,17 @@ void job_end_by_verdict(struct job *j, const struct error *why)
 
 /* Continues the job of a withdrawn attempt: its root retries; elsewhere a job that was entered waits for the
  * retry. */
-static void withdrawn(struct attempt *x)
+static void continue_job(struct attempt *x)
 {
     struct job *j = x->job;
     bool open = attempt_is_open_group(x), root = attempt_is_root(x);
-    uint64_t now = router_now(j->all->set.router);
+    uint64_t now = router_now(j->exchanges->set.router);
     /* Only a client waits for a barrier or group that has not begun on all nodes. */
     bool waits =
         root || open ||
-        (kind_of(x)->is_entered && x->rounds.first_went == 0 && j->client_state == CLIENT_WAITING);
+        (kind_of(x)->is_entered && x->rounds.first_go_at == 0 && j->client_state == CLIENT_WAITING);
 
-    j->name = (struct name){.id = x->id, .handle = x->handle};
+    j->name = (struct attempt_name){.id = x->id, .handle = x->handle};
     j->name_known = true;
     if (!waits) {
         end_job(j);
@@ -206,8 +208,8 @@ static void withdrawn(struct attempt *x)
     }
     j->attempt = NULL;
     j->last = x;
-    j->reserved = x->own.reserved;
-    x->own.reserved = 0;
+    j->reserved = x->local.reserved;
+    x->local.reserved = 0;
     if (open && exchange_id_is_none(&j->resumes))
         j->resumes = *attempt_first_id(x);
     if (root) {
@@ -216,12 +218,12 @@ static void withdrawn(struct attempt *x)
         job_enter(j, JOB_WAITING);
         return;
     }
-    j->fault = UNSEEN_FAULT;
+    j->fault = UNCHECKED_FAULT;
     j->timeout_ns = open ? SPEC_LONGEST_TIMEOUT : j->entered_timeout_ns;
     j->deadline = open ? now + j->timeout_ns : j->entered_deadline;
     j->asks_at = now + ASK_TIME;
     if (!open) { /* the next attempt's id is unknown here, so the job gets a name of this node */
-        attempt_new_name(j->all, &j->name);
+        attempt_new_name(j->exchanges, &j->name);
         j->name_known = false;
     }
     job_enter(j, JOB_ENTERED);
@@ -235,7 +237,7 @@ void attempt_end(struct attempt *x, enum exchange_state state)
     if (x->job == NULL || had_ended)
         return;
     if (state == EXCHANGE_WITHDRAWN)
-        withdrawn(x);
+        continue_job(x);
     else if (x->job->attempt == x)
         end_job(x->job);
 }

@@ -10,22 +10,22 @@
 enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
 
 /* The id and handle by which other nodes know an attempt. */
-struct name {
+struct attempt_name {
     struct exchange_id id;
     uint32_t handle;
 };
 
-/* Root: the times of repetitions, of all attempts that count. */
+/* Root: the times of the repetitions that count, over all attempts. */
 struct repetitions {
     uint64_t *each; /* nanoseconds of each repetition; `room` entries are allocated */
     uint32_t count, room;
-    uint32_t kept;       /* repetitions that count although their attempts were withdrawn */
-    uint64_t first_went; /* when the first of these attempts began; 0: there is none */
+    uint32_t kept;        /* repetitions that count although their attempts were withdrawn */
+    uint64_t first_go_at; /* when the first of these attempts began; 0: there is none */
 };
 
 struct job {
     struct job *prev, *next; /* in exchanges.jobs, in the order of asking */
-    struct exchanges *all;
+    struct exchanges *exchanges;
     enum job_state state;
     struct spec spec;          /* as asked for at this node */
     struct schedule *schedule; /* root: the schedule that the spec names */
@@ -37,12 +37,13 @@ struct job {
      * an attempt that no other node knows of yet (STARTING), or NULL. ENTERED: NULL. */
     struct attempt *attempt;
     struct attempt *last; /* the attempt before, which was withdrawn; NULL: none */
-    struct name name;     /* name of the first attempt before that begins; then of the latest one */
-    bool name_known;      /* other nodes know the name, so the next attempt needs another one */
+    /* Of the latest attempt, or of the first one before it begins. */
+    struct attempt_name name;
+    bool name_known; /* other nodes know the name, so the next attempt needs another one */
     /* The id of the first attempt, if the next attempt resumes it: what has arrived is not sent again. For a
      * group: the group has been open. Otherwise NO_ID. */
     struct exchange_id resumes;
-    struct name former; /* root: the last attempt that ran, which all nodes know of */
+    struct attempt_name former; /* root: the last attempt that ran, which all nodes know of */
 
     uint64_t began, deadline, timeout_ns;
     /* WAITING: why the last attempt was withdrawn, or why the job must wait. ENTERED: why this node cannot
@@ -51,22 +52,22 @@ struct job {
     struct fault fault; /* WAITING, ENTERED: links that are down */
 
     /* For the root only: */
-    uint64_t retry_at;   /* when the pause after a busy node ends; 0: the job may start */
-    uint64_t pause;      /* nanoseconds of the last pause before a retry */
-    uint64_t since;      /* since when the job waits */
-    uint64_t back_at;    /* when the last attempt was withdrawn */
-    bool asked;          /* the job holds a share of the jobs asked for at this node */
-    bool placed;         /* the job holds a share of the jobs that have started */
-    uint32_t reroutes;   /* attempts that were withdrawn because a link went down */
-    uint32_t damages;    /* attempts that were withdrawn because of damage */
-    uint64_t damaged_at; /* when the last of these was withdrawn */
+    uint64_t retry_at; /* when the pause after a busy node ends; 0: the job may start */
+    uint64_t pause;    /* nanoseconds of the last pause before a retry */
+    uint64_t waiting_since;
+    uint64_t withdrawn_at; /* when the last attempt was withdrawn */
+    bool asked;            /* the job holds a share of the jobs asked for at this node */
+    bool placed;           /* the job holds a share of the jobs that have started */
+    uint32_t reroutes;     /* attempts that were withdrawn because a link went down */
+    uint32_t damages;      /* attempts that were withdrawn because of damage */
+    uint64_t damaged_at;   /* when the last of these was withdrawn */
     struct repetitions repetitions;
 
     /* For barriers and groups: */
-    uint64_t entered_deadline,
-        entered_timeout_ns; /* the client's, while no attempt has a shorter one */
-    uint64_t asks_at;       /* when a node that waits for a group's restart asks its root */
-    /* The root may know that this node has entered, and has not yet said that it sent no `go`. */
+    /* As the client asked; the job uses them again between two attempts. */
+    uint64_t entered_deadline, entered_timeout_ns;
+    uint64_t asks_at; /* when a node that waits for a group's restart asks its root */
+    /* This node has told the root that it is ready, and the root has not said since then that it sent no `go`. */
     bool ready;
     /* Bytes that an open group keeps between two attempts, in the share of `user`. */
     uint64_t reserved;
@@ -100,7 +101,8 @@ static inline bool attempt_is_awaited(const struct attempt *x)
 }
 
 /* Creates a job; job_free() frees it. Takes *spec over on success. Returns NULL if there is no memory. */
-struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client);
+struct job *job_new(struct exchanges *exchanges, struct spec *spec,
+                    const struct exchange_client *client);
 /* Frees a job that has no attempt under way. Its attempts stay, without a job. */
 void job_free(struct job *j);
 /* Sets a job's state. Jobs that wait or have ended give back their place. */
@@ -108,7 +110,7 @@ void job_enter(struct job *j, enum job_state state);
 /* Notes that the job's attempt has begun at the root, so that other nodes know its name. */
 void job_begin(struct job *j);
 /* Makes an attempt that the root has prepared the job's attempt. */
-void job_take(struct job *j, struct attempt *x);
+void job_set_attempt(struct job *j, struct attempt *x);
 /* Ends an attempt. Its job ends too; but if the attempt was withdrawn, the job waits for its next attempt, at
  * its root or where it was entered. */
 void attempt_end(struct attempt *x, enum exchange_state state);

@@ -2,21 +2,21 @@
 
 #include "daemon/exchange/record/exchange_record.h"
 
-static uint64_t no_memory(const struct exchanges *all)
+static uint64_t no_memory(const struct exchanges *exchanges)
 {
-    (void)all;
+    (void)exchanges;
     return 0;
 }
 
-static uint64_t session_memory(const struct exchanges *all)
+static uint64_t session_memory(const struct exchanges *exchanges)
 {
-    return all->set.sessions.memory;
+    return exchanges->set.sessions.memory;
 }
 
-static void forget_session(struct exchanges *all, const struct exchange_id *first)
+static void forget_session(struct exchanges *exchanges, const struct exchange_id *first)
 {
-    if (all->set.sessions.forget != NULL)
-        all->set.sessions.forget(all->set.sessions.context, first->text);
+    if (exchanges->set.sessions.forget != NULL)
+        exchanges->set.sessions.forget(exchanges->set.sessions.context, first->text);
 }
 
 static const struct job_kind exchange = {
@@ -36,7 +36,7 @@ static const struct job_kind group = {
     .is_entered = true,
     .has_session = true,
     .retries_running = true,
-    .first_left_leads = true,
+    .first_remaining_leads = true,
     .share = SHARE_GROUPS,
     .memory = session_memory,
     .forget = forget_session,

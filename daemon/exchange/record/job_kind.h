@@ -21,16 +21,16 @@ struct job_kind {
     /* The root may withdraw an attempt that runs and start another one, because clients hear of the end only
      * from the root. Clients of a barrier learn it from `go`. */
     bool retries_running;
-    /* If the job shrinks, the first node that is left is its root. */
-    bool first_left_leads;
+    /* If the job shrinks, the first remaining node is its root. */
+    bool first_remaining_leads;
     /* The number of such jobs under way is limited: of one user, of one root, and in total. */
     bool takes_place;
     enum share share; /* the share of memory that the job takes */
     /* Returns how many bytes of that share the job takes. NULL: the amount depends on the job's blocks. */
-    uint64_t (*memory)(const struct exchanges *all);
+    uint64_t (*memory)(const struct exchanges *exchanges);
     /* Frees what is kept for a job whose first attempt had this id, because the job is over here. NULL: nothing
      * is kept. */
-    void (*forget)(struct exchanges *all, const struct exchange_id *first);
+    void (*forget)(struct exchanges *exchanges, const struct exchange_id *first);
 };
 
 /* Returns the row of an operation. */

@@ -6,7 +6,7 @@
  *
  * Generated blocks have contents that depend on the first attempt's id.
  *
- * For files, a node keeps its unfinished output (sink_ops.park()) and marks of its source files
+ * For files, a node keeps its unfinished output (sink_ops.keep_output()) and marks of its source files
  * (source_ops.mark()); a file that changed since then is an error. Together with what has arrived, the node
  * tells the sizes of its files. A node that tells no sizes sends its blocks from the start, because they may
  * have changed. Pieces count only if their digests have been compared. The output is kept for at most
@@ -36,12 +36,12 @@
 struct kept {
     struct kept *next;
     struct exchange_id id; /* id of the first attempt */
-    uint64_t went;
+    uint64_t go_at;
     struct arrived here;
     /* Only for files: */
     uint64_t until; /* when this is dropped; ROUTER_NEVER for generated blocks */
     uint64_t *marks;
-    struct parked *parked; /* NULL: the sink has failed, and nothing is kept */
+    struct kept_sink *kept_sink; /* NULL: the sink has failed, and nothing is kept */
 };
 
 uint32_t kept_blocks_spans_most(const struct attempt *x)
@@ -63,12 +63,12 @@ static void ignore_wake(void *context)
     (void)context;
 }
 
-static void on_parked_closed(void *context)
+static void on_kept_sink_closed(void *context)
 {
     free(context);
 }
 
-static void close_parked(struct parked *p)
+static void close_kept_sink(struct kept_sink *p)
 {
     *p->at = NULL;
     p->at = NULL;
@@ -77,34 +77,34 @@ static void close_parked(struct parked *p)
 }
 
 /* The sink has failed, so everything must be sent again. */
-static void on_parked_failed(void *context, const struct error *e)
+static void on_kept_sink_failed(void *context, const struct error *e)
 {
-    struct parked *p = context;
+    struct kept_sink *p = context;
 
     if (p->at == NULL)
         return;
     log_warning("the blocks kept for a retry are lost: %s", e->text);
     arrived_free(p->here);
-    close_parked(p);
+    close_kept_sink(p);
 }
 
-/* Parks the sink in *at, together with the record `here` of what has arrived. Returns false on failure: the
+/* Keeps the sink in *at, together with the record `here` of what has arrived. Returns false on failure: the
  * sink still belongs to the caller. */
-static bool park(struct sink *sink, struct parked **at, struct arrived *here)
+static bool keep_sink(struct sink *sink, struct kept_sink **at, struct arrived *here)
 {
-    struct parked *p = calloc(1, sizeof *p);
-    const struct block_events events = {p, ignore_wake, on_parked_failed, on_parked_closed};
+    struct kept_sink *p = calloc(1, sizeof *p);
+    const struct block_events events = {p, ignore_wake, on_kept_sink_failed, on_kept_sink_closed};
 
-    if (p == NULL || sink->ops->park == NULL || !sink->ops->park(sink, &events)) {
+    if (p == NULL || sink->ops->keep_output == NULL || !sink->ops->keep_output(sink, &events)) {
         free(p);
         return false;
     }
-    *p = (struct parked){sink, at, here};
+    *p = (struct kept_sink){sink, at, here};
     *at = p;
     return true;
 }
 
-static void move_parked(struct parked **from, struct parked **to, struct arrived *here)
+static void move_kept_sink(struct kept_sink **from, struct kept_sink **to, struct arrived *here)
 {
     *to = *from;
     *from = NULL;
@@ -116,63 +116,63 @@ static void move_parked(struct parked **from, struct parked **to, struct arrived
 
 /* --- between two attempts --- */
 
-static void drop(struct exchanges *all, struct kept *k)
+static void drop_kept(struct exchanges *exchanges, struct kept *k)
 {
-    LL_DELETE(all->kept, k);
-    if (k->parked != NULL)
-        close_parked(k->parked);
+    LL_DELETE(exchanges->kept, k);
+    if (k->kept_sink != NULL)
+        close_kept_sink(k->kept_sink);
     arrived_free(&k->here);
     free(k->marks);
     free(k);
 }
 
-void kept_blocks_free(struct exchanges *all)
+void kept_blocks_free(struct exchanges *exchanges)
 {
-    while (all->kept != NULL)
-        drop(all, all->kept);
+    while (exchanges->kept != NULL)
+        drop_kept(exchanges, exchanges->kept);
 }
 
 /* Drops the oldest entries. The list starts with the youngest. */
-static void forget_old(struct exchanges *all)
+static void forget_old(struct exchanges *exchanges)
 {
     unsigned count = 0;
     uint64_t spans = 0;
     struct kept *k, *next;
 
-    LL_FOREACH_SAFE(all->kept, k, next)
+    LL_FOREACH_SAFE(exchanges->kept, k, next)
     {
         spans += k->here.count;
         if (++count > KEPT_MOST || spans > KEPT_SPANS_MOST)
-            drop(all, k);
+            drop_kept(exchanges, k);
     }
 }
 
-uint64_t kept_blocks_deadline(const struct exchanges *all)
+uint64_t kept_blocks_deadline(const struct exchanges *exchanges)
 {
     uint64_t at = ROUTER_NEVER;
 
-    for (const struct kept *k = all->kept; k != NULL; k = k->next)
+    for (const struct kept *k = exchanges->kept; k != NULL; k = k->next)
         at = k->until < at ? k->until : at;
     return at;
 }
 
 /* Drops what is kept for a root that is down, because that root does not retry. */
-void kept_blocks_tick(struct exchanges *all, uint64_t now)
+void kept_blocks_tick(struct exchanges *exchanges, uint64_t now)
 {
     struct kept *k, *next;
 
-    LL_FOREACH_SAFE(all->kept, k, next)
+    LL_FOREACH_SAFE(exchanges->kept, k, next)
     {
         bool files = k->until != ROUTER_NEVER;
-        if (files &&
-            (now >= k->until || topology_node_down(router_topology(all->set.router), k->id.root)))
-            drop(all, k);
+        if (files && (now >= k->until ||
+                      topology_node_down(router_topology(exchanges->set.router), k->id.root)))
+            drop_kept(exchanges, k);
     }
 }
 
-static struct kept *find_kept(const struct exchanges *all, const struct exchange_id *id)
+static struct kept *find_kept(const struct exchanges *exchanges, const struct exchange_id *id)
 {
-    struct kept *k = all->kept;
+    struct kept *k = exchanges->kept;
 
     while (k != NULL && !exchange_id_equal(&k->id, id))
         k = k->next;
@@ -181,22 +181,22 @@ static struct kept *find_kept(const struct exchanges *all, const struct exchange
 
 void kept_blocks_drop(struct attempt *x)
 {
-    struct kept *k = find_kept(x->all, attempt_first_id(x));
-    struct block_events events = x->all->block_events;
+    struct kept *k = find_kept(x->exchanges, attempt_first_id(x));
+    struct block_events events = x->exchanges->block_events;
 
     if (k == NULL)
         return;
-    if (k->parked != NULL) { /* the client is told when the output has been removed */
-        struct parked *p = k->parked;
+    if (k->kept_sink != NULL) { /* the client is told when the output has been removed */
+        struct kept_sink *p = k->kept_sink;
         events.context = x;
-        if (p->sink->ops->park(p->sink, &events)) {
-            k->parked = NULL;
+        if (p->sink->ops->keep_output(p->sink, &events)) {
+            k->kept_sink = NULL;
             if (!p->sink->ops->close(p->sink, false))
-                x->own.closing++;
+                x->local.closing++;
             free(p);
         }
     }
-    drop(x->all, k);
+    drop_kept(x->exchanges, k);
 }
 
 /* Keeps this node's unfinished output, and the marks of the files that it sends. */
@@ -207,43 +207,43 @@ static void keep_files(struct attempt *x, struct resumed *r, struct kept *k)
         k->until = x->began + x->timeout_ns;
     k->marks = r->marks;
     r->marks = NULL;
-    move_parked(&r->parked, &k->parked, &k->here);
-    if (x->own.sink == NULL)
+    move_kept_sink(&r->kept_sink, &k->kept_sink, &k->here);
+    if (x->local.sink == NULL)
         return;
     if (r->wrapped)
-        x->own.sink = remainder_whole(x->own.sink);
-    if (park(x->own.sink, &k->parked, &k->here))
-        x->own.sink = NULL;
+        x->local.sink = remainder_whole(x->local.sink);
+    if (keep_sink(x->local.sink, &k->kept_sink, &k->here))
+        x->local.sink = NULL;
     else
         arrived_free(&k->here);
 }
 
 void kept_blocks_keep(struct attempt *x)
 {
-    struct resumed *r = x->own.resumed;
+    struct resumed *r = x->local.resumed;
     bool files = spec_has_folders(&x->spec);
     struct kept *k = NULL;
 
-    x->own.resumed = NULL;
+    x->local.resumed = NULL;
     if (r == NULL)
         return;
-    x->own.kept_bytes = r->all_bytes;
+    x->local.kept_bytes = r->all_bytes;
     if (files ? r->marks != NULL && attempt_may_be_followed(x)
               : r->here.count > 0 && x->state != EXCHANGE_COMMITTED)
         k = calloc(1, sizeof *k); /* without memory everything is sent again */
     if (k != NULL) {
         k->id = *attempt_first_id(x);
-        k->went = r->went;
+        k->go_at = r->go_at;
         k->until = ROUTER_NEVER;
         k->here = r->here;
         r->here = (struct arrived){0};
         if (files)
             keep_files(x, r, k);
-        LL_PREPEND(x->all->kept, k);
-        forget_old(x->all);
+        LL_PREPEND(x->exchanges->kept, k);
+        forget_old(x->exchanges);
     }
-    if (r->parked != NULL)
-        close_parked(r->parked);
+    if (r->kept_sink != NULL)
+        close_kept_sink(r->kept_sink);
     arrived_free(&r->here);
     arrived_free(&r->there);
     free(r->incoming);
@@ -261,16 +261,16 @@ struct noting {
 };
 
 /* Notes spans that the engine has moved. The engine numbers only what was missing, so they are converted. */
-static void note(void *context, uint32_t origin, uint64_t begin, uint64_t end)
+static void note_span(void *context, uint32_t origin, uint64_t begin, uint64_t end)
 {
     struct noting *n = context;
     uint64_t at;
 
-    if (avoided_is_gone(n->x, origin))
+    if (avoided_is_left_out(n->x, origin))
         return;
     while (begin < end) {
-        uint64_t bytes =
-            arrived_missing(&n->x->own.resumed->here, origin, kept_blocks_bytes(n->x), begin, &at);
+        uint64_t bytes = arrived_missing(&n->x->local.resumed->here, origin,
+                                         kept_blocks_bytes(n->x), begin, &at);
         if (bytes > end - begin)
             bytes = end - begin;
         if (bytes == 0 || arrived_add(&n->more, origin, at, at + bytes) != 0)
@@ -283,8 +283,8 @@ static void note(void *context, uint32_t origin, uint64_t begin, uint64_t end)
  * marks. */
 static void note_marks(struct attempt *x)
 {
-    const struct source *source = x->own.source;
-    struct resumed *r = x->own.resumed;
+    const struct source *source = x->local.source;
+    struct resumed *r = x->local.resumed;
 
     if (!spec_has_folders(&x->spec) || source->ops->mark == NULL)
         return;
@@ -300,16 +300,17 @@ static void note_marks(struct attempt *x)
 void kept_blocks_note(struct attempt *x)
 {
     struct noting n = {.x = x};
-    const struct engine *engine = x->own.engine;
+    const struct engine *engine = x->local.engine;
 
     if (!attempt_may_resume(x) || engine->ops->arrived == NULL || engine->rounds == 0 ||
         x->state == EXCHANGE_COMMITTED)
         return;
-    if (x->own.resumed == NULL && (x->own.resumed = calloc(1, sizeof *x->own.resumed)) == NULL)
+    if (x->local.resumed == NULL &&
+        (x->local.resumed = calloc(1, sizeof *x->local.resumed)) == NULL)
         return;
-    engine->ops->arrived(engine, note, &n);
-    struct resumed *r = x->own.resumed;
-    r->went = x->rounds.first_went;
+    engine->ops->arrived(engine, note_span, &n);
+    struct resumed *r = x->local.resumed;
+    r->go_at = x->rounds.first_go_at;
     for (uint32_t i = 0; i < n.more.count; i++) {
         const struct span *s = &n.more.span[i];
         if (arrived_add(&r->here, s->node, s->begin, s->end) != 0)
@@ -321,17 +322,18 @@ void kept_blocks_note(struct attempt *x)
     note_marks(x);
 }
 
-void kept_blocks_take(struct exchanges *all, const struct exchange_id *first, struct resumed *r)
+void kept_blocks_take(struct exchanges *exchanges, const struct exchange_id *first,
+                      struct resumed *r)
 {
-    struct kept *k = find_kept(all, first);
+    struct kept *k = find_kept(exchanges, first);
 
     if (k == NULL)
         return;
     r->here = k->here;
-    r->went = k->went;
+    r->go_at = k->go_at;
     r->marks = k->marks;
-    move_parked(&k->parked, &r->parked, &r->here);
+    move_kept_sink(&k->kept_sink, &r->kept_sink, &r->here);
     k->here = (struct arrived){0};
     k->marks = NULL;
-    drop(all, k);
+    drop_kept(exchanges, k);
 }

@@ -7,10 +7,10 @@
 #include "daemon/exchange/record/attempt.h"
 
 /* A sink between two attempts: the context of its events. */
-struct parked {
+struct kept_sink {
     struct sink *sink;
     /* The pointer that owns this sink; NULL is stored there when the sink fails. */
-    struct parked **at;
+    struct kept_sink **at;
     struct arrived *here; /* what is lost if the sink fails */
 };
 
@@ -31,15 +31,15 @@ struct resumed {
     uint64_t *elsewhere; /* by origin: bytes of its blocks that had arrived at other nodes */
     uint64_t *incoming;  /* by origin: bytes that are missing here */
     /* When the first attempt's `go` arrived; 0: nothing of that attempt is kept here. */
-    uint64_t went;
-    uint8_t *heard; /* by node: the sides from which its message has arrived */
-    bool said;      /* this node has told what had arrived here */
-    bool wrapped;   /* own.sink skips what had arrived here */
+    uint64_t go_at;
+    uint8_t *heard; /* by node: its message arrived; 1: from a child, 2: from the parent */
+    bool told;      /* this node has told what had arrived here */
+    bool wrapped;   /* local.sink skips what had arrived here */
     /* Only for files: */
     /* Root: for each pair of nodes, the block of the first one for the second one; NULL: not known. */
     struct resumed_pair *pairs;
-    uint64_t *marks;       /* by destination: source_ops.mark(); NULL: no file was moved */
-    struct parked *parked; /* the sink of the attempt before, until it is open again */
+    uint64_t *marks;             /* by destination: source_ops.mark(); NULL: no file was moved */
+    struct kept_sink *kept_sink; /* the sink of the attempt before, until it is open again */
 };
 
 /* Returns how many spans of one block a node tells; spans beyond that are sent again. */
@@ -55,12 +55,13 @@ void kept_blocks_keep(struct attempt *x);
 /* Frees what was noted, because there is no next attempt. */
 void kept_blocks_drop(struct attempt *x);
 /* Moves what is kept of the exchange whose first attempt had this id to *r. */
-void kept_blocks_take(struct exchanges *all, const struct exchange_id *first, struct resumed *r);
+void kept_blocks_take(struct exchanges *exchanges, const struct exchange_id *first,
+                      struct resumed *r);
 /* Frees everything that is kept. */
-void kept_blocks_free(struct exchanges *all);
+void kept_blocks_free(struct exchanges *exchanges);
 /* Frees what has waited too long for a next attempt, or waits for a node that is down. */
-void kept_blocks_tick(struct exchanges *all, uint64_t now);
+void kept_blocks_tick(struct exchanges *exchanges, uint64_t now);
 /* Returns when kept_blocks_tick() must be called next. */
-uint64_t kept_blocks_deadline(const struct exchanges *all);
+uint64_t kept_blocks_deadline(const struct exchanges *exchanges);
 
 #endif

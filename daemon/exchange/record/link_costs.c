@@ -6,17 +6,17 @@
 #include "daemon/exchange/record/exchange_record.h"
 #include "daemon/schedule/predict/relay.h"
 
-const struct calibration *exchanges_calibration(const struct exchanges *all)
+const struct calibration *exchanges_calibration(const struct exchanges *exchanges)
 {
-    return &all->calibration;
+    return &exchanges->calibration;
 }
 
-struct predict_costs exchanges_costs(const struct exchanges *all)
+struct predict_costs exchanges_costs(const struct exchanges *exchanges)
 {
-    const struct exchanges_setup *set = &all->set;
+    const struct exchanges_setup *set = &exchanges->set;
     struct predict_costs costs =
-        all->calibration.measured_at != 0
-            ? all->calibration.costs
+        exchanges->calibration.measured_at != 0
+            ? exchanges->calibration.costs
             : predict_default_costs(set->link_mbit, set->daemons_per_processor);
 
     costs.burst = set->link_burst;
@@ -24,9 +24,10 @@ struct predict_costs exchanges_costs(const struct exchanges *all)
     return costs;
 }
 
-uint32_t exchanges_relayed_frame(const struct exchanges *all)
+uint32_t exchanges_relayed_frame(const struct exchanges *exchanges)
 {
-    return relay_frame(all->set.link_mbit, all->set.daemons_per_processor, all->set.link_burst);
+    return relay_frame(exchanges->set.link_mbit, exchanges->set.daemons_per_processor,
+                       exchanges->set.link_burst);
 }
 
 static struct peer_message message_of(const struct calibration *c)
@@ -47,11 +48,11 @@ static struct peer_message message_of(const struct calibration *c)
 }
 
 /* Uses this calibration from now on, and tells all neighbours except the one it came from (-1: none). */
-static void take(struct exchanges *all, const struct calibration *c, int from)
+static void use_calibration(struct exchanges *exchanges, const struct calibration *c, int from)
 {
-    const struct storage *storage = all->set.storage;
+    const struct storage *storage = exchanges->set.storage;
 
-    all->calibration = *c;
+    exchanges->calibration = *c;
     if (c->measured_at != 0)
         log_info("calibrated: %.3g us per step, %.3g us per message, %.4g Mbit/s",
                  c->costs.step * 1e6, c->costs.message * 1e6, c->costs.bytes_per_second * 8 / 1e6);
@@ -59,19 +60,19 @@ static void take(struct exchanges *all, const struct calibration *c, int from)
         log_info("calibration reset: default costs from now on");
     if (storage->store_calibration != NULL)
         storage->store_calibration(storage->context, c);
-    const struct peer_message message = message_of(&all->calibration);
-    router_flood(all->set.router, from, &message);
+    const struct peer_message message = message_of(&exchanges->calibration);
+    router_flood(exchanges->set.router, from, &message);
 }
 
-int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs,
+int exchanges_calibrate(struct exchanges *exchanges, const struct predict_costs *costs,
                         uint64_t measured_at, struct error *e)
 {
     struct calibration c;
     uint64_t id = 0;
 
     while (id == 0)
-        router_random(all->set.router, &id, sizeof id);
-    c = calibration_after(&all->calibration, id);
+        router_random(exchanges->set.router, &id, sizeof id);
+    c = calibration_after(&exchanges->calibration, id);
     if (costs != NULL) {
         if (calibration_check_costs(costs, e) != 0)
             return -1;
@@ -80,15 +81,15 @@ int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs
     }
     if (calibration_check(&c, e) != 0)
         return -1;
-    take(all, &c, -1);
+    use_calibration(exchanges, &c, -1);
     return 0;
 }
 
-int link_costs_heard(struct exchanges *all, unsigned port, const struct peer_calibration *in,
+int link_costs_heard(struct exchanges *exchanges, unsigned port, const struct peer_calibration *in,
                      struct error *e)
 {
     struct peer_message answer;
-    struct calibration mine = all->calibration;
+    struct calibration mine = exchanges->calibration;
     struct calibration theirs = {
         .id = in->id,
         .version = in->version,
@@ -104,35 +105,35 @@ int link_costs_heard(struct exchanges *all, unsigned port, const struct peer_cal
         calibration_replaces(&theirs, in->replaced[i]);
     switch (calibration_merge(&mine, &theirs)) {
     case CALIBRATION_SAME:
-        all->calibration = mine;
+        exchanges->calibration = mine;
         break;
     case CALIBRATION_TAKEN:
-        take(all, &mine, (int)port);
+        use_calibration(exchanges, &mine, (int)port);
         break;
     case CALIBRATION_OUTDATED:
-        all->calibration = mine;
+        exchanges->calibration = mine;
         answer = message_of(&mine);
-        router_send(all->set.router, port, &answer);
+        router_send(exchanges->set.router, port, &answer);
         break;
     }
     return 0;
 }
 
-void link_costs_topology(struct exchanges *all)
+void link_costs_topology(struct exchanges *exchanges)
 {
-    struct router *router = all->set.router;
+    struct router *router = exchanges->set.router;
     uint32_t up = router_topology(router)->entry[router_rank(router)].up;
-    const struct peer_message message = message_of(&all->calibration);
+    const struct peer_message message = message_of(&exchanges->calibration);
 
-    for (unsigned port = 0; port < TORUS_MAX_PORTS && all->calibration.version > 0; port++)
-        if ((up & ~all->calibration_told & 1u << port) != 0)
+    for (unsigned port = 0; port < TORUS_MAX_PORTS && exchanges->calibration.version > 0; port++)
+        if ((up & ~exchanges->calibration_told & 1u << port) != 0)
             router_send(router, port, &message);
-    all->calibration_told = up;
+    exchanges->calibration_told = up;
 }
 
-void link_costs_load(struct exchanges *all)
+void link_costs_load(struct exchanges *exchanges)
 {
-    const struct storage *storage = all->set.storage;
+    const struct storage *storage = exchanges->set.storage;
     struct calibration c;
     struct error e;
     int found;
@@ -143,7 +144,7 @@ void link_costs_load(struct exchanges *all)
     if (found > 0)
         found = calibration_check(&c, &e) == 0 ? 1 : -1;
     if (found > 0)
-        all->calibration = c;
+        exchanges->calibration = c;
     else if (found < 0)
         log_warning("the stored calibration is ignored: %s", e.text);
 }

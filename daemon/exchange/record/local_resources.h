@@ -10,7 +10,7 @@ int local_resources_open(struct attempt *x, struct error *e);
 /* Reserves memory and makes the engine. Returns 1 if that is complete, 0 if work is under way, or -1 with *e. */
 int local_resources_make_engine(struct attempt *x, struct error *e);
 /* Root only: chooses how many bytes of each block are sent in a round. Needs the largest block of all nodes in
- * own.largest_block, and a chosen algorithm. Returns 0, or -1 with *e. */
+ * local.largest_block, and a chosen algorithm. Returns 0, or -1 with *e. */
 int local_resources_choose_rounds(struct attempt *x, struct error *e);
 /* Frees the engine, if there is one, and gives its memory back. An open group keeps that memory for its next
  * attempt. */

@@ -5,8 +5,8 @@
  * An exchange or group that shrinks (spec.shrink) also does without nodes that cannot be reached, if these
  * count as down: none of their links is up. If adjacent nodes go down together, no node is left that could
  * report this, and they look the same as nodes that were only cut off. They count as down, too, if each of them
- * had a link to a node that is left, and the nodes that are left are more than half of all. So where nodes die
- * and no cable breaks, no live node is left out: it would be heard of over such a link. */
+ * had a link to a remaining node, and the remaining nodes are more than half of all. So if nodes die and no
+ * cable breaks, no live node is left out: its link to a remaining node would report it. */
 #include "daemon/exchange/record/membership.h"
 
 #include <stdlib.h>
@@ -48,15 +48,15 @@ struct left_out membership_left_out_next(const struct job *j)
                                           : NULL};
 }
 
-uint32_t membership_root(const struct exchanges *all, const struct spec *spec)
+uint32_t membership_root(const struct exchanges *exchanges, const struct spec *spec)
 {
     uint32_t root = MEMBERSHIP_ROOT;
     struct damage d;
     struct error e;
 
-    if (!kind_of_spec(spec)->first_left_leads || !spec->shrink)
+    if (!kind_of_spec(spec)->first_remaining_leads || !spec->shrink)
         return root;
-    if (membership_view(all, (struct left_out){.down = true}, &d, &e) != 0)
+    if (membership_view(exchanges, (struct left_out){.down = true}, &d, &e) != 0)
         return TORUS_NO_NODE;
     while (d.gone[root]) /* ends at the latest at this node */
         root++;
@@ -64,21 +64,21 @@ uint32_t membership_root(const struct exchanges *all, const struct spec *spec)
     return root;
 }
 
-uint32_t membership_first_down(const struct exchanges *all, const bool *gone)
+uint32_t membership_first_down(const struct exchanges *exchanges, const bool *gone)
 {
-    const struct topology *topology = router_topology(all->set.router);
+    const struct topology *topology = router_topology(exchanges->set.router);
 
-    for (uint32_t rank = 0; rank < router_torus(all->set.router)->nodes; rank++)
+    for (uint32_t rank = 0; rank < router_torus(exchanges->set.router)->nodes; rank++)
         if ((gone == NULL || !gone[rank]) && topology_node_down(topology, rank))
             return rank;
     return TORUS_NO_NODE;
 }
 
-int membership_view(const struct exchanges *all, struct left_out out, struct damage *d,
+int membership_view(const struct exchanges *exchanges, struct left_out out, struct damage *d,
                     struct error *e)
 {
-    const struct torus *t = router_torus(all->set.router);
-    const struct topology *topology = router_topology(all->set.router);
+    const struct torus *t = router_torus(exchanges->set.router);
+    const struct topology *topology = router_topology(exchanges->set.router);
 
     if (damage_init(d, t, e) != 0)
         return -1;
@@ -92,15 +92,15 @@ int membership_view(const struct exchanges *all, struct left_out out, struct dam
     for (uint32_t rank = 0; out.nodes != NULL && rank < t->nodes; rank++)
         if (out.nodes[rank])
             damage_add_node(d, rank);
-    if (!out.down || leave_out(d, router_rank(all->set.router), e) == 0)
+    if (!out.down || leave_out(d, router_rank(exchanges->set.router), e) == 0)
         return 0;
     damage_free(d);
     return -1;
 }
 
-bool membership_are_down(const struct exchanges *all, const struct damage *d)
+bool membership_are_down(const struct exchanges *exchanges, const struct damage *d)
 {
-    const struct topology *topology = router_topology(all->set.router);
+    const struct topology *topology = router_topology(exchanges->set.router);
     uint32_t nodes = d->torus.nodes, gone = 0;
     bool certain = true, met = true;
 
@@ -119,25 +119,25 @@ bool membership_are_down(const struct exchanges *all, const struct damage *d)
 }
 
 /* Checks that the remaining nodes may continue by themselves. Returns 0, or -1 with *e. */
-static int check_shrunk(const struct exchanges *all, const struct damage *d, struct error *e)
+static int check_shrunk(const struct exchanges *exchanges, const struct damage *d, struct error *e)
 {
     struct damage whole;
 
-    if (membership_are_down(all, d))
+    if (membership_are_down(exchanges, d))
         return 0;
-    if (membership_view(all, (struct left_out){.down = false}, &whole, e) != 0)
+    if (membership_view(exchanges, (struct left_out){.down = false}, &whole, e) != 0)
         return -1;
     (void)damage_is_connected(&whole, e);
     damage_free(&whole);
-    return error_wrap(e, "not only nodes that are down are out of reach");
+    return error_wrap(e, "some nodes that cannot be reached may be up");
 }
 
-int membership_check(const struct exchanges *all, struct left_out out, const struct damage *d,
+int membership_check(const struct exchanges *exchanges, struct left_out out, const struct damage *d,
                      struct error *e)
 {
     if (out.down)
-        return check_shrunk(all, d, e);
-    uint32_t down = membership_first_down(all, out.nodes);
+        return check_shrunk(exchanges, d, e);
+    uint32_t down = membership_first_down(exchanges, out.nodes);
 
     if (down != TORUS_NO_NODE) {
         (void)error_set(e, ERROR_LINK,
@@ -147,25 +147,25 @@ int membership_check(const struct exchanges *all, struct left_out out, const str
     return damage_is_connected(d, e);
 }
 
-int membership_check_now(const struct exchanges *all, struct left_out out, struct error *e)
+int membership_check_now(const struct exchanges *exchanges, struct left_out out, struct error *e)
 {
     struct damage d;
     int result;
 
-    if (membership_view(all, out, &d, e) != 0)
+    if (membership_view(exchanges, out, &d, e) != 0)
         return -1;
-    result = membership_check(all, out, &d, e);
+    result = membership_check(exchanges, out, &d, e);
     damage_free(&d);
     return result;
 }
 
-int membership_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
-                      struct error *e)
+int membership_agrees(const struct exchanges *exchanges, struct left_out out,
+                      const struct damage *d, struct error *e)
 {
     char known[100], said[100];
     struct damage mine;
 
-    if (membership_view(all, out, &mine, e) != 0)
+    if (membership_view(exchanges, out, &mine, e) != 0)
         return -1;
     bool same = damage_equal(&mine, d);
     (void)damage_format(&mine, known, sizeof known);
@@ -173,20 +173,20 @@ int membership_agrees(const struct exchanges *all, struct left_out out, const st
     damage_free(&mine);
     if (same)
         return 0;
-    (void)error_set(e, ERROR_BUSY, "%s down: %s, says node %u; %s, says the root",
+    (void)error_set(e, ERROR_BUSY, "%s down: %s, as node %u knows; %s, as the root knows",
                     out.down ? "links and nodes that are" : "links that are",
-                    known[0] != '\0' ? known : "none", router_rank(all->set.router),
+                    known[0] != '\0' ? known : "none", router_rank(exchanges->set.router),
                     said[0] != '\0' ? said : "none");
-    return error_blame_node(e, router_rank(all->set.router));
+    return error_blame_node(e, router_rank(exchanges->set.router));
 }
 
-bool membership_prevents(const struct job *j, struct error *e)
+bool membership_prevents_start(const struct job *j, struct error *e)
 {
-    const struct topology *topology = router_topology(j->all->set.router);
+    const struct topology *topology = router_topology(j->exchanges->set.router);
 
     if (topology_whole(topology))
         return false;
     if (spec_avoids_links(&j->spec))
-        return membership_check_now(j->all, membership_left_out_next(j), e) != 0;
+        return membership_check_now(j->exchanges, membership_left_out_next(j), e) != 0;
     return topology_new_fault(topology, NULL, e);
 }

@@ -33,7 +33,7 @@ uint32_t exchange_missing(const struct job *j, char *list, size_t size)
     if (!kind_of_spec(&j->spec)->is_entered)
         return 0;
     if (j->state == JOB_ENTERED) {
-        uint32_t root = membership_root(j->all, &j->spec);
+        uint32_t root = membership_root(j->exchanges, &j->spec);
         if (root == TORUS_NO_NODE)
             return 0;
         return (void)snprintf(list, size, "%u", root), 1;

@@ -8,17 +8,17 @@
 
 void pending_repairs_free(struct attempt *x)
 {
-    struct pending_repairs *m = x->own.repairs;
+    struct pending_repairs *m = x->local.repairs;
 
     if (m == NULL)
         return;
     piece_states_free(&m->states);
     free(m->query);
     free(m);
-    x->own.repairs = NULL;
+    x->local.repairs = NULL;
 }
 
 uint32_t pending_repairs_count(const struct attempt *x)
 {
-    return x->own.repairs != NULL ? x->own.repairs->repaired : 0;
+    return x->local.repairs != NULL ? x->local.repairs->repaired : 0;
 }

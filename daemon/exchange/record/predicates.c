@@ -6,7 +6,7 @@
 bool attempt_is_open_group(const struct attempt *x)
 {
     return kind_of(x)->has_session &&
-           (!exchange_id_is_none(&x->resumes) || x->rounds.first_went != 0);
+           (!exchange_id_is_none(&x->resumes) || x->rounds.first_go_at != 0);
 }
 
 bool attempt_awaits_entry(const struct attempt *x)
@@ -14,16 +14,16 @@ bool attempt_awaits_entry(const struct attempt *x)
     return kind_of(x)->is_entered && x->state == EXCHANGE_PREPARING;
 }
 
-bool attempt_has_gone(const struct attempt *x)
+bool attempt_all_entered(const struct attempt *x)
 {
-    return x->rounds.first_went != 0 || !exchange_id_is_none(&x->resumes);
+    return x->rounds.first_go_at != 0 || !exchange_id_is_none(&x->resumes);
 }
 
 bool job_has_been_open(const struct job *j)
 {
     return kind_of_spec(&j->spec)->has_session &&
            (!exchange_id_is_none(&j->resumes) ||
-            (j->attempt != NULL && j->attempt->rounds.first_went != 0));
+            (j->attempt != NULL && j->attempt->rounds.first_go_at != 0));
 }
 
 bool job_awaits_restart(const struct job *j)
@@ -47,7 +47,7 @@ bool attempt_may_resume(const struct attempt *x)
     return x->avoids_links && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
 }
 
-bool error_is_for_now(const struct error *e)
+bool error_is_temporary(const struct error *e)
 {
     return e->code == ERROR_LINK || e->code == ERROR_BUSY || e->code == ERROR_DAMAGED;
 }
@@ -90,8 +90,8 @@ bool job_survives_link_loss(const struct job *j)
 
 unsigned job_closing(const struct job *j)
 {
-    return (j->attempt != NULL ? j->attempt->own.closing : 0) +
-           (j->last != NULL ? j->last->own.closing : 0);
+    return (j->attempt != NULL ? j->attempt->local.closing : 0) +
+           (j->last != NULL ? j->last->local.closing : 0);
 }
 
 bool job_is_tellable(const struct job *j)

@@ -11,7 +11,7 @@ bool attempt_is_open_group(const struct attempt *x);
  * that has not failed here. */
 bool attempt_awaits_entry(const struct attempt *x);
 /* Whether all nodes have entered, as far as this node knows. */
-bool attempt_has_gone(const struct attempt *x);
+bool attempt_all_entered(const struct attempt *x);
 /* Whether the job's group has been open here. */
 bool job_has_been_open(const struct job *j);
 /* Whether this node, which is not the root, waits for the root to restart the group after it withdrew an
@@ -25,7 +25,7 @@ bool attempt_may_resume(const struct attempt *x);
 /* Whether the root may start another attempt after this one. */
 bool attempt_may_be_followed(const struct attempt *x);
 /* Whether the error is a lost link, a busy node or damage, so that the root may retry. */
-bool error_is_for_now(const struct error *e);
+bool error_is_temporary(const struct error *e);
 
 /* Whether what is asked for works on any connected torus. */
 bool spec_avoids_links(const struct spec *spec);

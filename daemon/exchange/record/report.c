@@ -40,7 +40,7 @@ static void raise_to(uint32_t *most, const uint32_t *values, uint32_t count)
 
 int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
 {
-    const struct engine_counts *counts = &x->own.engine->counts;
+    const struct engine_counts *counts = &x->local.engine->counts;
     struct report *r = &x->report;
     struct exchange_node_report *mine = add_node(r, torus_of(x)->nodes);
 
@@ -50,11 +50,11 @@ int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
     mine->nanoseconds = nanoseconds;
     mine->blocks_delivered = counts->blocks_delivered;
     mine->bytes_delivered =
-        counts->bytes_delivered + (x->own.resumed != NULL ? x->own.resumed->bytes : 0);
+        counts->bytes_delivered + (x->local.resumed != NULL ? x->local.resumed->bytes : 0);
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
     mine->repaired = pending_repairs_count(x);
-    mine->unmoved = x->own.source->unmoved;
+    mine->unmoved = x->local.source->unmoved;
     memcpy(mine->port, counts->port, sizeof mine->port);
     for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
         struct port_info info;
@@ -63,9 +63,9 @@ int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
     }
     raise_to(r->step_blocks, counts->step_blocks, counts->steps);
     raise_to(r->step_messages, counts->step_messages, counts->steps);
-    r->delivered_digest += x->own.engine->delivered_digest;
-    r->sent_digest += x->own.engine->sent_digest;
-    r->check = x->own.sink->check;
+    r->delivered_digest += x->local.engine->delivered_digest;
+    r->sent_digest += x->local.engine->sent_digest;
+    r->check = x->local.sink->check;
     return 0;
 }
 
@@ -87,24 +87,26 @@ int report_add_child(struct attempt *x, unsigned port, const struct peer_done *d
 {
     const struct torus *t = torus_of(x);
     struct report *r = &x->report;
-    uint32_t steps = x->own.engine->counts.steps;
+    uint32_t steps = x->local.engine->counts.steps;
 
     if (r->reported == NULL)
         r->reported = calloc((t->nodes + 7) / 8, 1);
     if (r->reported == NULL || room_for_steps(r, steps) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a report");
     if (done->n_step_blocks != steps || done->n_step_messages != steps)
-        return error_set(e, ERROR_PROTOCOL, "a report of %zu %s, the schedule has %u",
+        return error_set(e, ERROR_PROTOCOL, "report of %zu %s, but the schedule has %u",
                          done->n_step_blocks, text_plural(done->n_step_blocks, "step", "steps"),
                          steps);
     for (size_t i = 0; i < done->n_node; i++) {
         const struct peer_node_report *in = &done->node[i];
         struct exchange_node_report *out;
         if (in->rank >= t->nodes || in->n_port != torus_ports(t))
-            return error_set(e, ERROR_PROTOCOL, "a report of node %u with %zu %s", in->rank,
-                             in->n_port, text_plural(in->n_port, "port", "ports"));
+            return error_set(e, ERROR_PROTOCOL,
+                             "report of node %u, which does not exist or does not have %zu %s",
+                             in->rank, in->n_port, text_plural(in->n_port, "port", "ports"));
         if (!may_report(x, port, in->rank))
-            return error_set(e, ERROR_PROTOCOL, "a report of node %u, which is not due from here",
+            return error_set(e, ERROR_PROTOCOL,
+                             "report of node %u for a second time, or from the wrong neighbour",
                              in->rank);
         out = add_node(r, t->nodes);
         if (out == NULL)
@@ -115,7 +117,7 @@ int report_add_child(struct attempt *x, unsigned port, const struct peer_done *d
         out->bytes_delivered = in->bytes_delivered;
         out->most_starts = in->most_starts;
         out->most_ends = in->most_ends;
-        out->repaired = in->mended;
+        out->repaired = in->repaired;
         out->unmoved = (struct unmoved){.missing = in->missing_files, .unused = in->unused_files};
         for (size_t p = 0; p < in->n_port; p++) {
             out->port[p] = (struct engine_port_counts){
@@ -154,7 +156,7 @@ static struct peer_node_report pack_node(const struct exchange_node_report *from
                                      .port = port,
                                      .most_starts = from->most_starts,
                                      .most_ends = from->most_ends,
-                                     .mended = from->repaired,
+                                     .repaired = from->repaired,
                                      .missing_files = from->unmoved.missing,
                                      .unused_files = from->unmoved.unused};
 }
@@ -201,8 +203,8 @@ static int report_missing(const struct attempt *x, uint32_t rank, struct error *
 
     if (port < 0)
         return error_set(e, ERROR_PROTOCOL, "no report of node %u", rank);
-    return error_set(e, ERROR_PROTOCOL, "no report of node %u, which comes by node %u", rank,
-                     torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
+    return error_set(e, ERROR_PROTOCOL, "no report of node %u, which node %u should have passed on",
+                     rank, torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
 }
 
 /* Sets *e for a report that is wrong or was altered; names also the node that passed it on. */
@@ -214,7 +216,7 @@ static int report_wrong(const struct attempt *x, uint32_t rank, const char *what
 
     (void)error_set(e, ERROR_DAMAGED, "node %u received %llu %s of %llu", rank,
                     (unsigned long long)got, what, (unsigned long long)wanted);
-    return by == rank ? -1 : error_wrap(e, "by way of node %u", by);
+    return by == rank ? -1 : error_wrap(e, "report passed on by node %u", by);
 }
 
 int report_check(struct attempt *x, struct error *e)
@@ -224,31 +226,31 @@ int report_check(struct attempt *x, struct error *e)
 
     qsort(r->node, r->nodes, sizeof *r->node, by_rank);
     for (uint32_t rank = 0; rank < nodes; rank++) {
-        if (avoided_is_gone(x, rank))
+        if (avoided_is_left_out(x, rank))
             continue;
         if (i >= r->nodes || r->node[i].rank != rank)
             return report_missing(x, rank, e);
-        if (r->node[i].blocks_delivered != exchange_takes(x, rank))
+        if (r->node[i].blocks_delivered != exchange_receives(x, rank))
             return report_wrong(x, rank, "blocks", r->node[i].blocks_delivered,
-                                exchange_takes(x, rank), e);
+                                exchange_receives(x, rank), e);
         if (!spec_has_folders(&x->spec) &&
-            r->node[i].bytes_delivered != exchange_takes(x, rank) * x->spec.block_bytes)
+            r->node[i].bytes_delivered != exchange_receives(x, rank) * x->spec.block_bytes)
             return report_wrong(x, rank, "bytes", r->node[i].bytes_delivered,
-                                exchange_takes(x, rank) * x->spec.block_bytes, e);
+                                exchange_receives(x, rank) * x->spec.block_bytes, e);
         i++;
     }
     if (i < r->nodes)
-        return error_set(e, ERROR_PROTOCOL, "a report of node %u, which takes no part",
+        return error_set(e, ERROR_PROTOCOL, "report of node %u, which takes no part",
                          r->node[i].rank);
     if (r->sent_digest != r->delivered_digest)
-        return error_set(e, ERROR_DAMAGED,
-                         "what was delivered is not what was sent: "
-                         "the digests over all nodes differ");
+        return error_set(
+            e, ERROR_DAMAGED,
+            "the data delivered differs from the data sent: the digests over all nodes differ");
     return 0;
 }
 
 /* Returns how many blocks the busiest channel must carry. */
-static double bound(const struct attempt *x, const struct torus *t)
+static double blocks_bound(const struct attempt *x, const struct torus *t)
 {
     if (!kind_of(x)->has_blocks)
         return 0;
@@ -287,8 +289,8 @@ void report_result(const struct attempt *x, struct exchange_result *result)
         .algorithm = x->algorithm->name,
         .operation = x->spec.operation,
         .mode = x->mode,
-        .block_bytes = exchange_id_is_none(&x->resumes) ? x->own.largest_block
-                       : spec_has_folders(&x->spec)     ? x->own.whole_block
+        .block_bytes = exchange_id_is_none(&x->resumes) ? x->local.largest_block
+                       : spec_has_folders(&x->spec)     ? x->local.whole_block
                                                         : x->spec.block_bytes,
         .rounds = x->rounds.count,
         .node = attempt_is_root(x) ? r->node : NULL,
@@ -296,10 +298,10 @@ void report_result(const struct attempt *x, struct exchange_result *result)
         .repeat = x->job->repetitions.kept + x->spec.repeat,
         .each = x->job->repetitions.each,
         .all_ns = x->rounds.all_ns,
-        .bound = bound(x, t),
+        .bound = blocks_bound(x, t),
         .reroutes = x->job->reroutes,
         .damages = x->job->damages,
-        .kept_bytes = x->own.kept_bytes,
+        .kept_bytes = x->local.kept_bytes,
         .check = kind_of(x)->has_blocks ? r->check : CHECK_NOTHING,
     };
     if (x->avoided != NULL) {

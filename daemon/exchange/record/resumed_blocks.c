@@ -17,7 +17,7 @@ int resumed_blocks_begin(struct attempt *x, struct error *e)
     uint32_t nodes = torus_of(x)->nodes;
     struct resumed *r;
 
-    if (exchange_id_is_none(&x->resumes) || x->own.resumed != NULL || !kind_of(x)->has_blocks)
+    if (exchange_id_is_none(&x->resumes) || x->local.resumed != NULL || !kind_of(x)->has_blocks)
         return 0;
     r = calloc(1, sizeof *r);
     if (r != NULL)
@@ -26,8 +26,8 @@ int resumed_blocks_begin(struct attempt *x, struct error *e)
         free(r);
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     }
-    x->own.resumed = r;
-    kept_blocks_take(x->all, &x->resumes, r);
+    x->local.resumed = r;
+    kept_blocks_take(x->exchanges, &x->resumes, r);
     r->elsewhere = calloc(nodes, sizeof *r->elsewhere);
     r->incoming = calloc(nodes, sizeof *r->incoming);
     r->size = malloc(nodes * sizeof *r->size);
@@ -43,75 +43,75 @@ int resumed_blocks_begin(struct attempt *x, struct error *e)
 
 void resumed_blocks_ask(const struct attempt *x, struct folder_request *request)
 {
-    const struct resumed *r = x->own.resumed;
+    const struct resumed *r = x->local.resumed;
 
     if (r == NULL)
         return;
     request->marks = r->marks;
-    request->parked = r->parked != NULL ? r->parked->sink : NULL;
+    request->kept_sink = r->kept_sink != NULL ? r->kept_sink->sink : NULL;
 }
 
 int resumed_blocks_wrap(struct attempt *x, struct error *e)
 {
-    struct resumed *r = x->own.resumed;
+    struct resumed *r = x->local.resumed;
     struct sink *sink;
 
     if (r == NULL)
         return 0;
-    free(r->parked); /* the sink is open again */
-    r->parked = NULL;
-    sink = remainder_sink(x->own.sink, &r->here, kept_blocks_bytes(x));
+    free(r->kept_sink); /* the sink is open again */
+    r->kept_sink = NULL;
+    sink = remainder_sink(x->local.sink, &r->here, kept_blocks_bytes(x));
     if (sink == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
-    x->own.sink = sink;
-    x->own.source->sized = r->wrapped = true;
+    x->local.sink = sink;
+    x->local.source->sized = r->wrapped = true;
     for (uint32_t node = 0; spec_has_folders(&x->spec) && node < torus_of(x)->nodes; node++)
-        if (avoided_is_gone(x, node))
+        if (avoided_is_left_out(x, node))
             arrived_drop(&r->here, node); /* the node's file has been removed */
     return 0;
 }
 
 void resumed_blocks_sizes(struct attempt *x)
 {
-    const struct arrived *here = &x->own.resumed->here;
+    const struct arrived *here = &x->local.resumed->here;
 
-    x->own.bytes_here = 0;
+    x->local.bytes_here = 0;
     for (uint32_t origin = 0; origin < torus_of(x)->nodes; origin++) {
         uint64_t missing = x->spec.block_bytes - arrived_bytes(here, origin);
-        if (avoided_is_gone(x, origin))
+        if (avoided_is_left_out(x, origin))
             continue;
-        if (missing > x->own.largest_block)
-            x->own.largest_block = missing;
+        if (missing > x->local.largest_block)
+            x->local.largest_block = missing;
         if (origin != rank_of(x) &&
-            __builtin_add_overflow(x->own.bytes_here, missing, &x->own.bytes_here))
-            x->own.bytes_here = UINT64_MAX;
+            __builtin_add_overflow(x->local.bytes_here, missing, &x->local.bytes_here))
+            x->local.bytes_here = UINT64_MAX;
     }
 }
 
 static int too_much(uint32_t at, uint32_t origin, struct error *e)
 {
-    return error_set(e, ERROR_DAMAGED, "more has arrived at node %u than node %u has for it", at,
+    return error_set(e, ERROR_DAMAGED, "node %u has received more than node %u has for it", at,
                      origin);
 }
 
 int resumed_blocks_largest(struct attempt *x, struct error *e)
 {
-    const struct resumed *r = x->own.resumed;
+    const struct resumed *r = x->local.resumed;
     uint32_t nodes = torus_of(x)->nodes;
     uint64_t largest = 0, bytes = 0;
 
-    if (x->own.largest_block > x->own.whole_block)
-        x->own.whole_block = x->own.largest_block;
+    if (x->local.largest_block > x->local.whole_block)
+        x->local.whole_block = x->local.largest_block;
     if (r == NULL || r->pairs == NULL)
         return 0; /* may use more rounds than needed */
     for (uint32_t from = 0; from < nodes; from++) {
-        if (avoided_is_gone(x, from))
+        if (avoided_is_left_out(x, from))
             continue;
         if (r->size[from] == ENGINE_NOT_TOLD)
             return 0; /* the largest block may belong to this node */
         for (uint32_t to = 0; to < nodes; to++) {
             const struct resumed_pair *p = &r->pairs[(size_t)from * nodes + to];
-            if (avoided_is_gone(x, to))
+            if (avoided_is_left_out(x, to))
                 continue;
             if (p->arrived > p->whole)
                 return too_much(to, from, e);
@@ -121,9 +121,9 @@ int resumed_blocks_largest(struct attempt *x, struct error *e)
                 bytes = UINT64_MAX;
         }
     }
-    x->own.largest_block = largest;
-    x->own.bytes_here = bytes;
-    x->own.bytes_below = 0;
+    x->local.largest_block = largest;
+    x->local.bytes_here = bytes;
+    x->local.bytes_below = 0;
     return 0;
 }
 
@@ -131,9 +131,9 @@ int resumed_blocks_largest(struct attempt *x, struct error *e)
  * may have changed. */
 int resumed_blocks_lay_out(struct attempt *x, struct error *e)
 {
-    struct resumed *r = x->own.resumed;
-    struct source *source = x->own.source;
-    struct sink *sink = x->own.sink;
+    struct resumed *r = x->local.resumed;
+    struct source *source = x->local.source;
+    struct sink *sink = x->local.sink;
     uint32_t nodes = torus_of(x)->nodes, rank = rank_of(x);
 
     if (r == NULL)
@@ -152,7 +152,7 @@ int resumed_blocks_lay_out(struct attempt *x, struct error *e)
         if (told && arrived_end(&r->there, node) > source->ops->size(source, node) &&
             r->size[rank] != ENGINE_NOT_TOLD)
             return too_much(node, rank, e);
-        if (!told || avoided_is_gone(x, node))
+        if (!told || avoided_is_left_out(x, node))
             continue;
         r->all_bytes += r->elsewhere[node];
         if (node != rank)

@@ -6,7 +6,7 @@
 
 /* Takes over what is kept at this node. Returns 0, or -1 with *e. */
 int resumed_blocks_begin(struct attempt *x, struct error *e);
-/* Adds to a request that the kept output and the unchanged source files are wanted. */
+/* Makes the request ask for the kept output, and for source files that have not changed. */
 void resumed_blocks_ask(const struct attempt *x, struct folder_request *request);
 /* Makes the open source and sink skip what has arrived. Returns 0, or -1 with *e. */
 int resumed_blocks_wrap(struct attempt *x, struct error *e);

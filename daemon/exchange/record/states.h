@@ -14,7 +14,7 @@ struct attempt_state {
     /* What must hold in this state: */
     enum presence blocks; /* of the source and sink */
     enum presence engine; /* of the engine and the memory reserved for it */
-    enum presence owed;   /* of missing parts of a wave */
+    enum presence owed;   /* of parts of a wave that have not arrived */
     bool root, other;     /* whether the root, or any other node, can be in this state */
     /* Properties that several places ask for: */
     bool unheard;   /* no other node knows of the attempt */

@@ -17,16 +17,16 @@
 /* Removes an attempt from the table and from its list. */
 static void take_out(struct attempt *x)
 {
-    struct exchanges *all = x->all;
+    struct exchanges *exchanges = x->exchanges;
 
     if (x->hh.tbl != NULL)
-        HASH_DEL(all->table, x);
+        HASH_DEL(exchanges->table, x);
     if (state_of(x)->ended) {
-        DL_DELETE(all->ended, x);
-        all->ended_count--;
+        DL_DELETE(exchanges->ended, x);
+        exchanges->ended_count--;
     } else {
-        DL_DELETE(all->active, x);
-        all->active_count--;
+        DL_DELETE(exchanges->active, x);
+        exchanges->active_count--;
     }
 }
 
@@ -35,7 +35,7 @@ void attempt_leave_schedule(struct attempt *x)
     avoided_leave_routes(x);
     if (x->schedule == NULL)
         return;
-    schedules_leave(x->all->schedules, x->schedule);
+    schedules_leave(x->exchanges->schedules, x->schedule);
     x->schedule = NULL;
     x->algorithm = NULL;
 }
@@ -43,7 +43,7 @@ void attempt_leave_schedule(struct attempt *x)
 void attempt_forget(struct attempt *x)
 {
     attempt_leave_schedule(x);
-    if (x->all != NULL)
+    if (x->exchanges != NULL)
         take_out(x);
     avoided_drop(x);
     report_free(&x->report);
@@ -53,53 +53,55 @@ void attempt_forget(struct attempt *x)
     free(x);
 }
 
-void attempt_let_go(struct attempt *x)
+void attempt_free_when_closed(struct attempt *x)
 {
-    if (x->own.closing == 0) {
+    if (x->local.closing == 0) {
         attempt_forget(x);
         return;
     }
     attempt_leave_schedule(x);
     take_out(x);
-    x->all = NULL;
+    x->exchanges = NULL;
 }
 
-static bool is_taken(struct exchanges *all, uint32_t handle)
+static bool is_taken(struct exchanges *exchanges, uint32_t handle)
 {
-    const struct job *j = all->jobs;
+    const struct job *j = exchanges->jobs;
 
     while (j != NULL && j->name.handle != handle)
         j = j->next;
-    return j != NULL || attempt_find(all, handle) != NULL;
+    return j != NULL || attempt_find(exchanges, handle) != NULL;
 }
 
-void attempt_new_name(struct exchanges *all, struct name *name)
+void attempt_new_name(struct exchanges *exchanges, struct attempt_name *name)
 {
-    uint32_t nodes = router_torus(all->set.router)->nodes, rank = router_rank(all->set.router);
+    uint32_t nodes = router_torus(exchanges->set.router)->nodes,
+             rank = router_rank(exchanges->set.router);
     uint32_t counter, handle;
 
     do {
-        counter = ++all->counter;
+        counter = ++exchanges->counter;
         handle = (uint32_t)((uint64_t)counter * nodes + rank) & HANDLE_MASK;
-    } while (is_taken(all, handle));
+    } while (is_taken(exchanges, handle));
     name->handle = handle;
-    name->id = exchange_id_make(rank, (uint32_t)router_boot(all->set.router), counter);
+    name->id = exchange_id_make(rank, (uint32_t)router_boot(exchanges->set.router), counter);
 }
 
-struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint32_t root)
+struct attempt *attempt_new(struct exchanges *exchanges, const struct attempt_name *name,
+                            uint32_t root)
 {
     struct attempt *x = calloc(1, sizeof *x);
 
     if (x == NULL)
         return NULL;
-    x->all = all;
+    x->exchanges = exchanges;
     x->state = EXCHANGE_STARTING;
     x->handle = name->handle;
     x->root = root;
     x->id = name->id;
-    x->root_boot = router_topology(all->set.router)->entry[root].boot;
-    x->named_at = x->began = router_now(all->set.router);
-    HASH_ADD(hh, all->table, handle, sizeof x->handle, x);
+    x->root_boot = router_topology(exchanges->set.router)->entry[root].boot;
+    x->made_at = x->began = router_now(exchanges->set.router);
+    HASH_ADD(hh, exchanges->table, handle, sizeof x->handle, x);
     if (x->hh.tbl == NULL) {
         free(x);
         return NULL;
@@ -107,36 +109,36 @@ struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint
     x->deadline = ROUTER_NEVER;
     x->fault = NO_FAULT;
     x->rounds.count = 1;
-    DL_APPEND(all->active, x);
-    all->active_count++;
+    DL_APPEND(exchanges->active, x);
+    exchanges->active_count++;
     return x;
 }
 
-struct attempt *attempt_find(struct exchanges *all, uint32_t handle)
+struct attempt *attempt_find(struct exchanges *exchanges, uint32_t handle)
 {
     struct attempt *x;
 
-    HASH_FIND(hh, all->table, &handle, sizeof handle, x);
+    HASH_FIND(hh, exchanges->table, &handle, sizeof handle, x);
     return x;
 }
 
-struct attempt *attempt_find_id(const struct exchanges *all, const struct exchange_id *id)
+struct attempt *attempt_find_id(const struct exchanges *exchanges, const struct exchange_id *id)
 {
-    struct attempt *x = all->active;
+    struct attempt *x = exchanges->active;
 
     while (x != NULL && !exchange_id_equal(&x->id, id))
         x = x->next;
     if (x != NULL)
         return x;
-    x = all->ended;
+    x = exchanges->ended;
     while (x != NULL && !exchange_id_equal(&x->id, id))
         x = x->next;
     return x;
 }
 
-struct attempt *attempt_find_text(const struct exchanges *all, const char *text)
+struct attempt *attempt_find_text(const struct exchanges *exchanges, const char *text)
 {
     struct exchange_id id;
 
-    return exchange_id_parse(&id, text) == 0 ? attempt_find_id(all, &id) : NULL;
+    return exchange_id_parse(&id, text) == 0 ? attempt_find_id(exchanges, &id) : NULL;
 }

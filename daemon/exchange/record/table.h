@@ -4,24 +4,25 @@
 
 #include "daemon/exchange/record/attempt.h"
 
-struct name;
+struct attempt_name;
 
 /* Returns the attempt with this handle, or NULL. */
-struct attempt *attempt_find(struct exchanges *all, uint32_t handle);
+struct attempt *attempt_find(struct exchanges *exchanges, uint32_t handle);
 /* Returns the attempt with this id that is under way here, otherwise the youngest that has ended, or NULL. */
-struct attempt *attempt_find_id(const struct exchanges *all, const struct exchange_id *id);
+struct attempt *attempt_find_id(const struct exchanges *exchanges, const struct exchange_id *id);
 /* Like attempt_find_id(), by the text of the id. Returns NULL also if the text is not an id. */
-struct attempt *attempt_find_text(const struct exchanges *all, const char *text);
-/* Creates an attempt, STARTING and without a job. The table owns it until attempt_forget() or attempt_let_go().
- * Returns NULL if there is no memory. */
-struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint32_t root);
+struct attempt *attempt_find_text(const struct exchanges *exchanges, const char *text);
+/* Creates an attempt, STARTING and without a job. The table owns it until attempt_forget() or
+ * attempt_free_when_closed(). Returns NULL if there is no memory. */
+struct attempt *attempt_new(struct exchanges *exchanges, const struct attempt_name *name,
+                            uint32_t root);
 /* Sets *name to a name of this node that no attempt or job has. */
-void attempt_new_name(struct exchanges *all, struct name *name);
+void attempt_new_name(struct exchanges *exchanges, struct attempt_name *name);
 /* Removes and frees an attempt; its engine, source and sink must be closed. */
 void attempt_forget(struct attempt *x);
 /* Gives up the attempt's schedule and routes, if it has any. */
 void attempt_leave_schedule(struct attempt *x);
-/* Frees the attempt when the exchanges are freed; if its source or sink is still being closed, after that. */
-void attempt_let_go(struct attempt *x);
+/* Like attempt_forget(), but if a source or sink is still being closed, the attempt is freed after that. */
+void attempt_free_when_closed(struct attempt *x);
 
 #endif

@@ -12,8 +12,8 @@
 /* A node that waits for its group's restart asks the root after this time. It is longer than nodes remember
  * verdicts, because a verdict may have been flooded while this node was cut off. */
 #define ASK_TIME (10 * SECONDS)
-/* How often a node in doubt asks, how often a root reminds nodes that have not confirmed, and how often both
- * check whether the torus is whole: nobody is asked while it is not. */
+/* How often a node in doubt asks, and a root reminds nodes that have not confirmed: ASK_EVERY while the torus
+ * is whole; otherwise LOOK_EVERY, because a way to these nodes may open at any time. */
 #define ASK_EVERY (2 * SECONDS)
 #define LOOK_EVERY (ASK_EVERY / 4)
 /* How long a job without a timeout waits to be started, or for nodes that are down. */

@@ -30,8 +30,8 @@ bool tree_messages_is_child(const struct attempt *x, unsigned port)
 int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e)
 {
     if ((x->owed & 1u << port) == 0)
-        return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: a message that is not expected from this node", x->id.text);
+        return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message from this node",
+                         x->id.text);
     x->owed &= ~(1u << port);
     return 0;
 }
@@ -79,14 +79,14 @@ void tree_messages_trees_free(struct kept_trees *trees)
     free(trees);
 }
 
-static uint8_t *find_parents(const struct exchanges *all, uint32_t rank)
+static uint8_t *find_parents(const struct exchanges *exchanges, uint32_t rank)
 {
-    const struct torus *t = router_torus(all->set.router);
+    const struct torus *t = router_torus(exchanges->set.router);
     uint8_t *parent = NULL;
     struct damage d;
 
-    if (topology_whole(router_topology(all->set.router)) ||
-        membership_view(all, (struct left_out){.down = false}, &d, NULL) != 0)
+    if (topology_whole(router_topology(exchanges->set.router)) ||
+        membership_view(exchanges, (struct left_out){.down = false}, &d, NULL) != 0)
         return NULL;
     parent = calloc(t->nodes, sizeof *parent);
     if (parent != NULL && tree_find(&d, rank, parent, NULL) != 0) {
@@ -97,36 +97,37 @@ static uint8_t *find_parents(const struct exchanges *all, uint32_t rank)
     return parent;
 }
 
-const uint8_t *tree_messages_parents(const struct exchanges *all, uint32_t rank)
+const uint8_t *tree_messages_parents(const struct exchanges *exchanges, uint32_t rank)
 {
-    uint64_t changes = router_topology(all->set.router)->changes;
-    size_t slots = sizeof all->trees->tree / sizeof all->trees->tree[0];
-    struct kept_tree *kept = &all->trees->tree[rank % slots];
+    uint64_t changes = router_topology(exchanges->set.router)->changes;
+    size_t slots = sizeof exchanges->trees->tree / sizeof exchanges->trees->tree[0];
+    struct kept_tree *kept = &exchanges->trees->tree[rank % slots];
 
     if (!kept->found || kept->rank != rank || kept->changes != changes) {
         free(kept->parent);
-        *kept = (struct kept_tree){true, rank, changes, find_parents(all, rank)};
+        *kept = (struct kept_tree){true, rank, changes, find_parents(exchanges, rank)};
     }
     return kept->parent;
 }
 
-int tree_messages_port(const struct exchanges *all, uint32_t rank)
+int tree_messages_port(const struct exchanges *exchanges, uint32_t rank)
 {
-    const struct torus *t = router_torus(all->set.router);
-    const uint8_t *parent = tree_messages_parents(all, rank);
+    const struct torus *t = router_torus(exchanges->set.router);
+    const uint8_t *parent = tree_messages_parents(exchanges, rank);
     struct tree_node here;
 
     if (parent != NULL)
-        tree_node_found(t, parent, router_rank(all->set.router), &here);
+        tree_node_found(t, parent, router_rank(exchanges->set.router), &here);
     else
-        tree_node(t, rank, router_rank(all->set.router), &here);
+        tree_node(t, rank, router_rank(exchanges->set.router), &here);
     return here.parent;
 }
 
-void tree_messages_towards(struct exchanges *all, uint32_t rank, const struct peer_message *message)
+void tree_messages_towards(struct exchanges *exchanges, uint32_t rank,
+                           const struct peer_message *message)
 {
-    int port = tree_messages_port(all, rank);
+    int port = tree_messages_port(exchanges, rank);
 
     if (port >= 0)
-        router_send(all->set.router, (unsigned)port, message);
+        router_send(exchanges->set.router, (unsigned)port, message);
 }

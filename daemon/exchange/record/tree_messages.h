@@ -22,12 +22,12 @@ struct kept_trees *tree_messages_trees_new(void);
 void tree_messages_trees_free(struct kept_trees *trees);
 /* Returns the tree of a node over the links that are up (tree_find()), valid until the next call. Returns NULL
  * if that is the tree of the whole torus, or if there is no memory. */
-const uint8_t *tree_messages_parents(const struct exchanges *all, uint32_t rank);
+const uint8_t *tree_messages_parents(const struct exchanges *exchanges, uint32_t rank);
 /* Returns the port one link nearer to a node: along that node's tree while the torus is whole, otherwise the
  * shortest way over links that are up. -1: it is this node, or there is no way. */
-int tree_messages_port(const struct exchanges *all, uint32_t rank);
+int tree_messages_port(const struct exchanges *exchanges, uint32_t rank);
 /* Sends a message towards a node; sends nothing if there is no way. */
-void tree_messages_towards(struct exchanges *all, uint32_t rank,
+void tree_messages_towards(struct exchanges *exchanges, uint32_t rank,
                            const struct peer_message *message);
 
 #endif

@@ -77,7 +77,7 @@ bool attempt_prepare(struct folder_sink *s)
     return jobs_begin(&s->jobs, run_prepare, on_prepared);
 }
 
-bool sink_park(struct sink *base, const struct block_events *events)
+bool sink_keep_output(struct sink *base, const struct block_events *events)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 

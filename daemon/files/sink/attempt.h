@@ -12,8 +12,8 @@ bool attempt_prepare(struct folder_sink *s);
  * Returns whether there is a next attempt. */
 bool attempt_go_on(struct folder_sink *s);
 
-/* As sink_ops.park() and limit(). */
-bool sink_park(struct sink *base, const struct block_events *events);
+/* As sink_ops.keep_output() and limit(). */
+bool sink_keep_output(struct sink *base, const struct block_events *events);
 void sink_limit(struct sink *base, uint32_t origin, uint64_t size);
 
 /* Gives a kept sink to the next attempt. Returns the sink, or NULL if there is no memory. */

@@ -98,10 +98,10 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
                                         .finish = sink_finish,
                                         .commit = sink_commit,
                                         .close = sink_close,
-                                        .park = sink_park,
+                                        .keep_output = sink_keep_output,
                                         .limit = sink_limit};
-    if (request->parked != NULL)
-        return attempt_take_over((struct folder_sink *)request->parked, request, events);
+    if (request->kept_sink != NULL)
+        return attempt_take_over((struct folder_sink *)request->kept_sink, request, events);
     char path[PATH_MAX];
     struct folder_sink *s = calloc(1, sizeof *s);
     struct output *output = calloc(request->nodes, sizeof *output);
@@ -116,7 +116,7 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         .workers = folders->workers, .events = *events, .run_close = run_close, .release = release};
     s->request = *request;
     s->request.id = s->request.from = s->request.to = NULL;
-    s->request.parked = NULL;
+    s->request.kept_sink = NULL;
     s->request.marks = NULL;
     s->request.gone = s->gone = gone;
     s->next_gone = next_gone;

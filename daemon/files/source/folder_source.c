@@ -94,7 +94,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
     s->request.gone = gone;
     s->request.id = s->request.from = s->request.to = NULL;
     s->request.marks = NULL;
-    s->request.parked = NULL;
+    s->request.kept_sink = NULL;
     s->queue_end = &s->queue;
     for (uint32_t d = 0; d < request->nodes; d++) {
         file[d].fd = -1;

@@ -26,7 +26,7 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
         .handle = s->base.set.handle,
         .source = source,
         .sink = sink,
-        .relayed = exchanges_relayed_frame(s->all->exchanges),
+        .relayed = exchanges_relayed_frame(s->groups->exchanges),
         .segments = 1,
         .window = 1,
     };
@@ -77,7 +77,7 @@ static bool is_long(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
     return operation == GROUP_REDUCE_SCATTER ||
-           (operation == GROUP_ALLREDUCE && c->what.total >= c->part->decisions.long_reduction);
+           (operation == GROUP_ALLREDUCE && c->what.total >= c->part->table.long_reduction);
 }
 
 /* Chooses how much of each block is sent at once: the whole block, unless that is too much for the memory of
@@ -105,7 +105,7 @@ static bool is_allgather_reduction(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
     return (operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV) && !c->large &&
-           c->what.total <= c->part->decisions.allgather_reduction;
+           c->what.total <= c->part->table.allgather_reduction;
 }
 
 /* Uses the tree of the waves. */
@@ -129,7 +129,8 @@ static int open_allgather_reduction(struct call *c, struct error *e)
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
-static const struct choices *choices_for(const struct decisions *d, enum group_operation operation)
+static const struct choices *choices_for(const struct algorithm_table *d,
+                                         enum group_operation operation)
 {
     if (operation == GROUP_BROADCAST || operation == GROUP_REDUCE)
         return &d->broadcast;
@@ -141,13 +142,14 @@ static const struct choices *choices_for(const struct decisions *d, enum group_o
 static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
     struct part *p = c->part;
-    const struct decisions *d = &p->decisions;
+    const struct algorithm_table *d = &p->table;
     int found = p->damaged ? part_detour(p, e) : 1;
 
     if (found <= 0)
         return found;
     if (!p->damaged)
-        *out = *decisions_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
+        *out =
+            *algorithm_table_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
     else
         *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
                                                            : detour_gather(p->detour),
@@ -206,8 +208,8 @@ static int open_reduction(struct call *c, struct error *e)
     const struct group_call *call = &c->what.call;
     struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
     const struct reducing_options options = {
-        .type = call_spreads(c) ? REDUCTION_UINT8 : call->type,
-        .operation = call_spreads(c) ? REDUCTION_OR : call->operator,
+        .type = call_spreads_result(c) ? REDUCTION_UINT8 : call->type,
+        .operation = call_spreads_result(c) ? REDUCTION_OR : call->operator,
         .everywhere = call->operation != GROUP_REDUCE_SCATTER && call->operation != GROUP_REDUCE,
         .unchecked = p->session->unchecked};
     const struct reduction_trees *trees;
@@ -294,7 +296,9 @@ static int init_blocks(struct call *c, struct error *e)
     };
     if (blocks_init(&c->blocks, &c->what, &p->members, &options, e) != 0)
         return -1;
-    return call_spreads(c) && !call_is_for_others(c) ? blocks_contribute_nothing(&c->blocks, e) : 0;
+    return call_spreads_result(c) && !call_is_for_others(c)
+               ? blocks_contribute_nothing(&c->blocks, e)
+               : 0;
 }
 
 int call_engines_open(struct call *c, struct error *e)

@@ -1,12 +1,12 @@
 #include "daemon/group/calls/call_match.h"
 
-bool signatures_differ(const struct part *p, uint32_t ours, uint32_t other_ones, unsigned port,
-                       struct error *e)
+bool signatures_differ(const struct part *p, uint32_t our_signature, uint32_t their_signature,
+                       unsigned port, struct error *e)
 {
     uint32_t other = members_at(&p->members, torus_neighbour(p->torus, p->rank, port));
-    uint32_t own = ours & 15, theirs = other_ones & 15;
+    uint32_t own = our_signature & 15, theirs = their_signature & 15;
 
-    if (ours == other_ones)
+    if (our_signature == their_signature)
         return false;
     if (own == GROUP_LEAVE || theirs == GROUP_LEAVE)
         (void)error_set(e, ERROR_USAGE, "member %u has left the group, member %u calls %s",
@@ -43,12 +43,12 @@ int calls_find(const struct part *p, const struct peer_group_call *mark, struct 
 
     *call = NULL;
     if (mark->number / STAGES_A_CALL > CALL_MASK || mark->number % STAGES_A_CALL >= STAGES)
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a call that cannot be (%u)",
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of an impossible call (number %u)",
                          p->session->name, mark->number);
     if (ahead >= GROUP_WINDOW) {
         (void)error_set(e, ERROR_USAGE,
-                        "members call differently: one calls %s, which has ended at member %u as "
-                        "another operation",
+                        "members call differently: one member calls %s, but member %u has made "
+                        "another call in its place",
                         group_operation_name(mark->signature & 15), p->members.own);
         return 1;
     }

@@ -1,8 +1,8 @@
 #include "daemon/group/calls/call_rounds.h"
 
-/* Returns how many waves must be heard before the call's data moves. An uneven exchange has two: the first
- * tells what is to be planned, and the second says that all members have planned it, so that no large data
- * arrives early. */
+/* Returns how many waves must be heard before the call's data moves. A large uneven exchange has two: the first
+ * tells the size of the largest block, and the second that all members have made their plans, so that no large
+ * data arrives early. */
 static uint64_t gates_of(const struct call *c)
 {
     return c->large && c->what.call.operation == GROUP_ALLTOALLV ? 2 : 1;
@@ -26,8 +26,8 @@ void call_rounds_admit(struct call *c)
         c->attempt.admitted < data->rounds_finished + c->attempt.window &&
         (!c->large || (heard >= gates && c->attempt.admitted < heard - gates + c->attempt.window)))
         engine_admit(data, c->attempt.admitted++);
-    /* Waves before the data come first. Of a large call, the last of them starts when this member can take its
-     * data. Each other wave starts when a round of the data has been finished here. */
+    /* The first waves come before the data. In a large call, the last of these waves starts when this member is
+     * ready for data; each later wave starts when this member has finished one more round. */
     while (wave != NULL &&
            ((c->attempt.waved == 0 && !c->large) ||
             (c->large && data != NULL && c->attempt.waved < c->attempt.rounds + gates &&

@@ -24,7 +24,7 @@ static bool may_start(const struct call *c)
         if (!call_is_complete(other) &&
             (other->number + 1 != c->number || (may_be_large(other) && may_be_large(c))))
             return false;
-    return c->part->decided || c->what.call.operation == GROUP_PART;
+    return c->part->has_table || c->what.call.operation == GROUP_PART;
 }
 
 static int check_engines(const struct call *c, struct error *e)
@@ -88,7 +88,7 @@ int call_complete(struct call *c, bool everywhere, struct error *e)
     return 0;
 }
 
-static int start(struct call *c, struct error *e)
+static int start_call(struct call *c, struct error *e)
 {
     unsigned port;
     const struct peer_group_call *other =
@@ -119,9 +119,9 @@ static int open_call(struct call *c, struct error *e)
 }
 
 /* Continues a call as far as possible now. Returns 0, or -1 with *e: the caller fails the session. */
-static int advance(struct call *c, struct error *e)
+static int advance_call(struct call *c, struct error *e)
 {
-    if (call_is_queued(c) && may_start(c) && start(c, e) != 0)
+    if (call_is_queued(c) && may_start(c) && start_call(c, e) != 0)
         return -1;
     if (call_is_opening(c) && open_call(c, e) != 0)
         return -1;
@@ -138,7 +138,7 @@ static int advance(struct call *c, struct error *e)
 }
 
 /* Whether the end of the call tells that all members have made it. */
-static bool tells(const struct call *c)
+static bool call_proves(const struct call *c)
 {
     return c->waves || is_reduced_here(c) || !group_operation_is_unproven(c->what.call.operation);
 }
@@ -157,7 +157,7 @@ void calls_forget(struct part *p)
 
 int call_retire(struct call *c, struct error *e)
 {
-    if (tells(c) && c->number > 0)
+    if (call_proves(c) && c->number > 0)
         forget_before(c->part, c->number - 1);
     if (c->over == CALL_OVER_EVERYWHERE) {
         call_free(c);
@@ -196,7 +196,7 @@ void calls_advance(struct part *p)
         for (c = p->calls; c != NULL; c = c->next) {
             enum call_state before = c->state;
             uint64_t waved = c->attempt.waved, admitted = c->attempt.admitted;
-            if (advance(c, &e) != 0) {
+            if (advance_call(c, &e) != 0) {
                 session_fail(s, &e);
                 return;
             }

@@ -1,11 +1,11 @@
 /* The calls of a part, in their order.
  *
  * A call starts here when the program has made it and all calls before it are complete here, except perhaps the
- * one right before it. So when a call to which every member contributes is complete, all members have completed
- * the calls before the one before it, and a member can be at most two such calls ahead. A broadcast does not
- * tell its sender that it has arrived, and of a reduce only the root hears. Of these calls, a member can be
- * GROUP_UNPROVEN_MOST ahead, with no more bytes than an eager call may have. Before one more, the group inserts
- * a barrier of its own, for which no program waits.
+ * one right before it. So when call k, to which every member contributes, is complete, all members have
+ * completed call k - 2, and a member can be at most two such calls ahead. Other calls prove less: the sender of
+ * a broadcast does not learn that it has arrived, and of a reduce only the root learns anything. A member can
+ * be GROUP_UNPROVEN_MOST of these calls ahead, with no more bytes than an eager call may have. Before one more,
+ * the group inserts a barrier of its own, for which no program waits.
  *
  * A small call needs no permission: its engine sends at once, from a copy, and frames that arrive early are
  * kept (early_frames.h). A reduce is complete at a member that is not its root when this member's data has been
@@ -15,8 +15,8 @@
  *
  * When a link goes down, all calls that are not over at all members are made again, on other routes. Members
  * where such a call is complete take part with what they have kept (agreement.h). A large call that is complete
- * at one member is over at all members. What a small call sends is kept until a later call tells that it is
- * over; if it is a reduction whose result all members get, the result is kept instead. */
+ * at one member is over at all members. The data that a small call sends is kept until a later call tells that
+ * the small call is over. If it is a reduction whose result all members get, the result is kept instead. */
 #ifndef TORUSD_GROUP_CALLS_CALLS_H
 #define TORUSD_GROUP_CALLS_CALLS_H
 

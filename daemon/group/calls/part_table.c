@@ -16,41 +16,42 @@ static struct program_memory *new_table(void)
     return memory;
 }
 
-int part_table_call(struct checked *what, uint32_t mask, struct error *e)
+int part_table_call(struct checked_call *what, uint32_t mask, struct error *e)
 {
     struct program_memory *memory = new_table();
 
     if (memory == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a group");
-    *what = (struct checked){.call = {.operation = GROUP_PART,
-                                      .part = mask,
-                                      .type = REDUCTION_UINT8,
-                                      .operator= REDUCTION_OR,
-                                      .size = TABLE_BYTES,
-                                      .in_place = true,
-                                      .receive = {memory, 0, TABLE_BYTES}},
-                             .largest = TABLE_BYTES,
-                             .total = TABLE_BYTES};
+    *what = (struct checked_call){.call = {.operation = GROUP_PART,
+                                           .part = mask,
+                                           .type = REDUCTION_UINT8,
+                                           .operator= REDUCTION_OR,
+                                           .size = TABLE_BYTES,
+                                           .in_place = true,
+                                           .receive = {memory, 0, TABLE_BYTES}},
+                                  .largest = TABLE_BYTES,
+                                  .total = TABLE_BYTES};
     return 0;
 }
 
 bool part_table_is_made_here(const struct call *c)
 {
-    return c->what.call.operation == GROUP_PART && c->part->members.own == 0 && !call_spreads(c);
+    return c->what.call.operation == GROUP_PART && c->part->members.own == 0 &&
+           !call_spreads_result(c);
 }
 
 int part_table_make(struct call *c, struct error *e)
 {
     struct session *s = c->part->session;
-    const struct predict_costs costs = exchanges_costs(s->all->exchanges);
+    const struct predict_costs costs = exchanges_costs(s->groups->exchanges);
     struct part *p = part_find(s, c->what.call.part);
-    struct decisions made;
-    int result = decisions_make(&made, p->planner, p->torus, &costs, e);
+    struct algorithm_table made;
+    int result = algorithm_table_make(&made, p->planner, p->torus, &costs, e);
 
     if (result <= 0)
         return result;
-    decisions_log(&made, s->name);
-    if (decisions_pack(&made, c->what.call.receive.memory->data, e) != 0)
+    algorithm_table_log(&made, s->name);
+    if (algorithm_table_pack(&made, c->what.call.receive.memory->data, e) != 0)
         return -1;
     c->blocks.ready = true;
     engine_wake(c->attempt.engine[STAGE_DATA]);
@@ -63,9 +64,9 @@ int part_table_take(const struct call *c, struct error *e)
     uint32_t mask = c->what.call.part;
     struct part *p = part_find(s, mask);
 
-    if (decisions_unpack(&p->decisions, c->what.call.receive.memory->data, p->torus, e) != 0)
+    if (algorithm_table_unpack(&p->table, c->what.call.receive.memory->data, p->torus, e) != 0)
         return -1;
-    p->decided = true;
+    p->has_table = true;
     session_is_due(s); /* calls may have waited for the table */
     return 0;
 }

@@ -18,7 +18,7 @@ static int source_read(struct source *s, uint32_t owner, uint64_t offset, uint32
     static const uint8_t zeros[256];
     const struct allgather_reduction *j = of_source(s);
     struct blocks *b = j->blocks;
-    uint64_t end = j->own + blocks_coming(b, b->members->own);
+    uint64_t end = j->own + blocks_expected(b, b->members->own);
 
     if (offset >= j->own && offset < end)
         return b->source.ops->read(&b->source, owner, offset - j->own,
@@ -41,7 +41,7 @@ static int sink_write(struct sink *s, uint32_t owner, uint64_t offset, const str
 
     (void)owner;
     for (uint32_t member = 0; member < b->members->count && begin < to; member++, begin = end) {
-        end = begin + blocks_coming(b, member);
+        end = begin + blocks_expected(b, member);
         if (end <= offset)
             continue;
         uint64_t first = offset > begin ? offset : begin, last = to < end ? to : end;
@@ -64,6 +64,6 @@ void allgather_reduction_init(struct allgather_reduction *j, struct blocks *b)
     for (uint32_t member = 0; member < b->members->count; member++) {
         if (member == b->members->own)
             j->own = j->bytes;
-        j->bytes += blocks_coming(b, member);
+        j->bytes += blocks_expected(b, member);
     }
 }

@@ -9,7 +9,7 @@ struct allgather_reduction {
     struct source source;
     struct sink sink;
     struct blocks *blocks; /* LAYOUT_GATHER */
-    uint64_t own, bytes;   /* bytes: where this member's block begins in the vector, and its size */
+    uint64_t own, bytes;   /* in bytes: where this member's block begins; the size of the vector */
 };
 
 /* Sets up the source and sink; borrows the blocks. Only for engines that copy what they read (reducing.h). */

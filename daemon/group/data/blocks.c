@@ -12,7 +12,7 @@ struct run {
 };
 
 /* Returns the part of a vector that an owner combines. */
-static struct run share(const struct blocks *b, uint32_t owner)
+static struct run owner_share(const struct blocks *b, uint32_t owner)
 {
     const struct group_call *call = &b->what->call;
     uint64_t each = call->size / b->members->count, more = call->size % b->members->count, first;
@@ -39,7 +39,7 @@ static struct run sent_to(const struct blocks *b, uint32_t destination)
         return (struct run){0, 0};
     switch (b->layout) {
     case LAYOUT_VECTOR:
-        return share(b, destination);
+        return owner_share(b, destination);
     case LAYOUT_GATHER: /* the same block for all members */
         return (struct run){0, call->receive_size != NULL ? call->receive_size[b->members->own]
                                                           : call->size};
@@ -58,7 +58,7 @@ static struct run got_from(const struct blocks *b, uint32_t origin)
     const struct group_call *call = &b->what->call;
 
     if (b->layout == LAYOUT_VECTOR) {
-        struct run run = share(b, origin);
+        struct run run = owner_share(b, origin);
         if (call->operation == GROUP_REDUCE_SCATTER && !b->single)
             run.offset = 0;
         return run;
@@ -70,7 +70,7 @@ static struct run got_from(const struct blocks *b, uint32_t origin)
     return (struct run){origin * call->size, call->size};
 }
 
-uint64_t blocks_coming(const struct blocks *b, uint32_t member)
+uint64_t blocks_expected(const struct blocks *b, uint32_t member)
 {
     uint64_t size = blocks_wire(b, got_from(b, member).size);
 
@@ -167,11 +167,11 @@ static int check_digest(const struct blocks *b, uint32_t origin, const struct ru
                       seed_of(b, origin, b->members->own)) ==
         digest_read(b->got_digest + (size_t)origin * DIGEST_SIZE))
         return 0;
-    return error_set(e, ERROR_DAMAGED, "the block from member %u is not what was sent", origin);
+    return error_set(e, ERROR_DAMAGED, "the block from member %u was damaged on its way", origin);
 }
 
 /* Whether results overwrite the input from which they would be made again. */
-static bool overwrites(const struct blocks *b)
+static bool overwrites_input(const struct blocks *b)
 {
     return b->layout == LAYOUT_VECTOR && b->what->call.in_place && !b->copied &&
            b->what->call.operation != GROUP_PART;
@@ -192,7 +192,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
     offset += b->skip;
     if (offset > wire || left > wire - offset)
         return error_set(e, ERROR_USAGE,
-                         "member %u sends more than the %llu %s that member %u expects of it",
+                         "member %u sends more than the %llu %s that member %u expects from it",
                          origin, (unsigned long long)run.size,
                          text_plural(run.size, "byte", "bytes"), b->members->own);
     b->got[origin] += left;
@@ -207,7 +207,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
         if (b->digests && n < run.size)
             digest_pass(&b->passing_in[origin], data, offset, n, run.size,
                         seed_of(b, origin, b->members->own));
-        if (overwrites(b) && overwritten_save(&b->overwritten, to, offset, n, e) != 0)
+        if (overwrites_input(b) && overwritten_save(&b->overwritten, to, offset, n, e) != 0)
             return -1;
         if (to != data)
             memmove(to, data, n); /* the areas of a program may overlap */
@@ -230,14 +230,14 @@ int blocks_check(const struct blocks *b, struct error *e)
         uint64_t size = got_from(b, origin).size;
         if (b->got[origin] != blocks_wire(b, size))
             return error_set(e, ERROR_USAGE,
-                             "member %u sends less than the %llu %s that member %u expects of it",
+                             "member %u sends less than the %llu %s that member %u expects from it",
                              origin, (unsigned long long)size, text_plural(size, "byte", "bytes"),
                              b->members->own);
     }
     return 0;
 }
 
-static void release(void *context)
+static void release_memory(void *context)
 {
     program_memory_unref(context);
 }
@@ -310,7 +310,7 @@ static int find_sent(struct blocks *b, bool copy)
         if (copy_blocks(b, digests) != 0)
             return -1;
     } else {
-        b->sent = slab_lone(digests, area->memory != NULL ? release : NULL, area->memory);
+        b->sent = slab_lone(digests, area->memory != NULL ? release_memory : NULL, area->memory);
         if (b->sent == NULL)
             return -1;
         if (area->memory != NULL)
@@ -335,7 +335,7 @@ static int find_shares(struct blocks *b)
     return 0;
 }
 
-int blocks_init(struct blocks *b, const struct checked *what, const struct members *members,
+int blocks_init(struct blocks *b, const struct checked_call *what, const struct members *members,
                 const struct blocks_options *options, struct error *e)
 {
     const struct group_call *call = &what->call;

@@ -23,13 +23,13 @@ enum layout {
 struct blocks {
     struct source source;
     struct sink sink;
-    const struct checked *what;
+    const struct checked_call *what;
     enum layout layout;
     const struct members *members; /* the fields below are indexed by member */
     bool single;                   /* a vector with one owner */
     bool digests;                  /* blocks have digests */
     uint32_t element;
-    struct slab *sent;   /* stands for the memory from which data is read */
+    struct slab *sent;   /* digests, and a copy of the data or a reference to its memory */
     const uint8_t *from; /* start of the data to send */
     uint64_t *from_at;   /* where each block begins behind `from`; NULL: as the layout says */
     uint8_t *digest;     /* in `sent`: the digests of the blocks to send, in their order */
@@ -56,7 +56,7 @@ struct blocks_options {
 };
 
 /* Sets up the source and sink. Borrows `what` and `members`. Returns 0, or -1 with *e and nothing to free. */
-int blocks_init(struct blocks *b, const struct checked *what, const struct members *members,
+int blocks_init(struct blocks *b, const struct checked_call *what, const struct members *members,
                 const struct blocks_options *options, struct error *e);
 /* Frees what *b holds. Call it only if blocks_are_there(). */
 void blocks_free(struct blocks *b);
@@ -74,7 +74,7 @@ static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
 }
 
 /* Returns how many bytes this node expects of the block from a member, as on the wire. */
-uint64_t blocks_coming(const struct blocks *b, uint32_t member);
+uint64_t blocks_expected(const struct blocks *b, uint32_t member);
 
 /* Checks that every block has arrived completely. Returns 0, or -1 with *e. */
 int blocks_check(const struct blocks *b, struct error *e);
@@ -83,8 +83,8 @@ int blocks_check(const struct blocks *b, struct error *e);
  * is discarded. Of a vector that all members get, the result is kept. Returns 0, or -1 with *e. */
 int blocks_keep(struct blocks *b, struct error *e);
 
-/* Makes the call again with the data that was sent. */
-void blocks_again(struct blocks *b);
+/* Prepares the blocks for sending the same data once more. */
+void blocks_rewind(struct blocks *b);
 
 /* Makes this member contribute only zeros. Returns 0, or -1 with *e. */
 int blocks_contribute_nothing(struct blocks *b, struct error *e);

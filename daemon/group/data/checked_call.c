@@ -36,7 +36,7 @@ static int check_blocks(const uint64_t *size, const uint64_t *offset, uint32_t m
         if (offset[i] > area->size || size[i] > area->size - offset[i])
             return error_set(e, ERROR_USAGE, "block %u lies outside of the %s area", i, which);
         if (size[i] > SPEC_BLOCK_MOST)
-            return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
+            return error_set(e, ERROR_USAGE, "a block is larger than 64 TiB");
         if (size[i] > *largest)
             *largest = size[i];
         if (__builtin_add_overflow(*total, size[i], total))
@@ -60,7 +60,7 @@ static int check_size(uint64_t size, uint64_t count, uint64_t *bytes, struct err
 
 /* --- by operation --- */
 
-static int check_uniform(struct checked *c, uint32_t members, bool gathers, struct error *e)
+static int check_uniform(struct checked_call *c, uint32_t members, bool gathers, struct error *e)
 {
     const struct group_call *call = &c->call;
     uint64_t all = 0;
@@ -74,7 +74,7 @@ static int check_uniform(struct checked *c, uint32_t members, bool gathers, stru
     return call->in_place ? 0 : check_area(&call->send, gathers ? call->size : all, "send", e);
 }
 
-static int check_alltoallv(struct checked *c, uint32_t members, struct error *e)
+static int check_alltoallv(struct checked_call *c, uint32_t members, struct error *e)
 {
     const struct group_call *call = &c->call;
     uint64_t sent = 0, received = 0;
@@ -88,7 +88,8 @@ static int check_alltoallv(struct checked *c, uint32_t members, struct error *e)
     return 0;
 }
 
-static int check_allgatherv(struct checked *c, uint32_t members, uint32_t rank, struct error *e)
+static int check_allgatherv(struct checked_call *c, uint32_t members, uint32_t rank,
+                            struct error *e)
 {
     const struct group_call *call = &c->call;
 
@@ -98,7 +99,7 @@ static int check_allgatherv(struct checked *c, uint32_t members, uint32_t rank, 
     return call->in_place ? 0 : check_area(&call->send, call->receive_size[rank], "send", e);
 }
 
-static int check_reduction(struct checked *c, struct error *e)
+static int check_reduction(struct checked_call *c, struct error *e)
 {
     const struct group_call *call = &c->call;
 
@@ -110,7 +111,7 @@ static int check_reduction(struct checked *c, struct error *e)
     return 0;
 }
 
-static int check_allreduce(struct checked *c, struct error *e)
+static int check_allreduce(struct checked_call *c, struct error *e)
 {
     const struct group_call *call = &c->call;
 
@@ -130,7 +131,7 @@ static int check_root(const struct group_call *call, uint32_t members, struct er
                      call->root, members - 1);
 }
 
-static int check_broadcast(struct checked *c, uint32_t members, struct error *e)
+static int check_broadcast(struct checked_call *c, uint32_t members, struct error *e)
 {
     const struct group_call *call = &c->call;
 
@@ -138,11 +139,11 @@ static int check_broadcast(struct checked *c, uint32_t members, struct error *e)
         return -1;
     c->largest = c->total = call->size;
     if (call->size > SPEC_BLOCK_MOST)
-        return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
+        return error_set(e, ERROR_USAGE, "a block is larger than 64 TiB");
     return check_area(&call->receive, call->size, "receive", e);
 }
 
-static int check_reduce(struct checked *c, uint32_t members, uint32_t own, struct error *e)
+static int check_reduce(struct checked_call *c, uint32_t members, uint32_t own, struct error *e)
 {
     const struct group_call *call = &c->call;
     bool is_root = call->root == own;
@@ -158,7 +159,8 @@ static int check_reduce(struct checked *c, uint32_t members, uint32_t own, struc
     return call->in_place ? 0 : check_area(&call->send, c->total, "send", e);
 }
 
-static int check_reduce_scatter(struct checked *c, uint32_t members, uint32_t rank, struct error *e)
+static int check_reduce_scatter(struct checked_call *c, uint32_t members, uint32_t rank,
+                                struct error *e)
 {
     const struct group_call *call = &c->call;
     uint64_t elements = 0, bytes;
@@ -184,7 +186,7 @@ static int check_reduce_scatter(struct checked *c, uint32_t members, uint32_t ra
                       "receive", e);
 }
 
-static int check_operation(struct checked *c, uint32_t members, uint32_t own, struct error *e)
+static int check_operation(struct checked_call *c, uint32_t members, uint32_t own, struct error *e)
 {
     const struct group_call *call = &c->call;
     bool may_be_in_place = call->operation == GROUP_ALLGATHER ||
@@ -192,7 +194,7 @@ static int check_operation(struct checked *c, uint32_t members, uint32_t own, st
                            call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE;
 
     if (call->in_place && !may_be_in_place)
-        return error_set(e, ERROR_USAGE, "%s in place is not possible here",
+        return error_set(e, ERROR_USAGE, "%s cannot work in place",
                          group_operation_name(call->operation));
     switch (call->operation) {
     case GROUP_ALLTOALL:
@@ -230,7 +232,7 @@ static unsigned arrays_of(enum group_operation operation, bool *needs)
     return (unsigned)(needs[0] + needs[1] + needs[2] + needs[3]);
 }
 
-static int copy_arrays(struct checked *c, uint32_t members, struct error *e)
+static int copy_arrays(struct checked_call *c, uint32_t members, struct error *e)
 {
     const uint64_t **array[4] = {&c->call.send_size, &c->call.send_offset, &c->call.receive_size,
                                  &c->call.receive_offset};
@@ -249,7 +251,7 @@ static int copy_arrays(struct checked *c, uint32_t members, struct error *e)
             continue;
         }
         if (*array[i] == NULL)
-            return error_set(e, ERROR_USAGE, "%s without its sizes",
+            return error_set(e, ERROR_USAGE, "%s needs the sizes of its blocks",
                              group_operation_name(c->call.operation));
         memcpy(at, *array[i], members * sizeof *at);
         *array[i] = at;
@@ -258,10 +260,10 @@ static int copy_arrays(struct checked *c, uint32_t members, struct error *e)
     return 0;
 }
 
-int checked_init(struct checked *out, const struct group_call *call, const struct members *members,
-                 struct error *e)
+int checked_init(struct checked_call *out, const struct group_call *call,
+                 const struct members *members, struct error *e)
 {
-    *out = (struct checked){.call = *call};
+    *out = (struct checked_call){.call = *call};
     if (copy_arrays(out, members->count, e) != 0 ||
         check_operation(out, members->count, members->own, e) != 0) {
         free(out->counts);
@@ -274,40 +276,40 @@ int checked_init(struct checked *out, const struct group_call *call, const struc
     return 0;
 }
 
-void checked_free(struct checked *c)
+void checked_free(struct checked_call *c)
 {
     program_memory_unref(c->call.send.memory);
     program_memory_unref(c->call.receive.memory);
     free(c->counts);
-    *c = (struct checked){0};
+    *c = (struct checked_call){0};
 }
 
 /* --- signature --- */
 
-static uint64_t mix(uint64_t sum, uint64_t value)
+static uint64_t mix_signature(uint64_t sum, uint64_t value)
 {
     sum = (sum ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return sum ^ sum >> 29;
 }
 
-uint32_t checked_signature(const struct checked *c, uint32_t members, bool unchecked,
+uint32_t checked_signature(const struct checked_call *c, uint32_t members, bool unchecked,
                            uint64_t internal)
 {
     const struct group_call *call = &c->call;
     bool reduces = call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE_SCATTER ||
                    call->operation == GROUP_REDUCE;
-    uint64_t sum = mix(mix(unchecked, internal), (uint32_t)call->operation);
+    uint64_t sum = mix_signature(mix_signature(unchecked, internal), (uint32_t)call->operation);
 
     if (call->operation != GROUP_ALLTOALLV)
-        sum = mix(sum, call->size);
+        sum = mix_signature(sum, call->size);
     if (call->operation == GROUP_BROADCAST || call->operation == GROUP_REDUCE)
-        sum = mix(sum, call->root);
+        sum = mix_signature(sum, call->root);
     if (call->operation == GROUP_PART)
-        sum = mix(sum, call->part);
+        sum = mix_signature(sum, call->part);
     if (reduces)
-        sum = mix(mix(sum, call->type), call->operator);
+        sum = mix_signature(mix_signature(sum, call->type), call->operator);
     if (call->operation == GROUP_ALLGATHERV || call->operation == GROUP_REDUCE_SCATTER)
         for (uint32_t i = 0; i < members; i++)
-            sum = mix(sum, call->receive_size[i]);
+            sum = mix_signature(sum, call->receive_size[i]);
     return ((uint32_t)(sum >> 32) & ~UINT32_C(15)) | (uint32_t)call->operation;
 }

@@ -10,7 +10,7 @@
 #define WORD 64u
 
 /* A bijection that changes about half of the bits, so that exchanging pages changes the sum. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t x)
 
 static uint64_t page_digest(const uint8_t *bytes, uint64_t length, uint64_t page, uint64_t seed)
 {
-    return mix(digest_bytes(bytes, length, 0) + mix(seed ^ mix(page + 1)));
+    return mix_bits(digest_bytes(bytes, length, 0) + mix_bits(seed ^ mix_bits(page + 1)));
 }
 
 static uint64_t page_length(uint64_t page, uint64_t size)

@@ -49,9 +49,9 @@ struct group_call {
     /* Arrays of the part's size, by member; otherwise NULL. Alltoallv has all four, in bytes; allgatherv the
      * two of `receive`; reduce_scatter receive_size, in elements. group_call() copies them. */
     const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;
-    /* The sizes and offsets above count from here. Broadcast uses only `receive`, also at the root. Reduce uses
-     * `receive` at the root only. In place (only for allgather, allgatherv, allreduce, and reduce at its root):
-     * `send` is ignored, and the input lies in `receive`. Other calls need a copy. */
+    /* The areas from which the sizes and offsets above count. Broadcast uses only `receive`, also at the root.
+     * Reduce uses `receive` at the root only. In place, `send` is ignored, and the input lies in `receive`;
+     * this works for allgather, allgatherv, allreduce, and reduce at its root. */
     struct program_area send, receive;
     bool in_place;
     uint64_t timeout_ns; /* nanoseconds; 0: none */

@@ -6,7 +6,7 @@
 struct overwritten {
     struct overwritten *next;
     uint8_t *to;
-    uint64_t offset, length; /* bytes; of its owner's block */
+    uint64_t offset, length; /* in bytes, in its owner's block */
     uint8_t bytes[];
 };
 

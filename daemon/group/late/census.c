@@ -11,7 +11,7 @@ static bool is_root(const struct session *s)
     return s->tree.parent < 0;
 }
 
-static void send(struct session *s, unsigned port, const struct peer_message *message)
+static void send_message(struct session *s, unsigned port, const struct peer_message *message)
 {
     if (!engine_has_lost(&s->base, port))
         router_send(s->base.set.router, port, message);
@@ -23,7 +23,7 @@ static void send_question(struct session *s, unsigned port,
     struct peer_message message = {.kind = PEER_GROUP_CENSUS, .group_census = *question};
 
     message.group_census.exchange = s->base.set.handle;
-    send(s, port, &message);
+    send_message(s, port, &message);
 }
 
 static void send_answer(struct session *s)
@@ -35,7 +35,7 @@ static void send_answer(struct session *s)
                                                           .others = s->census.others,
                                                           .id = s->census.question.id}};
 
-    send(s, (unsigned)s->tree.parent, &message);
+    send_message(s, (unsigned)s->tree.parent, &message);
 }
 
 static void send_report(struct session *s, const struct peer_group_report *report)
@@ -44,20 +44,20 @@ static void send_report(struct session *s, const struct peer_group_report *repor
 
     message.group_report.exchange = s->base.set.handle;
     for (unsigned i = 0; i < s->tree.children; i++)
-        send(s, s->tree.child[i], &message);
+        send_message(s, s->tree.child[i], &message);
 }
 
 /* --- the result --- */
 
 /* Sets `text` to "node 3 has not called it" or "nodes 3, 7 and 12 more have not called it". */
-static void describe(const struct peer_group_report *r, char *text, size_t size)
+static void describe_report(const struct peer_group_report *r, char *text, size_t size)
 {
     const bool several = r->n_missing > 1 || r->others > 0;
     size_t used = (size_t)snprintf(text, size, "%s", several ? "nodes " : "node ");
 
     if (r->n_missing == 0) {
         (void)snprintf(text, size, "%s",
-                       r->incomplete ? "not all nodes answer, none that does is late"
+                       r->incomplete ? "not all nodes have answered; those that did have called it"
                                      : CENSUS_ALL_CALLED);
         return;
     }
@@ -92,12 +92,12 @@ static void take_report(struct session *s, const struct peer_group_report *repor
     send_report(s, report);
     if (p == NULL || !is_meant(s, report->asker, report->part))
         return;
-    describe(report, whom, sizeof whom);
+    describe_report(report, whom, sizeof whom);
     late_calls_reported(p, report->number, report->asker == router_rank(s->base.set.router),
                         report->n_missing == 0 && !report->incomplete, whom);
 }
 
-static void conclude(struct session *s)
+static void conclude_census(struct session *s)
 {
     struct census *c = &s->census;
     const struct peer_group_report report = {.asker = c->question.asker,
@@ -131,12 +131,12 @@ static void note_missing(struct census *c, uint32_t node)
         c->others++;
 }
 
-static void answer(struct session *s)
+static void answer_question(struct session *s)
 {
     if (!s->census.running || s->census.owed > 0)
         return;
     if (is_root(s)) {
-        conclude(s);
+        conclude_census(s);
         return;
     }
     s->census.running = false;
@@ -144,7 +144,7 @@ static void answer(struct session *s)
 }
 
 /* Starts the census at this node, because its question has arrived. */
-static void begin(struct session *s, const struct peer_group_census *question)
+static void begin_census(struct session *s, const struct peer_group_census *question)
 {
     struct census *c = &s->census;
 
@@ -157,7 +157,7 @@ static void begin(struct session *s, const struct peer_group_census *question)
         c->owed |= 1u << s->tree.child[i];
         send_question(s, s->tree.child[i], question);
     }
-    answer(s);
+    answer_question(s);
 }
 
 /* Passes the question on towards the root. */
@@ -169,7 +169,7 @@ static void pass_up(struct session *s, const struct peer_group_census *question)
         send_question(s, (unsigned)s->tree.parent, question);
     } else if (!s->census.running) {
         numbered.id = s->census.question.id + 1;
-        begin(s, &numbered);
+        begin_census(s, &numbered);
     }
 }
 
@@ -208,15 +208,16 @@ int census_heard(struct session *s, unsigned port, const struct peer_group_censu
                  struct error *e)
 {
     if (!can_be(s, question->asker, question->part))
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": a census of what cannot be", s->name);
+        return error_set(e, ERROR_PROTOCOL,
+                         "group \"%s\": census of a node or part that does not exist", s->name);
     if ((int)port != s->tree.parent) {
         pass_up(s, question);
         return 0;
     }
     if (question->id <= s->census.question.id)
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": census %u after census %u", s->name,
-                         question->id, s->census.question.id);
-    begin(s, question);
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": census %u arrived after census %u",
+                         s->name, question->id, s->census.question.id);
+    begin_census(s, question);
     return 0;
 }
 
@@ -229,13 +230,12 @@ int census_answered(struct session *s, unsigned port, const struct peer_group_an
         return 0; /* the root has stopped waiting for this answer */
     if (message->id != c->question.id || (c->owed & 1u << port) == 0 ||
         !can_be_missing(s, message->missing, message->n_missing, message->others))
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": an answer that is not expected",
-                         s->name);
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": unexpected answer to a census", s->name);
     c->owed &= ~(1u << port);
     for (size_t i = 0; i < message->n_missing; i++)
         note_missing(c, message->missing[i]);
     c->others += message->others;
-    answer(s);
+    answer_question(s);
     return 0;
 }
 
@@ -243,7 +243,9 @@ int census_reported(struct session *s, const struct peer_group_report *report, s
 {
     if (!can_be(s, report->asker, report->part) ||
         !can_be_missing(s, report->missing, report->n_missing, report->others))
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": a report of what cannot be", s->name);
+        return error_set(e, ERROR_PROTOCOL,
+                         "group \"%s\": report of a census with nodes or a part that do not exist",
+                         s->name);
     take_report(s, report);
     return 0;
 }
@@ -251,5 +253,5 @@ int census_reported(struct session *s, const struct peer_group_report *report, s
 void census_tick(struct session *s)
 {
     s->census.deadline = ROUTER_NEVER;
-    conclude(s);
+    conclude_census(s);
 }

@@ -33,7 +33,8 @@ int compare_heard(struct session *s, unsigned port, const struct peer_group_comp
         return 0;
     if (p->port[port] < 0)
         return error_set(e, ERROR_PROTOCOL,
-                         "group \"%s\": a comparison for a part without this port", s->name);
+                         "group \"%s\": comparison through a port that is not in the part",
+                         s->name);
     uint32_t ago = (uint32_t)p->next_number - message->number, ours;
     if (s->left && ago == 0)
         ours = GROUP_LEAVE; /* in the whole, leaving is a call; a part ends in no other way */

@@ -11,7 +11,7 @@
 
 #define OCTAVE_MOST 47u
 
-const struct choice *decisions_find(const struct choices *list, uint64_t block_bytes)
+const struct choice *algorithm_table_find(const struct choices *list, uint64_t block_bytes)
 {
     uint32_t octave = block_bytes < 2 ? 0 : 63u - (uint32_t)__builtin_clzll(block_bytes);
     unsigned i = 0;
@@ -21,7 +21,8 @@ const struct choice *decisions_find(const struct choices *list, uint64_t block_b
     return &list->choice[i];
 }
 
-static void add(struct choices *list, uint32_t octave, const struct algorithm *a, enum mode mode)
+static void add_choice(struct choices *list, uint32_t octave, const struct algorithm *a,
+                       enum mode mode)
 {
     if (list->count == CHOICES_MOST ||
         (list->count > 0 && list->choice[list->count - 1].algorithm == a))
@@ -44,37 +45,38 @@ static int choose_one(struct planner *planner, const struct torus *t,
             : choose_gather_from(planner, costs, operation, bytes, MODE_STREAMING, list, &count, e);
 
     if (result > 0 && count == 0)
-        return error_set(e, ERROR_REFUSED, "no algorithm takes this torus");
+        return error_set(e, ERROR_REFUSED, "no algorithm works on this torus");
     return result;
 }
 
-/* `joined`: NULL, or set to the bytes up to which all blocks together are as fast on a tree. */
-static int choose_all(struct choices *to, uint64_t *joined, struct planner *planner,
+/* `reduction_most`: NULL, or set to the most bytes in total with which a reduction on a tree is as fast as an
+ * allgather. */
+static int choose_all(struct choices *to, uint64_t *reduction_most, struct planner *planner,
                       const struct torus *t, const struct predict_costs *costs,
                       enum operation operation, struct error *e)
 {
     struct candidate list[CHOOSE_MOST];
-    bool shorter = joined != NULL;
+    bool shorter = reduction_most != NULL;
 
     for (uint32_t octave = 0; octave <= OCTAVE_MOST; octave++) {
         uint64_t bytes = UINT64_C(1) << octave;
         int result = choose_one(planner, t, costs, operation, bytes, list, e);
         if (result <= 0)
             return result;
-        add(to, octave, list[0].algorithm, list[0].mode);
+        add_choice(to, octave, list[0].algorithm, list[0].mode);
         shorter = shorter && predict_joins_gather(t, &list[0].counts, costs, bytes);
         if (shorter)
-            *joined = bytes * t->nodes;
+            *reduction_most = bytes * t->nodes;
     }
     return 1;
 }
 
-int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
-                   const struct predict_costs *costs, struct error *e)
+int algorithm_table_make(struct algorithm_table *d, struct planner *planner, const struct torus *t,
+                         const struct predict_costs *costs, struct error *e)
 {
     int result;
 
-    *d = (struct decisions){.long_reduction = predict_long_reduction(t, costs)};
+    *d = (struct algorithm_table){.long_reduction = predict_long_reduction(t, costs)};
     result = choose_all(&d->exchange, NULL, planner, t, costs, OPERATION_EXCHANGE, e);
     if (result > 0)
         result = choose_all(&d->gather, &d->allgather_reduction, planner, t, costs,
@@ -92,14 +94,14 @@ static void log_choices(const char *name, const char *what, const struct choices
                   mode_name(list->choice[i].mode));
 }
 
-void decisions_log(const struct decisions *d, const char *group)
+void algorithm_table_log(const struct algorithm_table *d, const char *group)
 {
     log_choices(group, "exchanges", &d->exchange);
     log_choices(group, "allgathers", &d->gather);
     log_choices(group, "broadcasts", &d->broadcast);
-    log_debug("group \"%s\": allgathers of up to %llu B together: on the tree of one member", group,
+    log_debug("group \"%s\": allgathers of up to %llu B in total: as reductions", group,
               (unsigned long long)d->allgather_reduction);
-    log_debug("group \"%s\": reductions of vectors from %llu B on: on the trees of all members",
+    log_debug("group \"%s\": reductions of vectors of %llu B or more: on the trees of all members",
               group, (unsigned long long)d->long_reduction);
 }
 
@@ -111,7 +113,7 @@ static void pack_choices(struct peer_group_choice *to, const struct choices *fro
                                            .mode = mode_name(from->choice[i].mode)};
 }
 
-int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
+int algorithm_table_pack(const struct algorithm_table *d, uint8_t *table, struct error *e)
 {
     struct peer_group_choice exchange[CHOICES_MOST], gather[CHOICES_MOST], broadcast[CHOICES_MOST];
     const struct peer_group_table message = {.n_exchange = d->exchange.count,
@@ -121,7 +123,7 @@ int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
                                              .gather = gather,
                                              .broadcast = broadcast,
                                              .long_reduction = d->long_reduction,
-                                             .joined_gather = d->allgather_reduction};
+                                             .allgather_reduction = d->allgather_reduction};
 
     pack_choices(exchange, &d->exchange);
     pack_choices(gather, &d->gather);
@@ -153,14 +155,17 @@ static int take_choice(struct choice *to, const struct peer_group_choice *from,
         to->algorithm->port_model == PORT_MODEL_ALL &&
         spec_check_algorithm(&spec, t, to->algorithm, &to->mode, &why) == 0)
         return 0;
-    return error_set(e, ERROR_PROTOCOL, "a table with an algorithm or mode that cannot be");
+    return error_set(
+        e, ERROR_PROTOCOL,
+        "the group's table names an unknown algorithm or mode, or one that does not work here");
 }
 
 static int take_choices(struct choices *to, const struct peer_group_choice *from, size_t count,
                         enum operation operation, const struct torus *t, struct error *e)
 {
     if (count == 0 || count > CHOICES_MOST)
-        return error_set(e, ERROR_PROTOCOL, "a table of %zu %s: it has 1 to %u", count,
+        return error_set(e, ERROR_PROTOCOL,
+                         "the group's table lists %zu %s for one operation, not 1 to %u", count,
                          text_plural(count, "algorithm", "algorithms"), CHOICES_MOST);
     for (size_t i = 0; i < count; i++)
         if (take_choice(&to->choice[i], &from[i], operation, t, e) != 0)
@@ -170,7 +175,7 @@ static int take_choices(struct choices *to, const struct peer_group_choice *from
 }
 
 struct taking {
-    struct decisions *decisions;
+    struct algorithm_table *table;
     const struct torus *torus;
     struct error *e;
 };
@@ -178,30 +183,32 @@ struct taking {
 static int take_table(void *context, const struct peer_group_table *m)
 {
     struct taking *taking = context;
-    struct decisions *d = taking->decisions;
+    struct algorithm_table *d = taking->table;
     const struct torus *t = taking->torus;
     struct error *e = taking->e;
 
     d->long_reduction = m->long_reduction;
-    d->allgather_reduction = m->joined_gather;
+    d->allgather_reduction = m->allgather_reduction;
     if (take_choices(&d->exchange, m->exchange, m->n_exchange, OPERATION_EXCHANGE, t, e) != 0 ||
         take_choices(&d->gather, m->gather, m->n_gather, OPERATION_ALLGATHER, t, e) != 0)
         return -1;
     return take_choices(&d->broadcast, m->broadcast, m->n_broadcast, OPERATION_BROADCAST, t, e);
 }
 
-int decisions_unpack(struct decisions *d, const uint8_t *table, const struct torus *t,
-                     struct error *e)
+int algorithm_table_unpack(struct algorithm_table *d, const uint8_t *table, const struct torus *t,
+                           struct error *e)
 {
     size_t size = (size_t)table[0] << 8 | table[1];
     struct taking taking = {d, t, e};
     bool malformed = true;
     int result = -1;
 
-    *d = (struct decisions){0};
+    *d = (struct algorithm_table){0};
     if (size <= TABLE_BYTES - 2)
         result = peer_group_table_read(table + 2, size, take_table, &taking, &malformed);
     if (malformed)
-        return error_set(e, ERROR_PROTOCOL, "a table that cannot be read, or out of memory");
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "the group's table of algorithms cannot be read, or there is no memory for it");
     return result;
 }

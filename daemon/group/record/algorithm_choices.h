@@ -7,7 +7,7 @@
 #include "daemon/exchange/phases/choose_algorithm.h"
 
 #define CHOICES_MOST 16u
-#define TABLE_BYTES 1024u /* size of an encoded struct decisions */
+#define TABLE_BYTES 1024u /* size of an encoded struct algorithm_table */
 
 /* Choices for blocks of 2^octave bytes or more, including digests; in rising order. */
 struct choices {
@@ -19,7 +19,7 @@ struct choices {
     } choice[CHOICES_MOST];
 };
 
-struct decisions {
+struct algorithm_table {
     struct choices exchange;
     struct choices gather;
     struct choices broadcast;     /* also for reduce, with its routes reversed */
@@ -28,16 +28,17 @@ struct decisions {
 };
 
 /* Returns the choice for blocks of that size. */
-const struct choice *decisions_find(const struct choices *list, uint64_t block_bytes);
+const struct choice *algorithm_table_find(const struct choices *list, uint64_t block_bytes);
 
 /* Makes the table. Returns 1; 0 while schedules are being counted (the part's planner wakes); or -1. */
-int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
-                   const struct predict_costs *costs, struct error *e);
+int algorithm_table_make(struct algorithm_table *d, struct planner *planner, const struct torus *t,
+                         const struct predict_costs *costs, struct error *e);
 /* Logs the table of this group. */
-void decisions_log(const struct decisions *d, const char *group);
-/* Encode a table into TABLE_BYTES bytes, and decode it, checked for this torus. Return 0, or -1 with *e. */
-int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e);
-int decisions_unpack(struct decisions *d, const uint8_t *table, const struct torus *t,
-                     struct error *e);
+void algorithm_table_log(const struct algorithm_table *d, const char *group);
+/* Encodes a table into TABLE_BYTES bytes at `table`. Returns 0, or -1 with *e. */
+int algorithm_table_pack(const struct algorithm_table *d, uint8_t *table, struct error *e);
+/* Decodes a table, and checks it for this torus. Returns 0, or -1 with *e. */
+int algorithm_table_unpack(struct algorithm_table *d, const uint8_t *table, const struct torus *t,
+                           struct error *e);
 
 #endif

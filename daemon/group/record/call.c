@@ -11,7 +11,7 @@ static uint64_t time_after(const struct part *p, uint64_t nanoseconds)
     return nanoseconds > 0 && nanoseconds < ROUTER_NEVER - now ? now + nanoseconds : ROUTER_NEVER;
 }
 
-struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal)
+struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, bool internal)
 {
     struct call *c = calloc(1, sizeof *c);
 
@@ -57,7 +57,7 @@ void call_free(struct call *c)
     free(c);
 }
 
-bool call_spreads(const struct call *c)
+bool call_spreads_result(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
 

@@ -61,7 +61,7 @@ struct call_watch {
 struct call {
     struct call *prev, *next; /* in the part's calls, or in its kept calls */
     struct part *part;
-    struct checked what;
+    struct checked_call what;
     uint64_t name;
     bool internal; /* made by the group; the program does not know of it */
     enum call_state state;
@@ -71,7 +71,7 @@ struct call {
     struct call_watch watch;
     /* Round 0: all members have called; then one after each round, up to `window` rounds later. */
     bool waves;
-    bool large; /* of an uneven exchange, known when it is open */
+    bool large; /* of an uneven exchange: known only after its first wave */
     /* Bytes of each block that all members have from an earlier attempt; they are not moved again. */
     uint64_t skip;
     struct {
@@ -86,7 +86,7 @@ struct call {
 
 /* Adds a new call at the end of the part's calls. Takes `what` over. Returns NULL if there is no memory; `what`
  * is freed then, too. */
-struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal);
+struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, bool internal);
 /* Frees a call, and takes it out of its part's lists. */
 void call_free(struct call *c);
 /* Decides whether the call is large, and what it needs waves for, by the current limits of its part. */
@@ -123,7 +123,7 @@ static inline bool call_is_for_others(const struct call *c)
 }
 /* Whether it is a reduction that is made again although some members have its result: they send it to the
  * others, so that all have the same bits. */
-bool call_spreads(const struct call *c);
+bool call_spreads_result(const struct call *c);
 /* Checks the calls of a part after an event that has not failed its session. Returns 0, or -1 with *e. */
 int calls_check(const struct part *p, struct error *e);
 

@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     uint32_t next;
     uint32_t over;         /* where the call can be over, a bit for each enum call_over */
-    enum presence engines; /* also of whatever else an attempt has */
+    enum presence engines; /* of engines, and of everything else in call_attempt */
     enum presence blocks;
     enum presence agreed; /* the members of the part agree which calls are over */
     bool under_way;       /* the call is compared with others' calls if it is late */
@@ -42,11 +42,12 @@ static const char *state_name(enum call_state state)
 
 static void check_change(const struct call *c, enum call_state state)
 {
-    struct error *broken = &c->part->session->all->broken;
+    struct error *broken = &c->part->session->groups->broken;
 
     if ((states[c->state].next & 1u << state) != 0 || broken->code != ERROR_NONE)
         return;
-    (void)error_set(broken, ERROR_PROTOCOL, "group \"%s\": call %llu goes from %s to %s",
+    (void)error_set(broken, ERROR_PROTOCOL,
+                    "group \"%s\": call %llu changes from %s to %s, which its table forbids",
                     c->part->session->name, (unsigned long long)c->number, state_name(c->state),
                     state_name(state));
     log_error("%s: this is a bug", broken->text);
@@ -100,18 +101,18 @@ bool call_is_under_way(const struct call *c)
 
 /* --- invariants --- */
 
-static int violated(const struct call *c, struct error *e, const char *what)
+static int call_violated(const struct call *c, struct error *e, const char *what)
 {
     return error_set(e, ERROR_PROTOCOL, "group \"%s\": call %llu is %s: %s", c->part->session->name,
                      (unsigned long long)c->number, state_name(c->state), what);
 }
 
-static bool agrees(enum presence wanted, bool there)
+static bool presence_agrees(enum presence wanted, bool there)
 {
     return wanted == MAY || (wanted == MUST) == there;
 }
 
-/* Whether rounds were admitted before they were finished, and a call without engines has nothing of an attempt. */
+/* Whether the counts of rounds fit together; without engines they are 0. */
 static bool rounds_agree(const struct call *c)
 {
     const struct call_attempt *a = &c->attempt;
@@ -126,26 +127,28 @@ static int check_one(const struct part *p, const struct call *c, bool kept, stru
     const struct call_attempt *a = &c->attempt;
 
     if (c->part != p || kept != states[c->state].kept)
-        return violated(c, e, "in the wrong list");
+        return call_violated(c, e, "it is in the wrong list");
     if (!states[c->state].lasts)
-        return violated(c, e, "it cannot stay so");
-    if (!agrees(states[c->state].agreed, p->agreed))
-        return violated(c, e, p->agreed ? "its members agree" : "its members do not agree yet");
+        return call_violated(c, e, "it cannot stay in that state");
+    if (!presence_agrees(states[c->state].agreed, p->agreed))
+        return call_violated(
+            c, e, p->agreed ? "its members agree already" : "its members do not agree yet");
     if ((states[c->state].over & 1u << c->over) == 0)
-        return violated(c, e, "it cannot be over there");
-    if (!agrees(states[c->state].engines,
-                a->engine[STAGE_WAVE] != NULL || a->engine[STAGE_DATA] != NULL))
-        return violated(c, e, "engines that should be there or gone");
-    if (!agrees(states[c->state].blocks, blocks_are_there(&c->blocks)))
-        return violated(c, e, "blocks that should be there or gone");
+        return call_violated(c, e, "it cannot be over where it is said to be over");
+    if (!presence_agrees(states[c->state].engines,
+                         a->engine[STAGE_WAVE] != NULL || a->engine[STAGE_DATA] != NULL))
+        return call_violated(c, e, "its engines do not fit the state");
+    if (!presence_agrees(states[c->state].blocks, blocks_are_there(&c->blocks)))
+        return call_violated(c, e, "its blocks do not fit the state");
     if (blocks_are_there(&c->blocks) && c->blocks.kept != (c->over == CALL_OVER_HERE))
-        return violated(c, e, "what comes is discarded, or not");
+        return call_violated(c, e,
+                             "whether received data is discarded does not fit where it is over");
     if (states[c->state].under_way != (c->watch.compare_at != ROUTER_NEVER))
-        return violated(c, e, "it is compared with others, or not");
+        return call_violated(c, e, "whether it is compared with others does not fit the state");
     if (!rounds_agree(c))
-        return violated(c, e, "rounds out of their window");
+        return call_violated(c, e, "its rounds are outside of their window");
     if (c->state == CALL_SUSPENDED && c->suspended.settled > c->suspended.finished)
-        return violated(c, e, "others have more of it than has come here");
+        return call_violated(c, e, "others have more of it than has arrived here");
     return 0;
 }
 
@@ -157,7 +160,7 @@ int calls_check(const struct part *p, struct error *e)
         if (check_one(p, c, false, e) != 0)
             return -1;
         if (c->number >= (c->next != NULL ? c->next->number : p->next_number))
-            return violated(c, e, "out of order");
+            return call_violated(c, e, "it is out of order");
         under_way += call_is_under_way(c);
         large += call_is_under_way(c) && c->large;
     }
@@ -165,10 +168,12 @@ int calls_check(const struct part *p, struct error *e)
         if (check_one(p, c, true, e) != 0)
             return -1;
         if (c->number >= (c->next != NULL ? c->next->number : p->next_number))
-            return violated(c, e, "out of order");
+            return call_violated(c, e, "it is out of order");
     }
     if (under_way > 2 || large > 1)
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": %u calls are under way, %u large",
-                         p->session->name, under_way, large);
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "group \"%s\": %u calls are under way, %u of them large, more than a part may have",
+            p->session->name, under_way, large);
     return 0;
 }

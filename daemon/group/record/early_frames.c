@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_BYTES 4u /* bytes in memory for what may be one byte of a head */
+/* Memory for each byte of a head: a number may have one byte there, and has four unpacked. */
+#define NUMBER_BYTES 4u
 /* How much memory heads may take, compared with bodies. In a large torus, correct eager calls send many frames
  * with small bodies. */
 #define HEADS_TIMES 2u
@@ -82,18 +83,16 @@ int early_frames_keep(struct part *p, unsigned port, const struct peer_message *
 
     if (body_length > p->limits.early - p->early_bytes)
         return error_set(e, ERROR_MEMORY,
-                         "group \"%s\": more than %llu bytes have come before their calls", name,
+                         "group \"%s\": more than %llu bytes arrived before their calls", name,
                          (unsigned long long)p->limits.early);
     one = copy_frame(message, body, body_length);
     if (one == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a frame of group \"%s\"", name);
+        return error_set(e, ERROR_MEMORY, "out of memory for an early frame of group \"%s\"", name);
     if (p->early_heads + one->head_bytes > HEADS_TIMES * p->limits.early) {
         release_one(one);
         return error_set(
             e, ERROR_MEMORY,
-            "group \"%s\": more frames have come before their calls than there is memory "
-            "for",
-            name);
+            "group \"%s\": more frames arrived before their calls than there is memory for", name);
     }
     p->early_heads += one->head_bytes;
     p->early_bytes += body_length;
@@ -111,7 +110,7 @@ static int give_one(const struct early_frame *one, struct engine *engine, struct
     int result;
 
     if (peer_message_unpack(one->head, one->head_length, &message, NULL) != 0)
-        return error_set(e, ERROR_MEMORY, "out of memory for a frame that came early");
+        return error_set(e, ERROR_MEMORY, "out of memory for an early frame");
     result = engine_frame(engine, one->port, &message, &body, one->body_length, e);
     peer_message_free(&message);
     return result;

@@ -9,7 +9,7 @@
 
 void group_is_open(struct group *g)
 {
-    g->open_due = g->all->due = true;
+    g->open_due = g->groups->due = true;
 }
 
 bool group_call_late(struct group *g, const struct call *c, const char *whom)
@@ -18,7 +18,7 @@ bool group_call_late(struct group *g, const struct call *c, const char *whom)
         return false;
     g->late = c->name;
     (void)snprintf(g->late_text, sizeof g->late_text, "%s", whom);
-    g->late_due = g->all->due = true;
+    g->late_due = g->groups->due = true;
     return true;
 }
 
@@ -41,12 +41,12 @@ void group_call_complete(struct group *g, const struct call *c)
     g->calls_done++;
     g->bytes_sent += c->blocks.bytes_out;
     g->bytes_received += c->blocks.bytes_in;
-    g->all->due = true;
+    g->groups->due = true;
 }
 
-struct group *groups_join(struct groups *all, struct session *s)
+struct group *groups_join(struct groups *groups, struct session *s)
 {
-    struct group *g = all->groups;
+    struct group *g = groups->groups;
 
     while (g != NULL && (g->session != NULL || g->open || strcmp(g->name, s->name) != 0))
         g = g->next;
@@ -54,12 +54,12 @@ struct group *groups_join(struct groups *all, struct session *s)
         g->session = s;
         g->members = s->part->members.count;
         if (s->shrunk && g->gone != NULL)
-            memcpy(g->gone, s->damage.gone, router_torus(all->router)->nodes * sizeof *g->gone);
+            memcpy(g->gone, s->damage.gone, router_torus(groups->router)->nodes * sizeof *g->gone);
     }
     return g;
 }
 
-void groups_part_with(struct session *s)
+void groups_leave(struct session *s)
 {
     if (s->group != NULL)
         s->group->session = NULL;

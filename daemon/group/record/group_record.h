@@ -10,7 +10,7 @@ struct session;
 
 struct group {
     struct group *next;
-    struct groups *all;
+    struct groups *groups;
     struct group_client client;
     char name[GROUP_NAME_SIZE];
     uint64_t process;
@@ -52,7 +52,7 @@ struct group_use {
     uint64_t reserved;
 };
 /* Lists what groups use here; writes at most `most` entries. Returns how many were written. */
-size_t groups_uses(const struct groups *all, struct group_use *list, size_t most);
+size_t groups_uses(const struct groups *groups, struct group_use *list, size_t most);
 
 /* Notes that all members have opened the group; its program is told later. */
 void group_is_open(struct group *g);
@@ -63,8 +63,8 @@ void group_call_complete(struct group *g, const struct call *c);
 bool group_call_late(struct group *g, const struct call *c, const char *whom);
 
 /* Returns this node's group of this name that has no session yet, and gives it this session; or NULL. */
-struct group *groups_join(struct groups *all, struct session *s);
+struct group *groups_join(struct groups *groups, struct session *s);
 /* Detaches a session that ends from its group. */
-void groups_part_with(struct session *s);
+void groups_leave(struct session *s);
 
 #endif

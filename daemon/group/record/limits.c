@@ -5,11 +5,11 @@
 #define ROUNDS_MOST ((UINT64_C(6) << 20) / GROUP_SCALE)
 
 _Static_assert(GROUP_COPIES <= 8,
-               "those of all parts are within a fraction of what they may keep early");
+               "the copies of all parts fit into the memory that group_memory() adds for them");
 
-/* A late member keeps the data of two calls that it has not made, as far as that goes to it or through it: a
- * node's blocks as many times as they have hops, or a vector from each neighbour, with digests. Instead of the
- * first call there may be several calls without a proof, which together have no more bytes. */
+/* Chooses the eager limit so that a late member can keep the frames of two calls that it has not made, both for
+ * itself and for others: a node's blocks once for each of their hops, or a vector from each neighbour, with
+ * digests. Instead of the first call there may be several unproven calls, which together have no more bytes. */
 static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early)
 {
     uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;

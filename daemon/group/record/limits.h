@@ -25,11 +25,11 @@ struct limits {
  * finished, and of calls without a proof (as many as fit into the size of one eager call, and one more). */
 #define GROUP_COPIES 6u
 
-/* Calls in a row whose members do not learn whether the others have made them. Before one more such call, or
- * one with which they would have more bytes than an eager call may have, the group inserts a call that proves
+/* Most calls in a row from which members do not learn whether the others have made them. Before one more such
+ * call, or one that would bring their bytes above those of an eager call, the group inserts a call that proves
  * it. */
 #define GROUP_UNPROVEN_MOST 8u
-/* Calls that frames may belong to, from the first that is not over here. */
+/* How many calls frames may belong to, counted from the first call that is not over here. */
 #define GROUP_WINDOW 32u
 
 /* Returns the bytes of a vector or block on its way to a neighbour, including the digests of its frames. */

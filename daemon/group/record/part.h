@@ -58,8 +58,8 @@ struct part {
     struct reduction_trees tree;  /* for waves and short vectors */
     struct reduction_trees trees; /* for long vectors, once there has been one */
     bool has_trees;
-    struct decisions decisions;
-    bool decided;
+    struct algorithm_table table;
+    bool has_table;
     bool agreed; /* the members agree which calls are over; otherwise calls are suspended */
     struct agreement agreement;
     struct call *calls; /* calls that are not over, by number */
@@ -71,7 +71,7 @@ struct part {
     uint32_t signature[SIGNATURES]; /* of the latest calls, by number */
     /* limits.eager of the undamaged part, so that the two fields below are the same at all members whatever
      * goes down. */
-    uint64_t first_eager;
+    uint64_t undamaged_eager;
     unsigned unproven;
     uint64_t unproven_bytes; /* as limits_wire_bytes() counts them */
     struct early_frame *early,

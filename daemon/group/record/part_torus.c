@@ -1,6 +1,6 @@
 #include "daemon/group/record/part_torus.h"
 
-/* Returns the rank in the part of a node of the whole. */
+/* Returns the rank that a node of the whole torus has in the part. */
 static uint32_t rank_in(const struct part *p, const struct torus *whole, uint32_t node)
 {
     uint32_t coordinates[TORUS_MAX_DIMS], own[TORUS_MAX_DIMS];
@@ -36,7 +36,7 @@ void part_cut_out(struct part *p, const struct torus *whole, uint32_t node)
     p->rank = rank_in(p, whole, node);
 }
 
-/* Returns the node of the whole that is a member of the part `t` that `node` is in. */
+/* Returns the node of the whole torus that has this member number in the part `t` of `node`. */
 static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32_t mask,
                         uint32_t node, uint32_t member)
 {
@@ -51,7 +51,7 @@ static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32
     return torus_rank(whole, coordinates);
 }
 
-/* --- what is out of order --- */
+/* --- damage --- */
 
 /* Sets *out to the damage of the whole that concerns the part that `node` is in. Returns 0, or -1 with *e. */
 static int damage_in(struct damage *out, const struct damage *whole,
@@ -70,7 +70,7 @@ static int damage_in(struct damage *out, const struct damage *whole,
     return 0;
 }
 
-int part_may_be(const struct session *s, uint32_t mask, struct error *e)
+int part_check_opening(const struct session *s, uint32_t mask, struct error *e)
 {
     const struct torus *whole = router_torus(s->base.set.router);
     struct part part = {.mask = mask};
@@ -79,7 +79,7 @@ int part_may_be(const struct session *s, uint32_t mask, struct error *e)
 
     if (s->shrunk)
         return error_set(e, ERROR_REFUSED,
-                         "a group without %s has no parts: of some of them members are missing",
+                         "a group without %s has no parts, because some parts would lack members",
                          damage_describe(&s->damage, links, sizeof links));
     part.place = &place;
     part_cut_out(&part, whole, 0);
@@ -93,10 +93,10 @@ int part_may_be(const struct session *s, uint32_t mask, struct error *e)
         bool connected = damage_is_connected(&d, &why) == 0;
         damage_free(&d);
         if (!connected)
-            return error_set(e, why.code,
-                             "this part cannot be opened: without %s the part that node %u is in "
-                             "falls into pieces",
-                             damage_describe_links(&s->damage, links, sizeof links), node);
+            return error_set(
+                e, why.code,
+                "this part cannot be opened: without %s, the part of node %u is not connected",
+                damage_describe_links(&s->damage, links, sizeof links), node);
     }
     return 0;
 }

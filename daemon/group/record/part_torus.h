@@ -10,6 +10,6 @@ void part_cut_out(struct part *p, const struct torus *whole, uint32_t node);
 int part_take_damage(struct part *p, struct error *e);
 /* Checks that such parts can be opened: the members of each part of these dimensions reach each other over
  * links of their part. All nodes get the same result. Returns 0, or -1 with *e. */
-int part_may_be(const struct session *s, uint32_t mask, struct error *e);
+int part_check_opening(const struct session *s, uint32_t mask, struct error *e);
 
 #endif

@@ -2,7 +2,7 @@
 
 void session_is_due(struct session *s)
 {
-    s->due = s->all->due = true;
+    s->due = s->groups->due = true;
 }
 
 void session_fail(struct session *s, const struct error *e)

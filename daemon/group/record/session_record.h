@@ -16,13 +16,13 @@ struct census {
     struct peer_group_census question;
     uint32_t owed; /* ports of children that have not answered */
     uint32_t missing[CENSUS_NAMED], count, others;
-    uint64_t deadline; /* of the root, as router_now(): it does not wait longer for answers */
+    uint64_t deadline; /* root: until when it waits for answers, as router_now() */
 };
 
 struct session {
     struct engine base;
     struct session *next;
-    struct groups *all;
+    struct groups *groups;
     struct block_events events;
     char name[GROUP_NAME_SIZE];
     bool unchecked;

@@ -11,14 +11,14 @@
 
 #define BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
 
-static uint64_t size(struct source *s, uint32_t destination)
+static uint64_t agreement_size(struct source *s, uint32_t destination)
 {
     (void)s, (void)destination;
     return BYTES;
 }
 
-static int read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
-                struct extent *out, struct error *e)
+static int agreement_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                          struct extent *out, struct error *e)
 {
     struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, source));
     uint64_t left = BYTES - offset;
@@ -30,8 +30,8 @@ static int read(struct source *s, uint32_t destination, uint64_t offset, uint32_
     return 1;
 }
 
-static int write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
-                 struct error *e)
+static int agreement_write(struct sink *s, uint32_t origin, uint64_t offset,
+                           const struct extent *piece, struct error *e)
 {
     struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, sink));
 
@@ -41,10 +41,10 @@ static int write(struct sink *s, uint32_t origin, uint64_t offset, const struct 
     return 0;
 }
 
-static const struct source_ops source_ops = {.size = size, .read = read};
-static const struct sink_ops sink_ops = {.write = write, .pending = sink_never_pending};
+static const struct source_ops source_ops = {.size = agreement_size, .read = agreement_read};
+static const struct sink_ops sink_ops = {.write = agreement_write, .pending = sink_never_pending};
 
-static int begin(struct part *p, struct error *e)
+static int start_agreement(struct part *p, struct error *e)
 {
     struct session *s = p->session;
     struct agreement *a = &p->agreement;
@@ -60,7 +60,7 @@ static int begin(struct part *p, struct error *e)
     a->slab = slab_lone(BYTES, NULL, NULL);
     if (a->slab == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a group");
-    calls_say(p, &here);
+    calls_report(p, &here);
     here.first = ~here.first;
     memcpy(a->slab->data, &here, sizeof here);
     const struct engine_setup setup = {
@@ -70,7 +70,7 @@ static int begin(struct part *p, struct error *e)
         .handle = s->base.set.handle,
         .source = &a->source,
         .sink = &a->sink,
-        .relayed = exchanges_relayed_frame(s->all->exchanges),
+        .relayed = exchanges_relayed_frame(s->groups->exchanges),
         .segments = 1,
         .window = 1,
         .round_bytes = BYTES,
@@ -88,7 +88,7 @@ void agreement_begin(struct part *p)
 {
     struct error e;
 
-    if (begin(p, &e) != 0)
+    if (start_agreement(p, &e) != 0)
         session_fail(p->session, &e);
     agreement_advance(p);
 }
@@ -105,12 +105,12 @@ void agreement_free(struct part *p)
 
 /* Continues a part that was not opened anywhere, so no call was carried out there. Calls that wait in it may
  * have become large, or small. */
-static void begin_at_first(struct part *p)
+static void resume_unopened(struct part *p)
 {
     struct agreed nothing = {0};
     struct error e;
 
-    calls_say(p, &nothing);
+    calls_report(p, &nothing);
     if (calls_resume(p, &nothing, &e) != 0)
         session_fail(p->session, &e);
     p->agreed = true;
@@ -118,10 +118,10 @@ static void begin_at_first(struct part *p)
 
 /* Continues in the parts. Members of the whole know which parts were opened: the call that opened a part is
  * over somewhere, so all members have made it, and members may have called something in the part. */
-static void go_on_in_parts(struct session *s, const struct agreed *agreed)
+static void continue_parts(struct session *s, const struct agreed *agreed)
 {
     for (struct part *p = s->part->next; p != NULL; p = p->next) {
-        bool opened = p->decided;
+        bool opened = p->has_table;
         if (p->agreed)
             continue; /* the part is new */
         for (const struct call *c = s->part->calls; c != NULL && !opened; c = c->next)
@@ -131,7 +131,7 @@ static void go_on_in_parts(struct session *s, const struct agreed *agreed)
         if (opened)
             agreement_begin(p);
         else
-            begin_at_first(p);
+            resume_unopened(p);
     }
 }
 
@@ -165,14 +165,14 @@ void agreement_advance(struct part *p)
     agreed.first = ~agreed.first;
     agreement_free(p);
     if (p->mask == 0)
-        go_on_in_parts(s, &agreed);
+        continue_parts(s, &agreed);
     if (calls_resume(p, &agreed, &e) != 0) {
         session_fail(s, &e);
         return;
     }
     p->agreed = true;
-    log_debug("group \"%s\", part %u: %u %s on from call %llu", s->name, p->mask, made_again(p),
-              text_plural(made_again(p), "call goes", "calls go"),
+    log_debug("group \"%s\", part 0x%x: %u %s from call %llu on", s->name, p->mask, made_again(p),
+              text_plural(made_again(p), "call continues", "calls continue"),
               (unsigned long long)agreed.first);
     if (p->mask == 0 && s->over)
         session_is_over(s);

@@ -7,8 +7,8 @@
 #include "daemon/group/calls/call_rounds.h"
 #include "daemon/group/calls/calls.h"
 
-/* Suspends a call, and keeps how far it had come for the agreement. */
-static void suspend(struct call *c)
+/* Suspends a call, and records for the agreement how far it was. */
+static void suspend_call(struct call *c)
 {
     const struct engine *data = c->attempt.engine[STAGE_DATA];
 
@@ -31,14 +31,14 @@ void calls_suspend(struct part *p)
     DL_FOREACH_SAFE (p->calls, c, next) {
         struct error e;
         if (!call_is_complete(c))
-            suspend(c);
+            suspend_call(c);
         else if (call_retire(c, &e) != 0)
             call_free(c); /* a member that needs this call fails */
     }
 }
 
 /* Returns the call of this number if it is not over here, or NULL. */
-static const struct call *find(const struct part *p, uint64_t number)
+static const struct call *find_call(const struct part *p, uint64_t number)
 {
     const struct call *c = p->calls;
 
@@ -47,13 +47,13 @@ static const struct call *find(const struct part *p, uint64_t number)
     return c;
 }
 
-void calls_say(const struct part *p, struct agreed *agreed)
+void calls_report(const struct part *p, struct agreed *agreed)
 {
     const uint64_t first = calls_first(p), half = AGREEMENT_CALLS / 2;
 
     agreed->first = first;
     for (uint64_t n = first > half ? first - half : 0; n < first + half; n++) {
-        const struct call *c = find(p, n);
+        const struct call *c = find_call(p, n);
         uint64_t i = n % AGREEMENT_CALLS;
         if (c != NULL) {
             agreed->settled[i] = c->suspended.settled;
@@ -69,21 +69,22 @@ void calls_say(const struct part *p, struct agreed *agreed)
 static int end_here(struct call *c, struct error *e)
 {
     if (c->what.total > 0 && !c->suspended.whole)
-        return error_set(e, ERROR_PROTOCOL,
-                         "%s is said to be over everywhere, but not all of it has come",
-                         group_operation_name(c->what.call.operation));
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "%s is said to be over everywhere, but not all of its data has arrived here",
+            group_operation_name(c->what.call.operation));
     return call_complete(c, true, e);
 }
 
-/* Keeps the data that was sent, if it is still there, to be sent again. */
+/* Prepares the call's blocks for another attempt, which sends the copy of the data again if there is one. */
 static void renew_blocks(struct call *c)
 {
     struct blocks *b = &c->blocks;
 
     overwritten_forget(&b->overwritten, c->skip);
     overwritten_restore(&b->overwritten);
-    if (call_is_for_others(c) || (b->copied && !call_spreads(c) && c->skip == 0))
-        blocks_again(b);
+    if (call_is_for_others(c) || (b->copied && !call_spreads_result(c) && c->skip == 0))
+        blocks_rewind(b);
     else
         blocks_free(b);
 }
@@ -92,7 +93,7 @@ static void renew_blocks(struct call *c)
 static int make_again(struct call *c, uint64_t settled, struct error *e)
 {
     if (settled > c->suspended.finished)
-        return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has come",
+        return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has arrived here",
                          group_operation_name(c->what.call.operation));
     c->skip = settled;
     call_choose_size(c);
@@ -104,7 +105,7 @@ static int make_again(struct call *c, uint64_t settled, struct error *e)
     return 0;
 }
 
-/* Takes calls out of the kept ones that must be made again for other members. */
+/* Takes those kept calls out of the list that must be made again for other members. */
 static void take_out_kept(struct part *p, const struct agreed *agreed)
 {
     struct call *c, *next;
@@ -121,12 +122,12 @@ int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
     struct call *c, *next;
 
     if (first > here || here - first > AGREEMENT_CALLS / 2)
-        return error_set(e, ERROR_PROTOCOL, "members do not agree which calls are over");
+        return error_set(e, ERROR_PROTOCOL, "members disagree about which calls are over");
     take_out_kept(p, agreed);
     for (uint64_t n = first; n < here; n++)
-        if (agreed->over[n % AGREEMENT_CALLS] != OVER_EVERYWHERE && find(p, n) == NULL)
+        if (agreed->over[n % AGREEMENT_CALLS] != OVER_EVERYWHERE && find_call(p, n) == NULL)
             return error_set(e, ERROR_PROTOCOL,
-                             "a call is to be made again that member %u does not have any more",
+                             "member %u no longer has a call that must be made again",
                              p->members.own);
     DL_FOREACH_SAFE (p->calls, c, next) {
         bool known = c->number - first < AGREEMENT_CALLS / 2;

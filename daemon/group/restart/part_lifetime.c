@@ -48,12 +48,12 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         if (p->place == NULL)
             goto no_memory;
         part_cut_out(p, whole, node);
-        p->planner = planner_new(p->torus, p->rank, &s->all->workers, on_planned, p);
+        p->planner = planner_new(p->torus, p->rank, &s->groups->workers, on_planned, p);
         if (p->planner == NULL)
             goto no_memory;
     }
     p->agreed = true;
-    p->first_eager = limits_of(whole, p->torus, false).eager;
+    p->undamaged_eager = limits_of(whole, p->torus, false).eager;
     if (part_take_damage(p, e) != 0 ||
         members_init(&p->members, p->torus->nodes, p->rank, s->shrunk ? s->damage.gone : NULL, e) !=
             0 ||
@@ -70,7 +70,7 @@ no_memory:
 }
 
 /* Frees the routes and trees that avoid what is down. */
-static void leave_ways(struct part *p)
+static void free_routes(struct part *p)
 {
     reduction_free(&p->tree);
     p->tree = (struct reduction_trees){0};
@@ -90,13 +90,13 @@ void part_suspend(struct part *p)
     agreement_free(p);
     calls_suspend(p);
     early_frames_free(p);
-    leave_ways(p);
+    free_routes(p);
     p->agreed = false;
 }
 
 int part_renew(struct part *p, struct error *e)
 {
-    leave_ways(p); /* of an attempt that did not start */
+    free_routes(p); /* of an attempt that did not start */
     if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
         return -1;
     p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->damaged);
@@ -110,7 +110,7 @@ void part_free(struct part *p)
         call_free(p->calls);
     calls_forget(p);
     early_frames_free(p);
-    leave_ways(p);
+    free_routes(p);
     members_free(&p->members);
     if (p->mask != 0 && p->planner != NULL)
         planner_free(p->planner);

@@ -7,7 +7,7 @@
 #include "daemon/group/restart/agreement.h"
 #include "daemon/group/restart/part_lifetime.h"
 
-static int put_in(struct part *p, struct checked *what, uint64_t name, bool internal,
+static int put_in(struct part *p, struct checked_call *what, uint64_t name, bool internal,
                   struct error *e)
 {
     if (call_add(p, what, name, internal) == NULL)
@@ -18,7 +18,7 @@ static int put_in(struct part *p, struct checked *what, uint64_t name, bool inte
 static int put_in_table(struct session *s, uint32_t mask, uint64_t name, bool internal,
                         struct error *e)
 {
-    struct checked what;
+    struct checked_call what;
 
     return part_table_call(&what, mask, e) == 0 ? put_in(s->part, &what, name, internal, e) : -1;
 }
@@ -30,7 +30,7 @@ int session_call_first(struct session *s, struct error *e)
 
 static int put_in_bare(struct part *p, uint32_t operation, struct error *e)
 {
-    struct checked what = {.call = {.operation = (enum group_operation)operation}};
+    struct checked_call what = {.call = {.operation = (enum group_operation)operation}};
     return put_in(p, &what, 0, true, e);
 }
 
@@ -60,10 +60,10 @@ static int open_part(struct session *s, const struct group_call *call, uint64_t 
     struct part *p, **end = &s->part;
 
     if (call->part == 0 || (call->part & ~all_dimensions(s)) != 0)
-        return error_set(e, ERROR_USAGE, "a part of dimensions that the torus does not have");
+        return error_set(e, ERROR_USAGE, "the part has dimensions that the torus does not have");
     if (part_find(s, mask_of(s, call->part)) != NULL)
         return error_set(e, ERROR_REFUSED, "this part of the group is open already");
-    if (part_may_be(s, call->part, e) != 0)
+    if (part_check_opening(s, call->part, e) != 0)
         return -1;
     p = part_new(s, call->part, e);
     if (p == NULL)
@@ -75,19 +75,19 @@ static int open_part(struct session *s, const struct group_call *call, uint64_t 
 }
 
 /* Whether each member that completes such a call knows that all members have made it. */
-static bool is_proof(const struct part *p, const struct checked *what)
+static bool is_proof(const struct part *p, const struct checked_call *what)
 {
     return !group_operation_is_unproven(what->call.operation) || what->total == 0 ||
-           what->total > p->first_eager;
+           what->total > p->undamaged_eager;
 }
 
 /* Whether a proof must be inserted before this call: the calls without one have reached the limit of their
  * number, or would exceed that of their bytes. */
-static bool needs_proof(const struct part *p, const struct checked *what)
+static bool needs_proof(const struct part *p, const struct checked_call *what)
 {
-    return !is_proof(p, what) &&
-           (p->unproven == GROUP_UNPROVEN_MOST ||
-            limits_wire_bytes(what->total) > limits_wire_bytes(p->first_eager) - p->unproven_bytes);
+    return !is_proof(p, what) && (p->unproven == GROUP_UNPROVEN_MOST ||
+                                  limits_wire_bytes(what->total) >
+                                      limits_wire_bytes(p->undamaged_eager) - p->unproven_bytes);
 }
 
 static void forget_unproven(struct part *p)
@@ -98,7 +98,7 @@ static void forget_unproven(struct part *p)
 
 int session_call(struct session *s, const struct group_call *call, uint64_t name, struct error *e)
 {
-    struct checked what;
+    struct checked_call what;
     struct part *p;
     int result;
 
@@ -109,7 +109,7 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     }
     p = part_find(s, mask_of(s, call->part));
     if (p == NULL)
-        return error_set(e, ERROR_USAGE, "no such part of the group is open");
+        return error_set(e, ERROR_USAGE, "this part of the group is not open");
     if (checked_init(&what, call, &p->members, e) != 0)
         return -1;
     const bool proof = is_proof(p, &what);
@@ -132,9 +132,10 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     return result;
 }
 
-void session_say_left(const struct session *s, const struct peer_group_call *mark, struct error *e)
+void session_error_left(const struct session *s, const struct peer_group_call *mark,
+                        struct error *e)
 {
-    (void)error_set(e, ERROR_USAGE, "member %u has left the group, another one calls %s",
+    (void)error_set(e, ERROR_USAGE, "member %u has left the group, another member calls %s",
                     s->part->members.own, group_operation_name(mark->signature & 15));
 }
 
@@ -149,7 +150,7 @@ void session_leave(struct session *s)
     for (const struct part *p = s->part; p != NULL; p = p->next) {
         const struct peer_group_call *mark = early_frames_beyond(p);
         if (mark != NULL) {
-            session_say_left(s, mark, &e);
+            session_error_left(s, mark, &e);
             session_fail(s, &e);
         }
     }

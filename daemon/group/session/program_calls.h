@@ -14,7 +14,8 @@ bool session_has_calls(const struct session *s);
 /* Makes the last call of all, because the program leaves. */
 void session_leave(struct session *s);
 /* Sets *e: other members call something although this member has left. */
-void session_say_left(const struct session *s, const struct peer_group_call *mark, struct error *e);
+void session_error_left(const struct session *s, const struct peer_group_call *mark,
+                        struct error *e);
 /* Continues everything in the session as far as possible now. */
 void session_advance(struct session *s);
 

@@ -12,21 +12,21 @@
 #include "daemon/group/session/session_lifetime.h"
 #include "proto/text.h"
 
-static struct session *of(struct engine *engine)
+static struct session *session_of(struct engine *engine)
 {
     return (struct session *)engine;
 }
 
 static void session_admit(struct engine *engine, uint64_t round)
 {
-    struct session *s = of(engine);
+    struct session *s = session_of(engine);
     struct error e;
 
     (void)round;
     s->running = true;
     if (!s->begun) {
         s->begun = true;
-        s->group = groups_join(s->all, s);
+        s->group = groups_join(s->groups, s);
         if (session_call_first(s, &e) != 0)
             session_fail(s, &e);
     }
@@ -65,7 +65,7 @@ static int take_early(struct part *p, unsigned port, const struct peer_group_cal
     struct error why;
 
     if (p->port[port] < 0 || p->agreed || mark->number / STAGES_A_CALL > CALL_MASK)
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a call that cannot be (%u)",
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of an impossible call (number %u)",
                          s->name, mark->number);
     unsigned own = (unsigned)p->port[port];
     if (mark->number != STAGE_AGREEMENT || a->engine == NULL) {
@@ -82,14 +82,14 @@ static int take_early(struct part *p, unsigned port, const struct peer_group_cal
 static int session_frame(struct engine *engine, unsigned port, const struct peer_message *message,
                          const struct extents *body, uint32_t body_length, struct error *e)
 {
-    struct session *s = of(engine);
+    struct session *s = session_of(engine);
     const struct peer_group_call *mark = mark_of(message);
     struct part *p;
     struct call *c;
     struct error why;
 
     if (mark == NULL)
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data without a call", s->name);
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data that belongs to no call", s->name);
     p = find_part(s, mark->part, e);
     if (p != NULL && (mark->number == STAGE_AGREEMENT || !p->agreed))
         return take_early(p, port, mark, message, body, body_length, e);
@@ -104,12 +104,12 @@ static int session_frame(struct engine *engine, unsigned port, const struct peer
         return -1;
     }
     if (p->port[port] < 0)
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a part without this port",
-                         s->name);
+        return error_set(e, ERROR_PROTOCOL,
+                         "group \"%s\": data through a port that is not in the part", s->name);
     unsigned own = (unsigned)p->port[port];
     unsigned stage = mark->number % STAGES_A_CALL;
     if (s->left && c == NULL) {
-        session_say_left(s, mark, &why);
+        session_error_left(s, mark, &why);
         session_fail(s, &why);
         return 0;
     }
@@ -132,7 +132,8 @@ static int session_clear(struct engine *engine, unsigned port, const struct peer
                          struct error *e)
 {
     (void)port, (void)clear;
-    return error_set(e, ERROR_PROTOCOL, "group \"%s\": a clear", of(engine)->name);
+    return error_set(e, ERROR_PROTOCOL, "group \"%s\": unexpected message \"clear\"",
+                     session_of(engine)->name);
 }
 
 /* Returns the next frame of a part. Waves come first, and then calls in their order. */
@@ -153,7 +154,7 @@ static struct outgoing *next_of(struct part *p, unsigned port)
 
 static struct outgoing *session_next(struct engine *engine, unsigned port)
 {
-    struct session *s = of(engine);
+    struct session *s = session_of(engine);
     struct outgoing *frame = NULL;
 
     if (engine_has_lost(engine, port))
@@ -170,7 +171,7 @@ static struct outgoing *session_next(struct engine *engine, unsigned port)
 
 static void session_wake(struct engine *engine)
 {
-    session_advance(of(engine));
+    session_advance(session_of(engine));
 }
 
 static void session_describe(const struct engine *engine, char *text, size_t size)
@@ -183,17 +184,17 @@ static int session_message(struct engine *engine, unsigned port, const struct pe
                            struct error *e)
 {
     if (message->kind == PEER_GROUP_CENSUS)
-        return census_heard(of(engine), port, &message->group_census, e);
+        return census_heard(session_of(engine), port, &message->group_census, e);
     if (message->kind == PEER_GROUP_COMPARE)
-        return compare_heard(of(engine), port, &message->group_compare, e);
+        return compare_heard(session_of(engine), port, &message->group_compare, e);
     if (message->kind == PEER_GROUP_REPORT)
-        return census_reported(of(engine), &message->group_report, e);
-    return census_answered(of(engine), port, &message->group_answer, e);
+        return census_reported(session_of(engine), &message->group_report, e);
+    return census_answered(session_of(engine), port, &message->group_answer, e);
 }
 
 static void session_free(struct engine *engine)
 {
-    session_release(of(engine));
+    session_release(session_of(engine));
 }
 
 static const struct engine_ops session_ops = {
@@ -222,9 +223,10 @@ int session_check(const struct session *s, struct error *e)
         return 0; /* a failed session is not kept consistent */
     for (const struct part *p = s->part; p != NULL; p = p->next) {
         if (!early_frames_agree(p))
-            return error_set(e, ERROR_PROTOCOL, "group \"%s\": %llu %s kept early, or not", s->name,
+            return error_set(e, ERROR_PROTOCOL,
+                             "group \"%s\": the early frames are not as counted: %llu %s", s->name,
                              (unsigned long long)p->early_bytes,
-                             text_plural(p->early_bytes, "byte is", "bytes are"));
+                             text_plural(p->early_bytes, "byte", "bytes"));
         if (calls_check(p, e) != 0)
             return -1;
     }

@@ -9,7 +9,7 @@
 
 static void unlink_session(struct session *s)
 {
-    struct session **at = &s->all->sessions;
+    struct session **at = &s->groups->sessions;
 
     while (*at != NULL && *at != s)
         at = &(*at)->next;
@@ -18,7 +18,7 @@ static void unlink_session(struct session *s)
 }
 
 /* Suspends a session until it is attached to an exchange again, or forgotten. */
-static void suspend(struct session *s)
+static void suspend_session(struct session *s)
 {
     s->attached = s->running = s->due = false;
     s->census = (struct census){0};
@@ -26,9 +26,9 @@ static void suspend(struct session *s)
         part_suspend(p);
 }
 
-static void dispose(struct session *s)
+static void dispose_session(struct session *s)
 {
-    groups_part_with(s);
+    groups_leave(s);
     unlink_session(s);
     while (s->part != NULL) {
         struct part *p = s->part;
@@ -39,9 +39,9 @@ static void dispose(struct session *s)
     free(s);
 }
 
-static struct session *find(const struct groups *all, const char *id)
+static struct session *find_session(const struct groups *groups, const char *id)
 {
-    struct session *s = all->sessions;
+    struct session *s = groups->sessions;
 
     while (s != NULL && (s->attached || strcmp(s->id, id) != 0))
         s = s->next;
@@ -50,14 +50,14 @@ static struct session *find(const struct groups *all, const char *id)
 
 void session_forget(void *context, const char *id)
 {
-    struct session *s = find(context, id);
+    struct session *s = find_session(context, id);
 
     if (s != NULL)
-        dispose(s);
+        dispose_session(s);
 }
 
 /* Attaches a session to its exchange's attempt. Returns 0, or -1 with *e. */
-static int attach(struct session *s, const struct session_setup *setup, struct error *e)
+static int attach_session(struct session *s, const struct session_setup *setup, struct error *e)
 {
     s->base.set.router = setup->router;
     s->base.set.handle = setup->handle;
@@ -75,7 +75,7 @@ static int attach(struct session *s, const struct session_setup *setup, struct e
     return 0;
 }
 
-/* Whether the members are the same, because calls refer to members by number. */
+/* Whether the members are the same as before. They must be, because calls refer to members by number. */
 static bool has_members(const struct session *s, const struct damage *damage)
 {
     const struct damage *d = s->damaged ? &s->damage : NULL;
@@ -87,16 +87,17 @@ static bool has_members(const struct session *s, const struct damage *damage)
 }
 
 /* Continues a session that was open. Returns NULL with *e if that is impossible. */
-static struct session *resume(struct session *s, const struct session_setup *setup, struct error *e)
+static struct session *resume_session(struct session *s, const struct session_setup *setup,
+                                      struct error *e)
 {
     if (!has_members(s, setup->damage)) {
-        (void)error_set(e, ERROR_PROTOCOL, "group \"%s\" would go on with other members", s->name);
+        (void)error_set(e, ERROR_PROTOCOL, "the members of group \"%s\" would change", s->name);
         return NULL;
     }
-    if (attach(s, setup, e) != 0)
+    if (attach_session(s, setup, e) != 0)
         return NULL;
     for (struct part *p = s->part; p != NULL; p = p->next)
-        if ((p->mask != 0 && part_may_be(s, p->mask, e) != 0) || part_renew(p, e) != 0)
+        if ((p->mask != 0 && part_check_opening(s, p->mask, e) != 0) || part_renew(p, e) != 0)
             return NULL;
     s->base.failure.code = ERROR_NONE;
     s->base.lost = 0;
@@ -108,21 +109,21 @@ static struct session *resume(struct session *s, const struct session_setup *set
 
 void session_release(struct session *s)
 {
-    if (s->begun && !s->all->closing)
-        suspend(s);
+    if (s->begun && !s->groups->closing)
+        suspend_session(s);
     else
-        dispose(s);
+        dispose_session(s);
 }
 
-struct session *session_new(struct groups *all, const struct session_setup *setup,
+struct session *session_new(struct groups *groups, const struct session_setup *setup,
                             const struct engine_ops *ops, struct error *e)
 {
     struct session *s;
 
-    if (setup->goes_on) {
-        s = find(all, setup->id);
+    if (setup->restarts) {
+        s = find_session(groups, setup->id);
         if (s != NULL)
-            return resume(s, setup, e);
+            return resume_session(s, setup, e);
     }
     s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -130,19 +131,19 @@ struct session *session_new(struct groups *all, const struct session_setup *setu
         return NULL;
     }
     s->base.ops = ops;
-    s->all = all;
+    s->groups = groups;
     s->attached = true;
     s->unchecked = setup->unchecked;
     (void)snprintf(s->name, sizeof s->name, "%s", setup->name);
     (void)snprintf(s->id, sizeof s->id, "%s", setup->id);
-    s->next = all->sessions;
-    all->sessions = s;
-    if (attach(s, setup, e) == 0)
+    s->next = groups->sessions;
+    groups->sessions = s;
+    if (attach_session(s, setup, e) == 0)
         s->part = part_new(s, 0, e);
     if (s->part == NULL) {
-        dispose(s);
+        dispose_session(s);
         return NULL;
     }
-    s->part->agreed = !setup->goes_on; /* other members may have opened it before */
+    s->part->agreed = !setup->restarts; /* other members may have opened it before */
     return s;
 }

@@ -26,7 +26,7 @@ void program_close(struct program *p)
         return;
     p->state = PROGRAM_GONE;
     if (p->counted)
-        shares_give(p->all->set.shares, SHARE_PROGRAMS, p->user, 1);
+        shares_give(p->programs->set.shares, SHARE_PROGRAMS, p->user, 1);
     p->group = NULL;
     if (group != NULL)
         group_close(group);
@@ -41,10 +41,11 @@ void program_close(struct program *p)
     }
 }
 
-/* Gives up a program that may still be there, and wait for a call or make one. It may have closed its
- * connection by mistake, among descriptors that it did not know, and reused the numbers of the descriptors that
- * it would ring. */
-static void abandon(struct program *p, const struct error *why)
+/* Fails the group of a program that may still run: it may have closed its connection by mistake, together with
+ * other descriptors. Its page then says that the group has failed, which ends the calls that it waits for and
+ * those that it still makes. Otherwise the program would wait for ever: the daemon does not take its calls any
+ * more, and the number of its doorbell may be another file by now. */
+static void abandon_group(struct program *p, const struct error *why)
 {
     struct group *group = p->group;
 
@@ -61,9 +62,9 @@ void program_die(struct program *p)
 
     (void)error_set(&e, ERROR_CANCELLED,
                     "the program of node %u has died, or has ended without closing the group",
-                    groups_rank(p->all->set.groups));
-    (void)error_blame_program(&e, groups_rank(p->all->set.groups));
-    abandon(p, &e);
+                    groups_rank(p->programs->set.groups));
+    (void)error_blame_program(&e, groups_rank(p->programs->set.groups));
+    abandon_group(p, &e);
     program_close(p);
 }
 
@@ -75,7 +76,7 @@ void program_refuse(struct program *p, const struct error *why)
                                 .code = (uint32_t)why->code};
 
     log_warning("a program was rejected: %s", why->text);
-    abandon(p, why);
+    abandon_group(p, why);
     (void)snprintf(m.text, sizeof m.text, "%s", why->text);
     (void)program_send(p, &m, NULL, 0);
     program_close(p);
@@ -86,8 +87,8 @@ int program_break_rules(struct program *p, const char *what)
     struct error e;
 
     (void)error_set(&e, ERROR_PROTOCOL, "the program of node %u %s",
-                    groups_rank(p->all->set.groups), what);
-    (void)error_blame_program(&e, groups_rank(p->all->set.groups));
+                    groups_rank(p->programs->set.groups), what);
+    (void)error_blame_program(&e, groups_rank(p->programs->set.groups));
     program_refuse(p, &e);
     return -1;
 }
@@ -96,6 +97,6 @@ int program_answer(struct program *p, const struct program_message *message, con
                    unsigned count)
 {
     if (program_send(p, message, fds, count) != 0)
-        return program_break_rules(p, "does not read what it is answered");
+        return program_break_rules(p, "does not read the answers of the daemon");
     return 0;
 }

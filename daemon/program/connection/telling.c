@@ -11,7 +11,7 @@ static bool is_told(const struct program *p)
     return p->state == PROGRAM_OPENING && p->tells && p->group != NULL;
 }
 
-static void tell(struct program *p)
+static void tell_program(struct program *p)
 {
     struct program_message m = {
         .magic = PROGRAM_MAGIC, .version = PROGRAM_VERSION, .kind = PROGRAM_WAITING};
@@ -28,20 +28,20 @@ static void tell(struct program *p)
 
 static void on_telling(uv_timer_t *timer)
 {
-    struct programs *all = timer->data;
+    struct programs *programs = timer->data;
     bool any = false;
 
-    for (struct program *p = all->first; p != NULL; p = p->next) {
+    for (struct program *p = programs->first; p != NULL; p = p->next) {
         if (is_told(p))
-            tell(p);
+            tell_program(p);
         any |= is_told(p);
     }
     if (!any)
         (void)uv_timer_stop(timer);
 }
 
-void programs_tell(struct programs *all)
+void programs_tell(struct programs *programs)
 {
-    if (!uv_is_active((uv_handle_t *)&all->telling))
-        (void)uv_timer_start(&all->telling, on_telling, TELL_MS, TELL_MS);
+    if (!uv_is_active((uv_handle_t *)&programs->telling))
+        (void)uv_timer_start(&programs->telling, on_telling, TELL_MS, TELL_MS);
 }

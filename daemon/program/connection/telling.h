@@ -1,12 +1,12 @@
 /* Tells programs whose groups are being opened, if they have asked for it, which nodes have not opened them, as
- * far as this node knows. A program is told only when that has changed, so one that does not read does not fill
- * its socket. */
+ * far as this node knows. A program is told only when the answer has changed, so that the socket of a program
+ * that does not read does not fill up. */
 #ifndef TORUSD_PROGRAM_CONNECTION_TELLING_H
 #define TORUSD_PROGRAM_CONNECTION_TELLING_H
 
 #include "daemon/program/record/program_record.h"
 
 /* Starts telling programs, because one has asked which nodes it waits for. */
-void programs_tell(struct programs *all);
+void programs_tell(struct programs *programs);
 
 #endif

@@ -10,13 +10,15 @@
 /* Closes connections that have been silent too long, and releases memory that programs do not use. */
 static void on_tidying(uv_timer_t *timer)
 {
-    struct programs *all = timer->data;
+    struct programs *programs = timer->data;
     uint64_t now = uv_now(timer->loop);
     bool more = false;
 
-    for (struct program *p = all->first; p != NULL; p = p->next) {
+    for (struct program *p = programs->first; p != NULL; p = p->next) {
         if (p->state == PROGRAM_STRANGER && now - p->connected_at >= STRANGER_MS) {
-            log_warning("a program has connected without opening a group, and is closed");
+            log_warning(
+                "closing the connection of a program that has not opened a group within %u s",
+                STRANGER_MS / 1000);
             program_close(p);
         }
         more |= p->state == PROGRAM_STRANGER;
@@ -26,8 +28,8 @@ static void on_tidying(uv_timer_t *timer)
         (void)uv_timer_stop(timer);
 }
 
-void programs_watch(struct programs *all)
+void programs_watch(struct programs *programs)
 {
-    if (!uv_is_active((uv_handle_t *)&all->tidying))
-        (void)uv_timer_start(&all->tidying, on_tidying, TIDY_MS, TIDY_MS);
+    if (!uv_is_active((uv_handle_t *)&programs->tidying))
+        (void)uv_timer_start(&programs->tidying, on_tidying, TIDY_MS, TIDY_MS);
 }

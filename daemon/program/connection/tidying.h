@@ -5,6 +5,6 @@
 #include "daemon/program/record/program_record.h"
 
 /* Starts to check the time limits every second. */
-void programs_watch(struct programs *all);
+void programs_watch(struct programs *programs);
 
 #endif

@@ -8,7 +8,7 @@
 #include "proto/text.h"
 
 /* Returns how many arrays a call has. */
-static unsigned arrays(uint32_t operation)
+static unsigned count_arrays(uint32_t operation)
 {
     switch (operation) {
     case GROUP_ALLTOALLV:
@@ -23,8 +23,8 @@ static unsigned arrays(uint32_t operation)
 }
 
 /* Finds the memory of that number, if it has `size` bytes at `offset`; NULL with 0 for an empty area. */
-static int find(const struct program *p, uint32_t number, uint64_t offset, uint64_t size,
-                struct program_area *area, struct error *e)
+static int find_area(const struct program *p, uint32_t number, uint64_t offset, uint64_t size,
+                     struct program_area *area, struct error *e)
 {
     struct program_memory *memory;
 
@@ -35,11 +35,12 @@ static int find(const struct program *p, uint32_t number, uint64_t offset, uint6
     if (memory == NULL)
         return error_set(e, ERROR_USAGE, "the program has no shared memory %u", number);
     if (offset > memory->size || size > memory->size - offset)
-        return error_set(e, ERROR_USAGE,
-                         "%llu %s at offset %llu %s not lie in shared memory %u, which has %llu",
-                         (unsigned long long)size, text_plural(size, "byte", "bytes"),
-                         (unsigned long long)offset, text_plural(size, "does", "do"), number,
-                         (unsigned long long)memory->size);
+        return error_set(
+            e, ERROR_USAGE,
+            "%llu %s at offset %llu %s not lie in shared memory %u, which has %llu bytes",
+            (unsigned long long)size, text_plural(size, "byte", "bytes"),
+            (unsigned long long)offset, text_plural(size, "does", "do"), number,
+            (unsigned long long)memory->size);
     *area = (struct program_area){memory, offset, size};
     return 0;
 }
@@ -47,7 +48,7 @@ static int find(const struct program *p, uint32_t number, uint64_t offset, uint6
 /* Returns the number of members of a part, or 0 if there is no such part. */
 static uint32_t part_size(const struct program *p, uint32_t part)
 {
-    const struct torus *torus = groups_torus(p->all->set.groups);
+    const struct torus *torus = groups_torus(p->programs->set.groups);
     uint32_t size = 1;
 
     if (part == 0 || part >> torus->dims != 0)
@@ -64,8 +65,8 @@ static uint32_t part_size(const struct program *p, uint32_t part)
 static int take_counts(struct program *p, const struct program_request *r, struct group_call *call,
                        struct error *e)
 {
-    struct programs *all = p->all;
-    unsigned count = arrays(r->operation);
+    struct programs *programs = p->programs;
+    unsigned count = count_arrays(r->operation);
     uint64_t members = part_size(p, r->part);
     struct program_area area;
 
@@ -73,26 +74,26 @@ static int take_counts(struct program *p, const struct program_request *r, struc
         return error_set(e, ERROR_USAGE, "the torus has no part with dimensions 0x%x", r->part);
     if (count == 0)
         return 0;
-    if (find(p, r->counts_memory, r->counts_offset, count * members * sizeof *all->counts, &area,
-             e) != 0)
+    if (find_area(p, r->counts_memory, r->counts_offset, count * members * sizeof *programs->counts,
+                  &area, e) != 0)
         return -1;
-    if (all->counts_room < count * members) {
-        uint64_t *room = reallocarray(all->counts, count * members, sizeof *room);
+    if (programs->counts_room < count * members) {
+        uint64_t *room = reallocarray(programs->counts, count * members, sizeof *room);
         if (room == NULL)
-            return error_set(e, ERROR_MEMORY, "out of memory");
-        all->counts = room;
-        all->counts_room = count * members;
+            return error_set(e, ERROR_MEMORY, "out of memory for the sizes of a call");
+        programs->counts = room;
+        programs->counts_room = count * members;
     }
-    memory_copy_once(all->counts, area.memory->data + area.offset,
-                     count * members * sizeof *all->counts);
+    memory_copy_once(programs->counts, area.memory->data + area.offset,
+                     count * members * sizeof *programs->counts);
     if (r->operation == GROUP_ALLTOALLV) {
-        call->send_size = all->counts;
-        call->send_offset = all->counts + members;
-        call->receive_size = all->counts + 2 * members;
-        call->receive_offset = all->counts + 3 * members;
+        call->send_size = programs->counts;
+        call->send_offset = programs->counts + members;
+        call->receive_size = programs->counts + 2 * members;
+        call->receive_offset = programs->counts + 3 * members;
     } else {
-        call->receive_size = all->counts;
-        call->receive_offset = count > 1 ? all->counts + members : NULL;
+        call->receive_size = programs->counts;
+        call->receive_offset = count > 1 ? programs->counts + members : NULL;
     }
     return 0;
 }
@@ -115,8 +116,9 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
 
     if (r->operation == 0 || r->operation >= GROUP_OPERATIONS)
         return error_set(e, ERROR_USAGE, "the daemon does not know operation %u", r->operation);
-    if (find(p, r->send_memory, r->send_offset, r->send_size, &call.send, e) != 0 ||
-        find(p, r->receive_memory, r->receive_offset, r->receive_size, &call.receive, e) != 0 ||
+    if (find_area(p, r->send_memory, r->send_offset, r->send_size, &call.send, e) != 0 ||
+        find_area(p, r->receive_memory, r->receive_offset, r->receive_size, &call.receive, e) !=
+            0 ||
         take_counts(p, r, &call, e) != 0)
         return -1;
     return group_call(p->group, &call, number, e);
@@ -130,7 +132,7 @@ static int take_next(struct program *p)
     struct error e;
 
     if ((p->under_way & bit) != 0)
-        return program_break_rules(p, "has made a call in the place of one that has not ended");
+        return program_break_rules(p, "has reused the slot of a call that has not ended");
     memory_copy_once(&request, &p->page->slot[number % PROGRAM_CALLS].request, sizeof request);
     p->taken++;
     p->under_way |= bit;
@@ -141,7 +143,7 @@ static int take_next(struct program *p)
     return 0;
 }
 
-void program_look(struct program *p)
+void program_take_calls(struct program *p)
 {
     uint32_t submitted;
 
@@ -150,7 +152,7 @@ void program_look(struct program *p)
     (void)atomic_exchange(&p->page->rung, 0);
     submitted = atomic_load(&p->page->submitted);
     if (submitted - p->taken > PROGRAM_CALLS) {
-        (void)program_break_rules(p, "has submitted more calls than there is room for");
+        (void)program_break_rules(p, "has submitted more calls than there are slots");
         return;
     }
     while (p->taken != submitted && take_next(p) == 0)

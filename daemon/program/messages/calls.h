@@ -5,6 +5,6 @@
 #include "daemon/program/record/program_record.h"
 
 /* Takes the calls that a program has made, because its doorbell has rung. */
-void program_look(struct program *p);
+void program_take_calls(struct program *p);
 
 #endif

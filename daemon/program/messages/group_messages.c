@@ -14,8 +14,8 @@
 /* Tells a program which nodes its group leaves out. Returns 0, or -1: the program is gone. */
 static int tell_missing(struct program *p, const struct group *group)
 {
-    const bool *gone = group_gone(group);
-    uint32_t nodes = groups_torus(p->all->set.groups)->nodes;
+    const bool *gone = group_left_out(group);
+    uint32_t nodes = groups_torus(p->programs->set.groups)->nodes;
     struct program_message m = program_message_of(PROGRAM_MISSING, 0);
     size_t used = 0;
 
@@ -34,7 +34,7 @@ static int tell_missing(struct program *p, const struct group *group)
 static void on_opened(void *context, struct group *group)
 {
     struct program *p = context;
-    const struct groups *groups = p->all->set.groups;
+    const struct groups *groups = p->programs->set.groups;
     struct program_message opened = program_message_of(PROGRAM_OPENED, groups_rank(groups));
     const int fds[PROGRAM_FDS] = {p->page_file, p->doorbell, p->notices[1]};
 
@@ -85,7 +85,7 @@ int program_take_open(struct program *p, const struct program_message *m)
     struct error e;
 
     if (length == 0 || length >= sizeof p->name) {
-        (void)error_set(&e, ERROR_USAGE, "the name of a group has 1 to %zu bytes, and not %zu",
+        (void)error_set(&e, ERROR_USAGE, "the name of a group must have 1 to %zu bytes, not %zu",
                         sizeof p->name - 1, length);
         program_refuse(p, &e);
         return -1;
@@ -93,9 +93,9 @@ int program_take_open(struct program *p, const struct program_message *m)
     memcpy(p->name, m->text, length + 1);
     text_clean(p->name);
     if (strcmp(p->name, m->text) != 0) { /* else two different names could become the same */
-        (void)error_set(&e, ERROR_USAGE,
-                        "the name of a group is UTF-8 without control characters, and not \"%s\"",
-                        p->name);
+        (void)error_set(
+            &e, ERROR_USAGE,
+            "the name of a group must be UTF-8 without control characters, unlike \"%s\"", p->name);
         program_refuse(p, &e);
         return -1;
     }
@@ -105,14 +105,14 @@ int program_take_open(struct program *p, const struct program_message *m)
     }
     p->state = PROGRAM_OPENING;
     if (program_share(p, &e) == 0)
-        p->group = group_open(p->all->set.groups, &options, &client, &e);
+        p->group = group_open(p->programs->set.groups, &options, &client, &e);
     if (p->group == NULL) {
         program_refuse(p, &e);
         return -1;
     }
     p->tells = (m->flags & PROGRAM_TELL) != 0;
     if (p->tells)
-        programs_tell(p->all);
+        programs_tell(p->programs);
     return 0;
 }
 

@@ -44,8 +44,8 @@ int program_take_memory(struct program *p, const struct program_message *m)
     p->file_number = number;
     p->file_size = m->size;
     p->file_used = p->file_late = 0;
-    p->file_used_at = uv_now(p->all->set.loop);
-    programs_watch(p->all);
+    p->file_used_at = uv_now(p->programs->set.loop);
+    programs_watch(p->programs);
     file = program_message_of(PROGRAM_FILE, number);
     return program_answer(p, &file, &p->file, 1);
 }
@@ -58,16 +58,15 @@ int program_take_ready(struct program *p, const struct program_message *m)
 
     if (p->file < 0 && m->number != 0 && m->number == p->file_late) {
         p->file_late = 0;
-        (void)error_set(
-            &e, ERROR_TIMEOUT,
-            "%llu bytes of shared memory were requested and for %u s not allocated: the "
-            "daemon has taken them back; allocate them again",
-            (unsigned long long)p->file_size, MEMORY_UNUSED_MS / 1000);
+        (void)error_set(&e, ERROR_TIMEOUT,
+                        "%llu bytes of shared memory were requested, but for %u s not allocated: "
+                        "the daemon has released them; allocate them again",
+                        (unsigned long long)p->file_size, MEMORY_UNUSED_MS / 1000);
         return refuse_memory(p, m->number, &e);
     }
     if (p->file < 0 || m->number != p->file_number)
         return program_break_rules(p, "has allocated a memory that it has not requested");
-    memory = memory_map(p->file, p->all->set.loop, &e);
+    memory = memory_map(p->file, p->programs->set.loop, &e);
     if (memory == NULL) {
         program_drop_memory(p);
         return refuse_memory(p, m->number, &e);

@@ -53,11 +53,11 @@ static int take_message(struct program *p, const struct program_message *m)
         return -1;
     }
     if (memchr(m->text, 0, sizeof m->text) == NULL)
-        return program_break_rules(p, "has sent a text without an end");
+        return program_break_rules(p, "has sent a text without a terminating 0");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].kind == m->kind && (rules[i].states & IN(p->state)) != 0)
             return rules[i].take(p, m);
-    return program_break_rules(p, "has sent a message that does not belong here");
+    return program_break_rules(p, "has sent a message that is not allowed in its state");
 }
 
 /* The message has no room for descriptors, so the kernel closes those that come with it. */
@@ -75,7 +75,6 @@ bool program_receive(struct program *p)
             program_die(p);
             return false;
         }
-        /* Take the calls first that were made before the message. */
         if (n >= (ssize_t)(2 * sizeof(uint32_t)) && message.magic == PROGRAM_MAGIC &&
             message.version != PROGRAM_VERSION)
             n = sizeof message; /* perhaps a version with another size */
@@ -84,7 +83,7 @@ bool program_receive(struct program *p)
                                       "has sent a message of the wrong size, or with descriptors");
             return false;
         }
-        program_look(p);
+        program_take_calls(p); /* first the calls that were made before the message */
         if (p->state == PROGRAM_GONE || take_message(p, &message) != 0)
             return false;
     }

@@ -12,13 +12,15 @@ static int too_many(struct error *e)
 
 int programs_may_open(const struct program *p, struct error *e)
 {
-    return programs_of_process(p->all, p->process, PROGRAM_OPENING) < PROCESS_MOST ? 0
-                                                                                   : too_many(e);
+    return programs_of_process(p->programs, p->process, PROGRAM_OPENING) < PROCESS_MOST
+               ? 0
+               : too_many(e);
 }
 
 int programs_may_connect(const struct program *p, struct error *e)
 {
-    return programs_of_process(p->all, p->process, PROGRAM_STRANGER) <= PROCESS_MOST + PROCESS_SPARE
+    return programs_of_process(p->programs, p->process, PROGRAM_STRANGER) <=
+                   PROCESS_MOST + PROCESS_SPARE
                ? 0
                : too_many(e);
 }

@@ -22,7 +22,7 @@ enum program_state {
 };
 
 struct program {
-    struct programs *all;
+    struct programs *programs;
     struct program *next;
     enum program_state state;
     pid_t process;
@@ -40,9 +40,9 @@ struct program {
     int file;       /* of the memory that the program is allocating, or -1 */
     uint32_t file_number;
     uint64_t file_size;
-    uint64_t file_used_at,
-        file_used;      /* when the program has last been seen to allocate it, and how much was */
-    uint32_t file_late; /* number of the last memory that was released; 0: none */
+    /* When `file` was last seen to grow, in milliseconds of the loop, and its st_blocks then. */
+    uint64_t file_used_at, file_used;
+    uint32_t file_late; /* number of the memory that was not allocated in time; 0: none */
 
     struct group *group; /* only if OPENING or MEMBER */
     char name[GROUP_NAME_SIZE];
@@ -86,9 +86,10 @@ struct programs {
 /* Removes a connection from the list after all its handles were closed. The caller frees it. */
 void programs_forget(struct program *p);
 /* Frees everything, if it is closing and no handle is open. */
-void programs_release(struct programs *all);
+void programs_release(struct programs *programs);
 /* Returns how many connections a process (0: unknown, returns none) has in that state or a later one, except
  * GONE. */
-unsigned programs_of_process(const struct programs *all, pid_t process, enum program_state least);
+unsigned programs_of_process(const struct programs *programs, pid_t process,
+                             enum program_state least);
 
 #endif

@@ -9,15 +9,15 @@
 
 void program_uncount_memory(struct program *p, uint64_t size)
 {
-    shares_give(p->all->set.shares, SHARE_PROGRAM_MEMORY, p->user, size);
+    shares_give(p->programs->set.shares, SHARE_PROGRAM_MEMORY, p->user, size);
     p->memory_size -= size;
 }
 
 int program_count_memory(struct program *p, uint64_t size, struct error *e)
 {
     if (size == 0)
-        return error_set(e, ERROR_USAGE, "shared memory of no bytes");
-    if (shares_take(p->all->set.shares, SHARE_PROGRAM_MEMORY, p->user, size, e) != 0) {
+        return error_set(e, ERROR_USAGE, "shared memory must have at least one byte");
+    if (shares_take(p->programs->set.shares, SHARE_PROGRAM_MEMORY, p->user, size, e) != 0) {
         e->code = ERROR_MEMORY; /* an error that the program does not retry */
         return -1;
     }
@@ -44,10 +44,10 @@ bool program_tidy_memory(struct program *p, uint64_t now)
     }
     if (now - p->file_used_at < MEMORY_UNUSED_MS)
         return true;
-    log_warning(
-        "user %u has requested %llu bytes of shared memory and not allocated more than %llu of "
-        "them: they are released",
-        p->user, (unsigned long long)p->file_size, (unsigned long long)p->file_used * BLOCK);
+    log_warning("user %u has requested %llu bytes of shared memory, but allocated only %llu of "
+                "them in time: releasing them",
+                p->user, (unsigned long long)p->file_size,
+                (unsigned long long)p->file_used * BLOCK);
     p->file_late = p->file_number;
     program_drop_memory(p);
     return false;

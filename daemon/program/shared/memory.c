@@ -35,7 +35,7 @@ struct mapping {
     uv_work_t work;
 };
 
-static void unmap(uv_work_t *work)
+static void unmap_memory(uv_work_t *work)
 {
     const struct mapping *m = work->data;
     (void)munmap(m->memory.data, m->memory.size);
@@ -52,9 +52,9 @@ static void free_mapping(struct program_memory *memory)
     struct mapping *m = (struct mapping *)memory;
 
     m->work.data = m;
-    if (memory->size >= LARGE && uv_queue_work(m->loop, &m->work, unmap, on_unmapped) == 0)
+    if (memory->size >= LARGE && uv_queue_work(m->loop, &m->work, unmap_memory, on_unmapped) == 0)
         return;
-    unmap(&m->work);
+    unmap_memory(&m->work);
     free(m);
 }
 

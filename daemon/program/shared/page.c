@@ -24,7 +24,7 @@ static int make_page(struct program *p, struct error *e)
         return -1;
     if (posix_fallocate(p->page_file, 0, sizeof(struct program_page)) != 0)
         return error_set(e, ERROR_MEMORY, "there is no memory for the calls of a program");
-    p->page_memory = memory_map(p->page_file, p->all->set.loop, e);
+    p->page_memory = memory_map(p->page_file, p->programs->set.loop, e);
     if (p->page_memory == NULL)
         return -1;
     p->page = (struct program_page *)(void *)p->page_memory->data;
@@ -41,7 +41,7 @@ int program_share(struct program *p, struct error *e)
     p->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->doorbell < 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p->notices) != 0 ||
-        epoll_ctl(p->all->doorbells_fd, EPOLL_CTL_ADD, p->doorbell, &ring) != 0)
+        epoll_ctl(p->programs->doorbells_fd, EPOLL_CTL_ADD, p->doorbell, &ring) != 0)
         return error_set(e, ERROR_BUSY,
                          "the daemon cannot create descriptors for a program: %s; try again, or "
                          "raise its limit (LimitNOFILE, ulimit -n)",
@@ -58,9 +58,9 @@ static void close_descriptor(int *fd)
 
 void program_unshare(struct program *p)
 {
-    /* Wake the epoll; the program has the descriptor too, so closing it is not enough. */
+    /* Closing the doorbell does not remove it from the epoll set, because the program has the descriptor, too. */
     if (p->doorbell >= 0)
-        (void)epoll_ctl(p->all->doorbells_fd, EPOLL_CTL_DEL, p->doorbell, NULL);
+        (void)epoll_ctl(p->programs->doorbells_fd, EPOLL_CTL_DEL, p->doorbell, NULL);
     close_descriptor(&p->doorbell);
     close_descriptor(&p->page_file);
     close_descriptor(&p->notices[0]);
@@ -76,7 +76,7 @@ void program_unshare(struct program *p)
     p->page = NULL;
 }
 
-static void fill(struct program_outcome *out, const struct error *e)
+static void fill_outcome(struct program_outcome *out, const struct error *e)
 {
     out->code = e != NULL ? (uint32_t)e->code : 0;
     out->text[0] = '\0';
@@ -97,7 +97,7 @@ void program_call_ended(struct program *p, uint32_t number, const struct error *
 
     p->under_way &= ~(UINT64_C(1) << number % PROGRAM_CALLS);
     atomic_store(&slot->late, 0);
-    fill(&slot->outcome, e);
+    fill_outcome(&slot->outcome, e);
     atomic_store(&slot->ended, number + 1);
     atomic_store(&p->page->ended, ++p->ended);
     if (atomic_exchange(&p->page->waiting, 0) != 0)
@@ -119,7 +119,7 @@ void program_fail(struct program *p, const struct error *e)
     p->group = NULL;
     p->state = PROGRAM_FAILED;
     p->failure = *e;
-    fill(&p->page->failure, e);
+    fill_outcome(&p->page->failure, e);
     atomic_store(&p->page->failed, 1);
     for (uint32_t number = p->taken - PROGRAM_CALLS; number != p->taken; number++)
         if ((p->under_way >> number % PROGRAM_CALLS & 1) != 0)

@@ -55,7 +55,7 @@ static bool all_have_or_must_fail(struct sim *sim, void *context)
     uint32_t failed = 0;
 
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
-        failed += strstr(sim_program_error(programs, rank)->text, "falls into pieces") != NULL;
+        failed += strstr(sim_program_error(programs, rank)->text, "is not connected") != NULL;
     return sim_programs_done(programs) + failed == sim_torus(sim)->nodes;
 }
 

@@ -237,7 +237,7 @@ static void check_memory(struct swarm_play *play)
         for (size_t i = 0; i < n; i++) {
             reserved += use[i].reserved;
             if (use[i].early > most)
-                sim_violated(play->sim, "bounds", "group \"%s\" parks %" PRIu64 " bytes at node %u",
+                sim_violated(play->sim, "bounds", "group \"%s\" keeps %" PRIu64 " bytes at node %u",
                              use[i].name, use[i].early, rank);
         }
         if (reserved > exchanges_reserved(sim_exchanges(play->sim, rank)))

@@ -207,7 +207,7 @@ static void check_waited(const struct swarm_play *play, const struct swarm_reque
 
     if (e->code == ERROR_LINK && r->spec.operation != OPERATION_BARRIER)
         sim_violated(play->sim, "nodes are waited for", "%s: %s", name_of(play, r), e->text);
-    if (routed && e->code == ERROR_TIMEOUT && strstr(e->text, "while it waited") != NULL &&
+    if (routed && e->code == ERROR_TIMEOUT && strstr(e->text, "while waiting for") != NULL &&
         sim_now(play->sim) > play->apart_at + heard_time(play))
         sim_violated(play->sim, "what is back is not waited for", "%s: %s", name_of(play, r),
                      e->text);

@@ -3,7 +3,7 @@
 
 #include "daemon/group/data/blocks.h"
 
-static bool everywhere(const struct blocks *b)
+static bool result_is_everywhere(const struct blocks *b)
 {
     return b->layout == LAYOUT_VECTOR && b->what->call.operation != GROUP_REDUCE_SCATTER &&
            b->what->call.operation != GROUP_REDUCE;
@@ -31,7 +31,8 @@ int blocks_keep(struct blocks *b, struct error *e)
 {
     if (b->kept)
         return 0;
-    if (b->layout == LAYOUT_VECTOR && replace_sent(b, everywhere(b) ? b->to : b->from, e) != 0)
+    if (b->layout == LAYOUT_VECTOR &&
+        replace_sent(b, result_is_everywhere(b) ? b->to : b->from, e) != 0)
         return -1;
     if (!b->copied) { /* nothing is sent, or no bytes: the program's memory is not needed */
         struct slab *slab = slab_lone((size_t)b->senders * DIGEST_SIZE, NULL, NULL);
@@ -54,7 +55,7 @@ int blocks_contribute_nothing(struct blocks *b, struct error *e)
     return replace_sent(b, NULL, e);
 }
 
-void blocks_again(struct blocks *b)
+void blocks_rewind(struct blocks *b)
 {
     for (uint32_t i = 0; b->passing_out != NULL && i < b->senders; i++)
         digest_drop(&b->passing_out[i]);
