@@ -15,7 +15,7 @@
 
 #define CONFIG_BYTES_MOST (1u << 20)
 #define DEFAULT_OUTPUT_MODE 0700
-/* Four groups on a torus of two dimensions, three of them of one user. */
+/* Enough for four groups on a torus of two dimensions, three of them of one user. */
 #define DEFAULT_MEMORY (96u * 1024u * 1024u)
 
 void config_init(struct config *c)
@@ -44,15 +44,19 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
     if (line->name == NULL) {
         if (strcmp(line->section, "node") == 0 || strcmp(line->section, "ports") == 0)
             return 0;
-        return error_set(e, ERROR_USAGE, "unknown section [%.40s]: there are [node] and [ports]",
+        return error_set(e, ERROR_USAGE,
+                         "unknown section [%.40s]: the sections are [node] and [ports]",
                          line->section);
     }
     is_port = line->name[0] == '+' || line->name[0] == '-';
     if (line->section[0] == '\0')
-        return error_set(e, ERROR_USAGE, "\"%.40s\" above the first section; it belongs in [%s]",
-                         line->name, is_port ? "ports" : "node");
+        return error_set(
+            e, ERROR_USAGE,
+            "setting \"%.40s\" stands above the first section: move it to section [%s]", line->name,
+            is_port ? "ports" : "node");
     if (strcmp(line->section, is_port ? "ports" : "node") != 0)
-        return error_set(e, ERROR_USAGE, "\"%.40s\" in section [%.40s]; it belongs in [%s]",
+        return error_set(e, ERROR_USAGE,
+                         "setting \"%.40s\" stands in section [%.40s]: move it to section [%s]",
                          line->name, line->section, is_port ? "ports" : "node");
     return config_set(context, line->name, line->value, e);
 }
@@ -83,8 +87,9 @@ static int rank_of_coordinates(struct config *c, struct error *e)
     }
     uint32_t rank = torus_rank(&c->torus, at);
     if (c->have_rank && c->rank != rank)
-        return error_set(e, ERROR_USAGE, "coordinates %s are rank %u, not %u", c->coordinates, rank,
-                         c->rank);
+        return error_set(e, ERROR_USAGE,
+                         "coordinates %s mean rank %u, but rank is %u: correct one of the two",
+                         c->coordinates, rank, c->rank);
     c->rank = rank;
     c->have_rank = true;
     return 0;
@@ -95,34 +100,39 @@ int config_finish(struct config *c, struct error *e)
     char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
 
     if (!c->have_dims)
-        return error_set(e, ERROR_USAGE, "dims is missing (such as --dims 4x4)");
+        return error_set(
+            e, ERROR_USAGE,
+            "dims is missing: give the dimensions of the torus, for example --dims 4x4");
     if (c->coordinates[0] != '\0' && rank_of_coordinates(c, e) != 0)
         return -1;
     if (!c->have_rank)
-        return error_set(e, ERROR_USAGE, "rank or coordinates is missing");
+        return error_set(
+            e, ERROR_USAGE,
+            "rank is missing: give the rank or the coordinates of this node, for example --rank 0");
     if (c->rank >= c->torus.nodes)
-        return error_set(e, ERROR_USAGE, "rank %u: %s has ranks 0 to %u", c->rank,
-                         torus_format(&c->torus, dims), c->torus.nodes - 1);
+        return error_set(e, ERROR_USAGE, "rank %u does not exist: torus %s has ranks 0 to %u",
+                         c->rank, torus_format(&c->torus, dims), c->torus.nodes - 1);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
         bool linked = port < torus_ports(&c->torus) &&
                       torus_neighbour(&c->torus, c->rank, port) != TORUS_NO_NODE;
         (void)torus_port_name(port, name);
         if (!linked && c->endpoint[port].port != 0)
             return error_set(e, ERROR_USAGE,
-                             "port %s has an address, but node %u of %s has no link there", name,
-                             c->rank, torus_format(&c->torus, dims));
+                             "port %s has an address, but node %u of torus %s has no link at this "
+                             "port: remove the address",
+                             name, c->rank, torus_format(&c->torus, dims));
         if (linked && c->endpoint[port].port == 0)
-            return error_set(e, ERROR_USAGE, "port %s needs an address: the one to %s", name,
+            return error_set(e, ERROR_USAGE, "port %s needs an address to %s", name,
                              torus_port_direction(port) > 0 ? "dial (the neighbour's)"
                                                             : "listen on (this node's)");
     }
     if (c->key_file[0] == '\0' && (c->encrypt || c->second_key_file[0] != '\0'))
-        return error_set(e, ERROR_USAGE, "%s needs a key_file",
+        return error_set(e, ERROR_USAGE, "%s is set, but key_file is not: set key_file, too",
                          c->encrypt ? "encrypt" : "second_key_file");
     if (c->silence_ms < 2 * c->heartbeat_ms)
         return error_set(e, ERROR_USAGE,
-                         "silence_ms %" PRIu64 " must be at least twice heartbeat_ms, which is "
-                         "%" PRIu64,
+                         "silence_ms is %" PRIu64
+                         ", but must be at least twice heartbeat_ms, which is %" PRIu64,
                          c->silence_ms, c->heartbeat_ms);
     if (c->state_folder[0] == '\0')
         return error_set(e, ERROR_USAGE, "state_dir must not be empty");

@@ -35,14 +35,15 @@ struct config {
     struct endpoint endpoint[TORUS_MAX_PORTS]; /* port 0: not given */
 };
 
+/* Fills *c with the defaults. The caller gives it to config_free(). */
 void config_init(struct config *c);
 void config_free(struct config *c);
 
 /* Reads a file into *c. Returns 0, or -1 with *e naming the file and line. */
 int config_read(struct config *c, const char *path, struct error *e);
 
-/* Checks that all settings are there and fit together, and fills in what follows from them.
- * Returns 0, or -1 with *e. */
+/* Checks that the settings are complete and consistent, and computes values that follow from them. Returns 0,
+ * or -1 with *e. */
 int config_finish(struct config *c, struct error *e);
 
 /* Reads the cluster keys from their files. Returns 0, or -1 with *e and *secrets unchanged. */

@@ -22,16 +22,16 @@ static void raise_file_limit(void)
     }
 }
 
-/* With a limit on the size of files (ulimit -f), a write beyond it shall be an error like
- * others. */
+/* A write beyond a limit on the size of files (ulimit -f) must fail with an error, and not end the
+ * process. */
 static void ignore_signals(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
-/* At the start and at the end, while nobody handles SIGHUP, it would end the process. Threads
- * that are started meanwhile never get it. */
+/* Blocks or unblocks SIGHUP. While it has no handler, at the start and at the end, it would end the process.
+ * Threads that are started while it is blocked never get it. */
 static void hold_hangup(int how)
 {
     sigset_t hangup;
@@ -50,7 +50,7 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct signals *signals = handle->data;
 
-    log_info("%s: ending", number == SIGINT ? "interrupted" : "terminated");
+    log_info("torusd stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
     hold_hangup(SIG_BLOCK);
     node_stop(signals->node);
     uv_close((uv_handle_t *)&signals->terminate, NULL);
@@ -99,9 +99,10 @@ static int run(const struct config *config)
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     leaked = node_free(signals.node);
     if (leaked > 0)
-        log_error("%zu %s leaked", leaked, text_plural(leaked, "buffer was", "buffers were"));
+        log_error("%zu %s leaked: this is a bug", leaked,
+                  text_plural(leaked, "buffer was", "buffers were"));
     if (uv_loop_close(&loop) != 0)
-        log_error("some handles were not closed");
+        log_error("some handles were not closed: this is a bug");
     log_info("ended");
     return EXIT_SUCCESS;
 }

@@ -29,7 +29,7 @@ struct node {
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
-    uint64_t wakes_at; /* when that timer fires; ROUTER_NEVER: it is not set */
+    uint64_t wakes_at; /* when the timer fires; ROUTER_NEVER: it is not set */
     bool running;
 };
 
@@ -60,8 +60,8 @@ static void wake_up_at(struct node *node, uint64_t at)
         node->wakes_at = at;
 }
 
-/* Everything that has arrived in this iteration of the loop has been handled: sends what there
- * is to send, lets time pass, writes what is for files, and sets the next time to wake up. */
+/* Runs when all input of this iteration of the loop has been handled: runs what is due, sends frames, starts
+ * to write files, and sets the next time to wake up. */
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct node *node = prepare->data;
@@ -86,21 +86,22 @@ static void on_planned(void *context)
     struct node *node = context;
 
     if (node->control != NULL)
-        control_planned(node->control);
+        control_schedules_counted(node->control);
 }
 
-/* Logs which keys are in use; they have been read. */
+/* Logs which keys are in use. */
 static void log_keys(const struct secrets *s)
 {
     char id[SECRETS_MOST][KEY_ID_TEXT_SIZE];
 
     if (s->count == 0)
-        log_warning("no key_file: whoever can reach a port of this node can speak to it");
+        log_warning("no key_file: anybody who reaches a port of this node can speak to it; set "
+                    "key_file to prevent that");
     else if (s->count == 1)
         log_info("cluster key %s; links are %sencrypted", key_id_text(s->key[0].id, id[0]),
                  s->encrypt ? "" : "not ");
     else
-        log_info("cluster key %s, and %s is accepted too; links are %sencrypted",
+        log_info("cluster key %s, second key %s accepted; links are %sencrypted",
                  key_id_text(s->key[0].id, id[0]), key_id_text(s->key[1].id, id[1]),
                  s->encrypt ? "" : "not ");
 }
@@ -117,7 +118,7 @@ void node_read_keys(struct node *node)
     struct error e;
 
     if (config_read_keys(node->config, &secrets, &e) != 0) {
-        log_error("the cluster keys stay as they are: %s", e.text);
+        log_error("cluster keys were not read again, and stay as they are: %s", e.text);
         return;
     }
     log_keys(&secrets);

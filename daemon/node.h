@@ -14,8 +14,8 @@ struct node;
  * open. */
 struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e);
 
-/* Reads the cluster keys again. Links that are up stay. If the keys cannot be read, the daemon
- * logs that and keeps those that it has. */
+/* Reads the cluster keys again. Links that are up stay. If the keys cannot be read, the daemon logs that, and
+ * keeps its keys. */
 void node_read_keys(struct node *node);
 
 /* Closes everything; the loop ends by itself when all handles are closed. */

@@ -96,8 +96,7 @@ static int read_config_file(int argc, char **argv, const struct option *options,
     return result;
 }
 
-/* Handles options that only print something. Returns 0 if this is none of them, otherwise
- * *exit_code is set. */
+/* Handles options that only print something. Returns 0 for any other option; otherwise sets *exit_code. */
 static int print_and_end(int option, int *exit_code)
 {
     bool help = is_option(option, "help"), version = is_option(option, "version");
@@ -137,7 +136,8 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
         result = set_option(config, option, &e);
     }
     if (result == 0 && optind < argc)
-        result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\"", argv[optind]);
+        result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\": torusd takes options only",
+                           argv[optind]);
     if (result == 0)
         result = config_finish(config, &e);
     if (result != 0)

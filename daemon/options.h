@@ -4,9 +4,9 @@
 
 #include "daemon/config.h"
 
-/* Reads the file of --config and then the other options into *config, which config_init() has
- * filled. Returns 0 if the daemon is to start; or -1 with the exit code of the process, after
- * printing what was asked for, or what is wrong. */
+/* Reads the file of --config and then the other options into *config, which config_init() has filled. Returns
+ * 0 if the daemon is to start; or -1 with the exit code of the process, after it has printed the requested
+ * text, or an error. */
 int options_read(int argc, char **argv, struct config *config, int *exit_code);
 
 #endif

@@ -20,10 +20,10 @@
 #define MOST_SILENCE_MS 600000u
 #define PORT_WORD_SIZE 32 /* longer words are no ports */
 
-static int copy(char *out, size_t size, const char *name, const char *value, struct error *e)
+static int copy_text(char *out, size_t size, const char *name, const char *value, struct error *e)
 {
     if (strlen(value) >= size)
-        return error_set(e, ERROR_USAGE, "%s: %zu bytes are too long, at most %zu are possible",
+        return error_set(e, ERROR_USAGE, "%s is too long: %zu bytes, at most %zu are possible",
                          name, strlen(value), size - 1);
     (void)strcpy(out, value);
     return 0;
@@ -43,7 +43,7 @@ static int set_rank(struct config *c, const char *value, struct error *e)
     errno = 0;
     rank = strtoul(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || rank >= TORUS_MAX_NODES)
-        return error_set(e, ERROR_USAGE, "rank \"%.40s\" is not a rank", value);
+        return error_set(e, ERROR_USAGE, "rank \"%.40s\" is not a number such as 0", value);
     c->rank = (uint32_t)rank;
     c->have_rank = true;
     return 0;
@@ -51,40 +51,40 @@ static int set_rank(struct config *c, const char *value, struct error *e)
 
 static int set_coordinates(struct config *c, const char *value, struct error *e)
 {
-    return copy(c->coordinates, sizeof c->coordinates, "coordinates", value, e);
+    return copy_text(c->coordinates, sizeof c->coordinates, "coordinates", value, e);
 }
 
 static int set_control(struct config *c, const char *value, struct error *e)
 {
-    return copy(c->control, sizeof c->control, "control", value, e);
+    return copy_text(c->control, sizeof c->control, "control", value, e);
 }
 
 static int set_state(struct config *c, const char *value, struct error *e)
 {
-    return copy(c->state_folder, sizeof c->state_folder, "state_dir", value, e);
+    return copy_text(c->state_folder, sizeof c->state_folder, "state_dir", value, e);
 }
 
 static int set_key_file(struct config *c, const char *value, struct error *e)
 {
-    return copy(c->key_file, sizeof c->key_file, "key_file", value, e);
+    return copy_text(c->key_file, sizeof c->key_file, "key_file", value, e);
 }
 
 static int set_second_key_file(struct config *c, const char *value, struct error *e)
 {
-    return copy(c->second_key_file, sizeof c->second_key_file, "second_key_file", value, e);
+    return copy_text(c->second_key_file, sizeof c->second_key_file, "second_key_file", value, e);
 }
 
 static int set_encrypt(struct config *c, const char *value, struct error *e)
 {
     c->encrypt = strcmp(value, "yes") == 0;
     if (!c->encrypt && strcmp(value, "no") != 0)
-        return error_set(e, ERROR_USAGE, "encrypt \"%.40s\": yes or no", value);
+        return error_set(e, ERROR_USAGE, "encrypt \"%.40s\" is neither yes nor no", value);
     return 0;
 }
 
 static int set_group(struct config *c, enum access access, const char *value, struct error *e)
 {
-    return copy(c->group[access], sizeof c->group[access], access_setting(access), value, e);
+    return copy_text(c->group[access], sizeof c->group[access], access_setting(access), value, e);
 }
 
 static int set_read_group(struct config *c, const char *value, struct error *e)
@@ -120,8 +120,8 @@ static int set_roots(struct config *c, const char *value, struct error *e)
             result = add_root(c, one, e);
     if (result != 0 && strchr(value, ':') != NULL)
         error_wrap(e,
-                   "data_roots \"%.80s\" (colons separate folders; one with a colon in its "
-                   "name needs --data-root)",
+                   "data_roots \"%.80s\" (colons separate folders; give a folder with a colon in "
+                   "its name by --data-root)",
                    value);
     free(list);
     return result;
@@ -168,7 +168,7 @@ static int set_daemons_per_processor(struct config *c, const char *value, struct
 {
     if (!parse_number(value, 1, &c->daemons_per_processor))
         return error_set(e, ERROR_USAGE,
-                         "daemons_per_processor \"%.40s\" is not a number of at least 1", value);
+                         "daemons_per_processor \"%.40s\" is not a number, 1 or higher", value);
     return 0;
 }
 
@@ -177,7 +177,7 @@ static int set_memory(struct config *c, const char *value, struct error *e)
     if (text_parse_bytes(value, &c->memory) != 0)
         return error_set(e, ERROR_USAGE, "memory \"%.40s\" is not a size such as 64MiB", value);
     if (c->memory < LEAST_MEMORY)
-        return error_set(e, ERROR_USAGE, "memory %s: at least 1MiB is needed", value);
+        return error_set(e, ERROR_USAGE, "memory %s is too little: at least 1MiB is needed", value);
     return 0;
 }
 
@@ -211,7 +211,7 @@ static int set_silence(struct config *c, const char *value, struct error *e)
 
 static int set_congestion(struct config *c, const char *value, struct error *e)
 {
-    return copy(c->congestion, sizeof c->congestion, "congestion", value, e);
+    return copy_text(c->congestion, sizeof c->congestion, "congestion", value, e);
 }
 
 static int set_hop_limit(struct config *c, const char *value, struct error *e)
@@ -230,7 +230,7 @@ static int set_log_level(struct config *c, const char *value, struct error *e)
 {
     c->log_level = log_level_parse(value);
     if (c->log_level < 0)
-        return error_set(e, ERROR_USAGE, "log_level \"%.40s\": error, warning, info or debug",
+        return error_set(e, ERROR_USAGE, "log_level \"%.40s\" is not error, warning, info or debug",
                          value);
     return 0;
 }
@@ -254,7 +254,8 @@ static int set_port(struct config *c, const char *value, struct error *e)
     const char *equals = strchr(value, '=');
 
     if (equals == NULL)
-        return error_set(e, ERROR_USAGE, "--port %s: PORT=ADDRESS is needed", value);
+        return error_set(e, ERROR_USAGE, "--port %s is not PORT=ADDRESS, such as +0=10.0.0.2:7411",
+                         value);
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - value), value);
     if (name[0] != '+' && name[0] != '-')
         return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0 or -1", name);
@@ -292,9 +293,9 @@ const struct setting config_settings[] = {
      "exchanges may read and write files below folder DIR. The option may be\n"
      "repeated; the setting is a list of folders separated by colons"},
     {"output-mode", "output_mode", "MODE", set_output_mode, NULL,
-     "permissions of folders that are made for results, such as 0750 (default:\n"
-     "0700). Files in them get the same permissions without execution. A folder\n"
-     "that exists keeps its own"},
+     "permissions of new folders for results, such as 0750 (default: 0700). Files\n"
+     "in them get the same permissions without execution. An existing folder\n"
+     "keeps its permissions"},
     {"state-dir", "state_dir", "DIR", set_state, NULL,
      "folder for records that must survive a crash or power failure (default:\n" DEFAULT_STATE
      "). Each daemon needs a folder of its own, on a disk if the\n"

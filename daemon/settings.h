@@ -1,5 +1,5 @@
-/* The options of torusd and the settings of torusd.ini: one row of a table names, explains and sets each. --help and
- * the man pages are made from it. */
+/* The options of torusd and the settings of torusd.ini: a table with one row for each. --help and the man
+ * pages are made from it. */
 #ifndef TORUSD_SETTINGS_H
 #define TORUSD_SETTINGS_H
 

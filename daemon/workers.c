@@ -81,6 +81,6 @@ int workers_on_loop(uv_loop_t *loop, struct workers *workers, struct error *e)
     if (result == 0)
         return 0;
     return error_set(e, ERROR_MEMORY,
-                     "no threads for its disks can be started: %s (ulimit -u, ulimit -v)",
+                     "cannot start threads for file operations: %s (see ulimit -u, ulimit -v)",
                      uv_strerror(result));
 }

@@ -1,4 +1,4 @@
-/* One loop for each operator and width, of which the compiler makes vector instructions. */
+/* One loop for each operator and width, so that the compiler vectorises all of them. */
 #include "daemon/base/arithmetic.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 
 typedef void combine(void *into, const void *from, size_t count);
 
-/* Elements may have any address: in bytes that a neighbour has sent, and in programs' memory. */
+/* Elements need not be aligned: they lie in received bytes, or in the memory of programs. */
 #define ANYWHERE __attribute__((aligned(1), may_alias))
 typedef int8_t ANYWHERE anywhere_int8;
 typedef int16_t ANYWHERE anywhere_int16;
@@ -30,8 +30,8 @@ typedef double ANYWHERE anywhere_float64;
         }                                                                                          \
     }
 
-/* Signed integers as unsigned ones: the same bits, and no overflow. UINT64_C(1) and 1u keep narrow
- * ones from becoming int. */
+/* Computes signed integers as unsigned ones: the bits are the same, and nothing overflows. UINT64_C(1) and 1u
+ * prevent the promotion of narrow types to int. */
 #define MODULO(type, one)                                                                          \
     LOOP(sum, type, one *a + b)                                                                    \
     LOOP(product, type, one *a *b)                                                                 \
@@ -55,8 +55,8 @@ ORDERED(uint16)
 ORDERED(uint32)
 ORDERED(uint64)
 
-/* Processors keep either of two NaNs, and the compiler may choose which: any NaN becomes this
- * one. */
+/* Processor and compiler decide which of two NaNs an operation returns. To make results the same everywhere,
+ * every NaN becomes this one. */
 static inline float one_nan32(float x)
 {
     return x == x ? x : NAN;
@@ -67,7 +67,7 @@ static inline double one_nan64(double x)
     return x == x ? x : (double)NAN;
 }
 
-/* A comparison with a NaN is false: a sum with it is a NaN. */
+/* MIN and MAX: `a != a` is true if a is a NaN; if b is a NaN, the comparison is false and b is the result. */
 #define FLOATING(type, one_nan)                                                                    \
     LOOP(sum, type, one_nan(a + b))                                                                \
     LOOP(product, type, one_nan(a *b))                                                             \

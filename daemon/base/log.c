@@ -18,9 +18,9 @@
 
 #define LINE_MOST 1024u
 #define ROOM ((size_t)256 * 1024)
-#define PATIENCE_MS 20 /* how long a caller waits until its line is written */
-#define LAST_PATIENCE_MS 1000
-#define TELL_MS 1000 /* between two reports of lines that were left out */
+#define WRITER_WAIT_MS 20 /* how long a caller waits until its line is written */
+#define END_WAIT_MS 1000
+#define REPORT_MS 1000 /* between two reports of lines that were left out */
 
 static const char *const names[] = {"error", "warning", "info", "debug"};
 static enum log_level threshold = LOG_LEVEL_INFO;
@@ -41,14 +41,15 @@ int log_level_parse(const char *name)
 /* Lines that the writer thread has not written yet. */
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t more, less; /* lines to be written, or the end; lines have been written */
+    pthread_cond_t more,
+        less; /* more: lines wait, or the log ends. less: lines have been written */
     pthread_t thread;
     char *line;         /* ROOM bytes; NULL: there is no thread */
-    size_t length;      /* bytes that wait */
+    size_t length;      /* bytes that wait to be written */
     uint64_t put, done; /* bytes, from the start */
-    unsigned lost;      /* lines without room, since one was last taken */
-    bool behind;        /* a caller has waited in vain: no caller waits until everything is
-                         * written */
+    unsigned lost;      /* lines left out for lack of room since the last line that found room */
+    /* a caller's wait has timed out: callers do not wait again before the queue is empty */
+    bool behind;
     bool ending;
     struct log_kinds kinds;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -120,7 +121,7 @@ static void tell_unwritten(void)
     unwritten.lines = 0;
     write_whole(line, n);
     if (unwritten.lines > 0)
-        unwritten.lines = before; /* without this one */
+        unwritten.lines = before; /* the report itself does not count */
 }
 
 /* Writes whole lines; first reports lines that are missing before them. */
@@ -142,7 +143,7 @@ static uint64_t now_ns(void)
 }
 
 /* Appends a line. Returns false if there is no room. The lock is held. */
-static bool append(const char *line, size_t length)
+static bool append_to_queue(const char *line, size_t length)
 {
     if (queue.length + length > ROOM)
         return false;
@@ -152,21 +153,22 @@ static bool append(const char *line, size_t length)
     return true;
 }
 
-/* Reports how many lines have been left out: of all kinds, or of a kind for which that has
- * lasted long enough. The lock is held. */
-static void tell_left_out(bool all)
+/* Reports how many lines have been left out: for all kinds, or only for kinds whose report is due. The lock
+ * is held. */
+static void report_left_out(bool all)
 {
     const uint64_t now = now_ns();
     struct log_kind *k;
 
-    while ((k = log_kinds_left_out(&queue.kinds, now, all ? 0 : LOG_KIND_TELL_NS)) != NULL) {
+    while ((k = log_kinds_left_out(&queue.kinds, now, all ? 0 : LOG_KIND_REPORT_NS)) != NULL) {
         char line[LINE_MOST];
         size_t n = begin_line(line, (enum log_level)k->level);
         n += (size_t)snprintf(
-            line + n, sizeof line - n, "%u more %s left out in %u s: %s\n", k->left_out,
+            line + n, sizeof line - n, "%u more %s left out in %u s, the last one: %s\n",
+            k->left_out,
             text_plural(k->left_out, "line like this one was", "lines like this one were"),
             (unsigned)((now - k->since) / 1000000000), k->last);
-        if (!append(line, n))
+        if (!append_to_queue(line, n))
             return;
         k->left_out = 0;
     }
@@ -186,7 +188,7 @@ static struct timespec in_milliseconds(long milliseconds)
 /* Waits for lines, or for the time to report lines that were left out. The lock is held. */
 static void wait_for_more(void)
 {
-    const struct timespec soon = in_milliseconds(TELL_MS);
+    const struct timespec soon = in_milliseconds(REPORT_MS);
 
     if (log_kinds_left_out(&queue.kinds, now_ns(), 0) == NULL)
         (void)pthread_cond_wait(&queue.more, &queue.lock);
@@ -201,13 +203,12 @@ static void *write_queue(void *unused)
     (void)unused;
     (void)pthread_mutex_lock(&queue.lock);
     while (!queue.ending || queue.length > 0) {
-        tell_left_out(false);
+        report_left_out(false);
         if (queue.length == 0) {
             wait_for_more();
             continue;
         }
-        /* Takes all that is there, so that lines of several processes on one terminal do not
-         * mix. */
+        /* Takes all waiting lines together, so that lines of several processes on one terminal do not mix. */
         size_t length = taken != NULL || queue.length < LINE_MOST ? queue.length : LINE_MOST;
         char few[LINE_MOST], *bytes = taken != NULL ? taken : few;
         unsigned lost = queue.lost;
@@ -268,13 +269,13 @@ void log_end(void)
     if (queue.line == NULL)
         return;
     (void)pthread_mutex_lock(&queue.lock);
-    tell_left_out(true);
+    report_left_out(true);
     (void)pthread_cond_signal(&queue.more);
-    bool written = wait_until_done(queue.put, LAST_PATIENCE_MS);
+    bool written = wait_until_done(queue.put, END_WAIT_MS);
     queue.ending = true;
     (void)pthread_cond_signal(&queue.more);
     (void)pthread_mutex_unlock(&queue.lock);
-    if (!written) { /* the thread hangs in a write while the process ends: it keeps its memory */
+    if (!written) { /* the thread hangs in a write: it keeps its memory until the process ends */
         (void)pthread_detach(queue.thread);
         return;
     }
@@ -284,19 +285,19 @@ void log_end(void)
 }
 
 /* Puts a line into the queue. The lock is held. */
-static void put(const char *line, size_t length)
+static void put_line(const char *line, size_t length)
 {
-    if (!append(line, length)) {
+    if (!append_to_queue(line, length)) {
         queue.lost++;
         return;
     }
     (void)pthread_cond_signal(&queue.more);
     if (!queue.behind)
-        queue.behind = !wait_until_done(queue.put, PATIENCE_MS);
+        queue.behind = !wait_until_done(queue.put, WRITER_WAIT_MS);
 }
 
-/* Hands over a line that ends with '\n'. Debug lines are all written, because somebody has asked
- * for them. */
+/* Hands over a line that ends with '\n'. Debug lines are never left out as too many, because the user has
+ * asked for them. */
 static void hand_over(enum log_level level, const char *format, const char *line, size_t begin,
                       size_t length)
 {
@@ -306,7 +307,7 @@ static void hand_over(enum log_level level, const char *format, const char *line
     (void)pthread_mutex_lock(&queue.lock);
     if (level == LOG_LEVEL_DEBUG ||
         log_kinds_take(&queue.kinds, format, (int)level, text, now_ns()))
-        put(line, length);
+        put_line(line, length);
     (void)pthread_mutex_unlock(&queue.lock);
 }
 
@@ -324,7 +325,7 @@ void log_write(enum log_level level, const char *format, ...)
     va_end(ap);
     if (written > 0)
         n += (size_t)written < sizeof line - n - 1 ? (size_t)written : sizeof line - n - 2;
-    /* Text from peers must not forge lines of ours. */
+    /* Text from peers must not be able to forge log lines. */
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)line[i] < ' ')
             line[i] = '?';

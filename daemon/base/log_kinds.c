@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static struct log_kind *find(struct log_kinds *all, const char *format)
+static struct log_kind *find_kind(struct log_kinds *all, const char *format)
 {
     for (unsigned i = 0; i < all->count; i++)
         if (all->kind[i].format == format)
@@ -18,7 +18,7 @@ static struct log_kind *find(struct log_kinds *all, const char *format)
 bool log_kinds_take(struct log_kinds *all, const char *format, int level, const char *text,
                     uint64_t now)
 {
-    struct log_kind *k = find(all, format);
+    struct log_kind *k = find_kind(all, format);
 
     if (k == NULL)
         return true;

@@ -3,16 +3,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* `keeps` is small where a reserve costs a single user little, as with places; it is larger for
- * memory, without which a user's work is slower. */
+/* `keeps` is small for places, because a reserve of places costs a single user little. For memory it is
+ * larger, because less memory makes a user's work slower. */
 static const struct {
     const char *name, *what, *advice;
     unsigned keeps;
     uint64_t least;
 } kinds[SHARES] = {
     [SHARE_CLIENTS] = {"connections", "connections to the control socket",
-                       "close some, or wait until some have gone", 2, 1},
-    [SHARE_ASKERS] = {"askers", "connections that may ask for the state only", "try again", 2, 1},
+                       "close some, or wait until others close theirs", 2, 1},
+    [SHARE_ASKERS] = {"askers", "connections that may only ask for the state", "try again", 2, 1},
     [SHARE_PROGRAMS] = {"programs", "places for groups of programs", "close some groups", 2, 1},
     [SHARE_PROGRAM_MEMORY] = {"program_memory_bytes",
                               "bytes of memory that programs can share with the daemon",
@@ -30,7 +30,7 @@ static const struct {
 
 struct resource {
     uint64_t capacity, least, total;
-    struct share_holder *holder; /* users that hold more than nothing */
+    struct share_holder *holder; /* users that hold some */
     size_t count, room;
 };
 
@@ -64,7 +64,7 @@ void shares_set_least(struct shares *all, enum share share, uint64_t least)
     all->resource[share].least = least;
 }
 
-static struct share_holder *find(const struct resource *r, uint32_t user)
+static struct share_holder *find_holder(const struct resource *r, uint32_t user)
 {
     for (size_t i = 0; i < r->count; i++)
         if (r->holder[i].user == user)
@@ -72,7 +72,7 @@ static struct share_holder *find(const struct resource *r, uint32_t user)
     return NULL;
 }
 
-static struct share_holder *add(struct resource *r, uint32_t user)
+static struct share_holder *add_holder(struct resource *r, uint32_t user)
 {
     if (r->count == r->room) {
         size_t room = r->room == 0 ? 4 : 2 * r->room;
@@ -88,7 +88,7 @@ static struct share_holder *add(struct resource *r, uint32_t user)
 
 uint64_t shares_of(const struct shares *all, enum share share, uint32_t user)
 {
-    const struct share_holder *holder = find(&all->resource[share], user);
+    const struct share_holder *holder = find_holder(&all->resource[share], user);
 
     return holder != NULL ? holder->held : 0;
 }
@@ -103,8 +103,9 @@ uint64_t shares_capacity(const struct shares *all, enum share share)
     return all->resource[share].capacity;
 }
 
-/* What the user holds of the same capacity under the other name. */
-static uint64_t beside(const struct shares *all, enum share share)
+/* Returns what the user holds of the same capacity under the other name: groups and exchanges share the
+ * memory budget. */
+static uint64_t held_under_other_name(const struct shares *all, enum share share)
 {
     if (share == SHARE_TRANSIT)
         return all->resource[SHARE_GROUPS].total;
@@ -114,7 +115,8 @@ static uint64_t beside(const struct shares *all, enum share share)
 uint64_t shares_limit(const struct shares *all, enum share share, uint32_t user)
 {
     const struct resource *r = &all->resource[share];
-    uint64_t others = r->total - shares_of(all, share, user) + beside(all, share), left, kept;
+    uint64_t others = r->total - shares_of(all, share, user) + held_under_other_name(all, share),
+             left, kept;
 
     left = r->capacity > others ? r->capacity - others : 0;
     kept = left / kinds[share].keeps + (left % kinds[share].keeps != 0);
@@ -123,8 +125,8 @@ uint64_t shares_limit(const struct shares *all, enum share share, uint32_t user)
     return left < r->least ? left : r->least;
 }
 
-static int refuse(const struct shares *all, enum share share, uint32_t user, uint64_t amount,
-                  struct error *e)
+static int refuse_share(const struct shares *all, enum share share, uint32_t user, uint64_t amount,
+                        struct error *e)
 {
     const struct resource *r = &all->resource[share];
     uint64_t held = shares_of(all, share, user), limit = shares_limit(all, share, user);
@@ -132,7 +134,8 @@ static int refuse(const struct shares *all, enum share share, uint32_t user, uin
     if (amount > 1)
         return error_set(e, ERROR_BUSY,
                          "user %" PRIu32 " has %" PRIu64 " of %" PRIu64 " %s, wants %" PRIu64
-                         " more, and may have %" PRIu64 ", so that others find some: %s",
+                         " more, but may have at most %" PRIu64
+                         ", because some are reserved for other users: %s",
                          user, held, r->capacity, kinds[share].what, amount, limit,
                          kinds[share].advice);
     if (held == 0)
@@ -140,7 +143,7 @@ static int refuse(const struct shares *all, enum share share, uint32_t user, uin
                          r->total, r->capacity, kinds[share].what);
     return error_set(e, ERROR_BUSY,
                      "user %" PRIu32 " has %" PRIu64 " of %" PRIu64
-                     " %s, and may not have more, so that others find some: %s",
+                     " %s, and may not have more, because some are reserved for other users: %s",
                      user, held, r->capacity, kinds[share].what, kinds[share].advice);
 }
 
@@ -154,10 +157,11 @@ int shares_take(struct shares *all, enum share share, uint32_t user, uint64_t am
     if (amount == 0)
         return 0;
     if (held > limit || amount > limit - held)
-        return refuse(all, share, user, amount, e);
-    holder = held > 0 ? find(r, user) : add(r, user);
+        return refuse_share(all, share, user, amount, e);
+    holder = held > 0 ? find_holder(r, user) : add_holder(r, user);
     if (holder == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for what user %" PRIu32 " takes", user);
+        return error_set(e, ERROR_MEMORY, "out of memory to count the resources of user %" PRIu32,
+                         user);
     holder->held += amount;
     r->total += amount;
     return 0;
@@ -166,7 +170,7 @@ int shares_take(struct shares *all, enum share share, uint32_t user, uint64_t am
 void shares_give(struct shares *all, enum share share, uint32_t user, uint64_t amount)
 {
     struct resource *r = &all->resource[share];
-    struct share_holder *holder = find(r, user);
+    struct share_holder *holder = find_holder(r, user);
 
     if (amount == 0 || holder == NULL)
         return;

@@ -1,18 +1,16 @@
-/* Shares of the users of this daemon's host: everything that is bounded and that a client can take
- * is counted here by the user that asked for it.
+/* Shares of the users of this host. Every bounded resource that clients can take is counted here, for the
+ * user that takes it.
  *
- * The rule for a resource of some capacity: of what all others leave, one part in `keeps` must stay
- * free after a user has taken more. A user who then has no more than `least` (one place; of the
- * memory budget, what one group needs) may take that if it is free at all. A user's groups and a
- * user's exchanges count as two users of the memory budget: a user who keeps groups open can still
- * exchange.
+ * The rule: after a user has taken more of a resource, at least 1/keeps of what the other users leave must
+ * still be free. Exception: up to `least` (one place; of the memory budget, what one group needs) a user may
+ * take whatever is free. The groups and the exchanges of a user count as two users of the memory budget, so
+ * that a user who keeps groups open can still exchange.
  *
- * The guarantee: while k users hold something, at least capacity / keeps^k is free for a user
- * who has nothing (except what was taken as `least`). Proof: consider the user who took last.
- * The holdings of the others have not grown since, so at least one part in `keeps` of what they
- * leave is free. What they leave is what would be free without that user, with k - 1 users, and
- * the same argument applies to each of them. So the number of a user's processes or requests
- * does not matter, and a single user may take all but one part in `keeps`. */
+ * The guarantee: while k users hold something, at least capacity / keeps^k is free for a user who has nothing
+ * (except what was taken as `least`). Proof by induction over k: consider the user who took last. The
+ * holdings of the others have not grown since, so at least 1/keeps of what they leave is free. What they
+ * leave is what would be free if that user held nothing, with k - 1 users. So the number of a user's
+ * processes or requests does not matter, and a single user may take all but 1/keeps. */
 #ifndef TORUSD_BASE_SHARES_H
 #define TORUSD_BASE_SHARES_H
 
@@ -41,6 +39,7 @@ struct shares;
 /* Makes a set of shares, which the caller gives to shares_free(). Every resource has the
  * capacity 0 until it is set. Returns NULL without memory. */
 struct shares *shares_new(void);
+/* Frees the shares; NULL does nothing. */
 void shares_free(struct shares *all);
 
 /* Sets the capacity of a resource. Users keep what they hold. */
@@ -49,16 +48,17 @@ void shares_set_capacity(struct shares *all, enum share share, uint64_t capacity
 /* Sets what every user may have if it is free; the default is one place, or no bytes. */
 void shares_set_least(struct shares *all, enum share share, uint64_t least);
 
-/* Takes `amount` for the user (a uid of this host, or of the node that asked), who gives it back
- * with shares_give(). Returns 0, or -1 with *e and nothing taken: ERROR_BUSY, which says how
- * much the user has and may have, or that nothing is free; ERROR_MEMORY. */
+/* Takes `amount` for the user (a uid of this host, or of the node that asked). The caller gives it back with
+ * shares_give(). Returns 0, or -1 with *e and nothing taken: ERROR_BUSY (the text says how much the user has
+ * and may have, or that nothing is free) or ERROR_MEMORY. */
 int shares_take(struct shares *all, enum share share, uint32_t user, uint64_t amount,
                 struct error *e);
 /* Gives back what was taken. */
 void shares_give(struct shares *all, enum share share, uint32_t user, uint64_t amount);
 
-/* How much the user may hold now, including what it has. */
+/* Returns how much the user may hold now, including what it holds already. */
 uint64_t shares_limit(const struct shares *all, enum share share, uint32_t user);
+/* Return how much one user holds, how much all users hold together, and the capacity. */
 uint64_t shares_of(const struct shares *all, enum share share, uint32_t user);
 uint64_t shares_total(const struct shares *all, enum share share);
 uint64_t shares_capacity(const struct shares *all, enum share share);

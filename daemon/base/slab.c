@@ -35,12 +35,12 @@ struct slab *slab_get(struct slab_pool *pool)
     }
     slab->next = NULL;
     slab->references = 1;
-    slab->spared = 0;
+    slab->copied_out = 0;
     pool->in_use++;
     return slab;
 }
 
-struct slab *slab_lone(size_t size, void (*release)(void *context), void *context)
+struct slab *slab_without_pool(size_t size, void (*release)(void *context), void *context)
 {
     struct slab *slab = malloc(offsetof(struct slab, data) + size);
 
@@ -164,7 +164,8 @@ int extent_keep(struct slab_writer *w, struct slab_pool *pool, const struct exte
 {
     uint8_t *at;
 
-    if (in->slab->pool == NULL || in->length >= SLAB_SPARED || in->slab->spared >= SLAB_SPARED) {
+    if (in->slab->pool == NULL || in->length >= SLAB_COPIED_MOST ||
+        in->slab->copied_out >= SLAB_COPIED_MOST) {
         *out = *in;
         (void)slab_ref(in->slab);
         return 0;
@@ -173,7 +174,7 @@ int extent_keep(struct slab_writer *w, struct slab_pool *pool, const struct exte
     if (at == NULL)
         return -1;
     memcpy(at, in->data, in->length);
-    in->slab->spared += in->length;
+    in->slab->copied_out += in->length;
     return 0;
 }
 

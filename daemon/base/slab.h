@@ -12,12 +12,13 @@
 #define SLAB_SIZE (128u * 1024u)
 
 struct slab {
-    struct slab_pool *pool;         /* NULL: the slab is in no pool (slab_lone()) */
+    struct slab_pool *pool;         /* NULL: the slab is in no pool (slab_without_pool()) */
     struct slab *next;              /* in the pool's free list */
     void (*release)(void *context); /* of a lone slab */
     void *context;
     uint32_t references;
-    uint32_t spared; /* bytes of it that were copied so as not to keep the slab (extent_keep()) */
+    /* bytes that extent_keep() has copied, so that they do not keep the slab */
+    uint32_t copied_out;
     uint8_t data[SLAB_SIZE];
 };
 
@@ -36,12 +37,13 @@ size_t slab_pool_close(struct slab_pool *pool);
 
 /* A slab with one reference, or NULL if there is no memory. */
 struct slab *slab_get(struct slab_pool *pool);
+/* Drops a reference. With the last one the slab returns to its pool, or is freed. */
 void slab_unref(struct slab *slab);
 
-/* A slab that is in no pool, with room for `size` bytes of its own, and one reference. Its
- * extents may also refer to bytes elsewhere: release(context), unless it is
- * NULL, then tells their owner that the last reference has gone. Returns NULL if there is no memory. */
-struct slab *slab_lone(size_t size, void (*release)(void *context), void *context);
+/* A slab that is in no pool, with room for `size` bytes of its own, and one reference. Its extents may also
+ * refer to bytes elsewhere: when the last reference is dropped, release(context), unless it is NULL, tells
+ * the owner of those bytes. Returns NULL if there is no memory. */
+struct slab *slab_without_pool(size_t size, void (*release)(void *context), void *context);
 
 static inline struct slab *slab_ref(struct slab *slab)
 {
@@ -68,6 +70,7 @@ int extents_add(struct extents *x, struct slab *slab, const uint8_t *data, uint3
 
 /* Drops the references, and keeps the allocated list. */
 void extents_clear(struct extents *x);
+/* Drops the references, and frees the list. */
 void extents_free(struct extents *x);
 
 /* A place inside a sequence of extents. Zero-initialise for its start. */
@@ -90,18 +93,19 @@ struct slab_writer {
  * reference of its own. Returns where to write, or NULL if there is no memory. */
 uint8_t *slab_writer_take(struct slab_writer *w, struct slab_pool *pool, uint32_t length,
                           struct extent *out);
+/* Drops the writer's reference to its slab. Extents stay valid. */
 void slab_writer_close(struct slab_writer *w);
 
-/* Appends a copy of `length` (at most SLAB_SIZE) bytes. Consecutive copies are one extent, as
- * long as a slab lasts. Returns 0, or -1 if there is no memory. */
+/* Appends a copy of `length` (at most SLAB_SIZE) bytes. Consecutive copies in the same slab form one extent.
+ * Returns 0, or -1 if there is no memory. */
 int extents_copy(struct extents *x, struct slab_writer *w, struct slab_pool *pool,
                  const uint8_t *data, uint32_t length);
 
-/* Keeps bytes that have arrived and may wait for long: either in the slab that they arrived in,
- * with a reference, or copied. Short runs are copied, up to SLAB_SPARED bytes of a slab:
- * otherwise a sender that lets a few bytes of each slab wait would take many times their size in
- * memory. Returns 0 with *out, whose reference the caller drops, or -1 if there is no memory. */
-#define SLAB_SPARED (SLAB_SIZE / 8)
+/* Keeps received bytes that may wait for a long time: either by a reference to their slab, or as a copy.
+ * Short runs are copied, up to SLAB_COPIED_MOST bytes per slab: otherwise a sender that makes a few bytes of
+ * each slab wait would use many times their size in memory. Returns 0 with *out, whose reference the caller
+ * drops, or -1 if there is no memory. */
+#define SLAB_COPIED_MOST (SLAB_SIZE / 8)
 int extent_keep(struct slab_writer *w, struct slab_pool *pool, const struct extent *in,
                 struct extent *out);
 

@@ -5,7 +5,7 @@
 
 /* Embedded in an object of its owner, which must live until done(). */
 struct work {
-    /* Runs off the loop; uses only what its owner does not touch meanwhile. */
+    /* Runs off the loop; uses only data that its owner does not touch before done(). */
     void (*run)(struct work *work);
     /* Called on the loop exactly once, never from inside submit(). */
     void (*done)(struct work *work);

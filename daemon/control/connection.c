@@ -1,8 +1,7 @@
-/* One client: reads requests one after the other, and writes replies. A client that sends something
- * else is told so, and closed. While a client does not read its replies, its requests are not read
- * nor answered. A client that ends its side while an answer is due is closed after the answer; a
- * client that goes away is closed at once.
- * answered. It ends its side while an answer is due: it is closed after that. It goes away: closed. */
+/* One client: reads its requests one after the other, and writes the replies. A client that sends anything
+ * else gets an error, and is closed. While a client does not read its replies, its requests are not read. A
+ * client that shuts down its sending side is closed after the last answer; a client that disconnects is
+ * closed at once. */
 #include <stdlib.h>
 
 #include "daemon/base/log.h"
@@ -77,7 +76,7 @@ void control_reply(struct control_client *client, const Control__Reply *reply)
         free(w->frame);
     }
     free(w);
-    control_client_close(client); /* better no answer than half of one */
+    control_client_close(client); /* no answer is better than half of one */
 }
 
 void control_reply_error(struct control_client *client, const struct error *e, const char *id)
@@ -116,8 +115,8 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
     (void)buffer;
     if (length == UV_EOF && client->exchange != NULL) {
-        /* The client may still want to know how its exchange ends; if it has gone, the answer
-         * cannot be written. */
+        /* The client may still wait for the result of its exchange. If it has disconnected, writing the
+         * answer fails. */
         client->leaving = true;
         (void)uv_read_stop(stream);
         client->hooks->leaves(client);
@@ -146,7 +145,7 @@ static int check_request(const Control__Request *request, struct error *e)
     return 0;
 }
 
-/* Answers one request after the other, as long as the client reads its replies. */
+/* Answers one request after the other, while the client reads its replies. */
 static void answer_requests(struct control_client *client)
 {
     const uint8_t *head;
@@ -206,7 +205,7 @@ void control_client_no_place(struct control_client *client)
     control_reply_error(client, &client->no_place, NULL);
 }
 
-/* A client that is still sending might not read why if it were closed at once. */
+/* If the client is still sending, closing at once could destroy the reply before the client reads it. */
 void control_client_refuse(struct control_client *client, const struct error *e, bool slowly)
 {
     if (!slowly || uv_timer_start(&client->progress, on_refusal_over, REFUSAL_MS, 0) != 0) {

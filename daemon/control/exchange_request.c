@@ -89,12 +89,13 @@ void control_exchange_stopped(struct control_client *client)
 {
     Control__Error error = CONTROL__ERROR__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
-    char text[100];
+    char text[160];
 
     if (client->exchange == NULL || !exchange_is_undecided(client->exchange))
         return;
     (void)snprintf(text, sizeof text,
-                   "node %u, where the exchange began, was stopped before anything was committed",
+                   "torusd at node %u, the root of the exchange, was stopped before it committed "
+                   "anything: start the exchange again",
                    router_rank(client->server->set.router));
     error.code = ERROR_LINK;
     error.text = text;

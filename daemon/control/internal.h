@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Declarations that the files of this folder share. */
 #ifndef TORUSD_CONTROL_INTERNAL_H
 #define TORUSD_CONTROL_INTERNAL_H
 
@@ -13,13 +13,13 @@
 
 struct control_client;
 
-/* The functions above a connection that it calls. */
+/* The functions that a connection calls in the files above it. */
 struct control_hooks {
     void (*request)(struct control_client *client, const Control__Request *request);
     void (*leaves)(struct control_client *client); /* the client sends no more, but an answer is
                                                     * due */
-    void (*gone)(struct control_client *client);   /* the client has gone: nobody is to be
-                                                    * answered any more */
+    void (*gone)(
+        struct control_client *client); /* the client has disconnected, and gets no more answers */
     void (*closed)(struct control_client *client); /* the handles are closed: the client can be
                                                     * freed */
 };
@@ -32,28 +32,26 @@ struct control_client {
     struct control_server *server;
     struct control_client *next;
     struct frame_stream in;
-    struct job *exchange;                   /* the exchange under way for this client, or NULL */
-    char exchange_id[EXCHANGE_ID_SIZE];     /* the id that the client has been told last */
-    struct schedule *schedule;              /* the schedule that the client has given last, or is
-                                             * giving */
+    struct job *exchange;               /* the exchange under way for this client, or NULL */
+    char exchange_id[EXCHANGE_ID_SIZE]; /* the last id that the client was told */
+    struct schedule *schedule; /* the last schedule that the client has given, or is giving */
     Control__CandidatesRequest *candidates; /* the request to answer when schedules have been
                                              * counted */
     enum access access;
     uint32_t user;
-    bool counted;          /* the client has a place of its user */
-    bool state_only;       /* that place is for asking for the state only */
+    bool counted;          /* the client counts in the share of its user */
+    bool state_only;       /* the client may only ask for the state */
     struct error no_place; /* why the client has no other place */
     bool leaving;          /* the client sends no more, and is closed after the answer */
     bool refused;          /* the client is told why, and gets no answers */
-    bool held;             /* the client does not read its replies: nothing is read from it for
-                            * now */
+    bool held; /* the client does not read its replies, so torusd reads no requests from it */
 };
 
 struct control_server {
     struct control_setup set;
     struct listener listener;
     struct local_name name;
-    struct reserve reserve; /* a descriptor to turn a client away with */
+    struct reserve reserve; /* a descriptor to accept and refuse a client with */
     struct control_client *clients;
     unsigned denied; /* refused clients that are being told why */
     bool listener_closed, closing;
@@ -63,14 +61,15 @@ struct control_server {
 /* connection.c */
 /* Starts to take requests of the client. */
 void control_client_begin(struct control_client *client);
-/* Tells the client that it has no place for what it asks for, and answers nothing more. */
+/* Tells the client that there is no place for its request, and answers nothing more. */
 void control_client_no_place(struct control_client *client);
-/* Tells the client why it is not served, and closes it; with `slowly` after it has had time to
- * read that. */
+/* Sends the client an error, and closes it; if `slowly`, only after it has had time to read the error. */
 void control_client_refuse(struct control_client *client, const struct error *e, bool slowly);
+/* Closes the client at once. Its memory is freed when its handles are closed. */
 void control_client_close(struct control_client *client);
-/* Packs and sends a reply; does nothing if the client has gone. */
+/* Packs and sends a reply; does nothing if the client has disconnected. */
 void control_reply(struct control_client *client, const Control__Reply *reply);
+/* Sends an error as the reply; `id` is the exchange's id, or NULL. */
 void control_reply_error(struct control_client *client, const struct error *e, const char *id);
 
 /* permission.c */
@@ -88,11 +87,13 @@ struct calibration_message { /* its message points into it */
     Control__Calibration message;
     Control__Costs costs;
 };
+/* Fills *out with this node's calibration. */
 void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out);
 void control_calibration(struct control_client *client, const Control__Request *request);
 void control_candidates(struct control_client *client, const Control__Request *request);
 /* Answers the request for candidates now, if it has waited for schedules to be counted. */
-void control_candidates_again(struct control_client *client);
+void control_candidates_counted(struct control_client *client);
+/* Drops the request for candidates that waits; the client gets no answer. */
 void control_candidates_forget(struct control_client *client);
 
 /* status.c */
@@ -100,12 +101,15 @@ void control_status(struct control_client *client, const Control__Request *reque
 
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);
-/* The daemon stops: if the exchange was not decided, tells the client that it may ask again. */
+/* To be called when the daemon stops: if the exchange has not been decided, tells the client that it may
+ * start the exchange again. */
 void control_exchange_stopped(struct control_client *client);
+/* To be called when the client has disconnected: abandons its exchange (exchange_abandon()). */
 void control_exchange_abandon(struct control_client *client);
 
 /* schedule_request.c */
 void control_schedule(struct control_client *client, const Control__Request *request);
+/* Drops the client's use of its schedule, if it has one. */
 void control_schedule_leave(struct control_client *client);
 
 #endif

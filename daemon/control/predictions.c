@@ -32,7 +32,7 @@ void control_calibration(struct control_client *client, const Control__Request *
         return;
     if (wanted->measured != NULL && wanted->reset) {
         result = error_set(&e, ERROR_USAGE,
-                           "new costs and a reset exclude each other: ask for one or the other");
+                           "the request has new costs and a reset: ask for one or the other");
     } else if (wanted->measured != NULL) {
         const struct predict_costs costs = {
             .step = wanted->measured->step_seconds,
@@ -53,7 +53,7 @@ void control_calibration(struct control_client *client, const Control__Request *
     control_reply(client, &reply);
 }
 
-/* The block size that is assumed for files whose sizes are not known yet. */
+/* The assumed block size of files whose sizes are not known yet. */
 #define FOLDER_BLOCK (UINT64_C(1) << 20)
 
 /* Returns false if schedules are being counted. */
@@ -135,7 +135,7 @@ void control_candidates_forget(struct control_client *client)
     client->candidates = NULL;
 }
 
-void control_candidates_again(struct control_client *client)
+void control_candidates_counted(struct control_client *client)
 {
     if (client->candidates != NULL && answer_candidates(client, client->candidates))
         control_candidates_forget(client);

@@ -45,8 +45,8 @@ static void on_links(struct control_client *client, const Control__Request *requ
     control_reply(client, &reply);
 }
 
-/* The answer is that of the exchange, which now ends. If no exchange is under way, its last
- * reply and this request have crossed. */
+/* The exchange now ends, and its result is the answer. If no exchange is under way, this request has crossed
+ * the last reply. */
 static void on_cancel(struct control_client *client, const Control__Request *request)
 {
     const struct error cancelled = {.code = ERROR_CANCELLED, .text = "cancelled"};
@@ -62,7 +62,7 @@ static void on_cancel(struct control_client *client, const Control__Request *req
 
 static const struct {
     Control__Request__KindCase kind;
-    enum access access; /* the least that is needed */
+    enum access access; /* the least access that the request needs */
     void (*answer)(struct control_client *client, const Control__Request *request);
 } requests[] = {
     {CONTROL__REQUEST__KIND_STATUS, ACCESS_READ, control_status},
@@ -77,8 +77,8 @@ static const struct {
 void control_request(struct control_client *client, const Control__Request *request)
 {
     const struct error busy = {.code = ERROR_PROTOCOL,
-                               .text = "one request at a time: the one before has not been "
-                                       "answered yet on this connection"};
+                               .text = "a connection takes one request at a time, and torusd has "
+                                       "not answered the last one yet: wait for its reply"};
 
     if (client->state_only && request->kind_case != CONTROL__REQUEST__KIND_STATUS &&
         request->kind_case != CONTROL__REQUEST__KIND_LINKS) {

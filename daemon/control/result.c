@@ -72,8 +72,8 @@ static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
     }
 }
 
-static void fill(Control__ExchangeResult *message, struct figures *f, const struct torus *t,
-                 double link_mbit, const struct exchange_result *result)
+static void fill_result(Control__ExchangeResult *message, struct figures *f, const struct torus *t,
+                        double link_mbit, const struct exchange_result *result)
 {
     message->id = (char *)(uintptr_t)result->id; /* packing only reads the texts and times */
     message->dims = torus_format(t, f->dims);
@@ -116,7 +116,8 @@ static void fill(Control__ExchangeResult *message, struct figures *f, const stru
 void control_reply_result(struct control_client *client, const struct exchange_result *result)
 {
     const struct error no_memory = {
-        .code = ERROR_MEMORY, .text = "the exchange is done, but out of memory for its report"};
+        .code = ERROR_MEMORY,
+        .text = "the exchange has succeeded, but torusd is out of memory for its report"};
     const struct control_setup *set = &client->server->set;
     const struct torus *t = router_torus(set->router);
     Control__ExchangeResult message = CONTROL__EXCHANGE_RESULT__INIT;
@@ -127,7 +128,7 @@ void control_reply_result(struct control_client *client, const struct exchange_r
         control_reply_error(client, &no_memory, result->id);
         return;
     }
-    fill(&message, &figures, t, set->link_mbit, result);
+    fill_result(&message, &figures, t, set->link_mbit, result);
     reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
     reply.exchange = &message;
     control_reply(client, &reply);

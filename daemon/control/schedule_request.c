@@ -17,14 +17,16 @@ static int take_part(struct control_client *client, const Control__ScheduleReque
     struct schedule *s;
 
     if (!schedules_is_digest(part->digest))
-        return error_set(e, ERROR_PROTOCOL, "a schedule without a digest");
+        return error_set(e, ERROR_PROTOCOL,
+                         "a part of a schedule without the schedule's digest: the client and this "
+                         "torusd have different versions");
     if (part->total == 0 || part->total > IMPORTED_BYTES_MOST)
-        return error_set(e, ERROR_REFUSED, "a schedule of %u bytes: 1 to %u are possible",
+        return error_set(e, ERROR_REFUSED, "the schedule has %u bytes, but must have 1 to %u",
                          part->total, IMPORTED_BYTES_MOST);
     s = schedules_join(all, part->digest, client->user, e);
     if (s == NULL)
         return -1;
-    control_schedule_leave(client); /* the same one, perhaps */
+    control_schedule_leave(client); /* perhaps the same schedule, which schedules_join() keeps */
     client->schedule = s;
     return schedule_give(all, s, part->total, part->offset, part->part.data, part->part.len, have,
                          e);

@@ -9,9 +9,9 @@
 #include "daemon/net/local/local.h"
 
 #define CLIENTS_MOST 512u
-#define ASKERS_SHARE 8u  /* clients for each one without a place (see take_place()) */
+#define ASKERS_SHARE 8u  /* clients per asker (take_place()) */
 #define DENIED_MOST 16u  /* refused clients that get time to read why */
-#define CLIENTS_SHARE 4u /* clients get one in so many of this process's descriptors */
+#define CLIENTS_SHARE 4u /* clients get this fraction of the descriptors of the process */
 
 static void server_release(struct control_server *s)
 {
@@ -23,8 +23,8 @@ static void server_release(struct control_server *s)
 
 static void on_leaves(struct control_client *client)
 {
-    /* The client may still want to know how its exchange ends; if it has gone, the answer cannot
-     * be written. */
+    /* The client may still wait for the result of its exchange. If it has disconnected, writing the answer
+     * fails. */
     exchange_cancel(client->exchange);
 }
 
@@ -78,12 +78,12 @@ static int take_place(struct control_client *client, struct error *e)
 
     if (s->reserve.held == 0)
         return error_set(e, ERROR_REFUSED,
-                         "this daemon has no file descriptors left; try again, or raise its limit "
+                         "torusd has no file descriptors left: try again later, or raise its limit "
                          "(LimitNOFILE, ulimit -n)");
     client->counted = shares_take(s->set.shares, SHARE_CLIENTS, client->user, 1, e) == 0;
     if (client->counted)
         return 0;
-    e->code = ERROR_REFUSED; /* nobody waits for such a place */
+    e->code = ERROR_REFUSED; /* not ERROR_BUSY, because clients do not wait for a place */
     client->no_place = *e;
     client->state_only = client->counted =
         shares_take(s->set.shares, SHARE_ASKERS, client->user, 1, &none) == 0;
@@ -137,7 +137,7 @@ struct control_server *control_open(const struct control_setup *setup, struct er
     struct control_server *s = calloc(1, sizeof *s);
 
     if (s == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
+        (void)error_set(e, ERROR_MEMORY, "out of memory for the control socket");
         return NULL;
     }
     s->set = *setup;
@@ -157,10 +157,10 @@ struct control_server *control_open(const struct control_setup *setup, struct er
     return s;
 }
 
-void control_planned(struct control_server *s)
+void control_schedules_counted(struct control_server *s)
 {
     for (struct control_client *c = s->clients; c != NULL; c = c->next)
-        control_candidates_again(c);
+        control_candidates_counted(c);
 }
 
 void control_close(struct control_server *s)

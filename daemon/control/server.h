@@ -13,7 +13,7 @@ struct control_server;
 struct control_server *control_open(const struct control_setup *setup, struct error *e);
 
 /* Schedules have been counted: answers the clients that wait for that. */
-void control_planned(struct control_server *server);
+void control_schedules_counted(struct control_server *server);
 
 /* Abandons the exchanges of the clients and closes everything; the memory is freed when the loop
  * has closed the handles. */

@@ -9,7 +9,7 @@
 #include "daemon/net/local/access.h"
 #include "daemon/net/tcp/tcp.h"
 
-/* What the control socket answers requests from; all pointers are borrowed. */
+/* The parts of the daemon that requests read or change; all pointers are borrowed. */
 struct control_setup {
     uv_loop_t *loop;
     const char *path;

@@ -119,15 +119,17 @@ static bool describe_port(const struct control_setup *set, unsigned port, char *
 
     router_port_info(set->router, port, &info);
     if (info.state == PORT_WAITING && missing != NULL) {
-        (void)snprintf(text, size, "port %s to node %u waits: %s", torus_port_name(port, name),
+        (void)snprintf(text, size, "port %s waits for node %u: %s", torus_port_name(port, name),
                        info.neighbour, missing);
         return true;
     }
     if (info.state != PORT_HELD)
         return false;
-    (void)snprintf(
-        text, size, "port %s to node %u flaps: kept out until it is quiet for %.1f s more",
-        torus_port_name(port, name), info.neighbour, (double)info.held_ns / (double)SECONDS);
+    (void)snprintf(text, size,
+                   "port %s: the link to node %u flaps, and is not used until it has been quiet "
+                   "for %.1f s more",
+                   torus_port_name(port, name), info.neighbour,
+                   (double)info.held_ns / (double)SECONDS);
     return true;
 }
 
@@ -135,7 +137,7 @@ struct faults_message {
     char text[FAULTS_SHOWN][PORT_REASON_SIZE + 40], *list[FAULTS_SHOWN];
 };
 
-/* Sets what the topology lacks, and the faults of this node's ports. */
+/* Sets the faults of the topology and of this node's ports. */
 static void set_faults(Control__Status *status, const struct control_setup *set,
                        struct faults_message *m)
 {
@@ -186,7 +188,7 @@ struct node_message {
     uint32_t coordinates[TORUS_MAX_DIMS];
 };
 
-/* Sets which node of which torus this is, and which program runs. */
+/* Sets the torus, this node's place in it, and the version of torusd. */
 static void set_node(Control__Status *status, const struct control_server *server,
                      struct node_message *m)
 {

@@ -66,7 +66,7 @@ void arrived_trim(struct arrived *a, uint32_t most)
     a->count = kept;
 }
 
-/* Returns the index of the first span of a node, or where it would be. */
+/* Returns the index of the first span of a node, or the index at which it would be inserted. */
 static uint32_t find_first_span(const struct arrived *a, uint32_t node)
 {
     uint32_t low = 0, high = a->count;

@@ -1,5 +1,5 @@
-/* Records which bytes of blocks have arrived, as spans. Both ends of a block know them, so that after a
- * link went down only the rest is sent. No I/O. */
+/* Records which bytes of blocks have arrived, as spans. The source and the destination of a block both know
+ * its spans, so a retry sends only the missing bytes. No I/O. */
 #ifndef TORUSD_ENGINE_ARRIVED_H
 #define TORUSD_ENGINE_ARRIVED_H
 
@@ -23,7 +23,7 @@ void arrived_free(struct arrived *a); /* afterwards *a has no spans */
 /* Adds a span, in any order; ignores an empty one. Call arrived_settle() before the functions below.
  * Returns 0, or -1 if there is no memory. */
 int arrived_add(struct arrived *a, uint32_t node, uint64_t begin, uint64_t end);
-/* Sorts the spans, and joins those that touch or overlap. */
+/* Sorts the spans, and joins spans that touch or overlap. */
 void arrived_settle(struct arrived *a);
 
 /* Forgets spans until each node's block has at most `most` of them. */

@@ -1,11 +1,11 @@
-/* Sources, where the blocks of one node come from, and sinks, where they go to: a generated pattern,
- * folders, or a program's own memory.
+/* Sources provide the blocks that a node sends; sinks take the blocks that it receives. There are sources and
+ * sinks for generated blocks, folders, and the memory of programs.
  *
  * Engines call size(), read(), write() and pending() only. The other functions are for exchanges, and are
- * NULL where a group lends its memory (daemon/group).
+ * NULL for the memory of groups (daemon/group).
  *
- * No function blocks. If it cannot finish at once, it starts the work, and block_events tell when to ask
- * again. No event is raised from inside a call to the source or sink. */
+ * No function blocks. A function that cannot finish at once starts the work, and block_events tell when to
+ * call it again. No event is raised from inside a call to the source or sink. */
 #ifndef TORUSD_ENGINE_BLOCKS_H
 #define TORUSD_ENGINE_BLOCKS_H
 
@@ -30,10 +30,10 @@ struct source_ops {
     /* Whether the blocks have been found and their sizes are known (wake follows if not). */
     bool (*opened)(struct source *s);
 
-    /* Says how blocks are cut, once between opened() and the first read: each round takes `round_bytes` of
-     * a block, split into `segments` segments of run_bytes() each, the last of which may be shorter. Each
-     * segment is read front to back, round after round. If the source is `even`, the bytes that a block has
-     * in a round are split evenly, however few they are. Returns 0, or -1 with *e.
+    /* Sets how blocks are cut; called once, between opened() and the first read. Each round takes
+     * `round_bytes` of a block, split into `segments` segments of run_bytes() each, the last of which may be
+     * shorter. Each segment is read front to back, round after round. If the source is `even`, the segments
+     * of a round are equally long even if the block has fewer bytes in that round. Returns 0, or -1 with *e.
      */
     int (*lay_out)(struct source *s, uint64_t round_bytes, uint32_t segments, struct error *e);
 
@@ -49,8 +49,8 @@ struct source_ops {
     /* NULL, or reads bytes of that block that have been read before, also after finish(). Returns 1 with
      * *bytes, valid until the next call; 0 if they are not there yet (wake follows: ask for the same bytes
      * again); -1 with *e. */
-    int (*again)(struct source *s, uint32_t destination, uint64_t offset, uint32_t length,
-                 const uint8_t **bytes, struct error *e);
+    int (*reread)(struct source *s, uint32_t destination, uint64_t offset, uint32_t length,
+                  const uint8_t **bytes, struct error *e);
 
     /* To be called when everything has been read: checks that the blocks have not changed since the source
      * was opened. Returns true if they have not; else wake or failed follows. */
@@ -60,12 +60,13 @@ struct source_ops {
      * other event. */
     bool (*close)(struct source *s);
 
-    /* NULL, or a digest of the attributes of the block, not of its contents, when the source was opened. If
-     * a source that is opened later has the same digest, the block has not changed meanwhile. 0: not known. */
+    /* NULL, or returns a digest of the attributes that the block had when the source was opened, not of its
+     * contents. If a source that is opened later returns the same digest, the block has not changed in
+     * between. 0: not known. */
     uint64_t (*mark)(const struct source *s, uint32_t destination);
 };
 
-/* Files that an exchange did not move, although its user may expect that it has. */
+/* Files that an exchange did not move, although its user may expect that it moved them. */
 struct unmoved {
     uint64_t missing; /* files that are missing, and count as empty blocks */
     uint64_t unused;  /* files whose names are not ranks of nodes */
@@ -77,7 +78,7 @@ struct source {
     /* NULL, or the bytes that are skipped, by destination; set before lay_out(); borrowed. Offsets then
      * count only the other bytes. */
     const struct arrived *skips;
-    bool even;              /* set before lay_out(), too; see there */
+    bool even;              /* see lay_out(); set before it */
     struct unmoved unmoved; /* known once opened */
 };
 
@@ -106,16 +107,16 @@ enum check {
 };
 
 struct sink_ops {
-    /* Whether the target can be written (wake follows if not); after lay_out(), whether the first write may
-     * come. */
+    /* Whether the target can be written (wake follows if not); after lay_out(), whether write() may be
+     * called. */
     bool (*opened)(struct sink *s);
 
     /* As the source's. */
     int (*lay_out)(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e);
 
-    /* Writes bytes of the block from `origin`: the next ones, front to back; or, when nothing is pending,
-     * bytes again that were damaged. Takes a reference to the bytes of its own where it needs one. Returns
-     * 0, or -1 with *e. */
+    /* Writes bytes of the block from `origin`: the next bytes, front to back; or, when nothing is pending,
+     * bytes that replace damaged ones. Takes its own reference to the bytes if it needs one. Returns 0, or -1
+     * with *e. */
     int (*write)(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                  struct error *e);
 
@@ -123,7 +124,8 @@ struct sink_ops {
      * same. */
     uint64_t (*place)(const struct sink *s, uint32_t origin, uint64_t offset);
 
-    /* Returns how many written bytes are not in their place yet (wake follows when there are none). */
+    /* Returns how many bytes write() has taken that are not in their place yet (wake follows when there are
+     * none). */
     uint64_t (*pending)(struct sink *s);
 
     /* To be called when everything has been written: makes the output durable. Returns true when that is
@@ -140,10 +142,10 @@ struct sink_ops {
      * event. */
     bool (*close)(struct sink *s, bool keep);
 
-    /* NULL, or keeps the output for the next attempt of the exchange (output_store.h). Events go to
-     * `events` from now on. Written bytes stay, and writes under way continue, until the next attempt takes
-     * the sink, or it is closed. Returns false if the sink has failed and can only be closed: then events
-     * go where they went. May be called again. */
+    /* NULL, or keeps the output for the next attempt of the exchange (output_store.h). Events go to `events`
+     * from now on. Written bytes stay, and writes under way continue, until the next attempt takes the sink,
+     * or it is closed. Returns false if the sink has failed and can only be closed: then events go to the
+     * same receiver as before. May be called again. */
     bool (*keep_output)(struct sink *s, const struct block_events *events);
 
     /* NULL, or says before lay_out() of the next attempt that the first `size` bytes of the block from
@@ -157,7 +159,7 @@ struct sink {
     enum check check;
 };
 
-/* sink_ops.pending of a sink whose write() puts bytes in their place at once. */
+/* sink_ops.pending for sinks whose write() puts bytes in their place at once. */
 static inline uint64_t sink_never_pending(struct sink *s)
 {
     (void)s;

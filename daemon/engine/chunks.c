@@ -97,7 +97,7 @@ int chunk_gather(const struct extents *body, struct extent_cursor *cursor, uint3
         (void)slab_ref(run.slab);
         return 0;
     }
-    struct slab *slab = slab_lone(length, NULL, NULL);
+    struct slab *slab = slab_without_pool(length, NULL, NULL);
     if (slab == NULL)
         return -1;
     *out = (struct extent){slab, slab->data, length};

@@ -1,15 +1,15 @@
 /* How blocks are cut into pieces. Pure arithmetic: no state, no allocation.
  *
- * Round k moves round_bytes bytes of every block from k * round_bytes on, or the rest of the block if that
- * is shorter. An algorithm with several segments splits that range into as many pieces, which begin
- * `stride` bytes apart; only the last ones may be shorter, or empty:
+ * Round k moves round_bytes bytes of every block from k * round_bytes on, or the rest of the block if that is
+ * shorter. An algorithm with several segments splits that range into as many pieces, which begin `stride`
+ * bytes apart; only the last ones may be shorter, or empty:
  *
  *     block   |----------- round 0 -----------|----------- round 1 -----------|-- round 2 --|
  *     pieces  | segment 0 | segment 1 | seg 2 | segment 0 | segment 1 | seg 2 | 0 | 1 | 2   |
  *
  * If all blocks have the same size, the last round is split evenly, too. If sizes differ, the stride is the
- * same for all blocks and rounds, because the node at the end of a leg does not know how long the whole
- * block is. */
+ * same for all blocks and rounds, because a node that receives a piece does not know how long the whole block
+ * is. */
 #ifndef TORUSD_ENGINE_CUT_H
 #define TORUSD_ENGINE_CUT_H
 

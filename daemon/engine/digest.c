@@ -3,7 +3,8 @@
 #define XXH_STATIC_LINKING_ONLY /* defines the size of the state, which is not allocated */
 #include <xxhash.h>
 #ifdef TORUS_XXHASH_DISPATCH
-#include <xxh_x86dispatch.h> /* the same functions, twice as fast, by the processor's vectors */
+#include <xxh_x86dispatch.h> /* the same functions, twice as fast with the processor's vector
+                              * instructions */
 #endif
 
 uint64_t digest_bytes(const void *bytes, size_t length, uint64_t seed)

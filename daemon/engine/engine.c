@@ -1,8 +1,8 @@
 #include "daemon/engine/engine.h"
 #include "proto/text.h"
 
-#define CRUMB 64u /* bytes */
-#define CRUMBS_LEAST 64u
+#define SHORT_FRAME 64u /* bytes */
+#define SHORT_FRAMES_LEAST 64u
 #define BYTES_A_CRUMB 512u
 
 bool engine_data(const struct peer_message *message, struct engine_data *data)
@@ -33,15 +33,17 @@ int engine_no_memory(struct engine *engine)
     return engine_fail(engine, &e);
 }
 
-int engine_crumb(struct engine *engine, unsigned port, uint32_t length, struct error *e)
+int engine_count_short_frame(struct engine *engine, unsigned port, uint32_t length, struct error *e)
 {
-    const uint64_t most = CRUMBS_LEAST + engine->counts.port[port].rx_bytes / BYTES_A_CRUMB;
+    const uint64_t most = SHORT_FRAMES_LEAST + engine->counts.port[port].rx_bytes / BYTES_A_CRUMB;
 
-    if (length >= CRUMB || ++engine->crumbs[port] <= most)
+    if (length >= SHORT_FRAME || ++engine->short_frames[port] <= most)
         return 0;
-    return error_set(e, ERROR_PROTOCOL, "%u %s of less than %u bytes each from within pieces",
-                     engine->crumbs[port], text_plural(engine->crumbs[port], "frame", "frames"),
-                     CRUMB);
+    return error_set(
+        e, ERROR_PROTOCOL,
+        "too many short frames: %u %s of less than %u bytes each from the middle of pieces",
+        engine->short_frames[port], text_plural(engine->short_frames[port], "frame", "frames"),
+        SHORT_FRAME);
 }
 
 struct cut engine_cut(const struct engine_setup *setup, uint32_t least)

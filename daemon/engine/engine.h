@@ -1,11 +1,11 @@
-/* An engine moves the blocks of one exchange at one node: it takes the data frames that arrive, and
- * provides those to be sent. There are three engines. Two run the same routes, and differ in when frames
- * leave: stepped.h follows the steps as in the papers; in streaming.h no step waits for another. They cut
- * blocks into pieces with cut.h and move bytes with frame_buffer.h. The third, reducing.h, combines blocks
- * on their way. Each engine has a folder for its files; this header is what all of them share.
+/* An engine moves the blocks of one exchange at one node: it takes the data frames that arrive, and provides
+ * the frames to send. There are three engines. Two run the same routes, but send frames at different times:
+ * stepped.h follows the steps as in the papers; in streaming.h no step waits for another. They cut blocks
+ * into pieces with cut.h and move bytes with frame_buffer.h. The third, reducing.h, combines blocks on their
+ * way. Each engine has a folder for its files; all engines share this header.
  *
- * An engine sends its own blocks of a round only after the round has been admitted. No node is more
- * than `window` rounds ahead of the slowest. */
+ * An engine sends its own blocks of a round only after the round has been admitted. No node is more than
+ * `window` rounds ahead of the slowest. */
 #ifndef TORUSD_ENGINE_ENGINE_H
 #define TORUSD_ENGINE_ENGINE_H
 
@@ -18,7 +18,8 @@
 #define ENGINE_NOT_TOLD UINT64_MAX
 #define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
-/* A part of the torus as a torus of its own: nodes and ports of the engine are those of the part. */
+/* A part of the torus (a row, column or plane), as a torus of its own. The engine's nodes and ports are those
+ * of the part. */
 struct engine_part {
     struct torus torus;
     uint8_t port[TORUS_MAX_PORTS]; /* this node's port in the whole torus, by port in the part */
@@ -33,41 +34,42 @@ struct engine_setup {
     struct source *source; /* borrowed, like all pointers here */
     struct sink *sink;
     bool one_port; /* at most one leg starts and one ends here at a time */
-    bool gather;   /* allgather: our block for ourselves is our block for all */
-    bool idle;     /* this node has no block, not even for itself */
+    bool gather;   /* allgather: this node's block for itself is its block for all nodes */
+    bool idle;     /* this node sends no block, not even to itself */
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
     bool digests;  /* pieces carry digests (piece_digest.h) */
     bool repairs;  /* damaged pieces are repaired: see engine.damaged */
     uint64_t block_bytes;
     uint32_t round_bytes;
-    uint32_t segments; /* into which the algorithm splits that, at least 1 */
+    uint32_t segments; /* into which the algorithm splits round_bytes, at least 1 */
     uint32_t relayed;  /* stepped: bytes of blocks in a frame of a long message that relays pass
                            * on (relay_frame()); 0: as in other frames */
     uint32_t window;   /* rounds under way at the same time, at least 1 */
-    /* Streaming, or NULL: the bytes that arrive, by origin; ENGINE_NOT_TOLD if the origin has not told.
-     * Both ends then know how long each block is, and cut it evenly, however long other blocks are. A block
-     * whose origin has not told is cut as without this table. This node's own entry says whether this node
-     * has told. */
+    /* Streaming, or NULL: the length of the block that arrives, by origin; ENGINE_NOT_TOLD if the origin has
+     * not told it. Both ends then know the length of each block, and cut it evenly, whatever the lengths of
+     * other blocks. A block whose origin has not told its length is cut as without this table. The entry of
+     * this node says whether this node has told its lengths. */
     const uint64_t *incoming;
 };
 
 struct engine_port_counts {
     uint64_t tx_bytes, rx_bytes; /* block bytes */
     uint64_t tx_blocks;          /* blocks sent through this port, relayed ones included */
-    uint64_t combined_messages;  /* those that started at this node and left by this port */
+    uint64_t combined_messages;  /* combined messages that started at this node and left by this
+                                  * port */
 };
 
 struct engine_counts {
     struct engine_port_counts port[TORUS_MAX_PORTS];
-    uint32_t most_starts; /* most legs at a time that had left this node in part */
-    uint32_t most_ends;   /* most legs at a time that had arrived in part at this node */
+    uint32_t most_starts; /* most legs that were leaving this node at the same time */
+    uint32_t most_ends;   /* most legs that were arriving at this node at the same time */
     uint32_t steps;
     uint32_t *step_blocks;     /* by step: most blocks on any channel of this node in any round */
-    uint32_t *step_messages;   /* by step: most combined messages on any of them */
+    uint32_t *step_messages;   /* by step: most combined messages on any channel of this node */
     uint64_t blocks_delivered; /* from other nodes, in the last round finished */
     uint64_t bytes_delivered;  /* from other nodes, in all rounds */
-    uint64_t delivered_at; /* router_now() when the last block of the round was where it belongs */
+    uint64_t delivered_at;     /* router_now() when the last block of the round was delivered */
 };
 
 struct engine;
@@ -86,10 +88,10 @@ struct engine_ops {
     int (*message)(struct engine *engine, unsigned port, const struct peer_message *message,
                    struct error *e);
     void (*describe)(const struct engine *engine, char *text, size_t size);
-    /* NULL, or tells which bytes of each block have been delivered at this node, its own block included;
-     * some bytes may be told several times. Where pieces carry digests, only compared pieces are told; else
-     * bytes beyond the end of a block may be told, too. After a failure for damage, the bytes that arrived
-     * before the damage are told; after any other failure, none. */
+    /* NULL, or calls tell() for the bytes of each block that have been delivered at this node, its own block
+     * included; some bytes may be told several times. If pieces carry digests, only pieces whose digests
+     * match are told; else the bytes told may extend beyond the end of a block. After a failure for damage,
+     * the bytes that arrived before the damage are told; after any other failure, none. */
     void (*arrived)(const struct engine *engine,
                     void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
                     void *context);
@@ -106,16 +108,17 @@ struct engine {
     const struct engine_ops *ops;
     struct engine_setup set;
     struct engine_counts counts;
-    uint64_t rounds; /* rounds of one repetition; 0: not known yet, this is the first one */
-    uint64_t rounds_finished; /* in order: sent, relayed, delivered and taken by the sink */
-    /* Sums of the digests of pieces (piece_digest.h): those of this node, each counted as often as it is
-     * delivered elsewhere; and those of other nodes that were delivered here. */
+    uint64_t rounds; /* rounds of one repetition; 0: not known yet, in the first repetition */
+    /* counted in order: sent, relayed, delivered and written by the sink */
+    uint64_t rounds_finished;
+    /* Sums of the digests of pieces (piece_digest.h): of this node's pieces, each counted once per node to
+     * which it is delivered; and of the pieces of other nodes that were delivered here. */
     uint64_t sent_digest, delivered_digest;
     /* Damaged pieces. No round ends before the exchange has written their bytes again to the sink, and
      * removed them from this list. One damaged piece more than fits fails the engine. */
     struct engine_damaged damaged[ENGINE_DAMAGED_MOST];
     uint32_t damaged_count;
-    uint32_t crumbs[TORUS_MAX_PORTS]; /* short frames counted by engine_crumb() */
+    uint32_t short_frames[TORUS_MAX_PORTS]; /* short frames counted by engine_count_short_frame() */
     uint32_t lost;        /* bit p: the link at port p has been down; nothing is sent there */
     struct error failure; /* why this node cannot continue; ERROR_NONE if it can */
 };
@@ -133,7 +136,7 @@ static inline void engine_admit(struct engine *engine, uint64_t round)
     engine->ops->admit(engine, round);
 }
 
-/* The fields that data frames of all engines have. */
+/* The fields that the data frames of all engines share. */
 struct engine_data {
     uint32_t exchange; /* Prepare.handle */
     uint32_t round;    /* modulo ENGINE_ROUND_MASK + 1, if the peer follows the protocol */
@@ -167,13 +170,13 @@ static inline struct outgoing *engine_next(struct engine *engine, unsigned port)
     return engine->ops->next(engine, port);
 }
 
-/* To be called when the source has bytes again, or the sink has written those that were pending. */
+/* To be called when the source has bytes again, or the sink has written its pending bytes. */
 static inline void engine_wake(struct engine *engine)
 {
     engine->ops->wake(engine);
 }
 
-/* Describes its progress in a text of at most `size` bytes: "step 3 of 6, waiting for the message
+/* Writes a description of the engine's progress, at most `size` bytes: "step 3 of 6, waiting for the message
  * of step 2 on port -1". */
 static inline void engine_describe(const struct engine *engine, char *text, size_t size)
 {
@@ -205,16 +208,17 @@ static inline const struct error *engine_failed(const struct engine *engine)
 int engine_fail(struct engine *engine, const struct error *e);
 int engine_no_memory(struct engine *engine);
 
-/* Counts a frame that has only `length` bytes, from the middle of a piece. A node that has no more bytes
- * yet sends such a frame now and then. A node that always did so would make each waiting byte take the
- * memory of a frame, so too many short frames are refused. Returns 0, or -1 with *e. */
-int engine_crumb(struct engine *engine, unsigned port, uint32_t length, struct error *e);
+/* Counts a frame that has only `length` bytes, from the middle of a piece. A node that has no more bytes yet
+ * sends such a frame now and then. If all frames were so short, each waiting byte would take the memory of a
+ * frame; so too many short frames are refused. Returns 0, or -1 with *e. */
+int engine_count_short_frame(struct engine *engine, unsigned port, uint32_t length,
+                             struct error *e);
 
 /* Returns how the engine cuts blocks: uniform blocks into pieces of at least `least` bytes. */
 struct cut engine_cut(const struct engine_setup *setup, uint32_t least);
 
-/* Returns the number of a round within its repetition: engines number rounds on from one repetition to the
- * next. */
+/* Returns the number of a round within its repetition: engines number the rounds of all repetitions
+ * consecutively. */
 static inline uint64_t engine_round(const struct engine *engine, uint64_t round)
 {
     return engine->rounds > 0 ? round % engine->rounds : round;

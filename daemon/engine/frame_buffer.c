@@ -62,7 +62,7 @@ static int more_parcels(struct frame_buffer *c)
     return 0;
 }
 
-/* Takes the reference over. */
+/* Takes over the reference. */
 static void append_parcel(struct frame_buffer *c, struct hold *hold, const struct extent *bytes)
 {
     if (hold->last != NONE) { /* bytes that follow directly stay one parcel */
@@ -127,7 +127,7 @@ static int add_extent(struct frame_buffer *c, struct outgoing *frame, const stru
     return 0;
 }
 
-/* Copies follow each other in a slab, so that a frame of copies has one or two extents. */
+/* Consecutive copies lie next to each other in a slab, so a frame of copies has one or two extents. */
 static int add_copy(struct frame_buffer *c, struct outgoing *frame, const uint8_t *data,
                     uint32_t length)
 {
@@ -261,7 +261,7 @@ static void name_piece(const struct frame_buffer *c, const struct block_piece *p
     uint64_t end = piece->begin + piece->length;
     struct error what = *e;
 
-    (void)error_set(e, ERROR_DAMAGED, "%s in its piece of bytes %llu to %llu", what.text,
+    (void)error_set(e, ERROR_DAMAGED, "%s, in its piece of bytes %llu to %llu", what.text,
                     (unsigned long long)place_in_block(sink, piece->source, piece->begin),
                     (unsigned long long)place_in_block(sink, piece->source, end - 1));
 }

@@ -44,13 +44,14 @@ struct hold {
     };
 };
 
-/* How far one reader of a hold with several readers has come. Zero-initialise for the start of the hold. */
+/* The position of one reader of a hold that has several readers. Zero-initialise for the start of the
+ * hold. */
 struct hold_place {
     uint32_t parcel; /* index + 1; 0: the first parcel of the hold */
     uint32_t offset;
 };
 
-/* This node's block for itself: how far it has been delivered in a round. */
+/* This node's block for itself: up to where it has been delivered in a round. */
 struct own_block {
     uint64_t at; /* initially cut_round.begin */
     bool delivered;
@@ -82,14 +83,14 @@ static inline void frame_buffer_put(struct frame_buffer *c, struct hold *hold, u
 }
 
 /* Returns how many bytes of a piece, `rest` of which can leave, to load into a frame that should have about
- * `fill` bytes. A short rest beyond `fill` comes along, because a frame of its own would cost every node on
- * its way a message: blocks of programs are often powers of two, with a digest behind each. A frame has at
- * most FRAME_BUFFER_FRAME_MOST(fill) bytes. */
+ * `fill` bytes. A short rest beyond `fill` is included, because a frame of its own would cost every node on
+ * its way a message. (Blocks of programs often have a power of two of bytes, and a digest behind them.) A
+ * frame has at most FRAME_BUFFER_FRAME_MOST(fill) bytes. */
 uint32_t frame_buffer_fits(const struct outgoing *frame, uint32_t fill, uint32_t rest);
 #define FRAME_BUFFER_FRAME_MOST(fill) ((fill) + (fill) / 16)
 
 /* Loads up to `most` bytes of the hold, from `offset` on, into the frame's body, as many as it has extents
- * for. With a place the bytes stay in the hold for other readers; without one (NULL) they leave it. Returns
+ * for. If `place` is not NULL, the bytes stay in the hold for other readers; otherwise they leave it. Returns
  * how many bytes were loaded. */
 uint32_t frame_buffer_load(struct frame_buffer *c, struct hold *hold, uint32_t offset,
                            struct hold_place *place, uint32_t most, struct outgoing *frame);
@@ -113,8 +114,8 @@ int frame_buffer_compare(struct frame_buffer *c, const struct block_piece *piece
                          const struct piece_mark *mark, uint64_t sent);
 /* Delivers a piece without bytes: the sink may have to make a file. */
 void frame_buffer_deliver_nothing(struct frame_buffer *c, uint32_t origin, uint64_t offset);
-/* Delivers the block of node `me` for itself, which no link carries, as far as the source has it, up to the
- * end of the round; sets own->delivered when the end is reached. */
+/* Delivers the bytes of node `me`'s block for itself that the source has, up to the end of the round (no link
+ * carries that block). Sets own->delivered at the end. */
 void frame_buffer_deliver_own(struct frame_buffer *c, uint32_t me, const struct cut_round *cut,
                               struct own_block *own);
 
@@ -127,7 +128,7 @@ bool frame_buffer_read_own(struct frame_buffer *c, const struct block_piece *pie
 /* Makes an empty frame, which the caller owns until frame_buffer_ship(). Returns NULL if there is no
  * memory. */
 struct outgoing *frame_buffer_new_frame(struct frame_buffer *c);
-/* Puts received bytes into a frame that is relayed at once, and whose length is set. */
+/* Puts received bytes into a frame that is relayed at once; its length is already set. */
 void frame_buffer_pass_on(struct frame_buffer *c, struct outgoing *frame,
                           const struct extent *bytes);
 /* Takes over a frame, encodes its head, counts its bytes and returns it, ready to leave by the port. If it

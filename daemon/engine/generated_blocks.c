@@ -8,8 +8,8 @@
 
 #define CHUNK (64u * 1024u)
 
-/* A block is a sequence of little-endian words in arithmetic progression from a mixed start. That is cheap
- * enough not to dominate measurements, and no two positions or blocks look alike. */
+/* A block is a sequence of little-endian words in arithmetic progression from a mixed start. This is cheap
+ * enough not to distort measurements, and no two positions or blocks look alike. */
 struct progression {
     uint64_t start, step;
 };
@@ -20,7 +20,7 @@ static struct progression block_progression(uint64_t seed, uint32_t source, uint
     return (struct progression){start, digest_mix(start) | 1};
 }
 
-/* Blocks are generated and checked at the rate of the links, so in vectors: two of LANES words at a time. */
+/* To keep up with the links, blocks are generated and checked in vectors, two of LANES words at a time. */
 #define LANES 2u
 #define RUN (2 * LANES * 8u) /* bytes */
 typedef uint64_t words __attribute__((vector_size(8 * LANES)));
@@ -135,8 +135,10 @@ static int source_read(struct source *s, uint32_t destination, uint64_t offset, 
     uint32_t length = most < CHUNK ? most : CHUNK;
 
     if (together == 0)
-        return error_set(e, ERROR_PROTOCOL, "more is to be sent to node %u than there is",
-                         destination);
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "the generated block for node %u has fewer bytes than the exchange wants to send",
+            destination);
     if (length > together)
         length = (uint32_t)together;
     uint8_t *at = slab_writer_take(&p->writer, p->pool, length, out);
@@ -233,7 +235,7 @@ static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments,
 
 static int sink_commit(struct sink *s, struct error *e)
 {
-    (void)s, (void)e; /* it is not durable */
+    (void)s, (void)e; /* not a durable sink */
     return 1;
 }
 

@@ -34,7 +34,7 @@ static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const st
     while (left > 0) {
         uint64_t begin, bytes = arrived_missing(r->here, origin, r->size, offset, &begin);
         if (bytes == 0)
-            return error_set(e, ERROR_PROTOCOL, "more has come from node %u than was missing",
+            return error_set(e, ERROR_PROTOCOL, "node %u sent more bytes than were missing",
                              origin);
         part.length = bytes < left ? (uint32_t)bytes : left;
         if (r->whole->ops->write(r->whole, origin, begin, &part, e) != 0)

@@ -1,6 +1,6 @@
-/* The missing bytes of the blocks of a retried exchange, as blocks of their own: the missing bytes of a
- * block one after the other. Sources skip what has arrived (source.skips); this is the receiving end, for
- * sinks that can take any bytes of a block at any time. */
+/* For a retried exchange: presents the missing bytes of each block as a shorter block without gaps. Sources
+ * skip bytes that have arrived (source.skips). This is the receiving end, for sinks that accept any bytes of
+ * a block at any time. */
 #ifndef TORUSD_ENGINE_MISSING_BLOCKS_H
 #define TORUSD_ENGINE_MISSING_BLOCKS_H
 

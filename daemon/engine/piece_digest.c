@@ -4,7 +4,8 @@
 
 #include <xxhash.h>
 #ifdef TORUS_XXHASH_DISPATCH
-#include <xxh_x86dispatch.h> /* the same functions, twice as fast, by the processor's vectors */
+#include <xxh_x86dispatch.h> /* the same functions, twice as fast with the processor's vector
+                              * instructions */
 #endif
 
 #include "daemon/engine/digest.h"
@@ -44,8 +45,8 @@ static struct piece_state *take_state(struct piece_states *states)
     return state;
 }
 
-/* Mixes the name of a piece into the digest of its bytes. A seed for the digest itself would cost more time
- * than the bytes of a short piece. */
+/* Mixes the name of a piece into the digest of its bytes. To use the name as the seed of the digest would
+ * take longer than to digest a short piece. */
 static uint64_t with_name(uint64_t bytes, const struct block_piece *piece)
 {
     uint64_t name = digest_mix((uint64_t)piece->source << 32 | piece->destination);
@@ -79,9 +80,8 @@ void piece_is_damaged(const struct block_piece *piece, const struct sink *sink, 
 {
     uint64_t end = piece->begin + piece->length;
 
-    (void)error_set(e, ERROR_DAMAGED,
-                    "block from node %u to node %u is damaged in its piece of bytes %llu to %llu",
-                    piece->source, rank,
-                    (unsigned long long)place_in_block(sink, piece->source, piece->begin),
-                    (unsigned long long)place_in_block(sink, piece->source, end - 1));
+    (void)error_set(
+        e, ERROR_DAMAGED, "block from node %u to node %u is damaged in its bytes %llu to %llu",
+        piece->source, rank, (unsigned long long)place_in_block(sink, piece->source, piece->begin),
+        (unsigned long long)place_in_block(sink, piece->source, end - 1));
 }

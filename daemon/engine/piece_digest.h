@@ -1,11 +1,11 @@
-/* Pieces of files (cut.h) carry a digest from their source to their destination, so that damage on the way,
- * also in a relay's memory, is found and can be named: from which node, for which node, which bytes.
+/* Pieces of files (cut.h) carry a digest from their source to their destination. So the destination finds
+ * damage on the way, also in a relay's memory, and can name the source, the destination and the bytes.
  *
  * The source computes the digest as the bytes leave, and sends it in the head of the frame that has the
  * piece's last byte (StreamedData.digests, SteppedData.digests). A relay that holds the piece keeps the
  * digest with it and passes it on, even if it cuts other frames; it computes nothing. The destination
- * computes the digest again, and compares. The digest covers the name of the piece, so bytes that are taken
- * for those of another piece do not match either.
+ * computes the digest again, and compares. The digest covers the name of the piece, so the bytes of another
+ * piece do not match either.
  *
  * A piece that does not match is sent again while the exchange continues (exchange/phases/piece_repair.c).
  *
@@ -47,6 +47,7 @@ struct piece_states {
     struct piece_state *all, *unused;
 };
 
+/* Frees the memory. Digests under way become invalid. */
 void piece_states_free(struct piece_states *states);
 
 /* Adds the next bytes of the piece, from `offset` on, to its digest. At the end of the piece mark->digest

@@ -1,5 +1,5 @@
 /* Queues of items that wait to leave, by port and urgency. Items are numbers; each is in at most one queue.
- * The most urgent item leaves first; among equally urgent items the one that has waited longest. */
+ * The most urgent item leaves first; equally urgent items leave in the order in which they were added. */
 #ifndef TORUSD_ENGINE_QUEUES_H
 #define TORUSD_ENGINE_QUEUES_H
 
@@ -15,7 +15,7 @@ struct queue_ends {
 struct queues {
     unsigned ports;
     uint32_t levels, words, items;
-    struct queue_ends *ends; /* by port * levels + urgency; not set where the queue is empty */
+    struct queue_ends *ends; /* by port * levels + urgency; undefined for an empty queue */
     uint64_t *waiting;       /* bits by port * words, of queues that are not empty */
     uint32_t *next;          /* by item; the item itself: it is not in a queue */
 };

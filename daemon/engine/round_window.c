@@ -23,7 +23,8 @@ int round_window_number(const struct round_window *w, uint32_t named, uint64_t *
     *number = oldest + ((named - oldest) & ENGINE_ROUND_MASK);
     if (named <= ENGINE_ROUND_MASK && *number < oldest + w->engine->set.window)
         return 0;
-    return error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu", named,
+    return error_set(e, ERROR_PROTOCOL,
+                     "data of round %u (modulo %u), but the oldest open round is %llu", named,
                      ENGINE_ROUND_MASK + 1, (unsigned long long)oldest);
 }
 

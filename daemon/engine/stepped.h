@@ -1,5 +1,5 @@
-/* Stepped execution of a plan, as in the papers: a node starts its step q+1 when everything that it
- * receives in step q has arrived. One round at a time; counts are those of the schedule.
+/* Stepped execution of a plan, as in the papers: a node starts its step q+1 when everything that it receives
+ * in step q has arrived. One round at a time; the counts of steps and blocks are those of the schedule.
  *
  * A frame is made when a port asks for it, so a message of any size needs no memory before it leaves. */
 #ifndef TORUSD_ENGINE_STEPPED_H

@@ -1,12 +1,11 @@
 /* Streaming execution: no step waits for another. A piece (cut.h) leaves a node as soon as part of it has
- * arrived. A port sends the pieces of the oldest round first; among these the piece with the longest way to
- * go, at most one frame of it at a time. All bytes that are ready for a port leave as one frame, which
- * names its pieces by their places in the order that both ends of the channel know
- * (schedule/routes/passages.h).
+ * arrived. A port sends the pieces of the oldest round first, and among these the piece with the longest way
+ * to go first, one frame at a time. All bytes that are ready for a port leave as one frame, which names its
+ * pieces by their places in the order that both ends of the channel know (schedule/routes/passages.h).
  *
- * In an allgather (engine_setup.gather) received bytes leave by each port by which their tree continues, by
- * some ports sooner than by others; the bytes are held once. The node's own block is read once, too, by
- * whichever port is the first to need more of it. */
+ * In an allgather (engine_setup.gather) received bytes leave by each port by which their tree continues; some
+ * ports may be ahead of others, and the bytes are held once for all. The node's own block is read once, too,
+ * whenever the first port needs more of it. */
 #ifndef TORUSD_ENGINE_STREAMING_H
 #define TORUSD_ENGINE_STREAMING_H
 

@@ -211,7 +211,7 @@ void exchanges_topology(struct exchanges *exchanges)
     exchanges->changes = topology->changes;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((exchanges->links_up & ~up & 1u << port) != 0)
-            schedules_lost(exchanges->schedules, port);
+            schedules_link_lost(exchanges->schedules, port);
     DL_FOREACH_SAFE (exchanges->active, x, next)
         fault_watch_topology(x);
     DL_FOREACH_SAFE (exchanges->jobs, j, next_job)

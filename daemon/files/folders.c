@@ -48,10 +48,10 @@ static void close_storage(void *context)
 int folders_init(struct folders *folders, struct storage *storage, struct error *e)
 {
     folders->sinks = NULL;
-    folders->unused = close_journal;
-    folders->kept = NULL;
+    folders->on_unused = close_journal;
+    folders->task_reserve = NULL;
     folders->unremoved = NULL;
-    folders->users = folders->kept_count = 0;
+    folders->users = folders->task_reserve_count = 0;
     folders->closed = folders->storing = folders->stored_late = false;
     if (folders->files->limitation != NULL && folders->roots->count > 0)
         log_info("%s", folders->files->limitation);

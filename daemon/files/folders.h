@@ -13,9 +13,9 @@
  * (their closed() is still called). The state folder is released after the last job. */
 int folders_init(struct folders *folders, struct storage *storage, struct error *e);
 
-/* Starts to write the bytes that have arrived for files. To be called whenever all input has been
- * processed, before the loop waits. Returns whether exchanges were told of an event, so that there may be
- * more to send. */
+/* Starts to write the bytes that have arrived for files. To be called whenever all input has been processed,
+ * before the loop waits. Returns whether exchanges were told of an event, so that they may have more to
+ * send. */
 bool folders_flush(struct folders *folders);
 
 #endif

@@ -32,13 +32,16 @@ int calibration_check(const struct calibration *c, struct error *e)
     const struct predict_costs *costs = &c->costs;
 
     if (c->version == 0 || c->id == 0)
-        return error_set(e, ERROR_PROTOCOL, "calibration without a version or an id");
+        return error_set(e, ERROR_PROTOCOL, "the calibration has no version or no id");
     if (c->measured_at > CALIBRATION_TIME_MOST)
         return error_set(e, ERROR_PROTOCOL,
-                         "calibration measured at %" PRIu64 " s, which cannot be", c->measured_at);
+                         "the calibration was measured at %" PRIu64
+                         " s after 1970, which is impossible",
+                         c->measured_at);
     if (c->measured_at == 0 &&
         (costs->step != 0 || costs->message != 0 || costs->bytes_per_second != 0))
-        return error_set(e, ERROR_PROTOCOL, "calibration with costs that were not measured");
+        return error_set(e, ERROR_PROTOCOL,
+                         "the calibration has costs, but no time of their measurement");
     if (c->measured_at != 0 && calibration_check_costs(costs, e) != 0) {
         e->code = ERROR_PROTOCOL;
         return -1;
@@ -51,7 +54,7 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-static bool names_algorithm(const struct calibration *c, uint64_t id)
+static bool names_id(const struct calibration *c, uint64_t id)
 {
     for (unsigned i = 0; i < CALIBRATION_REPLACED && c->replaced[i] != 0; i++)
         if (c->replaced[i] == id)
@@ -59,10 +62,10 @@ static bool names_algorithm(const struct calibration *c, uint64_t id)
     return false;
 }
 
-/* Ids that are named already are dropped, and those for which there is no room. */
+/* Does nothing if the id is named already, or if there is no room. */
 void calibration_replaces(struct calibration *c, uint64_t id)
 {
-    if (id == 0 || names_algorithm(c, id))
+    if (id == 0 || names_id(c, id))
         return;
     for (unsigned i = 0; i < CALIBRATION_REPLACED; i++)
         if (c->replaced[i] == 0) {
@@ -81,7 +84,7 @@ static void name_first(struct calibration *c, uint64_t id)
     c->replaced[0] = id;
 }
 
-/* Orders calibrations of which neither replaces the other. */
+/* Orders two calibrations if neither replaces the other. */
 static int compare_calibrations(const struct calibration *a, const struct calibration *b)
 {
     int result;
@@ -102,7 +105,7 @@ static int compare_calibrations(const struct calibration *a, const struct calibr
 
 bool calibration_newer(const struct calibration *a, const struct calibration *b)
 {
-    bool a_replaces = names_algorithm(a, b->id), b_replaces = names_algorithm(b, a->id);
+    bool a_replaces = names_id(a, b->id), b_replaces = names_id(b, a->id);
 
     return a_replaces != b_replaces ? a_replaces : compare_calibrations(a, b) > 0;
 }
@@ -118,8 +121,8 @@ struct calibration calibration_after(const struct calibration *known, uint64_t i
     return c;
 }
 
-/* The ids that have made a difference here come first, so that invented ids cannot drive them
- * out. (Otherwise calibrations that travel in circles could replace each other for ever.) */
+/* The ids that have decided a comparison here come first, so that invented ids cannot drive them out.
+ * (Otherwise calibrations that travel in circles could replace each other for ever.) */
 enum calibration_news calibration_merge(struct calibration *mine, const struct calibration *theirs)
 {
     const struct calibration before = *mine;
@@ -131,9 +134,9 @@ enum calibration_news calibration_merge(struct calibration *mine, const struct c
     }
     for (unsigned i = 0; i < CALIBRATION_REPLACED; i++)
         calibration_replaces(mine, theirs->replaced[i]);
-    if (take && names_algorithm(theirs, before.id))
+    if (take && names_id(theirs, before.id))
         name_first(mine, before.id);
-    else if (keep && names_algorithm(&before, theirs->id))
+    else if (keep && names_id(&before, theirs->id))
         name_first(mine, theirs->id);
     return take ? CALIBRATION_TAKEN : keep ? CALIBRATION_OUTDATED : CALIBRATION_SAME;
 }
@@ -171,7 +174,7 @@ int calibration_parse(const char *text, struct calibration *c)
     for (unsigned i = 0; i < CALIBRATION_REPLACED; i++, length += more)
         if (sscanf(text + length, " %16" SCNx64 "%n", &c->replaced[i], &more) != 1)
             break;
-    /* The text may have other contents, or lack some: then writing gives another text. */
+    /* If the text has other or missing contents, writing the values again gives a different text. */
     (void)calibration_format(c, again);
     return strcmp(text, again) == 0 ? 0 : -1;
 }

@@ -1,12 +1,13 @@
-/* The measured costs of exchanges on this torus (schedule/predict/predict.h), which all nodes know.
- * A new calibration is flooded. When a link comes up, each end sends what it knows, so a node that
- * was absent learns it.
+/* The measured costs of exchanges on this torus (schedule/predict/predict.h), which all nodes know. A new
+ * calibration is flooded. When a link comes up, each end sends what it knows, so a node that was absent
+ * learns it.
  *
- * A calibration (or its reset) gets a random id, and names the ids that it replaces: that of the
- * calibration that its node knew, and those that this one had replaced. Of two calibrations, the
- * one that the other names is the older. Only if neither names the other, or both do, the higher
- * version is the newer. So no version is final: even a calibration with the highest version is
- * replaced by one that is set at a node that knows it, since nobody can foresee its id. */
+ * A calibration (or its reset) gets a random id, and names the ids that it replaces: the id of the
+ * calibration that its node knew, and the ids that the known one had replaced. If only one of two
+ * calibrations names the other, the named one is older. If neither names the other, or both do, the one with
+ * the lower version is older. So no version is final: a calibration that is set at a node replaces the one
+ * that the node knows, even if that has the highest version. Nobody can name an id in advance, because ids
+ * are random. */
 #ifndef TORUSD_PLANNING_CALIBRATION_H
 #define TORUSD_PLANNING_CALIBRATION_H
 
@@ -27,8 +28,8 @@ struct calibration {
     uint32_t version;           /* 0: there has never been one; UINT32_MAX has no higher one */
     uint64_t measured_at;       /* seconds since 1970; 0: none, or reset */
     struct predict_costs costs; /* all 0 if measured_at is 0 */
-    uint64_t replaced[CALIBRATION_REPLACED]; /* ids, those that have mattered first; a 0 ends the
-                                              * list */
+    /* ids; those that have decided a comparison come first; a 0 ends the list */
+    uint64_t replaced[CALIBRATION_REPLACED];
 };
 
 /* Whether a measurement can have these results. Returns 0, or -1 with *e. */
@@ -38,8 +39,8 @@ int calibration_check_costs(const struct predict_costs *costs, struct error *e);
  * or -1 with *e. */
 int calibration_check(const struct calibration *c, struct error *e);
 
-/* Whether `a` replaces `b`. If two have one version because they were set at the same time on
- * two nodes, every node keeps the same one of them. */
+/* Whether `a` replaces `b`. If two have the same version because they were set at two nodes at the same time,
+ * all nodes keep the same one. */
 bool calibration_newer(const struct calibration *a, const struct calibration *b);
 
 /* A calibration that replaces `known`, with the id `id` and the next version. The caller fills
@@ -52,8 +53,8 @@ enum calibration_news {
     CALIBRATION_OUTDATED, /* theirs is older: send mine to them */
 };
 
-/* Sets *mine to the newer of the calibration that this node has and the one that a neighbour has
- * sent. It then also names the ids that the other one names. */
+/* Sets *mine to the newer one of this node's calibration and a neighbour's. The result also names the ids
+ * that the other one names. */
 enum calibration_news calibration_merge(struct calibration *mine, const struct calibration *theirs);
 
 /* Names one more calibration that *c replaces, while there is room. */

@@ -98,7 +98,7 @@ struct plan_job *plan_job_new(const struct plan_job *like, const struct torus *t
     *j = *like;
     j->damage = (struct damage){0};
     if (j->algorithm != NULL && j->algorithm->imported != NULL)
-        imported_keep(j->algorithm->imported); /* the store may drop it meanwhile */
+        imported_keep(j->algorithm->imported); /* the store may drop it while the job runs */
     if (j->algorithm != NULL && j->algorithm->detour != NULL)
         detour_keep(j->algorithm->detour);
     j->work = (struct work){.run = run_work};

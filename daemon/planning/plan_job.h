@@ -34,6 +34,7 @@ struct plan_job {
  * NULL if there is no memory. */
 struct plan_job *plan_job_new(const struct plan_job *like, const struct torus *torus,
                               uint32_t rank);
+/* Frees the job, with a result that was not taken out of it. */
 void plan_job_free(struct plan_job *j);
 
 /* Whether both jobs compute the same result. Both must be of the same torus and node. */

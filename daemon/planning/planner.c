@@ -11,10 +11,10 @@
 #include "daemon/schedule/routes/plan_build.h"
 
 #define DETOURS_KEPT 3u /* detours that are kept unused */
-#define UNUSED_KEPT 64u /* unused plans that are kept beside those that always are */
+#define UNUSED_KEPT 64u /* unused plans that are kept, in addition to those of is_always_kept() */
 #define JOBS_MOST 64u   /* with more jobs under way, no work starts for other nodes */
 
-/* Routes that avoid what is out of order. The latest come first. */
+/* Routes that avoid the damage. The latest routes come first. */
 struct kept_detour {
     struct kept_detour *next;
     struct detour *detour;
@@ -31,8 +31,9 @@ struct planner {
     struct counted *counted; /* by index */
     bool is_counted;
     struct kept_detour *detours;
-    struct plan_job *jobs;         /* under way */
-    const struct plan_job *failed; /* while those who wait for it are woken */
+    struct plan_job *jobs; /* under way */
+    const struct plan_job
+        *failed; /* the job that has failed, while the exchanges that wait for it are woken */
 };
 
 /* The plan that the job would build, if there is one. */
@@ -73,7 +74,7 @@ static struct kept_detour *find_kept_detour(const struct planner *p, const struc
     return k;
 }
 
-/* Without memory the result is dropped, and the next request starts the search again. */
+/* If there is no memory, the result is dropped, and the next request starts the search again. */
 static void keep_detour(struct planner *p, struct plan_job *j)
 {
     struct kept_detour *k = calloc(1, sizeof *k);
@@ -106,7 +107,7 @@ static void install_result(struct planner *p, struct plan_job *j)
     }
     planned = find_planned(p, j);
     if (planned == NULL)
-        return; /* nobody waits for the result any more: the next request starts the work again */
+        return; /* the result is no longer needed, and the next request starts the work again */
     if (j->kind == PLAN_JOB_TRANSIT) {
         planned->most_transit = j->most_transit;
         planned->transit_known = true;
@@ -121,8 +122,8 @@ static void install_result(struct planner *p, struct plan_job *j)
     j->trees = (struct reduction_trees){0};
 }
 
-/* Other plans are many: there are as many broadcasts as nodes, and half as many algorithms of a
- * family. */
+/* Other plans are too many to keep all: there are as many broadcasts as nodes, and half as many algorithms of
+ * a family. */
 static bool is_always_kept(const struct planned *planned)
 {
     return planned->sender == TORUS_NO_NODE &&
@@ -147,8 +148,7 @@ static void free_planned(struct planned *planned)
     free(planned);
 }
 
-/* The broadcasts of a program mostly come from few roots, again and again: of the unused plans
- * the latest are kept. Perhaps no request has ever come for some of them. */
+/* Keeps only the latest unused plans: the broadcasts of a program usually have the same few roots. */
 static void drop_unused_plans(struct planner *p)
 {
     unsigned kept = 0;
@@ -253,8 +253,8 @@ void planner_free(struct planner *p)
     free(p);
 }
 
-int planner_detour(struct planner *p, const struct damage *damage, const struct detour **out,
-                   struct error *e)
+int planner_get_detour(struct planner *p, const struct damage *damage, const struct detour **out,
+                       struct error *e)
 {
     const struct plan_job like = {.kind = PLAN_JOB_DETOUR, .damage = *damage};
     struct kept_detour *k = find_kept_detour(p, damage);
@@ -266,14 +266,14 @@ int planner_detour(struct planner *p, const struct damage *damage, const struct 
     return 1;
 }
 
-void planner_leave_detour(struct planner *p, const struct detour *detour)
+void planner_put_detour(struct planner *p, const struct detour *detour)
 {
     for (struct kept_detour *k = p->detours; k != NULL; k = k->next)
         k->users -= k->detour == detour;
     drop_unused_detours(p, DETOURS_KEPT);
 }
 
-/* Gets the result of a PLAN_JOB_BUILD job, with most_transit if `anywhere`. */
+/* Gets the result of a PLAN_JOB_BUILD job; if `anywhere`, with most_transit. */
 static int get_planned(struct planner *p, const struct plan_job *build_job, bool anywhere,
                        struct planned **out, struct error *e)
 {

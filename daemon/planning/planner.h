@@ -22,12 +22,12 @@ struct planned {
     struct plan plan;
     struct passages passages;     /* for streaming, instead of `plan` */
     struct reduction_trees trees; /* for a reduction, instead of `plan` */
-    uint32_t most_transit;        /* the most pieces on their way at the node that has most */
+    uint32_t most_transit;        /* the most pieces in transit at any one node */
     bool built, transit_known;
     unsigned users;
 };
 
-/* What is known of an algorithm on this torus, for "auto". */
+/* What the planner knows about an algorithm on this torus, for "auto". */
 #define PLANNER_OCTAVES 48u
 struct learnt {
     uint64_t block_bytes;
@@ -55,34 +55,34 @@ void planner_free(struct planner *p);
  * caller gives back with planner_put(); 0 if it is being computed (wake follows); -1 with *e. */
 int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
                 bool anywhere, struct planned **out, struct error *e);
-/* The trees of a reduction to `root`, which are those of the algorithm's broadcast in reverse,
- * in (*out)->trees. Otherwise as planner_get(). */
+/* Like planner_get(), for a reduction to `root`: its trees, (*out)->trees, are the routes of the algorithm's
+ * broadcast in reverse. */
 int planner_get_reduction(struct planner *p, const struct algorithm *a, uint32_t root,
                           struct planned **out, struct error *e);
 /* A plan without messages, for a barrier. The caller gives it back with planner_put(). Returns
  * NULL if there is no memory. */
 struct planned *planner_get_empty(struct planner *p);
+/* Gives back a plan of planner_get(), planner_get_reduction() or planner_get_empty(). */
 void planner_put(struct planner *p, struct planned *planned);
-/* Whether so much is being computed that exchanges of other nodes have to wait. */
+/* Whether so many jobs are under way that exchanges of other nodes must wait. */
 bool planner_is_busy(const struct planner *p);
 
-/* Routes that avoid what is out of order. Returns 1 with *out, which the caller gives back with
- * planner_leave_detour(); 0 if they are being found (wake follows); -1 with *e. */
-int planner_detour(struct planner *p, const struct damage *damage, const struct detour **out,
-                   struct error *e);
-/* Gives back routes; the caller has no plan for them any more. */
-void planner_leave_detour(struct planner *p, const struct detour *detour);
+/* Finds routes that avoid the damage. Returns 1 with *out, which the caller gives back with
+ * planner_put_detour(); 0 if they are being found (wake follows); -1 with *e. */
+int planner_get_detour(struct planner *p, const struct damage *damage, const struct detour **out,
+                       struct error *e);
+/* Gives back routes. No plan for them may be in use. */
+void planner_put_detour(struct planner *p, const struct detour *detour);
 
-/* Drops everything that is kept for this algorithm, which is not in the registry and goes away.
- * Nobody may have a plan for it. */
+/* Drops everything that is kept for an algorithm that is not in the registry and is about to be freed. No
+ * plan for it may be in use. */
 void planner_forget(struct planner *p, const struct algorithm *a);
 
-/* The counts of all algorithms, by index in the registry. Returns 1 with *out, which the planner
- * owns, and in which the caller may note what it learns; 0 if they are being counted (wake
- * follows); -1 with *e. */
+/* The counts of all algorithms, by index in the registry. Returns 1 with *out, which the planner owns, and in
+ * which the caller may record times (`learnt`); 0 if they are being counted (wake follows); -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);
 
-/* The same array, also before the counts are there, because learning need not wait for them. */
+/* Returns the same array, also before the counts are complete: times can be learnt without them. */
 struct counted *planner_counted(struct planner *p);
 
 #endif

@@ -21,7 +21,7 @@ struct schedule {
     char *text;     /* total bytes, of which `have` are there */
     uint32_t total, have;
     uint32_t port;                    /* GATHERING: the neighbour that was asked, or NOBODY */
-    uint64_t heard_at;                /* when that neighbour sent something last */
+    uint64_t heard_at;                /* when that neighbour last sent a part */
     uint32_t wanted[TORUS_MAX_PORTS]; /* offset + 1 of the part that a neighbour waits for */
     struct check *check;              /* CHECKING */
     struct imported *imported;        /* KNOWN */
@@ -31,8 +31,9 @@ struct schedule {
 /* Checks off the loop whether a schedule has its digest, and is one for this torus. */
 struct check {
     struct work work;
-    struct schedules *all;     /* NULL: the store has been freed */
-    struct schedule *schedule; /* NULL: nobody waits for the result, and text is to be freed */
+    struct schedules *all; /* NULL: the store has been freed */
+    struct schedule
+        *schedule; /* NULL: nobody waits for the result, and the job's end frees `text` */
     struct torus torus;
     char digest[SHA256_TEXT_SIZE];
     char *text;
@@ -59,7 +60,7 @@ static uint64_t schedules_now(const struct schedules *all)
     return router_now(all->set.router);
 }
 
-static uint64_t bytes_of(const struct schedule *s)
+static uint64_t schedule_memory(const struct schedule *s)
 {
     return s->total + (s->imported != NULL ? imported_bytes(s->imported) : s->total);
 }
@@ -69,7 +70,7 @@ uint64_t schedules_bytes(const struct schedules *all)
     uint64_t bytes = 0;
 
     for (const struct schedule *s = all->list; s != NULL; s = s->next)
-        bytes += bytes_of(s);
+        bytes += schedule_memory(s);
     return bytes;
 }
 
@@ -91,7 +92,7 @@ static void send_part(struct schedules *all, unsigned port, const char *digest,
     router_send(all->set.router, port, &message);
 }
 
-/* Answers the neighbours whose part is here, or all of them if their parts will never be here. */
+/* Answers the neighbours that wait for a part that is here; all of them if the schedule has failed. */
 static void answer_askers(struct schedules *all, struct schedule *s)
 {
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
@@ -113,8 +114,8 @@ static void ask_neighbour(struct schedules *all, struct schedule *s)
 
 /* --- the list --- */
 
-/* The schedule could not be fetched, which says nothing about its contents. Those that wait for
- * it learn that, and the next use starts from the beginning. */
+/* Whether the schedule could not be fetched, which says nothing about its contents. Its waiting users get the
+ * error, and the next use fetches it from the start. */
 static bool has_not_come(const struct schedule *s)
 {
     return s->state == FAILED && (s->error.code == ERROR_BUSY || s->error.code == ERROR_TIMEOUT ||
@@ -130,7 +131,7 @@ static struct schedule *find_schedule(struct schedules *all, const char *digest)
     return s;
 }
 
-static void take_out(struct schedules *all, struct schedule *s)
+static void unlink_schedule(struct schedules *all, struct schedule *s)
 {
     struct schedule **at = &all->list;
 
@@ -141,7 +142,7 @@ static void take_out(struct schedules *all, struct schedule *s)
 
 static void forget_schedule(struct schedules *all, struct schedule *s)
 {
-    take_out(all, s);
+    unlink_schedule(all, s);
     all->count--;
     s->state = FAILED;
     answer_askers(all, s);
@@ -176,7 +177,8 @@ static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struc
            schedules_bytes(all) + bytes > SCHEDULES_BYTES_MOST) {
         if ((s = oldest_unused(all)) == NULL)
             return error_set(e, ERROR_BUSY,
-                             "node %" PRIu32 " is busy: it has no room for another schedule",
+                             "node %" PRIu32
+                             " is busy: all its room for schedules is in use. Try again later",
                              router_rank(all->set.router));
         forget_schedule(all, s);
     }
@@ -206,7 +208,7 @@ struct schedule *schedules_join(struct schedules *all, const char *digest, uint3
         s->port = NOBODY;
         all->count++;
     } else {
-        take_out(all, s);
+        unlink_schedule(all, s);
     }
     s->next = all->list;
     all->list = s;
@@ -233,7 +235,7 @@ static void on_check(struct work *work)
 
     sha256_text(c->text, c->total, digest);
     if (strcmp(digest, c->digest) != 0)
-        (void)error_set(&c->error, ERROR_DAMAGED, "schedule %.8s has another digest, %.8s",
+        (void)error_set(&c->error, ERROR_DAMAGED, "schedule %.8s is damaged: its digest is %.8s",
                         c->digest, digest);
     else if (imported_read(&c->imported, c->text, c->total, &c->torus, NULL, &c->error) == 0)
         c->error.code = ERROR_NONE;
@@ -312,12 +314,12 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
     if (total == 0 || total > IMPORTED_BYTES_MOST || (s->total != 0 && total != s->total) ||
         length > FRAME_SCHEDULE_PART || offset > total || length > total - offset)
         return error_set(e, ERROR_PROTOCOL,
-                         "schedule %.8s: %zu %s at %" PRIu32 " of %" PRIu32 ", where %" PRIu32
-                         " of %" PRIu32 " %s here",
+                         "a part of schedule %.8s does not fit: %zu %s at %" PRIu32 " of %" PRIu32
+                         ", but %" PRIu32 " of %" PRIu32 " %s here",
                          s->digest, length, text_plural(length, "byte", "bytes"), offset, total,
                          s->have, s->total, text_plural(s->have, "is", "are"));
-    /* Behind what is here: the part was asked for before the schedule was dropped, and the
-     * schedule is fetched again. */
+    /* A part that begins behind `have` was asked for before the schedule was dropped; the schedule is being
+     * fetched again. */
     if (offset > s->have || offset + length <= s->have)
         return 0;
     if (s->text == NULL) {
@@ -365,7 +367,7 @@ void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port)
     ask_neighbour(all, s);
 }
 
-void schedules_lost(struct schedules *all, unsigned port)
+void schedules_link_lost(struct schedules *all, unsigned port)
 {
     for (struct schedule *s = all->list; s != NULL; s = s->next) {
         s->wanted[port] = 0;
@@ -376,7 +378,7 @@ void schedules_lost(struct schedules *all, unsigned port)
 
 uint64_t schedule_deadline(const struct schedule *s)
 {
-    return s->state == GATHERING && s->port != NOBODY ? s->heard_at + SCHEDULES_PATIENCE
+    return s->state == GATHERING && s->port != NOBODY ? s->heard_at + SCHEDULES_SILENCE_MOST
                                                       : ROUTER_NEVER;
 }
 
@@ -393,9 +395,9 @@ void schedule_tick(struct schedules *all, struct schedule *s, uint64_t at)
         return;
     (void)error_set(&e, ERROR_TIMEOUT,
                     "node %" PRIu32 " has sent %" PRIu32 " of %" PRIu32
-                    " %s of schedule %.8s, and nothing for %d s",
+                    " %s of schedule %.8s, but nothing in the last %d s",
                     asked_node(all, s), s->have, s->total, text_plural(s->total, "byte", "bytes"),
-                    s->digest, (int)(SCHEDULES_PATIENCE / SECONDS));
+                    s->digest, (int)(SCHEDULES_SILENCE_MOST / SECONDS));
     fail_schedule(all, s, &e);
 }
 
@@ -414,10 +416,9 @@ int schedules_query_heard(struct schedules *all, unsigned port,
     struct schedule *s;
 
     if (!schedules_is_digest(query->digest))
-        return error_set(e, ERROR_PROTOCOL, "query for a schedule without a digest");
+        return error_set(e, ERROR_PROTOCOL, "a query for a schedule has no digest");
     if (router_is_full(all->set.router, port))
-        return 0; /* the neighbour asks for more than it reads; answers are many times as long as
-                   * queries */
+        return 0; /* the neighbour does not read its answers, which are many times as long as queries */
     s = find_schedule(all, query->digest);
     if (s == NULL || s->state == FAILED) {
         send_part(all, port, query->digest, NULL, 0);
@@ -425,10 +426,12 @@ int schedules_query_heard(struct schedules *all, unsigned port,
     }
     if (s->total != 0 && query->offset >= s->total)
         return error_set(e, ERROR_PROTOCOL,
-                         "query for schedule %.8s at %" PRIu32 " of %" PRIu32 " %s", s->digest,
-                         query->offset, s->total, text_plural(s->total, "byte", "bytes"));
+                         "a query for schedule %.8s asks for byte %" PRIu32 " of %" PRIu32 " %s",
+                         s->digest, query->offset, s->total,
+                         text_plural(s->total, "byte", "bytes"));
     if (query->offset == UINT32_MAX)
-        return error_set(e, ERROR_PROTOCOL, "query for schedule %.8s at its end", s->digest);
+        return error_set(e, ERROR_PROTOCOL,
+                         "a query for schedule %.8s asks for bytes behind its end", s->digest);
     s->wanted[port] = query->offset + 1;
     answer_askers(all, s);
     return 0;
@@ -441,10 +444,10 @@ int schedules_part_heard(struct schedules *all, unsigned port,
     struct error why;
 
     if (!schedules_is_digest(part->digest))
-        return error_set(e, ERROR_PROTOCOL, "part of a schedule without a digest");
+        return error_set(e, ERROR_PROTOCOL, "a part of a schedule has no digest");
     s = find_schedule(all, part->digest);
     if (s == NULL || s->state != GATHERING || s->port != port)
-        return 0; /* the part was asked for, and is not needed any more */
+        return 0; /* the part is no longer needed */
     if (part->total == 0) {
         (void)error_set(&why, ERROR_BUSY, "node %" PRIu32 " does not have schedule %.8s any more",
                         asked_node(all, s), s->digest);
@@ -486,7 +489,8 @@ void schedules_free(struct schedules *all)
     for (struct check *c = all->checks; c != NULL; c = c->next)
         c->all = NULL;
     while (all->list != NULL) {
-        memset(all->list->wanted, 0, sizeof all->list->wanted); /* neighbours get no more answers */
+        memset(all->list->wanted, 0, sizeof all->list->wanted); /* forget_schedule() must not answer
+                                                                 * neighbours */
         forget_schedule(all, all->list);
     }
     free(all);

@@ -1,12 +1,12 @@
-/* The schedules from files that this node knows, by their digests. Clients give them, or the node
- * fetches them, part by part, from the neighbour that names one in an exchange:
+/* The schedules from files that this node knows, by their digests. Clients give them, or the node fetches
+ * them, part by part, from the neighbour that names the schedule in an exchange:
  *
  *     GATHERING --all parts--> CHECKING --digest and schedule are right--> KNOWN
  *         |                       +------------------------------------> FAILED
  *         +--------------------------------------------------------------^
  *
- * A schedule that nobody uses is dropped when something else needs its room; an unfinished or
- * failed one is dropped at once. */
+ * A schedule that nobody uses is dropped when something else needs its room; an unfinished or failed one is
+ * dropped at once. */
 #ifndef TORUSD_PLANNING_SCHEDULE_STORE_H
 #define TORUSD_PLANNING_SCHEDULE_STORE_H
 
@@ -17,8 +17,8 @@
 
 #define SCHEDULES_MOST 64u
 #define SCHEDULES_BYTES_MOST (UINT64_C(64) << 20) /* memory for all schedules */
-/* How long a neighbour that has not got a part itself yet may take to send more. */
-#define SCHEDULES_PATIENCE (30 * SECONDS)
+/* How long an asked neighbour may send nothing; it may have to fetch the next part itself. */
+#define SCHEDULES_SILENCE_MOST (30 * SECONDS)
 
 struct schedules;
 struct schedule;
@@ -29,7 +29,7 @@ struct schedules_setup {
     struct shares *shares; /* counts the schedules in use */
     /* Called when a schedule has become KNOWN or FAILED. */
     void (*wake)(void *context);
-    /* Called when the algorithm of a schedule is about to go. */
+    /* Called before the algorithm of a schedule is freed. */
     void (*forget)(void *context, const struct algorithm *a);
     void *context;
 };
@@ -37,17 +37,18 @@ struct schedules_setup {
 /* Makes an empty store, which the caller gives to schedules_free(). Returns NULL if there is no
  * memory. */
 struct schedules *schedules_new(const struct schedules_setup *setup);
-/* Frees the store; nobody may use a schedule of it. */
+/* Frees the store. No schedule of it may be in use. */
 void schedules_free(struct schedules *all);
 
 /* Whether the text is 64 hexadecimal digits. */
 bool schedules_is_digest(const char *text);
 
-/* Adds a use of a schedule, known or not, which the caller gives to schedules_leave(). As long
- * as a schedule is used, it takes a place of the user (uid) who was the first. Returns NULL with
- * *e: no memory, or no room (ERROR_BUSY). */
+/* Adds a use of a schedule, known or not, which the caller gives to schedules_leave(). While a schedule is in
+ * use, it counts in the share of its first user (uid). Returns NULL with *e: no memory, or no room
+ * (ERROR_BUSY). */
 struct schedule *schedules_join(struct schedules *all, const char *digest, uint32_t user,
                                 struct error *e);
+/* Ends a use of schedules_join(). */
 void schedules_leave(struct schedules *all, struct schedule *s);
 
 /* Whether all of the schedule's text is here. */
@@ -56,21 +57,21 @@ bool schedule_is_complete(const struct schedule *s);
  * follows); -1 with *e if it has FAILED. */
 int schedule_ready(const struct schedule *s, const struct algorithm **a, struct error *e);
 
-/* The neighbour at the port has the schedule: asks it for what is missing, unless another
- * neighbour has been asked. */
+/* Asks the neighbour at the port, which has the schedule, for the missing parts, unless another neighbour has
+ * been asked. */
 void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port);
-/* The link at the port has gone down: parts that were asked for there do not come, and nobody
- * waits for parts there. The next neighbour that names such a schedule is asked instead. */
-void schedules_lost(struct schedules *all, unsigned port);
-/* The time when the asked neighbour has been silent for too long, unless it sends something
- * before; ROUTER_NEVER if none is asked. From then on schedule_ready() says that the schedule
- * has FAILED. */
+/* To be called when the link at the port has gone down: parts that were asked for there will not arrive. The
+ * next neighbour that names such a schedule is asked instead. */
+void schedules_link_lost(struct schedules *all, unsigned port);
+/* Returns when the schedule fails if the asked neighbour sends nothing before; ROUTER_NEVER if no neighbour
+ * is asked. schedule_tick() must be called then. */
 uint64_t schedule_deadline(const struct schedule *s);
+/* Fails the schedule if its deadline has passed. */
 void schedule_tick(struct schedules *all, struct schedule *s, uint64_t now);
 
-/* A client gives this part of the schedule. A part that is here already, or that begins behind
- * what is here, is ignored. Sets *have to the bytes that are here afterwards. Returns 0, or -1
- * with *e: it cannot be a part of this schedule, or there is no room. */
+/* Adds a part from a client. Ignores a part that is here already, or that begins behind the bytes that are
+ * here. Sets *have to the bytes that are here afterwards. Returns 0, or -1 with *e: it cannot be a part of
+ * this schedule, or there is no room. */
 int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
                   const uint8_t *part, size_t length, uint32_t *have, struct error *e);
 

@@ -129,14 +129,17 @@ static int check_name(const struct spec *s, const struct torus *t, struct error 
             return error_set(e, ERROR_USAGE, "\"%.20s\" is not the digest of a schedule",
                              s->schedule);
         if (s->algorithm[0] != '\0')
-            return error_set(e, ERROR_USAGE, "a schedule and an algorithm: give one or the other");
+            return error_set(
+                e, ERROR_USAGE,
+                "the request names a schedule and an algorithm: give one or the other");
         return 0;
     }
     if (family_check(s->algorithm, t, e) != 0)
         return -1;
     if (spec_leaves_choice(s) || algorithm_find(s->algorithm) != NULL)
         return 0;
-    return error_set(e, ERROR_USAGE, "no algorithm \"%.40s\" for operation %s; there are: %s, %s",
+    return error_set(e, ERROR_USAGE,
+                     "unknown algorithm \"%.40s\" for operation %s; known are: %s, %s",
                      s->algorithm, operation_name(s->operation), SPEC_AUTO,
                      algorithm_names_for(s->operation, names));
 }
@@ -150,7 +153,7 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if (strlen(s->from) >= SPEC_PATH_SIZE || strlen(s->to) >= SPEC_PATH_SIZE)
         return error_set(e, ERROR_USAGE, "a path is longer than %u bytes", SPEC_PATH_SIZE - 1);
     if (strlen(s->barrier) >= SPEC_BARRIER_SIZE)
-        return error_set(e, ERROR_USAGE, "a %s's name is longer than %u bytes",
+        return error_set(e, ERROR_USAGE, "the name of a %s is longer than %u bytes",
                          operation_name(s->operation), SPEC_BARRIER_SIZE - 1);
     if (s->block_bytes > SPEC_BLOCK_MOST)
         return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
@@ -160,22 +163,26 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
         return error_set(e, ERROR_USAGE, "node %u is not in this torus, which has %u %s", s->sender,
                          t->nodes, text_plural(t->nodes, "node", "nodes"));
     if ((s->from[0] == '\0') != (s->to[0] == '\0'))
-        return error_set(e, ERROR_USAGE,
-                         "a source folder needs a target folder, and a target a source");
+        return error_set(
+            e, ERROR_USAGE,
+            "only one of the source folder and the target folder is given: give both or neither");
     if (s->replace && !spec_has_folders(s))
-        return error_set(e, ERROR_USAGE, "only a folder can be replaced, and there is none");
+        return error_set(e, ERROR_USAGE,
+                         "there is no target folder to replace: give a source and a target folder");
     if (s->repeat > SPEC_REPEAT_MOST)
-        return error_set(e, ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
+        return error_set(e, ERROR_USAGE, "%u repetitions are too many: at most %u are possible",
                          s->repeat, SPEC_REPEAT_MOST);
     if (s->repeat > 1 && (spec_has_folders(s) || barrier))
-        return error_set(e, ERROR_USAGE, "only generated blocks can be repeated");
+        return error_set(
+            e, ERROR_USAGE,
+            "only exchanges of generated blocks can be repeated, not exchanges of folders");
     if (s->shrink && s->operation != OPERATION_GROUP &&
         (s->operation != OPERATION_EXCHANGE || spec_has_schedule(s)))
         return error_set(e, ERROR_USAGE,
                          "only exchanges with algorithm auto can leave out nodes that are down");
     if (s->shrink && s->wait)
         return error_set(e, ERROR_USAGE,
-                         "nodes that are down are either left out or waited for, not both");
+                         "nodes that are down can be left out or waited for, not both: choose one");
     if (barrier && spec_has_schedule(s))
         return error_set(e, ERROR_USAGE, "a %s has no schedule", operation_name(s->operation));
     return check_name(s, t, e);

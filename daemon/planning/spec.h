@@ -1,5 +1,5 @@
-/* What a client asks for: one owned struct, with one checker and one codec, for the control
- * socket, the root and every node. */
+/* What a client asks for. The control socket, the root and all nodes use the same struct, checks and
+ * codec. */
 #ifndef TORUSD_PLANNING_SPEC_H
 #define TORUSD_PLANNING_SPEC_H
 
@@ -19,6 +19,7 @@ enum mode { MODE_OF_ALGORITHM, MODE_STEPPED, MODE_STREAMING };
 /* Reads "stepped" or "streaming"; "" leaves the mode to the algorithm. Returns 0, or -1 for any
  * other name. */
 int mode_parse(const char *name, enum mode *mode);
+/* Returns the name of a mode, as mode_parse() reads it. Static. */
 const char *mode_name(enum mode mode);
 
 struct spec {
@@ -29,7 +30,8 @@ struct spec {
     uint32_t sender;       /* broadcast: rank of the node that has the block */
     const char *barrier;   /* barrier, group: its name; see exchange/phases/entry.c */
     uint64_t block_bytes;  /* size of generated blocks */
-    const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
+    const char *from, *to; /* "": generated blocks, verified; else folders, see
+                            * engine/output_store.h */
     bool missing_ok;
     bool replace;    /* old results at `to` are replaced; otherwise there must be none */
     bool shrink;     /* exchange, group: nodes that are down are left out; otherwise they fail it */
@@ -43,6 +45,7 @@ struct spec {
 /* Copies a spec with its texts; NULL becomes "". The caller gives the copy to spec_free().
  * Returns 0, or -1 with *e and nothing to free. */
 int spec_copy(struct spec *to, const struct spec *from, struct error *e);
+/* Frees the texts of a spec from spec_copy() or spec_unpack(). */
 void spec_free(struct spec *s);
 
 /* Reads the message of a client or peer, and makes the texts printable. The caller gives *s to

@@ -67,8 +67,8 @@ void router_start(struct router *r)
             port_dial(r, i);
 }
 
-/* A link stays up if the key that it has proved is no longer accepted: a change of keys must not disturb
- * anyone. */
+/* Logs a link whose key is no longer accepted. It stays up, because a change of keys must not disturb
+ * exchanges. */
 static void tell_of_old_key(const struct router *r, unsigned i)
 {
     const struct link *link = r->port[i].link;
@@ -80,7 +80,7 @@ static void tell_of_old_key(const struct router *r, unsigned i)
         if (memcmp(r->secrets.key[k].id, link->key, KEY_ID_SIZE) == 0)
             return;
     log_info(
-        "port %s: the link to node %u stays up, though its cluster key %s is no longer accepted",
+        "port %s: the link to node %u stays up, although its cluster key %s is no longer accepted",
         torus_port_name(i, name), r->port[i].neighbour, key_id_text(link->key, id));
 }
 
@@ -121,8 +121,8 @@ static void tick_hello(struct link *link, uint64_t now)
 {
     struct error why;
 
-    if (link->doomed) {
-        why = link->doom;
+    if (link->to_close) {
+        why = link->close_reason;
         link_give_up(link, &why, false);
     } else if (link->stranger == NULL) {
         if (probe_check(link, now, &why) != 0)
@@ -142,7 +142,7 @@ static uint64_t frame_time(const struct router *r)
     return r->silence > ROUTER_FRAME_TIME ? r->silence : ROUTER_FRAME_TIME;
 }
 
-/* Whether the other end has stopped taking the frames that wait for it. */
+/* Whether the other end does not take the frames that wait for it. */
 static bool is_stuck(struct router *r, struct link *link, uint64_t now)
 {
     struct connection_stat stat = {0};
@@ -162,8 +162,8 @@ static bool is_stuck(struct router *r, struct link *link, uint64_t now)
 static int check_link(struct router *r, struct link *link, uint64_t now, bool beat,
                       struct error *why)
 {
-    if (link->doomed) {
-        *why = link->doom;
+    if (link->to_close) {
+        *why = link->close_reason;
         return -1;
     }
     if (link->held_by != 0) /* this node has stopped reading */
@@ -194,18 +194,18 @@ static void tick_link(struct router *r, struct link *link, uint64_t now, bool be
         router_send(r, link->port, &heartbeat);
 }
 
-/* Returns how many nanoseconds this tick is late. If this node was not running (stopped, without a
- * processor), its peers are not to blame. The time since the last tick would not tell that: on busy links
- * nothing is due for long.
+/* Returns how many nanoseconds this tick is late, because this node was not running (stopped, or without a
+ * processor). Such time must not count as silence of the peers. It is measured from the deadline and not from
+ * the last tick: on busy links nothing is due for a long time.
  */
-static uint64_t overslept(const struct router *r, uint64_t now)
+static uint64_t time_not_running(const struct router *r, uint64_t now)
 {
-    uint64_t due = r->any_doomed ? now : router_deadline(r);
+    uint64_t due = r->any_to_close ? now : router_deadline(r);
 
     return due < now && now - due > OVERSLEPT ? now - due : 0;
 }
 
-/* Whether a heartbeat interval is over. However late it is, it counts once. */
+/* Whether a heartbeat interval is over. A late tick counts as one interval. */
 static bool beat_is_due(struct router *r, uint64_t now)
 {
     if (now < r->beat_at || !router_beats(r))
@@ -219,10 +219,10 @@ static bool beat_is_due(struct router *r, uint64_t now)
 void router_tick(struct router *r)
 {
     uint64_t now = r->now = router_now(r);
-    uint64_t slept = overslept(r, now);
+    uint64_t slept = time_not_running(r, now);
     bool beat = beat_is_due(r, now);
 
-    r->any_doomed = false;
+    r->any_to_close = false;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         struct port *port = &r->port[i];
         struct link *following;
@@ -248,7 +248,7 @@ void router_tick(struct router *r)
         flood_flush(r);
 }
 
-static void earlier(uint64_t *at, uint64_t other)
+static void set_earlier(uint64_t *at, uint64_t other)
 {
     if (other < *at)
         *at = other;
@@ -256,24 +256,24 @@ static void earlier(uint64_t *at, uint64_t other)
 
 uint64_t router_deadline(const struct router *r)
 {
-    uint64_t at = r->any_doomed ? 0 : r->flood_at;
+    uint64_t at = r->any_to_close ? 0 : r->flood_at;
 
-    earlier(&at, faults_deadline(r));
+    set_earlier(&at, faults_deadline(r));
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         const struct port *port = &r->port[i];
         for (const struct link *link = port->candidates; link != NULL; link = link->next)
-            earlier(&at, link->stranger != NULL ? link->opened + ROUTER_HELLO_TIME
-                                                : probe_deadline(link));
+            set_earlier(&at, link->stranger != NULL ? link->opened + ROUTER_HELLO_TIME
+                                                    : probe_deadline(link));
         if (port->link != NULL) {
-            earlier(&at, r->beat_at);
-            earlier(&at, port->link->last_frame + frame_time(r));
-            earlier(&at, port->restate_at);
+            set_earlier(&at, r->beat_at);
+            set_earlier(&at, port->link->last_frame + frame_time(r));
+            set_earlier(&at, port->restate_at);
             if (port->control.bytes > ROUTER_QUEUE_MOST)
-                earlier(&at, port->link->taken_at + ROUTER_STALL);
+                set_earlier(&at, port->link->taken_at + ROUTER_STALL);
         }
-        earlier(&at, port->dial_at);
-        earlier(&at, flapping_deadline(port));
-        earlier(&at, turned_away_deadline(port));
+        set_earlier(&at, port->dial_at);
+        set_earlier(&at, flapping_deadline(port));
+        set_earlier(&at, turned_away_deadline(port));
     }
     return at;
 }

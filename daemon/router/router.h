@@ -1,19 +1,18 @@
-/* The links of one node: dialling, the handshake, heartbeats, dialling again after a loss; receiving
- * frames, and sending them in the order of their urgency; and the state of all other links of the torus
+/* The links of one node: dials, makes the handshake, sends heartbeats, dials again after a loss; receives
+ * frames, and sends them in the order of their urgency; and knows the state of all other links of the torus
  * (topology).
  *
- * A port has at most one link that is up. Beside it there may be a bounded number of connections that have
- * not proved yet (handshake.h) that they belong to the neighbour; each has one small buffer and little
- * time. The `+` side dials until it succeeds, with backoff; the `-` side listens. The router has a single
- * thread; time passes through router_tick().
+ * A port has at most one link that is up. In addition it may have a bounded number of connections that have
+ * not proved yet (handshake.h) that they belong to the neighbour; each of them has one small buffer and a
+ * short time limit. The `+` side dials until it succeeds, with backoff; the `-` side listens. The router has
+ * a single thread; router_tick() does everything that is due.
  *
- * Silence is counted in heartbeat intervals (limits.h) during which this node runs: no interval passes
- * while the daemon is stopped, or has no processor. A link is down when nothing has arrived for
- * ROUTER_SILENCE, not even an acknowledgement by the neighbour's system: then either the cable or the
- * machine is broken. A neighbour whose system still acknowledges, or has said that it has no room for more,
- * is only slow, and gets ROUTER_STALL. If the neighbour's small frames arrive, but it acknowledges nothing
- * for ROUTER_UNACKED, the cable loses large packets. Each heartbeat carries the interval at which its
- * sender sends them.
+ * Silence is counted in heartbeat intervals (limits.h) during which this node runs: no interval passes while
+ * the daemon is stopped, or has no processor. A link is down when nothing has arrived for ROUTER_SILENCE, not
+ * even an acknowledgement by the neighbour's system: the cable or the machine is broken. A neighbour whose
+ * system still acknowledges, or reports a full receive window, is only slow, and gets ROUTER_STALL. If the
+ * neighbour's small frames arrive, but its system acknowledges nothing for ROUTER_UNACKED, the cable loses
+ * large packets. Each heartbeat carries the interval at which its sender sends them.
  *
  * A link that flaps (limits.h) is neither dialled nor accepted until it has been quiet for a while.
  *
@@ -21,7 +20,7 @@
  *           ^                                 |                     |                                  |
  *           +---- refused, not in time -------+---------------------+                                  |
  *           +---- closed, silent, nothing acknowledged, no carrier, breaks the protocol ---------------+
- */
+ * */
 #ifndef TORUSD_ROUTER_ROUTER_H
 #define TORUSD_ROUTER_ROUTER_H
 

@@ -158,14 +158,14 @@ ONLY_LINK = peer('link_state', {1: {1: 1, 2: 0, 3: 1, 4: Fixed64(1), 5: 1 << 20}
 OTHER_LINKS = {'0:+1': 1, '1:+1': 3, '13:+0': 26}
 STREAMED = {
     'no piece': (pieces(body=50), 'a frame without pieces'),
-    'a piece that is none': (pieces(5000, body=50), 'piece 5000 of a channel that has'),
-    'a piece twice': (pieces(0, 0, body=2 * PIECE), 'has arrived already'),
-    'a piece of nothing': (pieces(0), 'comes without a byte'),
+    'a piece that is none': (pieces(5000, body=50), 'no piece 5000: this channel has'),
+    'a piece twice': (pieces(0, 0, body=2 * PIECE), 'has arrived before'),
+    'a piece of nothing': (pieces(0), 'the frame has no byte of it'),
     'bytes of no piece': (pieces(0, 1, body=2 * PIECE + 1), '1 byte more than'),
     'part of a piece that is not the last': (pieces(0, 1, body=PIECE - 1), '1 byte less than'),
-    'sizes that all know': (pieces(0, body=50, sizes=(50,)), '1 size more than pieces begin in it'),
+    'sizes that all know': (pieces(0, body=50, sizes=(50,)), '1 size more than pieces that begin in it'),
     'a round that is not under way': (pieces(0, round=2, body=50), 'unexpected data in this state'),
-    'thousands of pieces': (pieces(*[0] * 20000, body=2 * PIECE), 'has arrived already'),
+    'thousands of pieces': (pieces(*[0] * 20000, body=2 * PIECE), 'has arrived before'),
     'data of a step': (peer('stepped_data', {1: 77, 4: 1}, bytes(50)), 'does not run in steps'),
     'a clear': (peer('clear', {1: 77}), 'does not run in steps'),
 }

@@ -87,7 +87,7 @@ def test_strangers_are_turned_away_by_name(torus, how):
         send(s, data)
         heads = frames(until_closed(s))
     assert len(heads) == 1 and said.encode() in heads[0], heads
-    wait_for(lambda: re.search(f'a connection that is not the neighbour was rejected: .*{re.escape(said)}', log()))
+    wait_for(lambda: re.search(f'a connection that is not from the neighbour was rejected: .*{re.escape(said)}', log()))
     assert '\x1b' not in log()
     assert (connects(torus, 5), pids(torus)) == before
     still_works_quietly(torus, rank=5)

@@ -120,7 +120,7 @@ def test_the_kernel_finds_the_address_of_the_other_end(hosts):
     wait_for(lambda: any('dadfailed' in two[node].ip('address show dev minus0') for node in (0, 1)), 20)
     node = 0 if 'dadfailed' in two[0].ip('address show dev minus0') else 1
     two.start(0, 1)
-    wait_for(lambda: 'another machine at minus0 has fe80::b, too' in two.log(node), 20, lambda: two.log(node))
+    wait_for(lambda: 'another machine with address fe80::b at minus0' in two.log(node), 20, lambda: two.log(node))
     wait_faults(two, node, {(node, '+0'): ('same-side', 1 - node, '+0'), (node, '-0'): ('same-side', 1 - node, '-0')})
 
 
@@ -154,7 +154,7 @@ def test_two_machines_of_one_rank_with_a_right_cable_each(hosts):
     for asked in range(4):
         wait_for(lambda: {'duplicate-rank'} == {one['code'] for one in torus.status(asked)['cables']}, 30,
                  lambda: f'{torus.status(asked)["cables"]}\n{torus.log(asked)}')
-        assert all('another machine has rank 1 as well' in one['text'] for one in torus.status(asked)['cables'])
+        assert all('two machines have rank 1' in one['text'] for one in torus.status(asked)['cables'])
     torus.end(3)
     torus[3].ip('link delete plus0')
     torus.cable(1, 'plus0', 2, 'minus0')

@@ -83,7 +83,7 @@ def test_a_stranger_at_another_interface(torus):
     torus.wait_whole(20)
     node.run('python3', '-c',
              f'import socket; socket.create_connection(("127.0.0.1", {port})).sendall(bytes(8) + b"no frame")')
-    wait_for(lambda: 'a connection that is not the neighbour was rejected' in node.log(), 20)
+    wait_for(lambda: 'a connection that is not from the neighbour was rejected' in node.log(), 20)
     torus.link_down(4, '+1')
     wait_reason(torus, 5, '-1', 'no carrier on n5-minus1')
     torus.link_up(4, '+1')
@@ -110,9 +110,10 @@ def test_a_cable_that_flaps(torus):
     said = link(torus, 4, '+1')
     assert said['state'] == 'held' and 0 <= said['held_seconds'] <= 2, said
     assert said['reason'].startswith('flaps: used again when it has been quiet for ')
-    assert any(fault.startswith('port +1 to node 5 flaps: kept out') for fault in torus.status(4)['faults'])
+    faults = torus.status(4)['faults']
+    assert any(fault.startswith('port +1: the link to node 5 flaps, and is not used') for fault in faults)
     check_works(torus)
     for rank, port, there in (4, '+1', 5), (5, '-1', 4):
-        says = f'port {port}: the link to node {there} flaps: it is not used before it has been quiet for 2 s'
+        says = f'port {port}: the link to node {there} flaps, and is not used until it has been quiet for 2 s'
         assert torus.node(rank).log().count(says) == 1
         assert link(torus, rank, port)['held_seconds'] is None

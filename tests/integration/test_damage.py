@@ -157,7 +157,7 @@ def test_a_cable_that_damages_all(torus):
 def named_pieces(text):
     """Those that are said to be damaged: source, destination, first and last byte."""
     return [tuple(map(int, numbers)) for numbers in re.findall(
-        r'block from node (\d+) to node (\d+) is damaged in its piece of bytes (\d+) to (\d+)', text)]
+        r'block from node (\d+) to node (\d+) is damaged in its bytes (\d+) to (\d+)', text)]
 
 
 def number_of(shown):

@@ -118,7 +118,7 @@ def test_a_node_without_a_key_is_refused_by_name_on_both_sides(loopback):
         for neighbour in 1, 2:
             refused(torus, neighbour, r'no key: node 3 has no cluster key, node \d requires one')
             refused(torus, neighbour, r'refused by .*no key')
-        assert 'whoever can reach a port of this node can speak to it' in torus.node(3).log()
+        assert 'anybody who reaches a port of this node can speak to it' in torus.node(3).log()
 
 
 def test_without_keys_everything_is_open(loopback):
@@ -190,7 +190,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
     assert {one['key'] for node in torus.nodes for one in torus.links(node.rank)['links']} == {ids[1]}
     # A key that cannot be read: the daemon goes on with what it has.
     (folders[0] / 'key').chmod(0o644)
-    reread(0, 'the cluster keys stay as they are')
+    reread(0, 'cluster keys were not read again')
     check_result(torus.exchange('direct', 1000), '2x2', 'direct', 1000)
 
 
@@ -261,7 +261,7 @@ def told(s):
 
 def check_sent_away(torus, reason, text):
     assert reason and text in reason, reason
-    refused(torus, 5, 'port -0: a connection that is not the neighbour was rejected: .*' + re.escape(text))
+    refused(torus, 5, 'port -0: a connection that is not from the neighbour was rejected: .*' + re.escape(text))
     assert link(torus, 5)['up'] is True
 
 
@@ -275,7 +275,7 @@ def test_a_recorded_connection_is_a_replay(torus):
     connects = link(torus, 5)['connects']
     with connect(torus.node(5).addresses['-0']) as s:
         send(s, heard[DIALLER])
-        check_sent_away(torus, told(s), '(a replay, or not the key)')
+        check_sent_away(torus, told(s), 'another connection (a replay)')
     assert link(torus, 5)['connects'] == connects
 
 
@@ -303,7 +303,7 @@ def test_a_reflecting_neighbour_is_refused(torus):
     threading.Thread(target=reflect, daemon=True).start()
     try:
         with one_node_with(torus, 1, '--port=+0=127.0.0.1:%d' % mirror.getsockname()[1]):
-            refused(torus, 1, 'reflection: the challenge of node 1 is sent back')
+            refused(torus, 1, 'reflection: the peer sent the challenge of node 1 back')
     finally:
         mirror.close()
 
@@ -404,7 +404,7 @@ def test_strangers_delay_nobody(torus):
     lines = [line for line in torus.node(5).log()[begin:].splitlines() if 'rejected' in line]
     assert 0 < len(lines) < 60
     wait_for(lambda: STRANGERS / 3 < sum(int(n) for n in re.findall(
-        r'port -0: (\d+) more connections that are not the neighbour were rejected in',
+        r'port -0: (\d+) more connections that are not from the neighbour were rejected in',
         torus.node(5).log()[begin:])), 60, 'too few strangers are counted')
     check_result(torus.exchange('at2', 3000), '4x4', 'at2', 3000)
 
@@ -480,7 +480,7 @@ def test_a_damaged_record_costs_the_connection(loopback):
         with one_node_with(torus, 0, f'--port=+0={recorder.address}'):
             torus.wait_whole(30)
             flip.set()
-            refused(torus, 1, 'what has come is not what the neighbour has encrypted')
+            refused(torus, 1, 'the received bytes are not what the neighbour encrypted')
             torus.wait_whole(30)
             check_result(torus.exchange('direct', 5000), '3', 'direct', 5000)
     finally:

@@ -122,7 +122,7 @@ def test_listening_everywhere(pair):
 def test_what_can_never_become_right(pair):
     for text, why in ((f'10.0.0.2:{99999}', 'the port must be a number from 1 to 65535'),
                       ('10.0.0.2:0', 'the port must be a number from 1 to 65535'),
-                      ('10.0.0.2', 'there is no port'), (f'[fe80::2]:{PORT}', 'needs its interface')):
+                      ('10.0.0.2', 'the port is missing'), (f'[fe80::2]:{PORT}', 'needs its interface')):
         configure(pair, dials=text)
         status, log = refused(pair, 0)
         assert status == 2 and why in log and '0.ini:' in log, log

@@ -11,7 +11,7 @@ from torus_net.process import find_program
 
 pytestmark = pytest.mark.hosts
 
-QUESTION = 'none acknowledged: does the MTU agree (9000 here)?'
+QUESTION = 'none acknowledged: do both ends have the same MTU (9000 here)?'
 
 
 def address(rank, family):
@@ -61,8 +61,8 @@ def test_a_cable_that_drops_large_packets_never_counts_as_up(hosts, family):
     check_never_up(three, [QUESTION, QUESTION])
     found = {(one['node'], one['port']): one['code'] for one in three.status(0)['cables']}
     assert found == {(0, '+0'): 'mtu'}
-    assert re.fullmatch(r'node 0 port \+0 to node 1: sent \d{4,} bytes, none acknowledged: does the MTU agree '
-                        r'\(9000 at node 0\)\?', three.status(0)['cables'][0]['text'])
+    assert re.fullmatch(r'node 0 port \+0 to node 1: sent \d{4,} bytes, none acknowledged: '
+                        r'do both ends have the same MTU \(9000 at node 0\)\?', three.status(0)['cables'][0]['text'])
     assert three.link(0, '+0')['state'] in ('probing', 'dialling', 'waiting', 'hello')
     set_mtu(three, 9000)
     three.wait_up(0, 1)
@@ -91,7 +91,7 @@ def test_one_way_is_not_enough(hosts):
         three[rank].ip('link set back mtu 9000')
         three[rank].ip(f'route add {address(1 - rank, 4)}/32 dev {"back" if rank else "cable"} src {address(rank, 4)}')
     three.start(0, 1)
-    check_never_up(three, [QUESTION, 'nothing of its own probe has come: does the MTU agree (9000 here)'])
+    check_never_up(three, [QUESTION, 'its own probe has not arrived: do both ends have the same MTU (9000 here)'])
 
 
 def test_smaller_packets_that_the_kernel_finds_will_do(hosts):
@@ -113,7 +113,7 @@ def test_a_cable_that_begins_to_drop_them_is_named(hosts):
     done = three.ctl(0, 'exchange', '--block-size', '1MiB', '--timeout', '60')
     assert done.returncode != 0
     for rank, port in (0, '+0'), (1, '-0'):
-        three.wait_link(rank, port, up=False, reason='does the MTU agree (9000 here)')
+        three.wait_link(rank, port, up=False, reason='do both ends have the same MTU (9000 here)')
         assert 'stopped or overloaded' not in three.log(rank)
     assert three.link(0, '+0')['connects'] == 1, three.log(0)
     set_mtu(three, 9000)

@@ -131,10 +131,10 @@ def test_refusals_among_many_clients(loopback, tmp_path):
             request, text = (
                 (spec('at2'), ''), (spec('direct'), ''),
                 (spec(source=f'{tmp_path}/none-%r', target=target), 'No such file or directory'),
-                (spec(source=missing, target=target), 'missing source file'),
+                (spec(source=missing, target=target), 'is missing; with --missing-ok'),
                 (spec('stream'), ''), (spec('at2', block_bytes=1000), ''),
                 (spec(source='/etc', target=target), 'is not below the configured data_roots'),
-                (spec(source=missing, target=target), 'missing source file'))[number % 8]
+                (spec(source=missing, target=target), 'is missing; with --missing-ok'))[number % 8]
             requests.append((rank, request))
             said.append(text)
     answers = crowd(torus, requests, 60)
@@ -210,7 +210,7 @@ def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
     for rank in [3] * 25 + [r % 16 for r in range(25)]:
         missing.unlink(missing_ok=True)
         answer, = crowd(torus, [(rank, spec(source=source, target=target))], 30)
-        assert answer.code == REFUSED and 'missing source file' in answer.text, answer
+        assert answer.code == REFUSED and 'is missing; with --missing-ok' in answer.text, answer
         if rank == 3:
             assert not [path for path in listing(tmp_path) if f'in-{rank}.torusd' in path]
     missing.write_bytes(content)

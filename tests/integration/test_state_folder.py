@@ -49,7 +49,7 @@ def test_it_is_one_daemons_own(loopback, tmp_path):
     torus = loopback('1x1')
     state = torus.run.state(0)
     said = refusal(tmp_path, '--state-dir', state)
-    assert f'{state} is used by another daemon' in said and '--state-dir' in said
+    assert f'another daemon uses state folder {state}' in said and '--state-dir' in said
     torus.node(0).kill()
     assert starts(tmp_path, '--state-dir', state)
     torus.node(0).start()

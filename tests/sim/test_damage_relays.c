@@ -182,7 +182,7 @@ static void check_named(struct sim *sim, const struct relay *f, const char *text
                        f->destination, f->source, f->destination);
     else
         (void)snprintf(wanted, sizeof wanted, "block from node %u to node ", f->source);
-    (void)snprintf(of, sizeof of, "in its piece of bytes %llu to %llu", (unsigned long long)first,
+    (void)snprintf(of, sizeof of, "bytes %llu to %llu", (unsigned long long)first,
                    (unsigned long long)last);
     if (strstr(text, wanted) == NULL || strstr(text, of) == NULL)
         fail_msg("\"%s\" and \"%s\", byte %llu, are not named in \"%s\"", wanted, of,

@@ -205,7 +205,7 @@ static void a_link_may_lose_large_packets(void **state)
             assert_int_not_equal(info.state, PORT_UP);
         }
         if (info.state != PORT_UP) {
-            assert_non_null(strstr(info.reason, "does the MTU agree (1500 here)"));
+            assert_non_null(strstr(info.reason, "do both ends have the same MTU (1500 here)"));
             check_told_of_mtu(&run);
         }
         sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);

@@ -218,10 +218,10 @@ void report(void)
 
 void check(struct carrier *c, const char *expected)
 {
-    assert_false(carrier_look(c));
+    assert_false(carrier_report_changes(c));
     assert_string_equal(told, expected);
     told[0] = '\0';
     unsigned before = asked;
-    assert_false(carrier_look(c)); /* nothing has been reported */
+    assert_false(carrier_report_changes(c)); /* nothing has been reported */
     assert_int_equal(asked, before);
 }

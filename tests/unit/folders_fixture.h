@@ -14,7 +14,7 @@
 
 #define ID "0-0000beef-1"
 #define OTHER_ID "0-0000beef-2"
-#define MANY (HELD_MOST + 50u)
+#define MANY (OPEN_FILES_MOST + 50u)
 
 struct fixture {
     struct stepper jobs;

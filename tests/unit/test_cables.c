@@ -258,7 +258,7 @@ static void an_mtu_is_told_with_its_numbers(void **state)
     report = only_fault(&f);
     link_fault_text(&f.torus, &report, text, sizeof text);
     assert_string_equal(text, "node 13 port +1 to node 14: sent 17896 bytes, none acknowledged: "
-                              "does the MTU agree (9000 at node 13)?");
+                              "do both ends have the same MTU (9000 at node 13)?");
     fixture_close(&f);
 }
 
@@ -362,8 +362,9 @@ static void who_has_this_rank_as_well_is_not_overruled_without_end(void **state)
     assert_int_equal(report.fault.code, LINK_FAULT_DUPLICATE_RANK);
     link_fault_text(&f.torus, &report, text, sizeof text);
     assert_string_equal(
-        text, "another machine has rank 5 as well, says the one whose port +0 is cabled to node "
-              "9: correct the rank of one of them");
+        text,
+        "two machines have rank 5, reports the one whose port +0 is cabled to node 9: correct "
+        "the rank of one of them");
     pass(&f, 40 * SECONDS);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
     fixture_close(&f);

@@ -191,10 +191,10 @@ static void a_neighbour_that_falls_silent_is_named(void **state)
     (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
-    xf_pass(&n, SCHEDULES_PATIENCE - 1 * SECONDS);
+    xf_pass(&n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
     assert_true(schedules_say_part(&n, &f, f.length, 0, 1000));
     (void)xf_drain(&n);
-    xf_pass(&n, SCHEDULES_PATIENCE - 1 * SECONDS);
+    xf_pass(&n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
     assert_int_equal(xf_hear(&n, SCHEDULES_PARENT), PEER_NOTHING);
     xf_pass(&n, 2 * SECONDS);
     schedules_hear_objection(&n, ERROR_TIMEOUT, "node 0 has sent 1000");

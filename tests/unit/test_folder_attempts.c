@@ -29,7 +29,7 @@ static void write_some(struct fixture *f, struct ends *ends, uint32_t d, const u
         bool good = i >= 4;
         if (good && length > lengths[d] - begin)
             length = lengths[d] - begin;
-        struct slab *slab = slab_lone(length, NULL, NULL);
+        struct slab *slab = slab_without_pool(length, NULL, NULL);
         const struct extent piece = {slab, slab->data, length};
         memset(slab->data, 0xee, length);
         if (good)
@@ -88,9 +88,9 @@ static void read_again(struct fixture *f, struct ends *ends, uint32_t d, const u
     const uint8_t *read;
     struct error e;
 
-    assert_int_equal(ends->source->ops->again(ends->source, d, at, 5000, &read, &e), 0);
+    assert_int_equal(ends->source->ops->reread(ends->source, d, at, 5000, &read, &e), 0);
     stepper_finish(&f->jobs);
-    assert_int_equal(ends->source->ops->again(ends->source, d, at, 5000, &read, &e), 1);
+    assert_int_equal(ends->source->ops->reread(ends->source, d, at, 5000, &read, &e), 1);
     for (uint32_t i = 0; i < 5000; i++) {
         assert_true(source_place(ends->source, d, lengths[d], at + i, &place) > 0);
         assert_int_equal(read[i], bytes[place]);

@@ -123,11 +123,11 @@ static void bytes_can_be_read_again(void **state)
     const struct source_ops *ops = ends.source->ops;
     for (int checked = 0; checked < 2; checked++) {
         unsigned wakes = ends.wakes;
-        assert_int_equal(ops->again(ends.source, 2, 1, 3, &bytes, &e), 0);
-        assert_int_equal(ops->again(ends.source, 2, 1, 3, &bytes, &e), 0); /* not yet */
+        assert_int_equal(ops->reread(ends.source, 2, 1, 3, &bytes, &e), 0);
+        assert_int_equal(ops->reread(ends.source, 2, 1, 3, &bytes, &e), 0); /* not yet */
         stepper_finish(&f.jobs);
         assert_true(ends.wakes > wakes);
-        assert_int_equal(ops->again(ends.source, 2, 1, 3, &bytes, &e), 1);
+        assert_int_equal(ops->reread(ends.source, 2, 1, 3, &bytes, &e), 1);
         assert_memory_equal(bytes, "loc", 3);
         for (unsigned d = 0; checked == 0 && d < 3; d++)
             assert_int_equal(move_block(&f, &ends, d, &ends, d, 5), 0);
@@ -135,19 +135,19 @@ static void bytes_can_be_read_again(void **state)
             assert_int_equal(finish(&f, &ends), 0);
     }
     /* What is asked for last counts. */
-    assert_int_equal(ops->again(ends.source, 0, 0, 5, &bytes, &e), 0);
+    assert_int_equal(ops->reread(ends.source, 0, 0, 5, &bytes, &e), 0);
     stepper_finish(&f.jobs);
-    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), 0);
+    assert_int_equal(ops->reread(ends.source, 2, 4, 1, &bytes, &e), 0);
     stepper_finish(&f.jobs);
-    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), 1);
+    assert_int_equal(ops->reread(ends.source, 2, 4, 1, &bytes, &e), 1);
     assert_memory_equal(bytes, "k", 1);
     assert_int_equal(truncate(at(state, "data/in/2"), 4), 0);
-    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), 0);
+    assert_int_equal(ops->reread(ends.source, 2, 4, 1, &bytes, &e), 0);
     stepper_finish(&f.jobs);
-    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), -1);
+    assert_int_equal(ops->reread(ends.source, 2, 4, 1, &bytes, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
     assert_int_equal(ends.failures, 0); /* it is not the exchange that fails of it */
-    assert_int_equal(ops->again(ends.source, 0, 0, 1, &bytes, &e), 0);
+    assert_int_equal(ops->reread(ends.source, 0, 0, 1, &bytes, &e), 0);
     close_ends(&f, &ends, false); /* meanwhile */
     close_fixture(&f);
 }

@@ -72,9 +72,9 @@ static void a_name_of_a_target_has_a_limit(void **state)
     request.to = at(state, "data/%s", name);
     assert_int_equal(open_ends(&f, &ends, &request), -1);
     assert_int_equal(ends.failure.code, ERROR_USAGE);
-    const char *limit = strstr(ends.failure.text, "target name too long: 255 bytes, at most ");
+    const char *limit = strstr(ends.failure.text, "target name is too long: 255 bytes, at most ");
     assert_non_null(limit);
-    most = strtoul(limit + strlen("target name too long: 255 bytes, at most "), NULL, 10);
+    most = strtoul(limit + strlen("target name is too long: 255 bytes, at most "), NULL, 10);
     close_ends(&f, &ends, false);
     assert_in_range(most, 100, NAME_MAX - 1);
     name[most] = '\0';

@@ -258,13 +258,13 @@ static void more_files_than_may_stay_open(void **state)
     open_well(&f, &ends, &request);
     for (unsigned d = 0; d < MANY; d++) /* block d goes to this node, as from node d */
         assert_int_equal(move_block(&f, &ends, d, &ends, d, 3), 0);
-    assert_in_range(f.files.open, HELD_MOST, HELD_MOST + 8);
+    assert_in_range(f.files.open, OPEN_FILES_MOST, OPEN_FILES_MOST + 8);
     assert_int_equal(finish(&f, &ends), 0);
     commit_well(&f, &ends);
     close_ends(&f, &ends, false);
     for (unsigned d = 0; d < MANY; d++)
         check_file(at(state, "data/out/%u", d), &d, sizeof d);
-    assert_int_equal(atomic_load(&f.folders.held), 0);
+    assert_int_equal(atomic_load(&f.folders.open_files), 0);
     close_fixture(&f);
 }
 

@@ -31,7 +31,7 @@ static void the_state_folder_is_made_and_locked(void **state)
     assert_int_equal(st.st_mode & 07777, 0700);
     assert_int_equal(entries(at(state, "state")), 0);
     assert_int_equal(journal_open(&second, files, at(state, "state"), &e), -1);
-    assert_non_null(strstr(e.text, "is used by another daemon"));
+    assert_non_null(strstr(e.text, "another daemon uses state folder"));
     assert_non_null(strstr(e.text, "--state-dir"));
     journal_close(&j);
     assert_int_equal(journal_open(&j, files, at(state, "state"), &e), 0);

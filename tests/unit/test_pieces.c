@@ -277,9 +277,9 @@ static void digests_that_cannot_be_are_refused(void **state)
     struct frame from = pieces_from_0(in, LONG), bad;
     (void)state;
     bad = from, bad.digests = 0;
-    refuses(&bad, "piece 0 without its digest");
+    refuses(&bad, "piece 0 without a digest");
     bad = from, bad.digests = 1;
-    refuses(&bad, "piece 1 without its digest");
+    refuses(&bad, "piece 1 without a digest");
     bad = from, bad.digests = 3;
     refuses(&bad, "1 digest more than");
     from = pieces_from_0(in, PIECE_DIGEST_LEAST - 1);

@@ -159,7 +159,7 @@ static void digests_that_cannot_be_are_refused(void **state)
     bad[2].body = bad[3].body = passing;
     for (int i = 0; i < 4; i++) {
         const char *text =
-            i % 2 == 0 ? "a block of 300 bytes without its digest" : "1 digest more than";
+            i % 2 == 0 ? "a block of 300 bytes without a digest" : "1 digest more than";
         struct node *node = open_stepped(false);
         send_frame(node, &bad[i]);
         assert_null(node->f.up[bad[i].port]->link);

@@ -342,7 +342,7 @@ static void check_damage(const struct how *how, uint64_t seed, uint64_t packet)
         if (e == NULL)
             continue;
         (void)snprintf(expected, sizeof expected,
-                       "what node %u got from node %u on port %s was damaged on its way", rank,
+                       "node %u received a damaged frame from node %u on port %s", rank,
                        torus_neighbour(&net->torus, rank, net->damaged_port),
                        torus_port_name(net->damaged_port, name));
         assert_int_equal(e->code, ERROR_DAMAGED);
@@ -386,7 +386,7 @@ static void where_it_stands_can_be_said(void **state)
     net_run(net);
     engine_describe(net->member[1].engine, text, sizeof text);
     assert_string_equal(
-        text, "waiting for 1 contribution, the first one to the block of node 0 on port +0");
+        text, "waiting for 1 contribution, the first one for the block of node 0 on port +0");
     engine_admit(net->member[2].engine, 0);
     net_run(net);
     engine_describe(net->member[1].engine, text, sizeof text);
@@ -396,7 +396,7 @@ static void where_it_stands_can_be_said(void **state)
     net_run(net);
     assert_int_equal(net->member[1].engine->rounds_finished, 0);
     engine_describe(net->member[1].engine, text, sizeof text);
-    assert_string_equal(text, "writing what has come in");
+    assert_string_equal(text, "writing received data");
     net->member[1].full = false;
     engine_wake(net->member[1].engine);
     net_check(net);
@@ -454,7 +454,7 @@ static void a_part_of_a_torus_is_a_torus(void **state)
     net_run(net);
     assert_int_equal(net->damaged_at, 1);
     assert_memory_equal(engine_failed(net->member[1].engine)->text,
-                        "what node 5 got from node 6 on port +1 was damaged", 50);
+                        "node 5 received a damaged frame from node 6 on port +1", 54);
     net_close(net);
 }
 

@@ -75,7 +75,7 @@ static void frames_that_are_not_expected_are_refused(void **state)
     bad = (struct frame){.port = PLUS, .length = 12};
     refuses(&line, false, &bad, "a frame without pieces");
     bad = (struct frame){.port = PLUS, .pieces = 1, .sizes = 1, .length = 12};
-    refuses(&line, false, &bad, "1 size of pieces whose sizes are known");
+    refuses(&line, false, &bad, "1 size for pieces whose sizes are known");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {1}, .length = 12};
     refuses(&line, false, &bad, "piece 1 of ");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {UINT32_MAX}, .length = 12};
@@ -102,7 +102,7 @@ static void frames_that_are_not_expected_are_refused(void **state)
     refuses(&other, true, &bad, "piece 0 of ");
     other.unchecked = false;
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 7};
-    refuses(&other, false, &bad, "a frame without its digest");
+    refuses(&other, false, &bad, "a frame without a digest");
 }
 
 static void frames_of_other_kinds_are_refused(void **state)

@@ -97,7 +97,7 @@ static void strangers_say_hello_first_and_briefly(void **state)
     struct fixture_connection *c = fixture_connect(&f, minus, false);
     fixture_say_heartbeat(c);
     assert_null(c->link);
-    assert_non_null(strstr(c->last, "did not say hello first"));
+    assert_non_null(strstr(c->last, "did not begin with a hello"));
     c = fixture_connect(&f, minus, false);
     frame_prefix_write(prefix, FRAME_MAX_STRANGER_HEAD + 1, 0);
     fixture_feed(c, prefix, sizeof prefix);
@@ -231,7 +231,7 @@ static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
         c = shaken(&f, minus);
         fixture_say_heartbeat(c); /* nothing else before it */
         assert_null(c->link);
-        assert_non_null(strstr(c->last, "something else than a probe"));
+        assert_non_null(strstr(c->last, "neither a probe nor"));
         fixture_close(&f);
     }
 }
@@ -239,7 +239,7 @@ static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
 /* It is said early, and tried until the kernel may have found smaller packets. */
 static void a_cable_that_drops_the_probe_is_named(void **state)
 {
-    static const char question[] = "MTU agree (9000 here)";
+    static const char question[] = "same MTU (9000 here)";
     struct router_fixture f;
     struct port_info info;
     (void)state;
@@ -264,7 +264,7 @@ static void a_cable_that_drops_the_probe_is_named(void **state)
     fixture_pass(&f, ROUTER_PROBE_TIME);
     assert_null(c->link);
     router_port_info(f.router, minus, &info);
-    assert_non_null(strstr(info.reason, "MTU agree (9000 here)"));
+    assert_non_null(strstr(info.reason, "same MTU (9000 here)"));
     fixture_close(&f);
 }
 

@@ -56,11 +56,11 @@ static void go_is_a_packet_of_its_own(void **state)
     fixture_link_up(&f, minus);
     router_send(f.router, minus, &go);
     assert_non_null(frame = link_next(f.up[minus]->link));
-    assert_true(frame->in_passing);
+    assert_true(frame->immediate);
     outgoing_free(router_outgoing(f.router), frame);
     router_send(f.router, minus, &beat);
     assert_non_null(frame = link_next(f.up[minus]->link));
-    assert_false(frame->in_passing);
+    assert_false(frame->immediate);
     outgoing_free(router_outgoing(f.router), frame);
     fixture_close(&f);
 }

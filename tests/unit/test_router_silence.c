@@ -87,7 +87,7 @@ static void a_link_that_loses_large_packets_is_given_up(void **state)
     fixture_pass(&f, 2 * ROUTER_HEARTBEAT);
     assert_null(f.up[minus]->link);
     fixture_check_reason(&f, minus, "sent 8948 bytes");
-    fixture_check_reason(&f, minus, "MTU agree (9000 here)");
+    fixture_check_reason(&f, minus, "same MTU (9000 here)");
     fixture_close(&f);
 }
 

@@ -343,27 +343,28 @@ static void a_message_comes_once(void **state)
         again.body = "";
         send_frame(node, &again);
         assert_null(node->f.up[again.port]->link);
-        assert_non_null(strstr(node->f.up[again.port]->last, "came twice"));
+        assert_non_null(strstr(node->f.up[again.port]->last, "arrived twice"));
         node_close(node);
     }
 }
 
 /* Each frame that waits takes memory, however little it has. */
-static void a_message_does_not_come_in_crumbs(void **state)
+static void a_message_does_not_come_in_short_frames(void **state)
 {
     static const struct frame *const messages[] = {&from_0, &relayed};
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        struct frame crumb = *messages[i % 2];
+        struct frame short_frame = *messages[i % 2];
         struct node *node = open_engine(true, BLOCK_MOST, BLOCK_MOST);
         unsigned sent = 0;
-        crumb.body = i < 2 ? "x" : "";
+        short_frame.body = i < 2 ? "x" : "";
         node->sink.careless = true;
         engine_admit(node->engine, 0);
-        for (; node->f.up[crumb.port]->link != NULL && sent < 1000; sent++)
-            send_frame(node, &crumb);
+        for (; node->f.up[short_frame.port]->link != NULL && sent < 1000; sent++)
+            send_frame(node, &short_frame);
         assert_in_range(sent, 10, 100);
-        assert_non_null(strstr(node->f.up[crumb.port]->last, "bytes each from within pieces"));
+        assert_non_null(
+            strstr(node->f.up[short_frame.port]->last, "bytes each from the middle of pieces"));
         node_close(node);
     }
 }
@@ -484,7 +485,7 @@ int main(void)
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
         cmocka_unit_test(a_piece_is_not_longer_than_its_segment),
         cmocka_unit_test(a_message_comes_once),
-        cmocka_unit_test(a_message_does_not_come_in_crumbs),
+        cmocka_unit_test(a_message_does_not_come_in_short_frames),
         cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
         cmocka_unit_test(a_round_waits_for_the_sink),
         cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),

@@ -343,11 +343,11 @@ static void what_a_neighbour_must_not_send(void **state)
     bad = one_from_0, bad.body = "bBbBb";
     refuses(&line, &bad, "1 byte more than");
     bad = one_from_0, bad.body = "";
-    refuses(&line, &bad, "comes without a byte");
+    refuses(&line, &bad, "the frame has no byte of it");
     bad = one_from_0, bad.round = 1;
     refuses(&line, &bad, "data of round 1");
     refuses(&other, &one_from_0, "piece 0 of ");
-    refuses(&sized, &one_from_0, "piece 0 without its size");
+    refuses(&sized, &one_from_0, "piece 0 without a size");
     bad = one_from_0, bad.sizes = 1, bad.size[0] = 5;
     refuses(&sized, &bad, "a piece of 5 bytes");
     bad = one_from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 4;

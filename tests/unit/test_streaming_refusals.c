@@ -58,13 +58,13 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";
     refuses(&whole, &bad, "3 bytes less than");
     bad = from_0, bad.body = "";
-    refuses(&whole, &bad, "comes without a byte");
+    refuses(&whole, &bad, "the frame has no byte of it");
     bad = from_0, bad.body = "bBb"; /* a part of one that is not the last */
     refuses(&whole, &bad, "1 byte less than");
     bad = from_0, bad.piece[0] = 1, bad.piece[1] = 0, bad.body = "cCcC";
-    refuses(&whole, &bad, "comes without a byte");
+    refuses(&whole, &bad, "the frame has no byte of it");
     bad = from_0, bad.pieces = 1, bad.body = "";
-    refuses(&whole, &bad, "comes without a byte");
+    refuses(&whole, &bad, "the frame has no byte of it");
     bad = from_0, bad.body = "bBbBcCcCx";
     refuses(&whole, &bad, "1 byte more than");
     bad = from_0, bad.pieces = 1;
@@ -91,9 +91,9 @@ static void sizes_that_cannot_be_are_refused(void **state)
     bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
     refuses(&whole, &bad, "1 size more than");
     bad = from_0;
-    refuses(&sizes, &bad, "piece 0 without its size");
+    refuses(&sizes, &bad, "piece 0 without a size");
     bad = from_0, bad.sizes = 1, bad.size[0] = 4;
-    refuses(&sizes, &bad, "piece 1 without its size");
+    refuses(&sizes, &bad, "piece 1 without a size");
     bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
     refuses(&sizes, &bad, "1 size more than");
     bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
@@ -101,7 +101,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
     bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
     refuses(&sizes, &bad, "a piece of 4294967295 bytes");
     bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
-    refuses(&sizes, &bad, "comes without a byte");
+    refuses(&sizes, &bad, "the frame has no byte of it");
     bad = from_0, bad.sizes = 2; /* twice, and without a byte */
     bad.piece[1] = 0, bad.body = "";
     refuses(&sizes, &bad, "piece 0 has arrived");
@@ -132,7 +132,7 @@ static void a_piece_comes_once(void **state)
                 again.body = "";
             send_frame(node, &again);
             assert_null(node->f.up[MINUS]->link);
-            assert_non_null(strstr(node->f.up[MINUS]->last, "has arrived already"));
+            assert_non_null(strstr(node->f.up[MINUS]->last, "has arrived before"));
             assert_true(rank != 0 || node->sink.writes[0] >= 1);
             if (!uniform)
                 assert_int_equal(node->sink.writes[0], 1);
@@ -140,21 +140,21 @@ static void a_piece_comes_once(void **state)
         }
 }
 
-static void a_piece_does_not_come_in_crumbs(void **state)
+static void a_piece_does_not_come_in_short_frames(void **state)
 {
     const struct how long_blocks = {.block = BLOCK_MOST};
     (void)state;
     for (uint32_t piece = 0; piece < 2; piece++) {
-        const struct frame crumb = {
+        const struct frame short_frame = {
             .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "x"};
         struct node *node = open_engine(&long_blocks);
         unsigned sent = 0;
         node->sink.careless = true;
         engine_admit(node->engine, 0);
         for (; node->f.up[MINUS]->link != NULL && sent < 1000; sent++)
-            send_frame(node, &crumb);
+            send_frame(node, &short_frame);
         assert_in_range(sent, 10, 100);
-        assert_non_null(strstr(node->f.up[MINUS]->last, "bytes each from within pieces"));
+        assert_non_null(strstr(node->f.up[MINUS]->last, "bytes each from the middle of pieces"));
         close_engine(node);
     }
 }
@@ -176,7 +176,7 @@ int main(void)
         cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
         cmocka_unit_test(a_piece_comes_once),
-        cmocka_unit_test(a_piece_does_not_come_in_crumbs),
+        cmocka_unit_test(a_piece_does_not_come_in_short_frames),
         cmocka_unit_test(clears_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

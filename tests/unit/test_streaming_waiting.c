@@ -145,7 +145,7 @@ static void a_round_waits_for_the_sink(void **state)
     run_whole_round(node);
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "writing what has come in");
+    assert_string_equal(text, "writing received data");
     node->sink.pending = 0;
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 1);

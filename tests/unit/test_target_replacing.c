@@ -50,7 +50,7 @@ static void somebody_elses_folder_in_a_sticky_one_is_refused(void **state)
     assert_int_equal(chmod(*state, 0755), 0);
     assert_int_equal(chmod(at(state, "state"), 0777), 0);
     assert_int_equal(seteuid(NOBODY), 0);
-    check_refused(&f, false, "belongs to somebody else, and the folder above it is sticky");
+    check_refused(&f, false, "belongs to another user, and the folder above it is sticky");
     assert_int_equal(seteuid(0), 0);
     close_fixture(&f);
 }
@@ -122,10 +122,10 @@ static void other_things_are_not_replaced(void **state)
     open_fixture(&f, state);
     make_old(state);
     make_file(at(state, "data/in/notes"), "mine", 4);
-    check_refused(&f, true, "holds notes, which is no file of a result");
+    check_refused(&f, true, "contains notes, which is not a file of a result");
     assert_int_equal(unlink(at(state, "data/in/notes")), 0);
     make_folder(at(state, "data/in/3"));
-    check_refused(&f, true, "holds 3, which is no file of a result");
+    check_refused(&f, true, "contains 3, which is not a file of a result");
     assert_int_equal(rmdir(at(state, "data/in/3")), 0);
     /* Somebody puts something there meanwhile. */
     fill_well(&f, true);
@@ -159,7 +159,7 @@ static void a_file_system_without_swaps_is_refused(void **state)
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
         if (found) {
             assert_true(failed);
-            assert_non_null(strstr(e.text, "cannot be replaced at once on its file system"));
+            assert_non_null(strstr(e.text, "cannot be replaced atomically on its file system"));
             return;
         }
     }
@@ -167,13 +167,13 @@ static void a_file_system_without_swaps_is_refused(void **state)
 }
 
 /* What the journal still knows is done by the next start, or, of an old result only, when an output is closed. */
-static void finish_later(struct fixture *f, bool left_over)
+static void finish_later(struct fixture *f, bool old_result_remains)
 {
     struct error e;
 
     target_init(&f->target, &f->roots, &f->journal, f->output_mode, ID);
     if (target_reopen(&f->target, &e) == 0 &&
-        (left_over ? target_discard(&f->target, &e) : target_place(&f->target, &e)) != 0)
+        (old_result_remains ? target_discard(&f->target, &e) : target_place(&f->target, &e)) != 0)
         fail_msg("%s: %s", f->files.call, e.text);
     target_close(&f->target);
 }
@@ -199,9 +199,9 @@ static void a_crash_leaves_the_old_or_the_new_one(void **state)
             assert_true(placed ? exists(at(state, "data/in/1")) : failed);
             if (killed == 0 && !placed && target_place(&f.target, &e) != 0)
                 fail_msg("call %ld, %s: %s", call, f.files.call, e.text);
-            bool left_over = f.target.left_over;
+            bool old_result_remains = f.target.old_result_remains;
             target_close(&f.target);
-            finish_later(&f, left_over);
+            finish_later(&f, old_result_remains);
             if (entries(at(state, "state")) != 0 || entries(at(state, "data")) != 1)
                 fail_msg("call %ld, %s: something is left", call, f.files.call);
             check_new(state);
@@ -223,7 +223,7 @@ static void what_cannot_be_told_apart_is_left_alone(void **state)
     fill_well(&f, true);
     f.target.entry.new_number = f.target.entry.old_number = 1;
     assert_int_equal(target_place(&f.target, &e), -1);
-    assert_non_null(strstr(e.text, "it cannot be told which of them is the new result"));
+    assert_non_null(strstr(e.text, "cannot tell which of"));
     check_file(at(state, "data/in/7"), "old", 3);
     target_close(&f.target);
     close_fixture(&f);

@@ -40,7 +40,7 @@ static enum topology_news hear(struct topology *p, uint32_t rank, uint32_t up)
     }
     static uint32_t version = 1;
     const struct topology_entry claim = {hops, version++, up, 1000 + rank};
-    return topology_hear(p, nearest, rank, &claim);
+    return topology_take_claim(p, nearest, rank, &claim);
 }
 
 static void all_up(struct topology *p)
@@ -57,7 +57,7 @@ static enum topology_news claim(struct topology *p, unsigned port, uint32_t hops
                                 uint32_t up)
 {
     const struct topology_entry claim = {hops, version, up, 7};
-    return topology_hear(p, port, 5, &claim);
+    return topology_take_claim(p, port, 5, &claim);
 }
 
 static void the_newest_claim_is_believed_then_the_nearest(void **state)
@@ -69,7 +69,7 @@ static void the_newest_claim_is_believed_then_the_nearest(void **state)
     assert_int_equal(p.entry[5].hops, 6);
     assert_int_equal(claim(&p, 0, 5, 3, 0x0), TOPOLOGY_SAME); /* as near: no reason to change */
     assert_int_equal(claim(&p, 1, 5, 3, 0xf), TOPOLOGY_SAME);
-    assert_int_equal(topology_unhear(&p, 0, 5), TOPOLOGY_SAME);
+    assert_int_equal(topology_drop_claim(&p, 0, 5), TOPOLOGY_SAME);
     assert_int_equal(claim(&p, 0, 5, 3, 0xf), TOPOLOGY_SAME);
     assert_int_equal(claim(&p, 1, 1, 2, 0x0), TOPOLOGY_SAME); /* older */
     assert_int_equal(p.entry[5].up, 0xf);
@@ -80,11 +80,11 @@ static void the_newest_claim_is_believed_then_the_nearest(void **state)
     assert_int_equal(p.entry[5].up, 0x7);
     assert_int_equal(claim(&p, 2, 1, 4, 0x7), TOPOLOGY_REPEAT);
     /* When links go, what is left counts, old as it is. */
-    assert_int_equal(topology_unhear(&p, 0, 5), TOPOLOGY_SAME);
-    assert_int_equal(topology_unhear(&p, 2, 5), TOPOLOGY_NEW);
+    assert_int_equal(topology_drop_claim(&p, 0, 5), TOPOLOGY_SAME);
+    assert_int_equal(topology_drop_claim(&p, 2, 5), TOPOLOGY_NEW);
     assert_int_equal(p.entry[5].up, 0x0);
     assert_int_equal(p.entry[5].version, 2);
-    assert_int_equal(topology_unhear(&p, 1, 5), TOPOLOGY_REPEAT);
+    assert_int_equal(topology_drop_claim(&p, 1, 5), TOPOLOGY_REPEAT);
     assert_true(p.entry[5].hops >= torus.nodes); /* cannot be reached: what was known stays */
     assert_int_equal(p.entry[5].up, 0x0);
     assert_int_equal(p.entry[5].boot, 7);
@@ -108,7 +108,7 @@ static void of_ourselves_we_know_better(void **state)
     assert_int_equal(p.entry[5].version, 2);
     assert_int_equal(p.changes, 1);
     const struct topology_entry echo = {3, 2, 1u << 2, 1005};
-    assert_int_equal(topology_hear(&p, 0, 5, &echo), TOPOLOGY_SAME);
+    assert_int_equal(topology_take_claim(&p, 0, 5, &echo), TOPOLOGY_SAME);
     assert_int_equal(claim(&p, 0, 1, 1, 0xf), TOPOLOGY_SAME); /* an old one */
     assert_int_equal(claim(&p, 0, 1, 2, 0xf), TOPOLOGY_REPEAT);
     assert_int_equal(p.entry[5].version, 3);
@@ -154,10 +154,10 @@ static bool gossip_round(struct gossip *g)
         for (unsigned port = 0; port < torus_ports(&torus); port++) {
             uint32_t peer = torus_neighbour(&torus, rank, port);
             for (uint32_t about = 0; peer != TORUS_NO_NODE && about < torus.nodes; about++)
-                changed |= (g->cut[rank][port]
-                                ? topology_unhear(&g->node[rank], port, about)
-                                : topology_hear(&g->node[rank], port, about, &told[peer][about])) !=
-                           TOPOLOGY_SAME;
+                changed |=
+                    (g->cut[rank][port] ? topology_drop_claim(&g->node[rank], port, about)
+                                        : topology_take_claim(&g->node[rank], port, about,
+                                                              &told[peer][about])) != TOPOLOGY_SAME;
         }
     return changed;
 }
@@ -190,7 +190,7 @@ static void gossip_lie(struct gossip *g)
     lie.hops = about == peer
                    ? 0
                    : torus_distance(&torus, peer, about) + below(below(2) ? 1 : 2 * torus.nodes);
-    (void)topology_hear(&g->node[rank], port, about, &lie);
+    (void)topology_take_claim(&g->node[rank], port, about, &lie);
 }
 
 /* Which nodes `from` can reach. */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Whether the piece of the round before has been combined: sources are read, and sinks written, front to
- * back. */
+/* Whether the tree's piece in the previous round has been combined: sources are read, and sinks written,
+ * front to back. */
 static bool is_predecessor_combined(const struct reducing *s, const struct reducing_round *r,
                                     uint32_t index)
 {
@@ -12,7 +12,7 @@ static bool is_predecessor_combined(const struct reducing *s, const struct reduc
     if (r->base.number == s->base.rounds_finished)
         return true;
     before = reducing_find_round(s, r->base.number - 1);
-    return before == NULL || before->piece[index].gone == before->piece[index].chunks;
+    return before == NULL || before->piece[index].combined == before->piece[index].chunks;
 }
 
 /* Whether all parts of the piece's next chunk have arrived, except perhaps this node's own. */
@@ -20,7 +20,7 @@ static bool is_chunk_ready(const struct reducing *s, const struct reducing_round
 {
     const struct reducing_piece *piece = &r->piece[index];
 
-    return r->base.admitted && piece->missing == 0 && piece->gone < piece->chunks &&
+    return r->base.admitted && piece->missing == 0 && piece->combined < piece->chunks &&
            is_predecessor_combined(s, r, index);
 }
 
@@ -37,7 +37,7 @@ static int read_own_part(struct reducing *s, struct reducing_piece *piece, uint3
         return engine_no_memory(&s->base);
     while (piece->filled < length) {
         struct extent bytes;
-        uint64_t offset = piece->begin + (uint64_t)piece->gone * s->chunk + piece->filled;
+        uint64_t offset = piece->begin + (uint64_t)piece->combined * s->chunk + piece->filled;
         int result = source->ops->read(source, owner, offset, length - piece->filled, &bytes, &e);
         if (result < 0)
             return engine_fail(&s->base, &e);
@@ -55,7 +55,7 @@ int reducing_combine(struct reducing *s, struct reducing_round *r, uint32_t inde
 {
     const struct reduction_tree *tree = &s->trees->tree[index];
     struct reducing_piece *piece = &r->piece[index];
-    uint32_t length = reducing_chunk_length(s, piece, piece->gone);
+    uint32_t length = reducing_chunk_length(s, piece, piece->combined);
     int result = read_own_part(s, piece, tree->owner, length);
 
     if (result <= 0) {
@@ -73,7 +73,7 @@ int reducing_combine(struct reducing *s, struct reducing_round *r, uint32_t inde
         chunk_drop(&part);
         piece->missing += chain_is_empty(&r->branch[i].up);
     }
-    piece->gone++;
+    piece->combined++;
     r->base.left--;
     return 1;
 }
@@ -121,13 +121,14 @@ static void combine_at_owner(struct reducing *s, struct reducing_round *r, uint3
         struct extent result;
         if (reducing_combine(s, r, index, &result) <= 0)
             return;
-        if (reducing_deliver(s, r, index, piece->gone - 1, &result) == 0 && s->options.everywhere)
+        if (reducing_deliver(s, r, index, piece->combined - 1, &result) == 0 &&
+            s->options.everywhere)
             reducing_send_down(s, r, index, &result);
         chunk_drop(&result);
     }
 }
 
-void reducing_consider(struct reducing *s, struct reducing_round *r, uint32_t index)
+void reducing_combine_if_ready(struct reducing *s, struct reducing_round *r, uint32_t index)
 {
     const struct reduction_trees *trees = s->trees;
     const struct reduction_tree *tree = &trees->tree[index];
@@ -139,7 +140,7 @@ void reducing_consider(struct reducing *s, struct reducing_round *r, uint32_t in
             return;
         }
         combine_at_owner(s, r, index);
-        if (r->piece[index].gone < r->piece[index].chunks)
+        if (r->piece[index].combined < r->piece[index].chunks)
             return;
         /* the round that had to wait for this one */
         r = reducing_find_round(s, r->base.number + 1);

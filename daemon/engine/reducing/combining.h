@@ -4,8 +4,8 @@
 
 #include "daemon/engine/reducing/state.h"
 
-/* Combines the piece's next chunk, in the order that reducing.h says. Returns 1 with *out, whose reference is the
- * caller's; 0 if the source is not ready; -1: the engine has failed. */
+/* Combines the piece's next chunk, in the order of reducing.h. Returns 1 with *out, whose reference the
+ * caller drops; 0 if the source is not ready; -1: the engine has failed. */
 int reducing_combine(struct reducing *s, struct reducing_round *r, uint32_t index,
                      struct extent *out);
 
@@ -17,9 +17,9 @@ int reducing_deliver(struct reducing *s, struct reducing_round *r, uint32_t inde
 void reducing_send_down(struct reducing *s, struct reducing_round *r, uint32_t index,
                         const struct extent *bytes);
 
-/* To be called when a chunk of a tree has arrived, or may leave. If its next chunk can be combined, the
- * owner combines it at once, other nodes when the port to the parent asks for it. `r` may be NULL: nothing
- * is done. */
-void reducing_consider(struct reducing *s, struct reducing_round *r, uint32_t index);
+/* To be called when a chunk of a tree has arrived, or may leave. If the tree's next chunk can be combined,
+ * the owner combines it at once; other nodes combine it when the port to the parent asks for it. Does nothing
+ * if `r` is NULL. */
+void reducing_combine_if_ready(struct reducing *s, struct reducing_round *r, uint32_t index);
 
 #endif

@@ -1,7 +1,7 @@
 #include "daemon/engine/reducing/cutting.h"
 
 #define FILL_MOST (60u * 1024u)
-#define FILLS_A_CHANNEL 64u /* chunks a channel and round that keep trees busy */
+#define FILLS_A_CHANNEL 64u /* chunks per channel and round that keep all levels of trees busy */
 
 uint32_t reducing_piece_length(const struct reducing *s, uint64_t begin,
                                const struct reduction_tree *tree, uint64_t *at)
@@ -39,7 +39,8 @@ uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct redu
 
     if (!trees->single && links > 0)
         most = most * (t->nodes - 1) / links;
-    else if (trees->segments > 1 && links > 0) /* trees of one owner: each link carries a part */
+    else if (trees->segments > 1 &&
+             links > 0) /* all trees have one owner: each of its links carries a part */
         most /= links;
     most /= FILLS_A_CHANNEL;
     most = most < REDUCTION_LEAST_CHUNK ? REDUCTION_LEAST_CHUNK

@@ -1,4 +1,4 @@
-/* How a reduction cuts blocks into pieces, one for each tree and round, and those into chunks. */
+/* How a reduction cuts blocks into pieces, one for each tree and round, and pieces into chunks. */
 #ifndef TORUSD_ENGINE_REDUCING_CUTTING_H
 #define TORUSD_ENGINE_REDUCING_CUTTING_H
 
@@ -14,8 +14,8 @@ uint32_t reducing_piece_length(const struct reducing *s, uint64_t begin,
 uint32_t reducing_count_chunks(const struct reducing *s, const struct reduction_tree *tree,
                                uint32_t length);
 
-/* Returns how many bytes a chunk has, the same at all nodes: little compared with what a channel carries in
- * a round, so that the levels of a tree overlap; otherwise as many as a frame may have. */
+/* Returns how many bytes a chunk has, the same at all nodes: few compared with what a channel carries in a
+ * round, so that the levels of a tree overlap; but at most as many as a frame may have. */
 uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct reduction_trees *trees);
 
 #endif

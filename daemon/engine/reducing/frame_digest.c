@@ -22,12 +22,12 @@ static int fail_damaged_frame(struct reducing *s, unsigned port)
     char name[TORUS_PORT_NAME_SIZE];
     struct error e;
 
-    (void)error_set(
-        &e, ERROR_DAMAGED,
-        "what node %u got from node %u on port %s was damaged on its way: its digest is "
-        "not that of what was sent",
-        router_rank(router), torus_neighbour(router_torus(router), router_rank(router), here),
-        torus_port_name(here, name));
+    (void)error_set(&e, ERROR_DAMAGED,
+                    "node %u received a damaged frame from node %u on port %s: its digest differs "
+                    "from the digest of the sent bytes",
+                    router_rank(router),
+                    torus_neighbour(router_torus(router), router_rank(router), here),
+                    torus_port_name(here, name));
     (void)error_blame_link(&e, router_rank(router), here);
     return engine_fail(&s->base, &e);
 }
@@ -56,7 +56,7 @@ int reducing_check_digest(struct reducing *s, unsigned port, const struct peer_s
     if (s->options.unchecked)
         return 1;
     if (*length < DIGEST_SIZE)
-        return error_set(e, ERROR_PROTOCOL, "a frame without its digest");
+        return error_set(e, ERROR_PROTOCOL, "a frame without a digest");
     *length -= DIGEST_SIZE;
     uint64_t seed = frame_digest_seed(data->exchange, data->round, data->pieces, data->n_pieces);
     uint64_t digest = digest_extents(body, *length, seed);

@@ -15,7 +15,7 @@ static void describe_waiting(const struct reducing *s, const struct reducing_rou
     uint32_t up = 0, down = 0, first_up = NONE, first_down = NONE;
 
     for (uint32_t i = trees->edges; i-- > 0;) {
-        if (r->branch[i].came < r->piece[trees->child[i].tree].chunks) {
+        if (r->branch[i].arrived < r->piece[trees->child[i].tree].chunks) {
             first_up = i;
             up++;
         }
@@ -28,7 +28,7 @@ static void describe_waiting(const struct reducing *s, const struct reducing_rou
     }
     if (first_up != NONE)
         (void)snprintf(text, size,
-                       "waiting for %u %s, the first one to the block of node %u on port %s", up,
+                       "waiting for %u %s, the first one for the block of node %u on port %s", up,
                        text_plural(up, "contribution", "contributions"),
                        trees->tree[trees->child[first_up].tree].owner,
                        torus_port_name(trees->child[first_up].port, name));
@@ -51,6 +51,6 @@ void reducing_describe(const struct engine *engine, char *text, size_t size)
     else
         (void)snprintf(text, size, "%s",
                        engine->set.sink->ops->pending(engine->set.sink) > 0
-                           ? "writing what has come in"
+                           ? "writing received data"
                            : "all sent and received");
 }

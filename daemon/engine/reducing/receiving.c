@@ -20,7 +20,7 @@ static int take_arriving_chunk(struct reducing *s, const struct reducing_piece *
     uint32_t length = reducing_chunk_length(s, piece, number);
 
     if (length > in->left)
-        return error_set(e, ERROR_PROTOCOL, "%u %s less than the frame's pieces have",
+        return error_set(e, ERROR_PROTOCOL, "a frame has %u %s less than the pieces that it names",
                          length - in->left, text_plural(length - in->left, "byte", "bytes"));
     in->left -= length;
     if (chunk_gather(in->body, &in->cursor, length, chunk) != 0)
@@ -28,7 +28,7 @@ static int take_arriving_chunk(struct reducing *s, const struct reducing_piece *
     return 0;
 }
 
-/* From a child. */
+/* Takes a chunk from a child. */
 static int take_contribution(struct reducing *s, struct reducing_round *r, uint32_t child,
                              struct reducing_arrival *in, struct error *e)
 {
@@ -37,16 +37,16 @@ static int take_contribution(struct reducing *s, struct reducing_round *r, uint3
     struct reducing_piece *piece = &r->piece[index];
     struct extent chunk;
 
-    if (branch->came == piece->chunks)
-        return error_set(e, ERROR_PROTOCOL, "piece %u has arrived already",
+    if (branch->arrived == piece->chunks)
+        return error_set(e, ERROR_PROTOCOL, "piece %u has arrived before",
                          s->trees->child[child].place);
-    if (take_arriving_chunk(s, piece, branch->came, in, &chunk, e) != 0)
+    if (take_arriving_chunk(s, piece, branch->arrived, in, &chunk, e) != 0)
         return -1;
-    branch->came++;
+    branch->arrived++;
     piece->missing -= chain_is_empty(&branch->up);
     if (!reducing_has_failed(s) && chain_append(&s->chunks, &branch->up, &chunk) != 0)
         (void)engine_no_memory(&s->base);
-    reducing_consider(s, r, index);
+    reducing_combine_if_ready(s, r, index);
     chunk_drop(&chunk);
     return 0;
 }
@@ -58,9 +58,9 @@ static int take_result(struct reducing *s, struct reducing_round *r, uint32_t in
     struct reducing_piece *piece = &r->piece[index];
     struct extent chunk;
 
-    if (piece->returned == piece->gone)
+    if (piece->returned == piece->combined)
         return error_set(e, ERROR_PROTOCOL,
-                         "a result of piece %u, to which this node has not contributed",
+                         "a result of piece %u, but this node has not contributed to it",
                          s->trees->tree[index].place);
     if (take_arriving_chunk(s, piece, piece->returned, in, &chunk, e) != 0)
         return -1;
@@ -82,7 +82,7 @@ static int take_named_piece(struct reducing *s, struct reducing_round *r, unsign
         return take_contribution(s, r, trees->arrival[port][place], in, e);
     if (place - up < down)
         return take_result(s, r, trees->departure[port][place - up], in, e);
-    return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place, up + down);
+    return error_set(e, ERROR_PROTOCOL, "no piece %u: this channel has %u", place, up + down);
 }
 
 static int check_reducing_head(const struct reducing *s, const struct peer_message *message,
@@ -97,8 +97,8 @@ static int check_reducing_head(const struct reducing *s, const struct peer_messa
     if (data->n_pieces == 0)
         return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
     if (data->n_sizes > 0)
-        return error_set(e, ERROR_PROTOCOL, "%zu %s of pieces whose sizes are known", data->n_sizes,
-                         text_plural(data->n_sizes, "size", "sizes"));
+        return error_set(e, ERROR_PROTOCOL, "%zu %s for pieces whose sizes are known",
+                         data->n_sizes, text_plural(data->n_sizes, "size", "sizes"));
     return 0;
 }
 
@@ -125,8 +125,8 @@ int reducing_frame(struct engine *engine, unsigned port, const struct peer_messa
         if (take_named_piece(s, r, port, data->pieces[i], &in, e) != 0)
             return -1;
     if (in.left > 0 && !reducing_has_failed(s))
-        return error_set(e, ERROR_PROTOCOL, "%u %s more than the frame's pieces have", in.left,
-                         text_plural(in.left, "byte", "bytes"));
+        return error_set(e, ERROR_PROTOCOL, "a frame has %u %s more than the pieces that it names",
+                         in.left, text_plural(in.left, "byte", "bytes"));
     reducing_finish_rounds(s);
     return 0;
 }

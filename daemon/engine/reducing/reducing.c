@@ -19,7 +19,7 @@ static void reducing_admit(struct engine *engine, uint64_t number)
         return;
     r->base.admitted = true;
     for (uint32_t i = 0; i < s->trees->count; i++)
-        reducing_consider(s, r, i);
+        reducing_combine_if_ready(s, r, i);
     reducing_finish_rounds(s);
 }
 
@@ -33,7 +33,7 @@ static void reducing_wake(struct engine *engine)
             continue;
         r->stalled = false;
         for (uint32_t i = 0; i < s->trees->count; i++)
-            reducing_consider(s, r, i);
+            reducing_combine_if_ready(s, r, i);
     }
     reducing_finish_rounds(s);
 }
@@ -79,16 +79,17 @@ static int check_reduction(const struct engine_setup *setup, const struct reduct
     for (uint32_t i = 0; i < trees->count; i++) {
         uint64_t size = setup->source->ops->size(setup->source, trees->tree[i].owner);
         if (size % element != 0)
-            return error_set(e, ERROR_USAGE,
-                             "the block for node %u has %llu %s, not whole elements of %u",
-                             trees->tree[i].owner, (unsigned long long)size,
-                             text_plural(size, "byte", "bytes"), element);
+            return error_set(
+                e, ERROR_USAGE,
+                "the block for node %u has %llu %s, which is not a multiple of the element's %u",
+                trees->tree[i].owner, (unsigned long long)size, text_plural(size, "byte", "bytes"),
+                element);
         empty = empty && size == 0;
     }
     if (setup->round_bytes % element != 0 || (setup->round_bytes == 0 && !empty))
-        return error_set(e, ERROR_USAGE, "rounds of %u %s, not of whole elements of %u",
-                         setup->round_bytes, text_plural(setup->round_bytes, "byte", "bytes"),
-                         element);
+        return error_set(
+            e, ERROR_USAGE, "rounds have %u %s, which is not a multiple of the element's %u",
+            setup->round_bytes, text_plural(setup->round_bytes, "byte", "bytes"), element);
     return 0;
 }
 
@@ -127,7 +128,8 @@ uint64_t reducing_memory(const struct engine_setup *setup, const struct reductio
         const struct reduction_tree *tree = &trees->tree[i];
         uint64_t at,
             length = reducing_piece_length(&s, 0, tree, &at); /* later rounds are not longer */
-        /* Chunks of each child, and this node's part of one; then the results, which all children share. */
+        /* The chunks of each child and this node's part of one chunk; then the results, which all children
+         * share. */
         uint64_t kept = tree->children + (options->everywhere && tree->children > 0 ? 1u : 0u);
         bytes += kept * length + (length < chunk ? length : chunk);
         chunks += (kept + tree->children) * (length / chunk + 1);

@@ -33,11 +33,11 @@ static int add_contribution(struct reducing *s, struct reducing_round *r, unsign
         return 0;
     int result = add_chunk_bytes(s, filling->frame, &chunk);
     chunk_drop(&chunk);
-    s->base.counts.port[port].tx_blocks += piece->gone == 1;
+    s->base.counts.port[port].tx_blocks += piece->combined == 1;
     filling->piece[filling->pieces++] = s->trees->tree[index].place;
-    reducing_consider(s, r, index); /* the tree queues again after those that have as far to go */
-    if (piece->gone == piece->chunks)
-        reducing_consider(s, reducing_find_round(s, r->base.number + 1), index);
+    reducing_combine_if_ready(s, r, index); /* the tree queues behind trees of the same urgency */
+    if (piece->combined == piece->chunks)
+        reducing_combine_if_ready(s, reducing_find_round(s, r->base.number + 1), index);
     return result == 0;
 }
 
@@ -68,7 +68,7 @@ static uint32_t next_item_length(const struct reducing *s, const struct reducing
     const struct reduction_trees *trees = s->trees;
 
     if (item < trees->count)
-        return reducing_chunk_length(s, &r->piece[item], r->piece[item].gone);
+        return reducing_chunk_length(s, &r->piece[item], r->piece[item].combined);
     return chain_first(&s->chunks, &r->branch[item - trees->count].down)->length;
 }
 

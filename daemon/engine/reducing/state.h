@@ -12,17 +12,17 @@
 struct reducing_piece {
     uint64_t begin; /* where the piece begins in the block */
     uint32_t length, chunks;
-    uint32_t gone;     /* chunks that have been combined here, and passed on or delivered */
+    uint32_t combined; /* chunks combined here, and passed on or delivered */
     uint32_t returned; /* chunks of the result that the parent has sent */
     uint32_t missing;  /* children without a waiting chunk */
-    struct extent own; /* this node's part of the next chunk, as far as the source has had it */
+    struct extent own; /* this node's part of the next chunk, as far as it has been read */
     uint32_t filled;
 };
 
 /* One child of a tree in a round. */
 struct reducing_branch {
-    uint32_t came;      /* chunks that have arrived */
-    struct chain up;    /* contributions that wait for those of other children */
+    uint32_t arrived;   /* chunks received from the child */
+    struct chain up;    /* contributions that wait for the contributions of other children */
     struct chain down;  /* results that wait to leave */
     uint32_t delivered; /* results that have left */
 };

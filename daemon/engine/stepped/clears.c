@@ -56,17 +56,17 @@ int stepped_clear(struct engine *engine, unsigned port, const struct peer_clear 
     if (clear->left >= clear->hops)
         return error_set(e, ERROR_PROTOCOL, "a clear with %u of %u %s to go", clear->left,
                          clear->hops, text_plural(clear->hops, "hop", "hops"));
-    if ((clear->round & ENGINE_ROUND_MASK) != (stepped_round_coming_in(s) & ENGINE_ROUND_MASK))
-        return error_set(e, ERROR_PROTOCOL, "a clear for round %u (modulo %u) in round %llu",
-                         clear->round, ENGINE_ROUND_MASK + 1,
-                         (unsigned long long)stepped_round_coming_in(s));
+    if ((clear->round & ENGINE_ROUND_MASK) != (stepped_arriving_round(s) & ENGINE_ROUND_MASK))
+        return error_set(
+            e, ERROR_PROTOCOL, "a clear for round %u (modulo %u), but this node is in round %llu",
+            clear->round, ENGINE_ROUND_MASK + 1, (unsigned long long)stepped_arriving_round(s));
     if (clear->left > 0)
         return pass_clear_on(s, port, clear, e);
     for (uint32_t i = 0; i < plan->sends; i++) {
         const struct plan_message *m = &plan->send[i];
         if (m->step != clear->step || m->port != port || m->hops != clear->hops)
             continue;
-        s->cleared[i] = stepped_round_coming_in(s) + 1;
+        s->cleared[i] = stepped_arriving_round(s) + 1;
         engine_wake_port(&s->base, port);
         return 0;
     }

@@ -1,7 +1,7 @@
 #include "daemon/engine/stepped/own_block.h"
 
-/* In an allgather this node's block for itself is the one for all nodes: it is read once, and held until it
- * has left by every port. */
+/* In an allgather this node's block for itself is its block for all nodes: the block is read once, and held
+ * until it has left by every port. */
 static void deliver_shared_block(struct stepped *s)
 {
     const struct cut_round *cut = &s->leaving;

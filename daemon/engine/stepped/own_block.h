@@ -1,4 +1,4 @@
-/* Delivers the node's block for itself, which no link carries; in an allgather its block for all. */
+/* Delivers the node's block for itself, which no link carries; in an allgather, its block for all nodes. */
 #ifndef TORUSD_ENGINE_STEPPED_OWN_BLOCK_H
 #define TORUSD_ENGINE_STEPPED_OWN_BLOCK_H
 

@@ -5,8 +5,8 @@
 #include "daemon/engine/stepped/steps.h"
 #include "proto/text.h"
 
-/* Whether an arriving block is for this node. In an exchange such a block may also continue, and come back
- * (imaginary nodes). */
+/* Whether this node is a destination of an arriving block. (A block without a slot ends here. In an
+ * allgather, blocks with a slot are also delivered here, and then sent on.) */
 static bool stays_here(const struct stepped *s, const struct plan_block *b)
 {
     return b->slot == PLAN_NO_SLOT || s->base.set.gather;
@@ -67,7 +67,7 @@ static int end_arriving_block(struct stepped *s, struct stepped_arrival *a, stru
     if (!stepped_has_digest(s, in->offset))
         return 0;
     if (a->digests == a->data->n_digests)
-        return error_set(e, ERROR_PROTOCOL, "a block of %u %s without its digest", in->offset,
+        return error_set(e, ERROR_PROTOCOL, "a block of %u %s without a digest", in->offset,
                          text_plural(in->offset, "byte", "bytes"));
     uint64_t digest = a->data->digests[a->digests++];
     if (is_relayed_arrival(a))
@@ -116,8 +116,8 @@ static int next_block_length(const struct stepped *s, struct stepped_arrival *a,
         return 0;
     *length = a->data->sizes[a->sizes++];
     if (*length > a->cut.stride)
-        return error_set(e, ERROR_PROTOCOL, "a piece of %u %s, the longest has %u", *length,
-                         text_plural(*length, "byte", "bytes"), a->cut.stride);
+        return error_set(e, ERROR_PROTOCOL, "a piece of %u %s, but no piece has more than %u",
+                         *length, text_plural(*length, "byte", "bytes"), a->cut.stride);
     return 1;
 }
 
@@ -146,14 +146,14 @@ static int take_frame_in(struct stepped *s, struct stepped_arrival *a, struct er
         a->begun++;
     }
     if (a->have > 0)
-        return error_set(e, ERROR_PROTOCOL, "%u %s more than the message's blocks have", a->have,
-                         text_plural(a->have, "byte", "bytes"));
+        return error_set(e, ERROR_PROTOCOL, "a frame has %u %s more than the blocks of its message",
+                         a->have, text_plural(a->have, "byte", "bytes"));
     if (a->sizes < a->data->n_sizes)
-        return error_set(e, ERROR_PROTOCOL, "%zu %s more than blocks begin in it",
+        return error_set(e, ERROR_PROTOCOL, "a frame has %zu %s more than blocks that begin in it",
                          a->data->n_sizes - a->sizes,
                          text_plural(a->data->n_sizes - a->sizes, "size", "sizes"));
     if (a->digests < a->data->n_digests)
-        return error_set(e, ERROR_PROTOCOL, "%zu %s more than blocks end in it",
+        return error_set(e, ERROR_PROTOCOL, "a frame has %zu %s more than blocks that end in it",
                          a->data->n_digests - a->digests,
                          text_plural(a->data->n_digests - a->digests, "digest", "digests"));
     return 0;
@@ -165,10 +165,10 @@ static const struct plan_message *find_expected_message(const struct stepped *s,
 {
     const struct plan_message *m = NULL;
 
-    if ((data->round & ENGINE_ROUND_MASK) != (stepped_round_coming_in(s) & ENGINE_ROUND_MASK)) {
-        (void)error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
-                        data->round, ENGINE_ROUND_MASK + 1,
-                        (unsigned long long)stepped_round_coming_in(s));
+    if ((data->round & ENGINE_ROUND_MASK) != (stepped_arriving_round(s) & ENGINE_ROUND_MASK)) {
+        (void)error_set(e, ERROR_PROTOCOL,
+                        "data of round %u (modulo %u), but this node is in round %llu", data->round,
+                        ENGINE_ROUND_MASK + 1, (unsigned long long)stepped_arriving_round(s));
         return NULL;
     }
     if (data->hops <= UINT16_MAX && data->left < data->hops)
@@ -199,16 +199,16 @@ int stepped_frame(struct engine *engine, unsigned port, const struct peer_messag
     bool first = !in->started;
 
     if (stepped_is_complete(s, index))
-        return error_set(e, ERROR_PROTOCOL, "the message of step %u came twice", m->step);
+        return error_set(e, ERROR_PROTOCOL, "the message of step %u arrived twice", m->step);
     in->started = true;
     if (m->left == 0 && first && ++s->ends > s->base.counts.most_ends)
         s->base.counts.most_ends = s->ends;
-    a.cut = cut_round(&s->cut, engine_round(&s->base, stepped_round_coming_in(s)));
+    a.cut = cut_round(&s->cut, engine_round(&s->base, stepped_arriving_round(s)));
     if (take_frame_in(s, &a, e) != 0)
         return -1;
     s->base.counts.port[port].rx_bytes += body_length;
     if (a.begun == 0 && (in->remaining > 0 || body_length == 0) &&
-        engine_crumb(&s->base, port, body_length, e) != 0)
+        engine_count_short_frame(&s->base, port, body_length, e) != 0)
         return -1;
     if (m->left > 0) {
         stepped_count_channel(s, m->step, torus_port_opposite(port), a.begun, first);

@@ -12,7 +12,7 @@ void stepped_relay(struct stepped *s, unsigned in, const struct peer_stepped_dat
         return;
     onward.stepped_data.left--;
     frame->body_length = body_length;
-    frame->in_passing = onward.stepped_data.left > 0;
+    frame->immediate = onward.stepped_data.left > 0;
     for (uint32_t i = 0; i < body->count; i++)
         frame_buffer_pass_on(&s->buffer, frame, &body->item[i]);
     frame = frame_buffer_ship(&s->buffer, out, frame, &onward, true);

@@ -51,8 +51,8 @@ static void end_leaving_block(struct stepped *s, struct stepped_sender *sender,
     sender->place = (struct hold_place){0};
 }
 
-/* Returns how many bytes a frame's body should have. The time when it arrives matters only if relays pass
- * the frame on. */
+/* Returns how many bytes a frame's body should have. Short frames are worth their cost only if relays pass
+ * them on. */
 static uint32_t leaving_frame_size(const struct stepped *s, const struct plan_message *m)
 {
     if (m->hops == 1 || s->base.set.relayed == 0)
@@ -167,7 +167,7 @@ struct outgoing *stepped_next(struct engine *engine, unsigned port)
                          .n_digests = filling.digests,
                          .sizes = filling.size,
                          .digests = filling.digest}};
-    frame->in_passing = m->hops > 1;
+    frame->immediate = m->hops > 1;
     frame = frame_buffer_ship(&s->buffer, port, frame, &message,
                               frame->body_length > 0 || begun > 0 || sender->block == m->blocks);
     if (frame != NULL)

@@ -5,7 +5,7 @@
 #include "daemon/engine/frame_buffer.h"
 #include "daemon/engine/stepped.h"
 
-/* How far a combined message has arrived. */
+/* The progress of an arriving combined message. */
 struct stepped_incoming {
     uint32_t begun;     /* blocks */
     uint32_t remaining; /* bytes of the current block that have not arrived */
@@ -14,13 +14,13 @@ struct stepped_incoming {
     struct piece_mark mark; /* mark of the block, if it is delivered here and pieces have digests */
 };
 
-/* How far the messages that leave by one port have come; they leave in the plan's order. */
+/* The progress of the messages that leave by one port, in the plan's order. */
 struct stepped_sender {
     const uint32_t *message; /* indices into plan.send */
     uint32_t count;
     uint32_t active;         /* how many of them may leave, because their step has started */
-    uint32_t current;        /* the one that is leaving */
-    uint32_t block;          /* the block of it that is leaving */
+    uint32_t current;        /* index of the message that is leaving */
+    uint32_t block;          /* index of its block that is leaving */
     uint32_t offset;         /* bytes of that block that have left */
     struct hold_place place; /* where these bytes end, if other messages send the block, too */
     struct piece_mark mark;  /* mark of the block, if it comes from the source */
@@ -81,7 +81,7 @@ static inline bool stepped_is_complete(const struct stepped *s, uint32_t arrival
 }
 
 /* Returns the round to which arriving frames belong. */
-static inline uint64_t stepped_round_coming_in(const struct stepped *s)
+static inline uint64_t stepped_arriving_round(const struct stepped *s)
 {
     return s->round_over ? s->round + 1 : s->round;
 }

@@ -47,7 +47,7 @@ static void activate_sends(struct stepped *s)
     }
 }
 
-/* With one port a step is over only when its messages have left, too. */
+/* With one port, a step also waits until its messages have left. */
 static bool is_step_over(const struct stepped *s)
 {
     return s->takes_left[s->step] == 0 &&
@@ -85,7 +85,7 @@ void stepped_advance(struct stepped *s)
     s->base.counts.blocks_delivered = s->delivered;
     s->delivered = 0;
     fold_channel_counts(s);
-    /* expect the next round: a neighbour may start it before this node does */
+    /* a neighbour may start the next round before this node does */
     stepped_expect_arrivals(s);
 }
 

@@ -4,9 +4,8 @@
 
 #include "daemon/engine/streaming/state.h"
 
-/* To be called when the source may have bytes for the flows of the round that it had none for: queues them
- * again. */
-void streaming_feed(struct streaming *s, struct streaming_round *r);
+/* To be called when the source may have new bytes: queues the round's flows again for which it had none. */
+void streaming_requeue_starved(struct streaming *s, struct streaming_round *r);
 
 /* Loads up to `most` bytes of a piece into the frame, and reads the missing ones for all ports. Returns how
  * many bytes; 0 if there are none yet, or the engine has failed. */

@@ -17,7 +17,7 @@ void streaming_describe(const struct engine *engine, char *text, size_t size)
     if (r == NULL || r->base.left == 0) {
         const char *state = "all sent and received";
         if (engine->set.sink->ops->pending(engine->set.sink) > 0)
-            state = "writing what has come in";
+            state = "writing received data";
         else if (r != NULL && !r->own.delivered)
             state = "reading its own block for itself";
         (void)snprintf(text, size, "%s", state);
@@ -25,8 +25,8 @@ void streaming_describe(const struct engine *engine, char *text, size_t size)
     }
     for (uint32_t i = 0; i < s->passages->count; i++) {
         const struct streaming_flow *flow = &r->flow[i];
-        if (s->passages->passage[i].in == PASSAGE_HERE || streaming_joins(s, i) ||
-            (flow->begun && flow->came == flow->length))
+        if (s->passages->passage[i].in == PASSAGE_HERE || streaming_shares_piece(s, i) ||
+            (flow->begun && flow->arrived == flow->length))
             continue;
         waiting++;
         if (first == NONE)
@@ -43,8 +43,9 @@ void streaming_describe(const struct engine *engine, char *text, size_t size)
             engine_neighbour(engine, s->passages->passage[first].in));
 }
 
-/* Returns how many bytes of a block have arrived in finished rounds; the block may be shorter. The last
- * piece of a block may have no digest, nor a piece inside the block if rounds are cut so. */
+/* Returns how many bytes at the start of a block have arrived in finished rounds; the block may be shorter.
+ * If pieces carry digests, only verified bytes count: the last piece of a block, or of every round, may be
+ * too short for a digest. */
 static uint64_t finished_bytes(const struct streaming *s, uint32_t origin, uint64_t most)
 {
     const struct engine_setup *set = &s->base.set;
@@ -57,8 +58,8 @@ static uint64_t finished_bytes(const struct streaming *s, uint32_t origin, uint6
         return most < set->source->ops->size(set->source, origin)
                    ? most
                    : set->source->ops->size(set->source, origin);
-    if (s->sure[origin] < end)
-        end = s->sure[origin];
+    if (s->verified_end[origin] < end)
+        end = s->verified_end[origin];
     if (end > set->round_bytes && last > 0 && !piece_has_digest((uint32_t)last))
         end = set->round_bytes - last;
     return end;
@@ -80,9 +81,9 @@ void streaming_arrived(const struct engine *engine,
         tell(context, s->passages->rank, r->cut.begin, r->own.at);
         for (uint32_t k = 0; k < s->passages->count; k++) {
             const struct passage *p = &s->passages->passage[k];
-            if (p->out == PASSAGE_HERE && (r->mark == NULL || r->flow[k].sure))
+            if (p->out == PASSAGE_HERE && (r->mark == NULL || r->flow[k].verified))
                 tell(context, p->source, streaming_piece_begin(s, r, p),
-                     streaming_piece_begin(s, r, p) + r->flow[k].came);
+                     streaming_piece_begin(s, r, p) + r->flow[k].arrived);
         }
     }
 }

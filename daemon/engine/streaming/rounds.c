@@ -31,7 +31,7 @@ static int allocate_streaming_round(struct streaming *s, struct streaming_round 
 
 static bool is_first_of_own_block(const struct streaming *s, uint32_t index)
 {
-    return index < s->passages->own && !streaming_joins(s, index);
+    return index < s->passages->own && !streaming_shares_piece(s, index);
 }
 
 struct streaming_round *streaming_open_round(struct streaming *s, uint64_t number)
@@ -66,11 +66,11 @@ struct streaming_round *streaming_open_round(struct streaming *s, uint64_t numbe
         flow->begun = true;
         const struct cut_round cut = streaming_cut(s, r, p);
         flow->length = cut_length(&cut, streaming_block_size(s, p), p->segment);
-        /* every node knows that it is empty: it is not sent */
+        /* an empty piece is not sent, because every node knows that it is empty */
         if (set->uniform && flow->length == 0) {
             if (p->out == PASSAGE_HERE)
                 frame_buffer_deliver_nothing(&s->buffer, p->source, streaming_piece_begin(s, r, p));
-            streaming_pass_through(r, p);
+            streaming_count_finished(r, p);
         }
         r->unread += is_first_of_own_block(s, i) && flow->length > 0;
     }

@@ -6,7 +6,7 @@
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 
-/* Removes a piece from its queue. It is the first one with its way to go. */
+/* Removes a piece from its queue, in which it is the first one of its urgency. */
 static void dequeue_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];
@@ -22,18 +22,18 @@ static uint32_t move_piece_bytes(struct streaming *s, struct streaming_round *r,
     struct streaming_flow *flow = &r->flow[index];
 
     if (p->in != PASSAGE_HERE)
-        return frame_buffer_load(&s->buffer, &flow->hold, flow->gone, NULL, most, frame);
+        return frame_buffer_load(&s->buffer, &flow->hold, flow->sent, NULL, most, frame);
     if (s->base.set.gather)
         return streaming_move_shared(s, r, index, most, frame);
-    if (!streaming_predecessor_gone(s, r, index))
+    if (!streaming_predecessor_read(s, r, index))
         return 0;
     const struct block_piece piece = streaming_piece(s, r, index);
-    return frame_buffer_load_own(&s->buffer, &piece, flow->gone, streaming_mark(r, index), most,
+    return frame_buffer_load_own(&s->buffer, &piece, flow->sent, streaming_mark(r, index), most,
                                  frame);
 }
 
-/* Puts a piece for which the source has no bytes aside until streaming_wake(); in an allgather also until
- * another port gets bytes of it. */
+/* Puts a piece aside for which the source has no bytes: until streaming_wake(), or in an allgather until
+ * another port reads bytes of it. */
 static void stall_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     if (s->base.set.gather) {
@@ -57,11 +57,11 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
     const struct passage *p = &s->passages->passage[index];
     struct streaming_flow *flow = &r->flow[index];
     bool own = p->in == PASSAGE_HERE;
-    uint32_t there = (own ? flow->length : flow->came) - flow->gone;
+    uint32_t there = (own ? flow->length : flow->arrived) - flow->sent;
     uint32_t most = frame_buffer_fits(frame, s->fill, there);
     uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
 
-    flow->gone += moved;
+    flow->sent += moved;
     /* the source has no bytes yet, or the engine has failed */
     if (moved == 0 && flow->length > 0) {
         dequeue_piece(s, r, index);
@@ -74,14 +74,14 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
     s->base.counts.port[p->out].tx_blocks += !flow->named;
     flow->named = true;
     dequeue_piece(s, r, index);
-    if (flow->gone == flow->length) {
+    if (flow->sent == flow->length) {
         if (streaming_has_digest(r, index))
             filling->digest[filling->digests++] = r->mark[index].digest;
-        streaming_pass_through(r, p);
+        streaming_count_finished(r, p);
         return true;
     }
-    if (own || flow->gone < flow->came)
-        streaming_enqueue(s, r, index); /* it queues again after those that have as far to go */
+    if (own || flow->sent < flow->arrived)
+        streaming_enqueue(s, r, index); /* it queues behind pieces of the same urgency */
     return false;
 }
 
@@ -153,10 +153,10 @@ void streaming_wake(struct engine *engine)
         uint32_t index = queues_peek(&r->queues, stalled);
         for (; index != QUEUES_NONE; index = queues_peek(&r->queues, stalled)) {
             queues_take(&r->queues, stalled, 0);
-            streaming_line_up(s, r, index);
+            streaming_enqueue_and_wake(s, r, index);
         }
         if (r->starved)
-            streaming_feed(s, r);
+            streaming_requeue_starved(s, r);
     }
     streaming_finish_rounds(s);
 }

@@ -7,14 +7,16 @@
 #include "daemon/engine/round_window.h"
 #include "daemon/engine/streaming.h"
 
-/* How far one piece has come at this node. In an allgather several passages may send the same piece: each
- * has a flow, and the holds of all these flows refer to the same bytes. */
+/* The progress of one piece at this node. In an allgather several passages may send the same piece: each has
+ * a flow, and the holds of all these flows refer to the same bytes. */
 struct streaming_flow {
-    uint32_t length, came, gone; /* came: this node's own pieces only in an allgather */
-    bool begun;                  /* its length is known */
-    bool named;                  /* a frame that left this node has had it */
-    bool sure;                   /* it has arrived, and its digest matches */
-    struct hold hold;            /* of a relayed piece: bytes that have arrived and not left */
+    uint32_t length;  /* bytes of the piece */
+    uint32_t arrived; /* bytes received; of an own piece: bytes read, in an allgather only */
+    uint32_t sent;    /* bytes that have left by the passage's port */
+    bool begun;       /* its length is known */
+    bool named;       /* a frame with it has left this node */
+    bool verified;    /* it has arrived, and its digest matches */
+    struct hold hold; /* of a relayed piece: bytes that have arrived and not left */
 };
 
 struct streaming_round {
@@ -39,7 +41,7 @@ struct streaming {
     unsigned ports;
     uint32_t fill; /* bytes a frame is filled up to */
     struct round_window window;
-    uint64_t *sure; /* with digests: by origin, the end of the last piece that is sure */
+    uint64_t *verified_end; /* with digests: by origin, where the last verified piece ends */
 };
 
 static inline struct streaming *streaming_of(struct engine *engine)
@@ -76,7 +78,8 @@ static inline void streaming_enqueue(struct streaming *s, struct streaming_round
 }
 
 /* Queues a flow that has bytes to send, and wakes its port. */
-static inline void streaming_line_up(struct streaming *s, struct streaming_round *r, uint32_t index)
+static inline void streaming_enqueue_and_wake(struct streaming *s, struct streaming_round *r,
+                                              uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];
 
@@ -85,7 +88,7 @@ static inline void streaming_line_up(struct streaming *s, struct streaming_round
 }
 
 /* Counts a piece that is finished at this node. */
-static inline void streaming_pass_through(struct streaming_round *r, const struct passage *p)
+static inline void streaming_count_finished(struct streaming_round *r, const struct passage *p)
 {
     r->base.left--;
     if (p->out == PASSAGE_HERE && p->segment == 0)
@@ -93,26 +96,26 @@ static inline void streaming_pass_through(struct streaming_round *r, const struc
 }
 
 /* Whether the passage sends the same bytes as the passage before it. */
-static inline bool streaming_joins(const struct streaming *s, uint32_t index)
+static inline bool streaming_shares_piece(const struct streaming *s, uint32_t index)
 {
     return s->base.set.gather && s->passages->joins[index];
 }
 
-/* Allgather: adds bytes of the first of the passages that send the same piece to the other ones. `at`: how
- * many bytes had arrived before. */
+/* Allgather: adds bytes that the first of several passages of the same piece has received to the other ones.
+ * `at` is how many bytes had arrived before. */
 static inline void streaming_share_bytes(struct streaming *s, struct streaming_round *r,
                                          uint32_t first, uint32_t at, const struct extent *bytes)
 {
-    for (uint32_t i = first + 1; i < s->passages->count && streaming_joins(s, i); i++) {
+    for (uint32_t i = first + 1; i < s->passages->count && streaming_shares_piece(s, i); i++) {
         struct streaming_flow *flow = &r->flow[i];
         frame_buffer_put(&s->buffer, &flow->hold, at, bytes);
-        flow->came = at + bytes->length;
+        flow->arrived = at + bytes->length;
     }
 }
 
-/* Whether the piece at the same place in the round before has been read: sources are read, and sinks
- * written, front to back. */
-static inline bool streaming_predecessor_gone(const struct streaming *s,
+/* Whether the piece of the same passage in the previous round has been read: sources are read front to
+ * back. */
+static inline bool streaming_predecessor_read(const struct streaming *s,
                                               const struct streaming_round *r, uint32_t index)
 {
     const struct streaming_round *before;
@@ -123,7 +126,7 @@ static inline bool streaming_predecessor_gone(const struct streaming *s,
     if (before == NULL)
         return true;
     const struct streaming_flow *flow = &before->flow[index];
-    return (s->base.set.gather ? flow->came : flow->gone) == flow->length;
+    return (s->base.set.gather ? flow->arrived : flow->sent) == flow->length;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #define FILL_LEAST (16u * 1024u)
 #define FILL_LEAST_OF_ONE (4u * 1024u) /* a broadcast, where relays have nothing else to send */
 #define FILL_MOST (60u * 1024u)
-#define FILLS_A_CHANNEL 64u /* this many frames a channel and round keep its relays busy */
+#define FILLS_A_CHANNEL 64u /* so many frames per channel and round keep relays busy */
 
 _Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY,
                "the longest frame can be relayed");
@@ -48,13 +48,13 @@ static void streaming_free(struct engine *engine)
     for (uint32_t i = 0; i < engine->set.window; i++)
         streaming_free_round(round_window_slot(&s->window, i));
     frame_buffer_close(&s->buffer);
-    free(s->sure);
+    free(s->verified_end);
     round_window_free(&s->window);
     free(s);
 }
 
-/* Returns up to how many bytes a frame is filled: few compared with what a channel carries, so that relays
- * can start early; otherwise as many as a frame may have. */
+/* Returns up to how many bytes frames are filled: few compared with what a channel carries in a round, so
+ * that relays can start early; but at most as many as a frame may have. */
 static uint32_t choose_frame_fill(const struct streaming *s)
 {
     const struct engine_setup *set = &s->base.set;
@@ -93,11 +93,11 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         frame_buffer_init(&s->buffer, &s->base, cut_longest(&s->cut));
         s->fill = choose_frame_fill(s);
         if (setup->digests)
-            s->sure = calloc(engine_torus(setup)->nodes, sizeof *s->sure);
-        if ((s->sure != NULL || !setup->digests) &&
+            s->verified_end = calloc(engine_torus(setup)->nodes, sizeof *s->verified_end);
+        if ((s->verified_end != NULL || !setup->digests) &&
             round_window_init(&s->window, &s->base, sizeof(struct streaming_round)) == 0)
             return &s->base;
-        free(s->sure);
+        free(s->verified_end);
         free(s);
     }
     (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");

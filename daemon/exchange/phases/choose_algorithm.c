@@ -411,7 +411,7 @@ static int choose_detour(struct attempt *x, struct error *e)
     int result = 1;
 
     if (avoided->detour == NULL)
-        result = planner_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
+        result = planner_get_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
     if (result > 0)
         x->algorithm = detour_algorithm(avoided->detour);
     return result;

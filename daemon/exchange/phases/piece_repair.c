@@ -152,7 +152,7 @@ static void take_part(struct attempt *x, const struct peer_bytes *part)
     struct engine *engine = x->local.engine;
     struct pending_repairs *m = x->local.repairs;
     const struct block_piece piece = engine->damaged[0].piece;
-    struct slab *slab = slab_lone(part->len, NULL, NULL);
+    struct slab *slab = slab_without_pool(part->len, NULL, NULL);
     struct error e;
 
     if (slab == NULL) {
@@ -197,7 +197,7 @@ static bool has_block(const struct attempt *x, const struct peer_repair_query *m
     uint32_t block =
         x->spec.operation == OPERATION_EXCHANGE ? message->destination : message->source;
 
-    if (source->ops->again == NULL || !exchange_sends(x, rank_of(x)) ||
+    if (source->ops->reread == NULL || !exchange_sends(x, rank_of(x)) ||
         avoided_is_left_out(x, message->destination))
         return false;
     uint64_t size = source->ops->size((struct source *)(uintptr_t)source, block);
@@ -230,7 +230,7 @@ static void answer_queries(struct attempt *x)
         const struct repair_query q = m->query[0];
         const uint8_t *bytes;
         struct error e;
-        int result = source->ops->again(
+        int result = source->ops->reread(
             source, x->spec.operation == OPERATION_EXCHANGE ? q.destination : rank_of(x), q.offset,
             q.length, &bytes, &e);
         if (result == 0)

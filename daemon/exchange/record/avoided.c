@@ -20,7 +20,7 @@ void avoided_drop(struct attempt *x)
     if (a == NULL)
         return;
     if (a->detour != NULL) {
-        planner_leave_detour(x->exchanges->planner, a->detour);
+        planner_put_detour(x->exchanges->planner, a->detour);
         x->algorithm = NULL;
     }
     damage_free(&a->damage);
@@ -33,7 +33,7 @@ void avoided_leave_routes(struct attempt *x)
 {
     if (x->avoided == NULL || x->avoided->detour == NULL)
         return;
-    planner_leave_detour(x->exchanges->planner, x->avoided->detour);
+    planner_put_detour(x->exchanges->planner, x->avoided->detour);
     x->avoided->detour = NULL;
     x->algorithm = NULL;
 }

@@ -58,9 +58,9 @@ int roots_folder(const struct roots *roots, const struct place *place)
 }
 
 /* Fills *e: a path, as given or expanded, is too long. Returns -1. */
-static int too_long(const char *path, struct error *e)
+static int path_too_long(const char *path, struct error *e)
 {
-    return error_set(e, ERROR_USAGE, "path too long: at most %d bytes are possible: %.60s...",
+    return error_set(e, ERROR_USAGE, "a path is too long, at most %d bytes are possible: %.60s...",
                      PATH_MAX - 2, path);
 }
 
@@ -80,22 +80,24 @@ int path_expand(const char *path, uint32_t rank, char *out, struct error *e)
             n = snprintf(out + used, PATH_MAX - used, "%u", rank);
             c++;
         } else {
-            return error_set(e, ERROR_USAGE, "%s: %% must be followed by r (the node's rank) or %%",
+            return error_set(e, ERROR_USAGE,
+                             "path %s has a %% that is not followed by r (the node's rank) or %%",
                              path);
         }
         used += (size_t)n;
         if (used >= PATH_MAX - 1)
-            return too_long(path, e);
+            return path_too_long(path, e);
     }
     out[used] = '\0';
     return 0;
 }
 
-static int outside(const struct roots *roots, const char *path, struct error *e)
+static int refuse_outside(const struct roots *roots, const char *path, struct error *e)
 {
     if (roots->count == 0)
         return error_set(e, ERROR_REFUSED,
-                         "%s: no data_roots are configured on this node, so no folder may be used",
+                         "%s cannot be used: no data_roots are configured on this node, so no "
+                         "folder may be used",
                          path);
     return error_set(e, ERROR_REFUSED, "%s is not below the configured data_roots (%s%s)", path,
                      roots->path[0], roots->count > 1 ? ", ..." : "");
@@ -103,7 +105,7 @@ static int outside(const struct roots *roots, const char *path, struct error *e)
 
 /* Finds the next component of a path at or after *at, and advances *at behind it. "." and empty components
  * are skipped. Returns the length of the component, 0 at the end. */
-static size_t component(const char **at, const char **start)
+static size_t next_component(const char **at, const char **start)
 {
     size_t length;
 
@@ -121,27 +123,27 @@ static bool has_parent_component(const char *path)
     const char *start;
     size_t length;
 
-    while ((length = component(&path, &start)) > 0)
+    while ((length = next_component(&path, &start)) > 0)
         if (length == 2 && strncmp(start, "..", 2) == 0)
             return true;
     return false;
 }
 
 /* Returns the part of `path` after the root's path, or NULL if `path` is not below the root. */
-static const char *below(const char *root, const char *path)
+static const char *path_below_root(const char *root, const char *path)
 {
     const char *r, *p;
 
     for (;;) {
-        size_t length = component(&root, &r);
+        size_t length = next_component(&root, &r);
         if (length == 0)
             return path;
-        if (component(&path, &p) != length || strncmp(r, p, length) != 0)
+        if (next_component(&path, &p) != length || strncmp(r, p, length) != 0)
             return NULL;
     }
 }
 
-/* Roots may lie within each other: the deepest one counts, so that each place has one root. */
+/* Roots may be nested: the deepest one counts, so that each place has one root. */
 int roots_find(const struct roots *roots, const char *path, struct place *place, struct error *e)
 {
     const char *rest = NULL, *start;
@@ -150,7 +152,7 @@ int roots_find(const struct roots *roots, const char *path, struct place *place,
     for (size_t i = 0; i < roots->count && !has_parent_component(path); i++) {
         const char *name[] = {roots->root[i].name, roots->path[i]};
         for (size_t n = 0; n < 2; n++) {
-            const char *found = name[n][0] == '/' ? below(name[n], path) : NULL;
+            const char *found = name[n][0] == '/' ? path_below_root(name[n], path) : NULL;
             if (found == NULL || (rest != NULL && found <= rest))
                 continue;
             rest = found;
@@ -158,10 +160,10 @@ int roots_find(const struct roots *roots, const char *path, struct place *place,
         }
     }
     if (rest == NULL)
-        return outside(roots, path, e);
-    while ((length = component(&rest, &start)) > 0) {
+        return refuse_outside(roots, path, e);
+    while ((length = next_component(&rest, &start)) > 0) {
         if (used + length + 2 > sizeof place->path)
-            return too_long(path, e);
+            return path_too_long(path, e);
         if (used > 0)
             place->path[used++] = '/';
         memcpy(place->path + used, start, length);
@@ -184,13 +186,15 @@ int roots_find_target(const struct roots *roots, const char *path, struct place 
     size_t length = name == NULL ? 0 : (size_t)(path + end - ++name);
     if (length == 0 || (length == 1 && name[0] == '.') ||
         (length == 2 && strncmp(name, "..", 2) == 0))
-        return error_set(e, ERROR_USAGE, "%s: the target needs a name of its own", path);
+        return error_set(e, ERROR_USAGE,
+                         "target %s is a data root itself: name a folder below the root", path);
     if (has_parent_component(path))
-        return error_set(e, ERROR_USAGE, "%s: \"..\" cannot be used in a target", path);
+        return error_set(e, ERROR_USAGE, "target %s contains \"..\": name the target without it",
+                         path);
     if (roots_find(roots, path, place, e) != 0)
         return -1;
     if (strcmp(place->path, ".") == 0)
-        return outside(roots, path, e);
+        return refuse_outside(roots, path, e);
     return 0;
 }
 
@@ -207,15 +211,15 @@ int roots_open(const struct roots *roots, const char *path, struct place *place,
     int file = -ELOOP, result;
 
     if (roots->count == 0)
-        return outside(roots, path, e);
+        return refuse_outside(roots, path, e);
     if (roots_find(roots, path, place, e) == 0)
         file = open_place(roots, place);
     if (file == -ELOOP) {
-        /* Links are resolved first. The file that is then opened lies below a root even if the links change
-         * meanwhile. */
+        /* Links are resolved first. Even if the links change before the file is opened, the opened file lies
+         * below a root. */
         file = files->resolve(files->context, path, resolved);
         if (file == 0 && roots_find(roots, resolved, place, e) != 0)
-            return outside(roots, path, e);
+            return refuse_outside(roots, path, e);
         if (file == 0)
             file = open_place(roots, place);
     }
@@ -238,10 +242,11 @@ int roots_check_state_folder(const struct roots *roots, const char *path, int fo
         return 0;
     for (size_t i = 0; i < roots->count; i++)
         if (files->is_volatile(files->context, roots->root[i].folder) != 1)
-            return error_set(e, ERROR_USAGE,
-                             "%s is in memory (tmpfs) and lost at a reboot, but data root %s is "
-                             "not: an exchange interrupted by a power failure could end with a "
-                             "partial result. Set state_dir (--state-dir) to a folder on a disk",
-                             path, roots->path[i]);
+            return error_set(
+                e, ERROR_USAGE,
+                "state folder %s is in memory (tmpfs), and a reboot empties it, but data root %s "
+                "is on a disk: an exchange that a power failure interrupts could end with a "
+                "partial result. Set state_dir (--state-dir) to a folder on a disk",
+                path, roots->path[i]);
     return 0;
 }

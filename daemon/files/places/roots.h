@@ -1,5 +1,6 @@
-/* The folders that may be read and written: those below the configured data roots. Roots are opened once;
- * everything below a root is reached from its descriptor, without following a symbolic link. */
+/* The folders that exchanges may read and write: the configured data roots and everything below them. Roots
+ * are opened once. Files below a root are opened relative to its descriptor, without following symbolic
+ * links. */
 #ifndef TORUSD_FILES_PLACES_ROOTS_H
 #define TORUSD_FILES_PLACES_ROOTS_H
 
@@ -34,12 +35,13 @@ int roots_folder(const struct roots *roots, const struct place *place);
  * result is not absolute, is too long, or has another "%". `out` has room for PATH_MAX bytes. */
 int path_expand(const char *path, uint32_t rank, char *out, struct error *e);
 
-/* Finds the place of an absolute path by its text: below the path of a root, as configured or as resolved.
- * Touches no disk. Returns 0 with *place, or -1 with *e: the path is not below a root, or contains "..". */
+/* Finds the place of an absolute path by comparing its text with the paths of the roots, as configured and as
+ * resolved. Touches no disk. Returns 0 with *place, or -1 with *e: the path is not below a root, or contains
+ * "..". */
 int roots_find(const struct roots *roots, const char *path, struct place *place, struct error *e);
 
-/* Finds the place of a folder that will be created, like roots_find(): it must be strictly below a root,
- * and have a name. */
+/* Finds the place of a folder that will be created. Like roots_find(), but the path must be strictly below a
+ * root, and end with a name. */
 int roots_find_target(const struct roots *roots, const char *path, struct place *place,
                       struct error *e);
 
@@ -49,8 +51,8 @@ int roots_find_target(const struct roots *roots, const char *path, struct place 
 int roots_open(const struct roots *roots, const char *path, struct place *place,
                struct file_status *status, struct error *e);
 
-/* Refuses a state folder that a reboot empties if the data roots survive it: an exchange that was being
- * committed would be completed on some nodes and removed on others. Returns 0, or -1 with *e. */
+/* Refuses a state folder that a reboot empties while the data roots survive: an exchange whose commit the
+ * reboot interrupts would be completed on some nodes and removed on others. Returns 0, or -1 with *e. */
 int roots_check_state_folder(const struct roots *roots, const char *path, int folder,
                              struct error *e);
 

@@ -1,4 +1,4 @@
-/* The data that the sources, sinks and other jobs of a daemon share. */
+/* The data that all sources, sinks and tasks of a daemon share. */
 #ifndef TORUSD_FILES_RECORD_FOLDERS_RECORD_H
 #define TORUSD_FILES_RECORD_FOLDERS_RECORD_H
 
@@ -28,42 +28,43 @@ struct folders {
     struct journal journal;
     struct open_sink *sinks; /* sinks that have work left */
     unsigned users;          /* sources, sinks and tasks: the journal stays open for them */
-    /* Called when the last user has gone and `closed` is set. */
-    void (*unused)(struct folders *folders);
+    /* Called when `closed` is set and there are no more users. */
+    void (*on_unused)(struct folders *folders);
     struct unremoved *unremoved;
-    struct task *kept;
-    unsigned kept_count;
-    bool closed;      /* storage.close() was called: done() is not called any more */
+    struct task *task_reserve; /* see tasks.h */
+    unsigned task_reserve_count;
+    bool closed;      /* storage.close() was called: done() is no longer called */
     bool storing;     /* a calibration is being written */
-    bool stored_late; /* `calibration` must be written after that */
+    bool stored_late; /* `calibration` must be written again after that */
     struct calibration calibration;
-    atomic_uint held; /* descriptors that stay open between jobs, of all sources and sinks */
+    atomic_uint open_files; /* files of all sources and sinks that stay open between jobs */
 };
 
 /* Most files that stay open between jobs; further files are opened for each job, because links and clients
  * need descriptors, too. */
-#define HELD_MOST 256u
+#define OPEN_FILES_MOST 256u
 
-/* Reserves one descriptor; returns whether one more file may stay open. May be called from any thread. */
-static inline bool folders_hold(struct folders *folders)
+/* Reserves a descriptor for a file that stays open. Returns false if too many stay open. May be called from
+ * any thread. */
+static inline bool folders_reserve_descriptor(struct folders *folders)
 {
-    if (atomic_fetch_add(&folders->held, 1) < HELD_MOST)
+    if (atomic_fetch_add(&folders->open_files, 1) < OPEN_FILES_MOST)
         return true;
-    (void)atomic_fetch_sub(&folders->held, 1);
+    (void)atomic_fetch_sub(&folders->open_files, 1);
     return false;
 }
 
-/* Gives the reservation back, when the file has been closed. */
-static inline void folders_drop(struct folders *folders)
+/* Gives back a reservation, when the file has been closed. */
+static inline void folders_return_descriptor(struct folders *folders)
 {
-    (void)atomic_fetch_sub(&folders->held, 1);
+    (void)atomic_fetch_sub(&folders->open_files, 1);
 }
 
-/* To be called when a user has gone. After storage.close() the last one closes the journal. */
-static inline void folders_release(struct folders *folders)
+/* Removes a user. After storage.close() the last user closes the journal. */
+static inline void folders_remove_user(struct folders *folders)
 {
     if (--folders->users == 0 && folders->closed)
-        folders->unused(folders);
+        folders->on_unused(folders);
 }
 
 #endif

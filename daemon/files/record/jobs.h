@@ -29,8 +29,8 @@ bool jobs_begin(struct jobs *j, void (*run)(struct work *step), void (*done)(str
 /* Submits a job that is not a step. Returns false if there is no memory. */
 bool jobs_submit(struct jobs *j, struct work *work);
 
-/* To be called first in done() of every job. Returns false if the owner is closing: the owner may have been
- * freed, and no events may be told. */
+/* To be called first in done() of every job. Returns false if the owner is closing: then the owner may have
+ * been freed, and the caller must not use it. */
 bool jobs_over(struct jobs *j);
 
 /* Like jobs_over(), for a step: returns true only if the step succeeded; otherwise its error has been told. */

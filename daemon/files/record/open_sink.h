@@ -9,8 +9,9 @@
 
 struct open_sink { /* the first member of a sink */
     struct open_sink *next;
-    char id[sizeof((struct target *)0)->id];      /* of the attempt that has the sink */
-    char next_id[sizeof((struct target *)0)->id]; /* that the target has, or will get */
+    char id[sizeof((struct target *)0)->id]; /* id of the attempt that uses the sink */
+    char next_id[sizeof((struct target *)0)
+                     ->id]; /* id that the target has, or that a running job gives it */
 };
 
 /* Whether the list from `first` on has a sink of this exchange. */

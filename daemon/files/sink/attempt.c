@@ -17,7 +17,7 @@ static void run_prepare(struct work *work)
 
 static void on_prepared(struct work *work);
 
-static void run_go_on(struct work *work)
+static void run_take_over(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
     struct error *e = &s->jobs.error;
@@ -36,7 +36,7 @@ static void run_go_on(struct work *work)
 }
 
 /* Starts the next attempt, unless jobs of the last one are under way. Returns 0, or -1 with *e. */
-static int begin_to_go_on(struct folder_sink *s, struct error *e)
+static int start_next(struct folder_sink *s, struct error *e)
 {
     if (s->jobs.under_way > 0 || s->pending > 0 || s->jobs.failed)
         return 0;
@@ -44,20 +44,20 @@ static int begin_to_go_on(struct folder_sink *s, struct error *e)
     memcpy(s->gone, s->next_gone, s->request.nodes * sizeof *s->gone);
     for (uint32_t i = 0; i < s->request.nodes; i++)
         s->output[i].limit = 0;
-    if (!jobs_begin(&s->jobs, run_go_on, on_prepared))
+    if (!jobs_begin(&s->jobs, run_take_over, on_prepared))
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
     s->is_retried = false;
     s->state = OPENING;
     return 0;
 }
 
-bool attempt_go_on(struct folder_sink *s)
+bool attempt_start_next(struct folder_sink *s)
 {
     struct error e;
 
     if (!s->is_retried)
         return false;
-    if (begin_to_go_on(s, &e) != 0)
+    if (start_next(s, &e) != 0)
         jobs_fail(&s->jobs, &e);
     return true;
 }
@@ -66,7 +66,7 @@ static void on_prepared(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (!jobs_step_over(&s->jobs) || attempt_go_on(s))
+    if (!jobs_step_over(&s->jobs) || attempt_start_next(s))
         return;
     s->state = PREPARED;
     s->jobs.events.wake(s->jobs.events.context);
@@ -101,7 +101,7 @@ struct sink *attempt_take_over(struct folder_sink *s, const struct folder_reques
         s->next_gone[i] = folder_is_gone(request, i);
     (void)snprintf(s->open.id, sizeof s->open.id, "%s", request->id);
     s->is_retried = true;
-    if (begin_to_go_on(s, &e) != 0)
+    if (start_next(s, &e) != 0)
         return NULL;
     s->jobs.events = *events;
     return &s->base;

@@ -1,4 +1,4 @@
-/* Hands an output from one attempt to the next. Writes of the last attempt must end before the next one
+/* Hands an output from one attempt to the next. The writes of one attempt end before the next attempt
  * starts. */
 #ifndef TORUSD_FILES_SINK_ATTEMPT_H
 #define TORUSD_FILES_SINK_ATTEMPT_H
@@ -8,9 +8,9 @@
 /* Starts to prepare the target. Returns false if there is no memory. */
 bool attempt_prepare(struct folder_sink *s);
 
-/* To be called whenever a job is over: starts the next attempt if there is one, and nothing is under way.
- * Returns whether there is a next attempt. */
-bool attempt_go_on(struct folder_sink *s);
+/* To be called whenever a job is over: if a next attempt waits for the output and no job is under way, starts
+ * it. Returns whether a next attempt waits. */
+bool attempt_start_next(struct folder_sink *s);
 
 /* As sink_ops.keep_output() and limit(). */
 bool sink_keep_output(struct sink *base, const struct block_events *events);

@@ -22,7 +22,7 @@ static void run_close(struct work *work)
 
     for (uint32_t i = 0; i < s->request.nodes; i++)
         output_close(s, i);
-    if (s->state == PLACED || s->keep) {
+    if (s->state == PLACED || s->keep_output) {
         target_close(&s->target);
     } else if (target_discard(&s->target, &e) != 0) {
         log_warning("%s", e.text);
@@ -30,7 +30,7 @@ static void run_close(struct work *work)
     }
 }
 
-static void release(struct jobs *jobs)
+static void free_sink(struct jobs *jobs)
 {
     struct folder_sink *s = JOB_OWNER(jobs, struct folder_sink, jobs);
     struct folders *folders = s->folders;
@@ -50,14 +50,14 @@ static void release(struct jobs *jobs)
     free(s->gone);
     free(s->next_gone);
     free(s);
-    folders_release(folders);
+    folders_remove_user(folders);
 }
 
 static bool sink_close(struct sink *base, bool keep)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    s->keep = keep || s->not_placed;
+    s->keep_output = keep || s->not_placed;
     return jobs_close(&s->jobs);
 }
 
@@ -68,8 +68,8 @@ static bool sink_opened(struct sink *base)
     return s->state != OPENING && s->state != MAKING && !s->is_retried;
 }
 
-/* Checks that no other exchange of this node writes to the target. The first exchange has the target until
- * its sink has no work left.
+/* Checks that no other exchange of this node writes to the target. An exchange has its target until its sink
+ * has no work left.
  */
 static int check_own_rivals(const struct folder_sink *s, const char *id, const char *path,
                             struct error *e)
@@ -80,8 +80,8 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
             continue;
         if (strcmp(open->id, id) == 0)
             return error_set(e, ERROR_REFUSED,
-                             "target %s is another node's target too: put %%r (the node's rank) "
-                             "into its path",
+                             "target %s is also the target of another node: put %%r (the node's "
+                             "rank) into its path",
                              path);
         return error_set(e, ERROR_BUSY, "another exchange is writing to target %s", path);
     }
@@ -112,8 +112,10 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         goto no_memory;
     s->base = (struct sink){&ops, true, CHECK_DIGEST};
     s->folders = folders;
-    s->jobs = (struct jobs){
-        .workers = folders->workers, .events = *events, .run_close = run_close, .release = release};
+    s->jobs = (struct jobs){.workers = folders->workers,
+                            .events = *events,
+                            .run_close = run_close,
+                            .release = free_sink};
     s->request = *request;
     s->request.id = s->request.from = s->request.to = NULL;
     s->request.kept_sink = NULL;
@@ -128,12 +130,12 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         gone[i] = folder_is_gone(request, i);
     }
     target_init(&s->target, folders->roots, &folders->journal, folders->output_mode, request->id);
-    /* Problems that are known now are told like those that are found later. */
+    /* Errors that are known now are reported like those that jobs find. */
     if (path_expand(request->to, request->rank, path, &s->jobs.error) == 0 &&
         roots_find_target(folders->roots, path, &s->place, &s->jobs.error) == 0)
         (void)check_own_rivals(s, request->id, path, &s->jobs.error);
     if (s->jobs.error.code != ERROR_NONE)
-        s->place.path[0] = '\0'; /* it has none */
+        s->place.path[0] = '\0'; /* no place: the path is invalid */
     if (!attempt_prepare(s))
         goto no_memory;
     s->open.next = folders->sinks;

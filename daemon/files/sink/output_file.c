@@ -13,7 +13,7 @@ int output_open(struct folder_sink *s, uint32_t origin, struct error *e)
     int fd =
         o->made ? target_reopen_file(&s->target, origin, e) : target_create(&s->target, origin, e);
     o->made |= fd >= 0;
-    if (fd >= 0 && folders_hold(s->folders))
+    if (fd >= 0 && folders_reserve_descriptor(s->folders))
         o->fd = fd;
     return fd;
 }
@@ -32,13 +32,13 @@ void output_close(struct folder_sink *s, uint32_t origin)
         return;
     sink_files(s)->close(sink_files(s)->context, o->fd);
     o->fd = -1;
-    folders_drop(s->folders);
+    folders_return_descriptor(s->folders);
 }
 
 void output_start_sync(struct folder_sink *s, struct output *o, int fd)
 {
     sink_files(s)->start_sync(sink_files(s)->context, fd);
-    o->unsent = 0;
+    o->unsynced = 0;
 }
 
 int output_limit(struct folder_sink *s, uint32_t origin, int fd)

@@ -1,4 +1,5 @@
-/* A file of the output: jobs open it, and it stays open between them if there are descriptors. */
+/* The files of an output: jobs open them, and they stay open between jobs as long as there are
+ * descriptors. */
 #ifndef TORUSD_FILES_SINK_OUTPUT_FILE_H
 #define TORUSD_FILES_SINK_OUTPUT_FILE_H
 
@@ -7,16 +8,17 @@
 /* Opens the file of `origin`, or makes it. Returns its descriptor, or -1 with *e. */
 int output_open(struct folder_sink *s, uint32_t origin, struct error *e);
 
-/* To be called at the end of the job: keeps the file open if there are descriptors; else closes it. */
+/* To be called at the end of a job: keeps the file open if a descriptor can be reserved; otherwise closes
+ * it. */
 void output_leave(struct folder_sink *s, uint32_t origin, int fd);
 
 /* Closes the file if it was kept open. */
 void output_close(struct folder_sink *s, uint32_t origin);
 
-/* Starts to bring the written bytes of the file to the disk. */
+/* Starts to write the file's bytes from memory to the disk. */
 void output_start_sync(struct folder_sink *s, struct output *o, int fd);
 
-/* Cuts off the bytes that an earlier attempt wrote and that do not count. Returns 0 or -errno. */
+/* Cuts off bytes of an earlier attempt that cannot be kept (output.limit). Returns 0 or -errno. */
 int output_limit(struct folder_sink *s, uint32_t origin, int fd);
 
 /* Whether the file of `origin` gets a block. */

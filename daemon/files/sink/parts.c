@@ -6,18 +6,18 @@
 
 static void on_part_done(struct work *work);
 
-/* Gives files to jobs, as long as there are jobs and memory. */
+/* Gives files to jobs, while there are free jobs and memory. */
 static void start_parts(struct folder_sink *s)
 {
     uint32_t nodes = s->request.nodes, each = (nodes + PARTS - 1) / PARTS;
 
     if (each < PART_LEAST)
         each = PART_LEAST;
-    for (unsigned i = 0; i < PARTS && s->rest < nodes; i++) {
+    for (unsigned i = 0; i < PARTS && s->next_file < nodes; i++) {
         struct part *part = &s->part[i];
         if (part->owner != NULL)
             continue;
-        *part = (struct part){.owner = s, .first = s->rest};
+        *part = (struct part){.owner = s, .first = s->next_file};
         part->end = nodes - part->first > each ? part->first + each : nodes;
         part->work.run = s->run_part;
         part->work.done = on_part_done;
@@ -26,7 +26,7 @@ static void start_parts(struct folder_sink *s)
             return;
         }
         s->parts++;
-        s->rest = part->end;
+        s->next_file = part->end;
     }
 }
 
@@ -35,7 +35,7 @@ int parts_begin(struct folder_sink *s, void (*run)(struct work *work),
 {
     s->run_part = run;
     s->parts_over = over;
-    s->rest = 0;
+    s->next_file = 0;
     start_parts(s);
     return s->parts > 0 ? 0 : -1;
 }
@@ -51,10 +51,10 @@ static void on_part_done(struct work *work)
         return;
     if (part->error.code != ERROR_NONE)
         jobs_fail(&s->jobs, &part->error);
-    if (s->jobs.failed || attempt_go_on(s))
+    if (s->jobs.failed || attempt_start_next(s))
         return;
     start_parts(s);
-    if (s->parts > 0 || (s->rest == s->request.nodes && s->parts_over(s) == 0))
+    if (s->parts > 0 || (s->next_file == s->request.nodes && s->parts_over(s) == 0))
         return;
     (void)error_set(&part->error, ERROR_MEMORY, "out of memory to write files");
     jobs_fail(&s->jobs, &part->error);

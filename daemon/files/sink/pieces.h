@@ -1,8 +1,8 @@
-/* Pieces wait at their files, in the order of their offsets, until everything that arrived in this turn of
- * the loop is there, and the frames that it caused have been sent. So links do not wait for files, and
- * adjoining pieces are written by one call. A job writes all waiting pieces of one or several files, and a
- * file is never in two jobs: under load there are few jobs. For files in memory no job is needed, and only
- * as many bytes wait as stay in the processor's cache. */
+/* Pieces wait at their files, ordered by offset, until the current iteration of the loop has handled all
+ * input and has sent its frames. So links do not wait for files, and one call writes adjoining pieces. A job
+ * writes all waiting pieces of one or several files; a file is never in two jobs. Under load this makes few
+ * and large jobs. Files in memory need no jobs; only as many bytes wait for them as stay in the processor's
+ * cache. */
 #ifndef TORUSD_FILES_SINK_PIECES_H
 #define TORUSD_FILES_SINK_PIECES_H
 
@@ -20,9 +20,9 @@ void pieces_insert(struct output *o, struct piece *piece);
 /* Whether the last waiting piece of a file ends at `offset`. */
 bool pieces_end_at(const struct output *o, uint64_t offset);
 
-/* Sets *kept to a reference to the bytes, or to a copy, until they are written. Bytes that are written in
- * this turn of the loop are not copied, because they keep their slab only shortly. Returns 0, or -1 if
- * there is no memory. */
+/* Sets *kept to a reference to the bytes, or to a copy. Bytes that will be written in this iteration of the
+ * loop are not copied, because they keep their slab for a short time only. Returns 0, or -1 if there is no
+ * memory. */
 int pieces_keep_bytes(struct folder_sink *s, const struct output *o, const struct extent *bytes,
                       struct extent *kept);
 

@@ -7,7 +7,7 @@ static void run_place(struct work *work)
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
     (void)target_place(&s->target, &s->jobs.error);
-    s->not_removed = s->target.left_over;
+    s->not_removed = s->target.old_result_remains;
 }
 
 static void on_placed(struct work *work)
@@ -23,7 +23,9 @@ int sink_commit(struct sink *base, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    s->not_placed = s->state != PLACED; /* the output is complete, and may be put in place later */
+    s->not_placed =
+        s->state != PLACED; /* closing must not remove the output: it is complete, and can still
+                                         * be put in place */
     if (s->state == FINISHED && s->jobs.error.code != ERROR_NONE) {
         *e = s->jobs.error;
         s->jobs.error = (struct error){0};

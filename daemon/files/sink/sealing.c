@@ -7,10 +7,10 @@
 #include "daemon/files/sink/parts.h"
 #include "daemon/files/target/target.h"
 
-/* Before the folder's entry in the journal says that the output is complete, every file must be on the
- * disk: fsync() of each. All of them are started before the first is waited for, so that the disk writes
- * them together, and a journalling file system commits them together. A file without bytes is only a name,
- * which reaches the disk with the folder. */
+/* Every file must be on the disk before the journal's entry says that the output is complete, so each file is
+ * synced. All syncs are started before the first one is waited for: the disk then writes the files together,
+ * and a journalling file system commits them together. A file without bytes is only a name, and reaches the
+ * disk with the folder. */
 static int sync_files(struct folder_sink *s, struct part *part, bool wait)
 {
     const struct file_system *files = sink_files(s);
@@ -56,7 +56,7 @@ static void on_sealed(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (!jobs_step_over(&s->jobs) || attempt_go_on(s))
+    if (!jobs_step_over(&s->jobs) || attempt_start_next(s))
         return;
     s->state = FINISHED;
     s->jobs.events.wake(s->jobs.events.context);
@@ -73,6 +73,6 @@ bool sink_finish(struct sink *base)
 
     if (s->state == FILLING && s->pending == 0 && !s->jobs.failed &&
         parts_begin(s, run_sync, on_synced) == 0)
-        s->state = SYNCING; /* else there is no memory now, and the caller asks again */
+        s->state = SYNCING; /* otherwise there is no memory, and the caller asks again */
     return s->state > SYNCING;
 }

@@ -1,13 +1,13 @@
-/* An output folder with a file from each source, named by the source's rank (target.h describes its life on
- * the disk):
+/* An output folder with one file per source, named by the source's rank. target.h describes the folder on the
+ * disk. The states of a sink:
  *
  *     OPENING  --prepared---> PREPARED --lay_out()--> MAKING  --files made--> FILLING
  *     FILLING  --finish()---> SYNCING  --on disk, entry in the journal--> FINISHED
  *     FINISHED --commit()---> PLACING  --renamed--> PLACED, or back to FINISHED if it cannot be
  *
- * Until PLACING the sink may be kept, and handed to the next attempt: it returns to OPENING when no job of
- * the last attempt is under way, and all received bytes are written; then its temporary folder gets the
- * name of the next attempt. */
+ * Before PLACING the sink may be kept for the next attempt. When no job is under way and all received bytes
+ * are written, the sink returns to OPENING, and its temporary folder is renamed to the name of the next
+ * attempt. */
 #ifndef TORUSD_FILES_SINK_SINK_RECORD_H
 #define TORUSD_FILES_SINK_SINK_RECORD_H
 
@@ -30,11 +30,11 @@ struct piece {
 
 /* A file of the output, by origin. */
 struct output {
-    int fd;          /* used by the job that has the file; -1: not open */
-    bool made;       /* the file has been made */
-    bool written;    /* bytes have been written */
-    uint64_t unsent; /* bytes written since start_sync() */
-    uint64_t limit;  /* bytes that stay when the next attempt makes the file */
+    int fd;            /* used only by the job that writes the file; -1: not open */
+    bool made;         /* the file has been made */
+    bool written;      /* bytes have been written */
+    uint64_t unsynced; /* bytes written since the last start_sync() */
+    uint64_t limit;    /* bytes of the last attempt that stay when the next one lays out the file */
     bool queued, writing;
     struct piece *first, *last;
     uint32_t next; /* next file in the queue */
@@ -47,7 +47,7 @@ struct writer {
     struct error error;
 };
 
-/* A job that makes or syncs the files from `first` up to `end`. */
+/* A job that makes or syncs the files from `first` up to, but without, `end`. */
 struct part {
     struct work work;
     struct folder_sink *owner; /* NULL: no job */
@@ -60,29 +60,29 @@ struct folder_sink {
     struct open_sink open; /* in folders->sinks */
     struct folders *folders;
     struct jobs jobs;              /* steps: preparing, sealing, placing, closing */
-    struct folder_request request; /* its strings are not valid any more */
+    struct folder_request request; /* a copy; its texts are no longer valid */
     bool *gone;                    /* request.gone */
     enum sink_state state;
-    bool is_retried;    /* the next attempt, open.id, will take this output, */
-    bool *next_gone;    /* and these nodes take no part in it */
-    struct place place; /* place of the target; no other sink has it */
+    bool is_retried;    /* attempt open.id waits to take over this output */
+    bool *next_gone;    /* nodes that take no part in that attempt */
+    struct place place; /* place of the target; no other sink has the same */
     struct target target;
     struct output *output;
-    uint32_t queue, queue_end; /* first and last file with waiting pieces; NONE */
+    uint32_t queue, queue_end; /* first and last file with waiting pieces; NONE: there are none */
     struct slab_writer kept;   /* copies of waiting bytes that do not stay in their slab */
-    uint64_t pending;          /* bytes not written, */
-    uint64_t waiting;          /* those of them that no job has, */
-    uint64_t warm;             /* those that arrived since write_at_once() */
+    uint64_t pending;          /* received bytes that are not written */
+    uint64_t waiting;          /* bytes of `pending` that no job writes yet */
+    uint64_t in_cache;         /* bytes that have arrived since write_at_once() */
     unsigned writing;          /* number of writing jobs */
     struct writer writer[WRITERS];
     struct part part[PARTS];
     void (*run_part)(struct work *work);
     int (*parts_over)(struct folder_sink *s); /* returns 0, or -1 without memory */
     unsigned parts;                           /* number of parts under way */
-    uint32_t rest;                            /* the first file that no part has had */
+    uint32_t next_file;                       /* the first file that no part has taken yet */
     bool in_memory;                           /* writing never waits for a disk */
-    bool due;                                 /* pieces have arrived since folder_sinks_flush() */
-    bool keep, not_placed, not_removed;
+    bool has_new_pieces;                      /* pieces have arrived since folder_sinks_flush() */
+    bool keep_output, not_placed, not_removed;
 };
 
 /* The file system of a sink. */

@@ -7,10 +7,10 @@
 #include "daemon/files/sink/output_file.h"
 #include "daemon/files/sink/pieces.h"
 
-#define WRITER_MORE (256u * 1024u)      /* one more writer for each this many waiting bytes */
-#define PIECES_ENOUGH 32                /* for one job; it may have more of one file */
+#define WRITER_MORE (256u * 1024u)      /* waiting bytes for each further writer */
+#define PIECES_ENOUGH 32                /* a job takes no further file when it has so many */
 #define WRITE_MOST 64                   /* most pieces in one call */
-#define WARM_MOST (256u * 1024u)        /* most bytes that wait for files in memory */
+#define IN_CACHE_MOST (256u * 1024u)    /* most bytes that wait for files in memory */
 #define SYNC_EVERY (8u * 1024u * 1024u) /* bytes of a file between two start_sync() */
 
 /* Writes adjoining pieces of one file, from *piece on, with one call if possible, and advances *piece
@@ -51,7 +51,7 @@ static int write_file(struct folder_sink *s, struct piece **piece, struct error 
     while (result == 0 && *piece != NULL && (*piece)->origin == origin)
         result = write_run(s, fd, piece);
     o->written = true;
-    if (o->unsent >= SYNC_EVERY)
+    if (o->unsynced >= SYNC_EVERY)
         output_start_sync(s, o, fd);
     output_leave(s, origin, fd);
     return result < 0 ? output_cannot_write(s, origin, result, e) : 0;
@@ -82,7 +82,7 @@ static int start_writer(struct folder_sink *s, struct writer *w)
         *end = o->first;
         for (; *end != NULL; end = &(*end)->next) {
             count++;
-            o->unsent += (*end)->bytes.length;
+            o->unsynced += (*end)->bytes.length;
             s->waiting -= (*end)->bytes.length;
         }
         o->first = o->last = NULL;
@@ -98,8 +98,8 @@ static int start_writer(struct folder_sink *s, struct writer *w)
     return 0;
 }
 
-/* Starts as few writers as possible: pieces that arrive while a writer works are written together by the
- * next one. */
+/* Starts as few writers as possible: the next writer then writes all pieces that have arrived while this one
+ * works. */
 static int start_writers(struct folder_sink *s)
 {
     for (unsigned i = 0; i < WRITERS && s->queue != NONE; i++) {
@@ -132,7 +132,7 @@ static void on_written(struct work *work)
         (void)error_set(&w->error, ERROR_MEMORY, "out of memory to write files");
     if (w->error.code != ERROR_NONE)
         jobs_fail(&s->jobs, &w->error);
-    else if (s->pending == 0 && !s->jobs.failed && !attempt_go_on(s))
+    else if (s->pending == 0 && !s->jobs.failed && !attempt_start_next(s))
         s->jobs.events.wake(s->jobs.events.context);
 }
 
@@ -141,7 +141,7 @@ static void write_at_once(struct folder_sink *s, struct error *e)
 {
     uint32_t origin = s->queue, next;
 
-    s->warm = 0;
+    s->in_cache = 0;
     s->queue = NONE;
     for (; origin != NONE; origin = next) {
         struct output *o = &s->output[origin];
@@ -161,11 +161,11 @@ static void write_at_once(struct folder_sink *s, struct error *e)
 }
 
 /* Flushes one sink. Returns whether its exchange has been told of an event. */
-static bool flush(struct folder_sink *s)
+static bool flush_sink(struct folder_sink *s)
 {
     struct error e = {0};
 
-    s->due = false;
+    s->has_new_pieces = false;
     if (s->jobs.failed || s->jobs.closing)
         return false;
     if (s->in_memory)
@@ -176,7 +176,7 @@ static bool flush(struct folder_sink *s)
         return false;
     if (e.code != ERROR_NONE)
         jobs_fail(&s->jobs, &e);
-    else if (!attempt_go_on(s))
+    else if (!attempt_start_next(s))
         s->jobs.events.wake(s->jobs.events.context);
     return true;
 }
@@ -188,8 +188,8 @@ bool folder_sinks_flush(struct folders *folders)
 
     while (open != NULL) {
         struct folder_sink *s = JOB_OWNER(open, struct folder_sink, open);
-        if (s->due) { /* any sink may have been freed after this */
-            told |= flush(s);
+        if (s->has_new_pieces) { /* any sink may have been freed after this */
+            told |= flush_sink(s);
             open = folders->sinks;
         } else {
             open = open->next;
@@ -208,7 +208,7 @@ int sink_write(struct sink *base, uint32_t origin, uint64_t offset, const struct
 
     if (bytes->length == 0) /* its file exists already */
         return 0;
-    if (s->warm >= WARM_MOST && !pieces_end_at(o, offset)) {
+    if (s->in_cache >= IN_CACHE_MOST && !pieces_end_at(o, offset)) {
         *e = (struct error){0};
         write_at_once(s, e);
         s->jobs.failed |= e->code != ERROR_NONE;
@@ -223,10 +223,10 @@ int sink_write(struct sink *base, uint32_t origin, uint64_t offset, const struct
     *piece = (struct piece){NULL, origin, offset, kept};
     s->pending += bytes->length;
     s->waiting += bytes->length;
-    s->warm += s->in_memory ? bytes->length : 0;
+    s->in_cache += s->in_memory ? bytes->length : 0;
     pieces_insert(o, piece);
     pieces_enqueue(s, origin);
-    s->due = true;
+    s->has_new_pieces = true;
     return 0;
 }
 

@@ -1,12 +1,12 @@
-/* Two system calls are not used because they cost more than they save (processor time on two cores, files
- * written in pieces of a segment):
+/* Two system calls are not used, because they cost more processor time than they save (measured on two
+ * cores, with files that are written in pieces of a segment):
  *
- * posix_fallocate()    ext4: 1.3 to 2.2 times the time for 1000 files of 16 KiB, the same for 1 MiB, 0.8
- *                      to 0.9 for 100 MiB; in memory 0.8 to 1.15, without a trend. Besides, the sizes
- *                      of single blocks are known to their sources only.
- * copy_file_range()    for a node's own block, one of as many as there are nodes. To copy in the kernel
- *                      and to read once more, for a digest, took 1.1 to 1.35 times as long as to read
- *                      and write 200 MB, on ext4 and in memory. */
+ * posix_fallocate()    On ext4 1000 files of 16 KiB take 1.3 to 2.2 times as long with it, files of 1 MiB
+ *                      as long as without it, files of 100 MiB 0.8 to 0.9 times as long; in memory 0.8 to
+ *                      1.15 times, without a trend. Also, only its source knows the size of a block.
+ * copy_file_range()    It would serve only one block of each node, the node's block for itself. To copy
+ *                      200 MB in the kernel, and to read them for the digest, took 1.1 to 1.35 times as
+ *                      long as to read and write them, on ext4 and in memory. */
 #ifndef TORUSD_FILES_SINK_WRITING_H
 #define TORUSD_FILES_SINK_WRITING_H
 

@@ -15,11 +15,11 @@ static void run_close(struct work *work)
     for (uint32_t d = 0; d < s->request.nodes; d++)
         if (s->file[d].fd >= 0) {
             source_files(s)->close(source_files(s)->context, s->file[d].fd);
-            folders_drop(s->folders);
+            folders_return_descriptor(s->folders);
         }
 }
 
-static void release(struct jobs *jobs)
+static void free_source(struct jobs *jobs)
 {
     struct folder_source *s = JOB_OWNER(jobs, struct folder_source, jobs);
     struct folders *folders = s->folders;
@@ -29,13 +29,13 @@ static void release(struct jobs *jobs)
         for (int c = 0; c < 2; c++)
             chunks_drop(&s->readers[i].chunk[c]);
     slab_writer_close(&s->writer);
-    free(s->again.bytes);
-    free(s->again.run);
+    free(s->rereading.bytes);
+    free(s->rereading.run);
     free(s->readers);
     free(s->file);
     free(s->gone);
     free(s);
-    folders_release(folders);
+    folders_remove_user(folders);
 }
 
 static bool source_close(struct source *base)
@@ -70,7 +70,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                           .lay_out = source_lay_out,
                                           .size = source_size,
                                           .read = source_read,
-                                          .again = source_again,
+                                          .reread = source_reread,
                                           .finish = source_finish,
                                           .close = source_close,
                                           .mark = source_mark};
@@ -87,7 +87,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                 .jobs = {.workers = folders->workers,
                                          .events = *events,
                                          .run_close = run_close,
-                                         .release = release},
+                                         .release = free_source},
                                 .request = *request,
                                 .gone = gone,
                                 .file = file};
@@ -100,7 +100,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
         file[d].fd = -1;
         file[d].marked = request->marks != NULL ? request->marks[d] : 0;
     }
-    /* An invalid path is told like problems that are found later. */
+    /* An invalid path is reported like errors that jobs find. */
     (void)path_expand(request->from, request->rank, s->folder, &s->jobs.error);
     if (!source_open(s))
         goto no_memory;

@@ -8,7 +8,7 @@
 struct source *folder_source(struct folders *folders, const struct folder_request *request,
                              const struct block_events *events);
 
-/* Closes a source that its caller has not used, without telling any event. */
+/* Closes a source that its caller has not used. No events follow. */
 void folder_source_disown(struct source *source);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "daemon/files/source/source_file.h"
 
-/* Whether a name may be in any folder without being data: hidden files, and those that mkfs makes. */
+/* Whether a file with this name is never data: hidden files, and files that mkfs makes. */
 static bool is_no_data(const char *name)
 {
     return name[0] == '.' || strcmp(name, "lost+found") == 0;
@@ -29,7 +29,7 @@ static void count_unused(void *argument, const char *name)
         s->base.unmoved.unused++;
 }
 
-/* Finds out whether the source is a folder or, where that is possible, the file itself. */
+/* Finds out whether the source is a folder or (if the operation allows it) the file itself. */
 static int look_at(struct folder_source *s, const char *from, struct error *e)
 {
     const struct file_system *files = source_files(s);
@@ -38,7 +38,7 @@ static int look_at(struct folder_source *s, const char *from, struct error *e)
     int file = roots_open(s->folders->roots, from, &place, &status, e);
     bool exchange = s->request.operation == OPERATION_EXCHANGE;
 
-    /* A folder that may be searched but not read can be used; its unused files are then not counted. */
+    /* A folder that torusd may search but not read can be used; its unused files are then not counted. */
     if (file >= 0 && status.kind == FILE_FOLDER)
         (void)files->list(files->context, file, count_unused, s);
     if (file >= 0)
@@ -49,7 +49,7 @@ static int look_at(struct folder_source *s, const char *from, struct error *e)
         return -1;
     }
     if (exchange && status.kind != FILE_FOLDER)
-        return error_set(e, ERROR_REFUSED, "%s is not a folder", from);
+        return error_set(e, ERROR_REFUSED, "source %s is not a folder", from);
     s->single = status.kind != FILE_FOLDER;
     return 0;
 }
@@ -68,7 +68,7 @@ static void run_open(struct work *work)
     for (uint32_t d = first; d < end; d++)
         if (!folder_is_gone(&s->request, d) && source_file_open(s, d, e) != 0)
             return;
-    e->code = ERROR_NONE; /* missing files have filled *e */
+    e->code = ERROR_NONE; /* missing files have set it */
 }
 
 void source_step_over(struct folder_source *s, enum source_state state)

@@ -8,7 +8,7 @@
 
 #define AT_ONCE_MOST SLAB_SIZE /* most bytes that are read on the loop */
 
-/* Reads a chunk of one part, if its bytes are in memory. Returns whether they were. */
+/* Reads a chunk of one part on the loop, if its bytes are in memory. Returns whether they were. */
 static bool read_at_once(struct folder_source *s, const struct file *f, struct chunk *c)
 {
     const struct file_system *files = source_files(s);
@@ -73,7 +73,7 @@ static int read_next(struct folder_source *s, const struct file *f, struct reade
             return -1;
         if (read_at_once(s, f, c))
             return 0;
-        r->ahead = true; /* bytes further on are not in memory either */
+        r->ahead = true; /* later bytes are probably not in memory either */
         reading_jobs_add(s, c);
     }
     return read_ahead(s, f, r, e);

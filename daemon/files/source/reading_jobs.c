@@ -24,7 +24,7 @@ static int read_chunk(const struct folder_source *s, const struct chunk *c, int 
             return error_set(e, ERROR_IO, "%s cannot be read: %s",
                              source_file_path(s, c->file, path), strerror((int)-result));
         if (result == 0)
-            return error_set(e, ERROR_IO, "%s has become shorter while it was being sent",
+            return error_set(e, ERROR_IO, "%s became shorter while it was being sent",
                              source_file_path(s, c->file, path));
         done += (uint32_t)result;
         file_system_advance(&first, &count, (size_t)result);

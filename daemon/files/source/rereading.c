@@ -9,9 +9,9 @@
 
 static void run_again(struct work *work)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, again.work);
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, rereading.work);
     const struct file_system *files = source_files(s);
-    struct again *a = &s->again;
+    struct rereading *a = &s->rereading;
     char path[FILE_PATH];
     int fd = source_file_borrow(s, a->file, &a->error);
 
@@ -24,7 +24,7 @@ static void run_again(struct work *work)
         if (result <= 0) {
             (void)error_set(&a->error, ERROR_IO, "%s cannot be read: %s",
                             source_file_path(s, a->file, path),
-                            result < 0 ? strerror((int)-result) : "it has become shorter");
+                            result < 0 ? strerror((int)-result) : "it became shorter");
             break;
         }
         done += (uint32_t)result;
@@ -36,7 +36,7 @@ static void run_again(struct work *work)
 }
 
 /* Finds where the bytes are in the file. Returns 0, or -1 if there is no memory. */
-static int find_runs(const struct folder_source *s, struct again *a)
+static int find_runs(const struct folder_source *s, struct rereading *a)
 {
     for (uint32_t found = 0; found < a->length; a->runs++) {
         struct run *run = reallocarray(a->run, a->runs + 1, sizeof *run);
@@ -55,36 +55,36 @@ static int find_runs(const struct folder_source *s, struct again *a)
 
 static void on_again(struct work *work)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, again.work);
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, rereading.work);
 
-    s->again.state = AGAIN_READ;
+    s->rereading.state = REREAD_DONE;
     if (jobs_over(&s->jobs))
         s->jobs.events.wake(s->jobs.events.context);
 }
 
-int source_again(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
-                 const uint8_t **bytes, struct error *e)
+int source_reread(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
+                  const uint8_t **bytes, struct error *e)
 {
     struct folder_source *s = (struct folder_source *)base;
-    struct again *a = &s->again;
+    struct rereading *a = &s->rereading;
 
-    if (a->state == AGAIN_READING)
+    if (a->state == REREADING)
         return 0;
-    if (a->state == AGAIN_READ && a->file == destination && a->offset == offset &&
+    if (a->state == REREAD_DONE && a->file == destination && a->offset == offset &&
         a->length == length) {
-        a->state = AGAIN_NONE;
+        a->state = REREAD_NONE;
         *bytes = a->bytes;
         *e = a->error;
         return a->error.code == ERROR_NONE ? 1 : -1;
     }
     free(a->bytes);
     free(a->run);
-    *a = (struct again){.file = destination, .offset = offset, .length = length};
+    *a = (struct rereading){.file = destination, .offset = offset, .length = length};
     a->work.run = run_again;
     a->work.done = on_again;
     a->bytes = malloc(length);
     if (a->bytes == NULL || find_runs(s, a) != 0 || !jobs_submit(&s->jobs, &a->work))
         return reading_jobs_no_memory(e);
-    a->state = AGAIN_READING;
+    a->state = REREADING;
     return 0;
 }

@@ -1,11 +1,11 @@
-/* Reads bytes again that were read before. */
+/* Reads bytes a second time, to repair a damaged piece. */
 #ifndef TORUSD_FILES_SOURCE_REREADING_H
 #define TORUSD_FILES_SOURCE_REREADING_H
 
 #include "daemon/files/source/source_record.h"
 
-/* As source_ops.again(). */
-int source_again(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
-                 const uint8_t **bytes, struct error *e);
+/* As source_ops.reread(). */
+int source_reread(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
+                  const uint8_t **bytes, struct error *e);
 
 #endif

@@ -45,7 +45,7 @@ int source_file_open(struct folder_source *s, uint32_t d, struct error *e)
 
     f->there = fd >= 0;
     if (f->there && f->status.kind == FILE_REGULAR && f->status.size > 0 &&
-        folders_hold(s->folders)) {
+        folders_reserve_descriptor(s->folders)) {
         f->fd = fd;
         f->in_memory = f->status.size > CHUNK_LEAST && files->in_memory(files->context, fd);
     } else if (f->there) {
@@ -64,8 +64,8 @@ int source_file_open(struct folder_source *s, uint32_t d, struct error *e)
         return 0;
     return error_set(
         e, ERROR_REFUSED,
-        "missing source file %s (the block %s node %u); --missing-ok treats it as empty", path,
-        s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
+        "source file %s (the block %s node %u) is missing; with --missing-ok it counts as empty",
+        path, s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
 }
 
 int source_file_borrow(const struct folder_source *s, uint32_t d, struct error *e)

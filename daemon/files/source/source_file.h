@@ -1,4 +1,4 @@
-/* A file of a source: opened, lent to jobs, and checked for changes. */
+/* A file of a source: opens it, lends it to jobs, and checks it for changes. */
 #ifndef TORUSD_FILES_SOURCE_SOURCE_FILE_H
 #define TORUSD_FILES_SOURCE_SOURCE_FILE_H
 
@@ -19,8 +19,8 @@ bool source_file_is_as_before(const struct file_status *now, const struct file_s
 /* Opens the file of `d`, in a job. Returns 0, also if the file is missing and may be; or -1 with *e. */
 int source_file_open(struct folder_source *s, uint32_t d, struct error *e);
 
-/* In a job: returns the descriptor that is kept open, or opens another one of the same file, if nothing has
- * written to the file meanwhile. Returns -1 with *e on failure. */
+/* In a job: returns the descriptor that is kept open; or opens the file again, if it has not changed since it
+ * was first opened. Returns -1 with *e on failure. */
 int source_file_borrow(const struct folder_source *s, uint32_t d, struct error *e);
 
 /* Closes a borrowed descriptor, unless it is the one that is kept open. */

@@ -1,11 +1,11 @@
 /* A folder with a file for each destination, named by the destination's rank; or a single file, the node's
- * block for itself or for all. Each segment of a file is read in chunks: one that is being sent, and one
- * after it. Bytes that are in memory anyway are read at once, if the file system can tell. All other chunks
- * wait in a queue, and a job reads as many as there are, up to a limit. The first chunks of all files are
- * read before the exchange starts.
+ * block for itself or for all nodes. Each segment of a file is read in chunks: one is being sent while the
+ * next one is read. Chunks that are in the page cache are read on the loop, if the file system can tell.
+ * Other chunks wait in a queue, and each job reads as many of them as there are, up to a limit. The first
+ * chunks of all files are read before the exchange starts.
  *
- * If parts of a file are skipped (source.skips), the rest is read as if it were the whole file: offsets,
- * sizes and segments are those of the rest, and no chunk extends across a gap.
+ * If parts of a file are skipped (source.skips), offsets, sizes and segments count only the remaining bytes,
+ * and no chunk extends across a gap.
  *
  *     OPENING --files found--> OPEN --all read, finish()--> CHECKING --unchanged--> CHECKED
  */
@@ -52,9 +52,10 @@ struct reader {
 };
 
 struct file {
-    int fd;         /* -1: not kept open */
-    bool there;     /* false: missing, an empty block */
-    bool in_memory; /* reading never waits for a disk: all chunks but the first are read at once */
+    int fd;     /* -1: not kept open */
+    bool there; /* false: missing, an empty block */
+    /* reading never waits for a disk: all chunks except the first are read on the loop */
+    bool in_memory;
     struct file_status status;
     uint64_t marked; /* mark() in the last attempt; 0: not known */
     /* Once laid out: */
@@ -70,10 +71,10 @@ struct run {
     uint32_t length;
 };
 
-/* Bytes that are read again. */
-struct again {
+/* Bytes that are being reread. */
+struct rereading {
     struct work work;
-    enum { AGAIN_NONE, AGAIN_READING, AGAIN_READ } state;
+    enum { REREAD_NONE, REREADING, REREAD_DONE } state;
     uint32_t file, length;
     uint64_t offset;
     struct run *run; /* where the bytes are in the file */
@@ -86,7 +87,7 @@ struct folder_source {
     struct source base;
     struct folders *folders;
     struct jobs jobs;              /* steps: opening, checking, closing */
-    struct folder_request request; /* its strings are not valid any more */
+    struct folder_request request; /* a copy; its texts are no longer valid */
     bool *gone;                    /* request.gone */
     char folder[PATH_MAX];
     bool single; /* `folder` is the path of the file itself */
@@ -102,7 +103,7 @@ struct folder_source {
     struct file *file;
     struct reader *readers; /* of all files */
     struct segments segments;
-    struct again again;
+    struct rereading rereading;
 };
 
 /* The file system of a source. */

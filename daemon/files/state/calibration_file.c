@@ -35,7 +35,7 @@ int calibration_file_read(const struct journal *j, struct calibration *c, struct
     drop_carriage_returns(text);
     if (calibration_parse(text, c) != 0)
         return error_set(e, ERROR_IO,
-                         "%.200s/" NAME " is damaged: remove it, and run torusctl calibrate",
+                         "file %.200s/" NAME " is damaged: remove it, and run torusctl calibrate",
                          j->path);
     if (calibration_check(c, e) != 0)
         return error_wrap(e, "%.200s/" NAME, j->path);
@@ -47,6 +47,6 @@ int calibration_file_write(const struct journal *j, const struct calibration *c,
     char text[CALIBRATION_TEXT_SIZE];
 
     (void)calibration_format(c, text);
-    /* Not synced, because neighbours tell the calibration again. */
+    /* Not synced, because neighbours send the calibration again. */
     return journal_replace(j, NAME, text, strlen(text), false, e);
 }

@@ -1,4 +1,4 @@
-/* The file in the state folder with the last calibration that this node has heard of: lines of text with a
+/* The file in the state folder with the last calibration that this node knows: lines of text, each with a
  * name and a number. */
 #ifndef TORUSD_FILES_STATE_CALIBRATION_FILE_H
 #define TORUSD_FILES_STATE_CALIBRATION_FILE_H

@@ -15,8 +15,8 @@
 #define NAME_SIZE (sizeof NEXT + NAME_MAX + 1)
 #define ENTRY_MOST (sizeof(struct journal_entry) + 64)
 
-static int failed(const struct journal *j, const char *name, const char *what, int result,
-                  struct error *e)
+static int state_file_failed(const struct journal *j, const char *name, const char *what,
+                             int result, struct error *e)
 {
     return error_set(e, ERROR_IO, "%s/%s cannot be %s: %s", j->path, name, what, strerror(-result));
 }
@@ -79,7 +79,7 @@ static int each_name(const struct journal *j, const char *prefix,
     }
     free(names.name);
     return result == 0 ? 0
-                       : error_set(e, ERROR_IO, "state folder %s cannot be read in whole: %s",
+                       : error_set(e, ERROR_IO, "state folder %s cannot be read completely: %s",
                                    j->path, strerror(-result));
 }
 
@@ -116,10 +116,10 @@ static int open_folder(struct journal *j, struct error *e)
     int result = files->make_folder(files->context, FILE_SYSTEM_TOP, j->path, 0700);
 
     if (result < 0 && result != -EEXIST)
-        return error_set(e, ERROR_IO,
-                         "state folder %s cannot be created: %s. It is set by state_dir "
-                         "(--state-dir)",
-                         j->path, strerror(-result));
+        return error_set(
+            e, ERROR_IO,
+            "state folder %s cannot be created: %s. Set another one by state_dir (--state-dir)",
+            j->path, strerror(-result));
     if (result == 0 && (result = sync_parent(j)) < 0)
         return error_set(e, ERROR_IO, "%s/.. cannot be synced: %s", j->path, strerror(-result));
     j->folder = files->open_folder(files->context, FILE_SYSTEM_TOP, j->path);
@@ -140,7 +140,7 @@ int journal_open(struct journal *j, const struct file_system *files, const char 
     result = files->lock(files->context, j->folder);
     if (result == -EWOULDBLOCK)
         (void)error_set(e, ERROR_IO,
-                        "state folder %s is used by another daemon: each needs its own, set by "
+                        "another daemon uses state folder %s: set another one for this daemon by "
                         "state_dir (--state-dir)",
                         path);
     else if (result < 0)
@@ -187,12 +187,12 @@ int journal_replace(const struct journal *j, const char *name, const void *bytes
 
     (void)snprintf(next, sizeof next, NEXT "%s", name);
     file = files->create_file(files->context, j->folder, next, 0600);
-    if (file == -EEXIST) { /* left by an attempt that failed */
+    if (file == -EEXIST) { /* left behind by a call that failed */
         (void)files->remove_file(files->context, j->folder, next);
         file = files->create_file(files->context, j->folder, next, 0600);
     }
     if (file < 0)
-        return failed(j, next, "created", file, e);
+        return state_file_failed(j, next, "created", file, e);
     result = write_bytes(files, file, bytes, length);
     if (result == 0 && sync)
         result = files->sync(files->context, file);
@@ -201,10 +201,10 @@ int journal_replace(const struct journal *j, const char *name, const void *bytes
         result = files->rename(files->context, j->folder, next, name);
     if (result < 0) {
         (void)files->remove_file(files->context, j->folder, next);
-        return failed(j, name, "written", result, e);
+        return state_file_failed(j, name, "written", result, e);
     }
     if (sync && (result = files->sync(files->context, j->folder)) < 0)
-        return failed(j, name, "synced", result, e);
+        return state_file_failed(j, name, "synced", result, e);
     return 0;
 }
 
@@ -217,7 +217,7 @@ ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, si
     ssize_t result = 1;
 
     if (file < 0) {
-        (void)failed(j, name, "opened", file, e);
+        (void)state_file_failed(j, name, "opened", file, e);
         if (file == -ENOENT)
             e->code = ERROR_NONE;
         return -1;
@@ -229,7 +229,7 @@ ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, si
             done += (size_t)result;
     }
     files->close(files->context, file);
-    return result < 0 ? failed(j, name, "read", (int)result, e) : (ssize_t)done;
+    return result < 0 ? state_file_failed(j, name, "read", (int)result, e) : (ssize_t)done;
 }
 
 /* --- outputs --- */
@@ -240,7 +240,7 @@ static const char *output_name(char name[NAME_SIZE], const char *id)
     return name;
 }
 
-/* Strings are written with their final zeros, because names may hold any other byte. */
+/* Strings are written with their final zeros, because names may contain any other byte. */
 int journal_write(const struct journal *j, const char *id, const struct journal_entry *entry,
                   struct error *e)
 {
@@ -271,7 +271,7 @@ static bool take_string(const char **at, const char *end, char *out, size_t size
     return true;
 }
 
-/* Takes the two numbers that an output has if it may replace another one. */
+/* Reads the two inode numbers, which follow if the output may replace an old result. */
 static bool take_numbers(const char **at, const char *end, struct journal_entry *entry)
 {
     char new_number[24], old_number[24];
@@ -346,7 +346,7 @@ int journal_record_commit(const struct journal *j, const char *id, struct error 
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
     if (journal_replace(j, decision_name(name, id), "", 0, true, e) == 0)
         return 0;
-    /* The record may have its name already, and must not be found after a restart. */
+    /* The failed call may have given the record its name; it must not be found after a restart. */
     remove_named(j, name);
     (void)j->files->sync(j->files->context, j->folder);
     return -1;

@@ -1,4 +1,4 @@
-/* Files in the state folder that tell a node after a crash what it was doing:
+/* Files in the state folder, from which a node learns after a crash what it was doing:
  *
  *     committed-ID    this node, as the root, decided to commit; until every node has confirmed
  *     exchange-ID     an output of this node that does not have its final name yet
@@ -25,8 +25,8 @@
  *
  * If the exchange is retried between 4. and 7. with kept output (target_rename()):
  *
- *     a. entry of the next id, "preparing"    crash: both entries are met, and the folder is removed by the one
- *     b. renamed, the folder above synced       that has its name
+ *     a. entry of the next id, "preparing"    crash: the start finds both entries, and removes the folder by
+ *     b. renamed, the folder above synced       the entry that has the folder's name
  *     c. the former entry removed
  *
  * If the exchange is not committed, the temporary folder and the made folders are removed, the removal is
@@ -92,7 +92,7 @@ int journal_read(const struct journal *j, const char *id, struct journal_entry *
 void journal_remove(const struct journal *j, const char *id);
 
 /* Calls each() with the id of every output's entry. each() may remove entries. Returns 0, or -1 with *e if
- * the folder could not be read in whole; then each() has not been called. */
+ * the folder could not be read completely; then each() has not been called. */
 int journal_each(const struct journal *j, void (*each)(void *context, const char *id),
                  void *context, struct error *e);
 

@@ -36,17 +36,16 @@ enum acl { ACL_ACCESS, ACL_DEFAULT };
 struct file_system {
     void *context;
 
-    /* For the log when the daemon starts, or NULL: what this system lacks. */
+    /* What this system lacks, for the log when the daemon starts; or NULL. */
     const char *limitation;
 
     /* Writes the absolute path, without links, of an existing file or folder to `out`, which has room for
      * PATH_MAX bytes. */
     int (*resolve)(void *context, const char *path, char *out);
 
-    /* Opens an existing folder or, for reading, an existing file of any kind; never waits for the
-     * other end of a FIFO. `path` is relative and may have several components, "." is the folder
-     * itself. -ELOOP where one of them is a link, -EXDEV where ".." leads out of the folder. The
-     * caller owns the descriptor. */
+    /* Opens an existing folder or, for reading, an existing file of any kind; never waits for the other end
+     * of a FIFO. `path` is relative and may have several components, "." is the folder itself. -ELOOP if one
+     * of them is a link, -EXDEV if ".." leads out of the folder. The caller owns the descriptor. */
     int (*open_folder)(void *context, int folder, const char *path);
     int (*open_file)(void *context, int folder, const char *path);
 
@@ -83,9 +82,9 @@ struct file_system {
     ssize_t (*read_acl)(void *context, int file, enum acl which, void *bytes, size_t most);
     int (*write_acl)(void *context, int file, enum acl which, const void *bytes, size_t length);
 
-    /* Whether this process could remove or replace the entry with this name in the folder, or any entry if
-     * `name` is NULL, as far as that can be known without doing it. Returns 0, or -errno with *why, a text
-     * that follows the name of the file or folder that it is about. */
+    /* Whether this process could remove or replace the entry with this name in the folder (any entry, if
+     * `name` is NULL), as far as it can tell without trying. Returns 0, or -errno with *why, a text such as
+     * "is a mount point", to be written behind the name. */
     int (*check_removable)(void *context, int folder, const char *name, const char **why);
 
     /* 0 if this process may list, change and enter an open folder, or -errno. */
@@ -106,8 +105,8 @@ struct file_system {
      * they may be called on the loop: a tmpfs on a system without swap. */
     bool (*in_memory)(void *context, int file);
 
-    /* Brings the contents of a file, or the names in a folder, to the disk. start_sync() only starts that,
-     * so that several files are on their way when the caller waits for the first; sync() reports its
+    /* Writes the contents of a file, or the names in a folder, to the disk. start_sync() only starts that, so
+     * that the disk writes several files before the caller waits for the first; sync() reports its
      * failures. */
     int (*sync)(void *context, int file);
     void (*start_sync)(void *context, int file);

@@ -39,14 +39,14 @@ static int open_by_openat2(int folder, const char *path, int flags)
                                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     long result;
 
-    do /* EAGAIN: a component was renamed meanwhile */
+    do /* EAGAIN: a component was renamed during the call */
         result = syscall(SYS_openat2, folder, path, &how, sizeof how);
     while (result < 0 && (errno == EAGAIN || errno == EINTR));
     return result < 0 ? -errno : (int)result;
 }
 
-/* Opens a file or folder that must not be a link: O_NOFOLLOW alone gives ENOTDIR for a link where a folder
- * is requested. */
+/* Opens a file or folder that must not be a link. Returns -ELOOP for a link; O_NOFOLLOW alone would give
+ * ENOTDIR if a folder is requested. */
 static int open_one(int folder, const char *name, int flags)
 {
     struct stat st;
@@ -86,7 +86,7 @@ static int open_by_steps(int folder, const char *path, int flags)
     return at;
 }
 
-/* `context` is one of these. */
+/* `context` of the functions below points to a function of this type. */
 typedef int opener_fn(int folder, const char *path, int flags);
 struct opener {
     opener_fn *open;

@@ -68,7 +68,7 @@ static bool acts_as_owner(int folder, const char *name, const struct statx *st)
     return file >= 0;
 }
 
-static bool has(const struct statx *st, uint64_t attribute)
+static bool has_attribute(const struct statx *st, uint64_t attribute)
 {
     return (st->stx_attributes & attribute) != 0;
 }
@@ -80,24 +80,24 @@ int permissions_check_removable(void *context, int folder, const char *name, con
     (void)context;
     if (statx(folder, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &above) != 0)
         return *why = "cannot be examined", -errno;
-    if (has(&above, STATX_ATTR_IMMUTABLE) || has(&above, STATX_ATTR_APPEND))
+    if (has_attribute(&above, STATX_ATTR_IMMUTABLE) || has_attribute(&above, STATX_ATTR_APPEND))
         return *why = "is in a folder that is immutable or append-only (see chattr)", -EPERM;
     if (name == NULL)
         return 0;
     if (statx(folder, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st) != 0)
         return *why = "cannot be examined", -errno;
     /* since Linux 5.8; before that, the device number finds most mount points */
-    if (has(&st, STATX_ATTR_MOUNT_ROOT))
+    if (has_attribute(&st, STATX_ATTR_MOUNT_ROOT))
         return *why = "is a mount point, which cannot be replaced: name a folder in it", -EBUSY;
     if (st.stx_dev_major != above.stx_dev_major || st.stx_dev_minor != above.stx_dev_minor)
-        return *why = "is on another file system than the folder above it, and cannot be replaced: "
-                      "name a folder in it",
+        return *why = "is on another file system than the folder above it, so it cannot be "
+                      "replaced: name a folder in it",
                -EXDEV;
-    if (has(&st, STATX_ATTR_IMMUTABLE) || has(&st, STATX_ATTR_APPEND))
+    if (has_attribute(&st, STATX_ATTR_IMMUTABLE) || has_attribute(&st, STATX_ATTR_APPEND))
         return *why = "is immutable or append-only (see chattr)", -EPERM;
     if ((above.stx_mode & S_ISVTX) != 0 && above.stx_uid != geteuid() &&
         !acts_as_owner(folder, name, &st))
-        return *why = "belongs to somebody else, and the folder above it is sticky", -EPERM;
+        return *why = "belongs to another user, and the folder above it is sticky", -EPERM;
     return 0;
 }
 

@@ -1,5 +1,5 @@
-/* The system's calls of file_system.h about owners, modes and access-control lists, and about entries that
- * a file system refuses to remove; for file_system_posix.c. */
+/* The part of file_system_posix.c that deals with owners, modes, access-control lists, and entries that the
+ * system refuses to remove. */
 #ifndef TORUSD_FILES_SYSTEM_PERMISSIONS_POSIX_H
 #define TORUSD_FILES_SYSTEM_PERMISSIONS_POSIX_H
 

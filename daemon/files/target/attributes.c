@@ -48,7 +48,7 @@ static bool find_entry(const struct acl_list *list, unsigned tag, size_t *offset
     return false;
 }
 
-static unsigned permissions_of(const struct acl_list *list, unsigned tag)
+static unsigned acl_permissions(const struct acl_list *list, unsigned tag)
 {
     uint16_t permissions;
     size_t offset;
@@ -59,7 +59,7 @@ static unsigned permissions_of(const struct acl_list *list, unsigned tag)
     return le16toh(permissions) & 7u;
 }
 
-static void permit(struct acl_list *list, unsigned tag, unsigned permissions)
+static void set_acl_permissions(struct acl_list *list, unsigned tag, unsigned permissions)
 {
     uint16_t value = htole16((uint16_t)permissions);
     size_t offset;
@@ -68,7 +68,7 @@ static void permit(struct acl_list *list, unsigned tag, unsigned permissions)
         memcpy(list->bytes + offset, &value, sizeof value);
 }
 
-/* Returns the entry for which the group's bits of a mode stand. */
+/* Returns the tag of the entry that the group bits of a mode describe. */
 static unsigned group_class(const struct acl_list *list)
 {
     size_t offset;
@@ -77,18 +77,18 @@ static unsigned group_class(const struct acl_list *list)
 }
 
 /* Returns the largest mode that a file can have where the list is inherited. */
-static mode_t bits_of(const struct acl_list *list)
+static mode_t inherited_mode(const struct acl_list *list)
 {
-    return permissions_of(list, ACL_USER_OBJ) << 6 | permissions_of(list, group_class(list)) << 3 |
-           permissions_of(list, ACL_OTHER);
+    return acl_permissions(list, ACL_USER_OBJ) << 6 |
+           acl_permissions(list, group_class(list)) << 3 | acl_permissions(list, ACL_OTHER);
 }
 
-/* Changes an access list to that of a private folder; setting a mode opens it again. */
+/* Closes an access list, so that only the owner has access; setting a mode opens the list again. */
 static void close_list(struct acl_list *list)
 {
-    permit(list, group_class(list), 0);
-    permit(list, ACL_USER_OBJ, 7);
-    permit(list, ACL_OTHER, 0);
+    set_acl_permissions(list, group_class(list), 0);
+    set_acl_permissions(list, ACL_USER_OBJ, 7);
+    set_acl_permissions(list, ACL_OTHER, 0);
 }
 
 /* --- setting them --- */
@@ -120,8 +120,8 @@ int attributes_clean_up(const struct file_system *files, int folder)
     return result == -ENOENT ? 0 : result;
 }
 
-/* Tries on a folder inside the private one what the commit will do to the private one: there is no other
- * sure way to learn whether this process may. */
+/* Applies to a folder inside the private folder what the commit will apply to the private folder. Only a
+ * trial shows reliably whether this process may do that. */
 static int try_out(const struct file_system *files, int private, const struct attributes *a)
 {
     struct file_status status;
@@ -135,7 +135,7 @@ static int try_out(const struct file_system *files, int private, const struct at
         result = files->status(files->context, folder, &status);
     if (result == 0 &&
         (status.mode != a->mode || status.owner != a->owner || status.group != a->group))
-        result = -EPERM; /* the system has dropped set-group-ID without an error */
+        result = -EPERM; /* the system has cleared set-group-ID without an error */
     if (result == 0)
         result = files->check_writable(files->context, folder);
     if (folder >= 0)
@@ -203,10 +203,10 @@ int attributes_of_new(const struct file_system *files, int folder, mode_t mode,
                                .file_mode = mode & FILE_BITS,
                                .by_acl = inherited.length > 0};
     if (out->by_acl)
-        out->mode &= bits_of(&inherited) | 07000u;
+        out->mode &= inherited_mode(&inherited) | 07000u;
     if (out->mode != status.mode)
         result = try_out(files, folder, out);
-    if (result == -EPERM) { /* it is ours: the file system has no modes */
+    if (result == -EPERM) { /* the file system has no modes */
         out->mode = status.mode;
         result = 0;
     }
@@ -219,10 +219,10 @@ int attributes_set_file(const struct file_system *files, int file, const struct 
 {
     int result = 0;
 
-    if (!a->by_acl && (a->file_mode & 0077u) != 0) /* which a umask may have reduced */
+    if (!a->by_acl && (a->file_mode & 0077u) != 0) /* a umask may have cleared these bits */
         result = files->set_mode(files->context, file, a->file_mode);
     if (result == -EPERM)
-        result = 0; /* it is ours: the file system has no modes */
+        result = 0; /* the file system has no modes */
     if (result == 0 && a->given_away)
         result = files->set_owner(files->context, file, a->owner, a->group);
     return result;

@@ -1,10 +1,10 @@
 /* Permissions of an output: owner, group, mode and access-control lists of its folder and files. They are
- * copied from the folder that was prepared in its place, or that is replaced; otherwise they are those of a
- * new folder there with the configured mode.
+ * copied from the folder that the output replaces. If there is none, they are those of a new folder with the
+ * configured mode.
  *
  * While the temporary folder is filled, only its maker can enter it, so that its files may have their final
- * modes from the start. Lists, which take room on the disk, are set at once, too, closed by their masks;
- * the commit only sets owner and mode. */
+ * modes from the start. Access-control lists are also set at the start, because they need room on the disk,
+ * with masks that close them. The commit only sets owner and mode. */
 #ifndef TORUSD_FILES_TARGET_ATTRIBUTES_H
 #define TORUSD_FILES_TARGET_ATTRIBUTES_H
 
@@ -16,9 +16,9 @@ struct attributes {
     mode_t mode; /* mode of the folder */
     uid_t owner; /* owner of the folder and its files */
     gid_t group;
-    bool given_away; /* new files do not have this owner and group by themselves */
+    bool given_away; /* new files must be given this owner and group */
     mode_t file_mode;
-    bool by_acl; /* a default list changes file_mode; else files have just that */
+    bool by_acl; /* a default list decides the mode of files; otherwise it is file_mode */
 };
 
 /* Fills *out with the attributes that a new folder with `mode` (07777) gets at this place; `folder` is an

@@ -18,7 +18,7 @@ bool old_result_is_name(const char *name)
     return digits > 0 && digits <= 10 && name[digits] == '\0';
 }
 
-static void check_one(void *argument, const char *name)
+static void check_entry(void *argument, const char *name)
 {
     struct check *c = argument;
     const struct file_system *files = c->files;
@@ -31,8 +31,8 @@ static void check_one(void *argument, const char *name)
     if (result == 0 && (status.kind != FILE_REGULAR || !old_result_is_name(name))) {
         c->failed = true;
         (void)error_set(c->error, ERROR_REFUSED,
-                        "target folder %s holds %s, which is no file of a result (those are named "
-                        "by ranks): only a result can be replaced",
+                        "target folder %s contains %s, which is not a file of a result (their "
+                        "names are ranks): only a result can be replaced",
                         c->path, name);
         return;
     }
@@ -41,14 +41,14 @@ static void check_one(void *argument, const char *name)
     c->failed = result < 0;
     if (c->failed)
         (void)error_set(c->error, ERROR_REFUSED,
-                        "target folder %s cannot be replaced, since %s in it %s: %s", c->path, name,
-                        why, strerror(-result));
+                        "target folder %s cannot be replaced, because %s in it %s: %s", c->path,
+                        name, why, strerror(-result));
 }
 
 int old_result_check(const struct file_system *files, int folder, const char *path, struct error *e)
 {
     struct check c = {.files = files, .folder = folder, .path = path, .error = e};
-    int result = files->list(files->context, folder, check_one, &c);
+    int result = files->list(files->context, folder, check_entry, &c);
 
     if (result < 0)
         return error_set(e, ERROR_IO, "target folder %s cannot be read: %s", path,

@@ -1,5 +1,5 @@
-/* Recognises an old result: a folder with nothing but files that an exchange has put there, named by ranks.
- * A new result may replace it, and then it is removed. */
+/* Recognises an old result: a folder that contains only files of an exchange, named by ranks. A new result
+ * may replace it. */
 #ifndef TORUSD_FILES_TARGET_OLD_RESULT_H
 #define TORUSD_FILES_TARGET_OLD_RESULT_H
 

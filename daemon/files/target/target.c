@@ -76,7 +76,8 @@ int target_seal(struct target *t, struct error *e)
     return journal_write(t->journal, t->id, &t->entry, e);
 }
 
-/* The journal has entries for both names, so a power failure leaves the folder with an entry. */
+/* The journal has an entry for each of the two names, so that the folder has an entry after a power failure,
+ * whatever its name. */
 static int rename_temporary(struct target *t, const struct target *former, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -88,10 +89,9 @@ static int rename_temporary(struct target *t, const struct target *former, struc
         result =
             files->rename(files->context, t->parent, former->entry.temporary, t->entry.temporary);
     if (result < 0)
-        return error_set(e, ERROR_IO, "%s/%s cannot be renamed: %s", t->entry.folder,
-                         former->entry.temporary,
-                         result == -ESTALE ? "it has been moved or replaced by somebody else"
-                                           : strerror(-result));
+        return error_set(
+            e, ERROR_IO, "%s/%s cannot be renamed: %s", t->entry.folder, former->entry.temporary,
+            result == -ESTALE ? "another process has moved or replaced it" : strerror(-result));
     return 0;
 }
 
@@ -102,7 +102,7 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
     if (!journal_id_is_valid(id))
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
     t->entry.finished = false;
-    if (strcmp(t->id, id) == 0) /* retried again before other nodes had heard of this attempt */
+    if (strcmp(t->id, id) == 0) /* retried before other nodes knew of this attempt */
         return former.entry.finished ? journal_write(t->journal, id, &t->entry, e) : 0;
     (void)snprintf(t->id, sizeof t->id, "%s", id);
     if (target_set_temporary(t, t->entry.final, rank, e) != 0 ||
@@ -128,13 +128,13 @@ int target_discard(struct target *t, struct error *e)
     target_close_one(t, &t->folder);
     if (result == 0 && t->entry.made > 0)
         target_remove_made(t);
-    if (result == 0 && t->noted && t->parent >= 0)
+    if (result == 0 && t->has_entry && t->parent >= 0)
         result = target_sync_one(t, t->parent);
     if (result == -ESTALE)
-        log_warning("%s/%s has been moved or replaced by somebody else: it is left alone",
+        log_warning("another process has moved or replaced %s/%s: torusd does not touch it",
                     t->entry.folder, t->entry.temporary);
     else if (result < 0)
-        (void)error_set(e, ERROR_IO, "%s/%s cannot be removed: %s; it is tried again",
+        (void)error_set(e, ERROR_IO, "%s/%s cannot be removed: %s; torusd tries again",
                         t->entry.folder, t->entry.temporary, strerror(-result));
     if (result == 0 || result == -ESTALE)
         target_forget(t);
@@ -148,9 +148,9 @@ int target_reopen(struct target *t, struct error *e)
 
     if (journal_read(t->journal, t->id, &t->entry, e) != 0)
         return -1;
-    t->noted = true;
+    t->has_entry = true;
     if (roots_find(t->roots, t->entry.folder, &t->above, e) != 0)
-        return error_wrap(e, "what exchange %s left behind", t->id);
+        return error_wrap(e, "output of exchange %s", t->id);
     t->parent = target_open_above(t, t->above.path);
     if (t->parent >= 0)
         t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);

@@ -1,17 +1,16 @@
-/* One output folder of this node on the disk: prepared beside its final place, under a temporary name that
- * contains the exchange and the node, and renamed once. journal.h has the order of the steps.
+/* An output folder of this node on the disk. It is filled beside its final place, under a temporary name that
+ * contains the exchange and the node, and then renamed. journal.h has the order of the steps.
  *
  * The temporary folder is addressed by its descriptor, and is locked while its daemon lives. The lock
- * distinguishes leftovers of a crash from the output of another exchange that writes to the same target.
- * Everybody who may write to the folder above can rename the temporary folder and put another one in its
- * place; so the folder under the temporary name is compared with the open one before it is renamed or
- * removed.
+ * distinguishes leftovers of a crash from the output of another exchange that writes to the same target. Any
+ * user who may write to the folder above can rename the temporary folder and put another one in its place. So
+ * the folder under the temporary name is compared with the open one before it is renamed or removed.
  *
- * A folder that was prepared under the final name is not filled in place, but replaced by a new one with
- * the same owner, group, mode and access-control lists: files that get their names one after the other
- * would be seen, and a crash would leave some of them. One rename shows all files or none. Whatever
- * rename(2) would refuse, for instance a mount point, or a folder whose owner a new one cannot have, is
- * therefore refused before any data is sent.
+ * An existing folder under the final name is not filled, but replaced by the new one with the same
+ * owner, group, mode and access-control lists. If files appeared in it one after the other, readers would see
+ * a part of them, and a crash would leave a part of them; one rename shows all files or none. Therefore
+ * everything that rename(2) would refuse (for instance a mount point, or a folder whose owner a new one
+ * cannot have) is refused before any data is sent.
  *
  * The functions block: they are called in jobs, one at a time for a target, or at the start of the daemon. */
 #ifndef TORUSD_FILES_TARGET_TARGET_H
@@ -41,8 +40,8 @@ int target_reopen_file(const struct target *t, uint32_t name, struct error *e);
 /* Removes a file of the temporary folder; target_discard() does that, too. Returns 0, or -1 with *e. */
 int target_remove_file(const struct target *t, uint32_t name, struct error *e);
 
-/* Gives the temporary folder, finished or not, with all its contents, and the entry to the next attempt
- * `id`, which is not finished. Returns 0, or -1 with *e. */
+/* Gives the temporary folder (finished or not) with its contents, and the entry, to the next attempt `id`.
+ * The new entry is not finished. Returns 0, or -1 with *e. */
 int target_rename(struct target *t, const char *id, uint32_t rank, struct error *e);
 
 /* Makes the temporary folder durable, and records it as finished. All files must be there and synced.
@@ -51,7 +50,7 @@ int target_seal(struct target *t, struct error *e);
 
 /* Puts a finished output under its final name, durably, and removes the entry. Replaces an empty folder
  * there, or an old result if that was requested, and nothing else. Returns 0, also if the temporary folder
- * has gone because the output was in place already, and with t->left_over if the old result could not be
+ * has gone because the output was in place already, and with t->old_result_remains if the old result could not be
  * removed. Otherwise returns -1 with *e: the output keeps its temporary name, and the call may be repeated. */
 int target_place(struct target *t, struct error *e);
 

@@ -37,7 +37,7 @@ static const char *last_components(const char *path, unsigned missing)
     return at;
 }
 
-/* Gives a folder that was made above the target its mode. Returns 0 or -errno. */
+/* Gives a folder that was made above the target its final mode. Returns 0 or -errno. */
 static int open_new(const struct target *t, int folder)
 {
     struct attributes a;

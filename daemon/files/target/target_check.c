@@ -13,7 +13,7 @@ static void note_any(void *argument, const char *name)
     *(bool *)argument = true;
 }
 
-/* Finds out what the open folder under the final name holds. */
+/* Finds out what the open folder under the final name contains. */
 static int look_into(const struct target *t, int folder, enum target_occupant *what,
                      struct error *e)
 {
@@ -31,13 +31,13 @@ static int look_into(const struct target *t, int folder, enum target_occupant *w
         return error_set(e, ERROR_IO, "target %s cannot be read: %s", target_full_name(t, name),
                          strerror(-result));
     if (any && !t->entry.replaces)
-        return error_set(e, ERROR_REFUSED,
-                         "target folder %s exists and is not empty; an old result can be replaced "
-                         "(--replace)",
-                         target_full_name(t, name));
+        return error_set(
+            e, ERROR_REFUSED,
+            "target folder %s exists and is not empty; --replace replaces an old result",
+            target_full_name(t, name));
     result = files->check_writable(files->context, folder);
     if (result < 0)
-        return error_set(e, ERROR_REFUSED, "target folder %s cannot be written by torusd: %s",
+        return error_set(e, ERROR_REFUSED, "torusd cannot write to target folder %s: %s",
                          target_full_name(t, name), strerror(-result));
     *what = any ? TARGET_OLD_RESULT : TARGET_EMPTY;
     return any ? old_result_check(files, folder, target_full_name(t, name), e) : 0;
@@ -121,8 +121,8 @@ static void note_rival(void *argument, const char *name)
         return;
     if (strncmp(name + stem, r->t->id, id) == 0 && name[stem + id] == '-')
         (void)error_set(&r->error, ERROR_REFUSED,
-                        "target %s/%s is another node's target too: put %%r (the node's rank) into "
-                        "its path",
+                        "target %s/%s is also the target of another node: put %%r (the node's "
+                        "rank) into its path",
                         entry->folder, entry->final);
     else if (is_locked(r->t, name))
         (void)error_set(&r->error, ERROR_BUSY, "another exchange is writing to target %s/%s",

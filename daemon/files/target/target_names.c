@@ -13,11 +13,10 @@ int target_name_too_long(const char *name, size_t length, size_t size, struct er
 {
     size_t added = length - strlen(name);
 
-    return error_set(
-        e, ERROR_USAGE,
-        "target name too long: %zu bytes, at most %zu are possible, since its temporary "
-        "folder's name is longer: %.60s...",
-        strlen(name), size - 1 - added, name);
+    return error_set(e, ERROR_USAGE,
+                     "target name is too long: %zu bytes, at most %zu are possible, because the "
+                     "name of its temporary folder is longer: %.60s...",
+                     strlen(name), size - 1 - added, name);
 }
 
 char *target_cut_last(char *path)
@@ -63,7 +62,7 @@ int target_set_names(struct target *t, const struct place *place, uint32_t rank,
                      strcmp(root, "/") == 0 ? "" : root, t->above.path);
     if (n < 0 || (size_t)n >= sizeof t->entry.folder)
         return error_set(e, ERROR_USAGE,
-                         "path too long: %d bytes, at most %zu are possible: %.60s...", n,
+                         "target path is too long: %d bytes, at most %zu are possible: %.60s...", n,
                          sizeof t->entry.folder - 1, place->path);
     return 0;
 }

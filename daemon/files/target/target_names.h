@@ -4,14 +4,15 @@
 
 #include "daemon/files/target/target_record.h"
 
-/* Writes the final name with its path to `name`. Returns `name`. */
+/* Writes the path of the target, with its final name, to `name`. Returns `name`. */
 const char *target_full_name(const struct target *t, char name[2 * PATH_MAX]);
 
-/* Fills *e: `name` with its additions has `length` bytes, and only `size` fit. Returns -1. */
+/* Fills *e with an error: the temporary name that is made from `name` has `length` bytes, which do not fit
+ * into `size`. Returns -1. */
 int target_name_too_long(const char *name, size_t length, size_t size, struct error *e);
 
-/* Cuts the last component off a path. Returns the component, in the same memory, or NULL if it is the only
- * one. */
+/* Splits a path at its last slash, in place: `path` keeps the part before the slash. Returns the part behind
+ * it, or NULL if there is no slash. */
 char *target_cut_last(char *path);
 
 /* Fills in the temporary name, which contains the exchange and the node. Returns 0, or -1 with *e: it is

@@ -12,12 +12,12 @@ static int cannot_rename(const struct target *t, int result, struct error *e)
 {
     return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
                      t->entry.temporary, t->entry.final,
-                     result == -ESTALE ? "it has been moved or replaced by somebody else"
+                     result == -ESTALE ? "another process has moved or replaced it"
                                        : strerror(-result));
 }
 
-/* Finds the attributes again after a restart: those of the folder in the target's place, or, if there is
- * none, those of a new folder. */
+/* Determines the attributes again after a restart: those of the folder in the target's place or, if there is
+ * none, of a new folder. */
 static int find_attributes(struct target *t)
 {
     const struct file_system *files = target_files(t);
@@ -30,7 +30,7 @@ static int find_attributes(struct target *t)
     if (result == 0)
         result = files->status_at(files->context, t->parent, t->entry.final, &status);
     if (result == 0) {
-        t->attributes.mode = status.mode; /* the folder has its lists already */
+        t->attributes.mode = status.mode; /* the temporary folder has its lists already */
         t->attributes.owner = status.owner;
         t->attributes.group = status.group;
     }
@@ -38,7 +38,7 @@ static int find_attributes(struct target *t)
     return t->has_attributes ? 0 : result;
 }
 
-/* Gives the temporary folder the attributes that it has under its final name. Returns 0 or -errno. */
+/* Gives the temporary folder its final attributes. Returns 0 or -errno. */
 static int open_temporary(struct target *t)
 {
     int result = find_attributes(t);
@@ -48,7 +48,7 @@ static int open_temporary(struct target *t)
     return result > 0 ? target_sync_one(t, t->folder) : result;
 }
 
-/* Exchanges the new and the old folder; t->folder is the old one afterwards. */
+/* Exchanges the names of the new and the old folder. Afterwards t->folder is the old one. */
 static int swap_folders(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -68,12 +68,12 @@ static int swap_folders(struct target *t, struct error *e)
         return cannot_rename(t, result, e);
     target_close_one(t, &t->folder);
     t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
-    t->left_over = t->folder < 0;
+    t->old_result_remains = t->folder < 0;
     return 0;
 }
 
-/* Whether the old result has the temporary name, because the new one was put in place before a crash.
- * Returns 1, 0, or -1 with *e. */
+/* Whether a crash has left the new result in place and the old one under the temporary name. Returns 1, 0, or
+ * -1 with *e. */
 static int is_swapped(const struct target *t, struct error *e)
 {
     const struct journal_entry *entry = &t->entry;
@@ -86,10 +86,10 @@ static int is_swapped(const struct target *t, struct error *e)
         return cannot_rename(t, result, e);
     if (status.number == entry->old_number || status.number == entry->new_number)
         return status.number == entry->old_number;
-    return error_set(e, ERROR_IO,
-                     "%s/%s and %s: it cannot be told which of them is the new result; both are "
-                     "left alone",
-                     entry->folder, entry->temporary, entry->final);
+    return error_set(
+        e, ERROR_IO,
+        "torusd cannot tell which of %s/%s and %s is the new result, and touches neither",
+        entry->folder, entry->temporary, entry->final);
 }
 
 /* Returns 0, or -1 with *e. t->folder is open if an old result must be removed. */
@@ -127,11 +127,11 @@ static void remove_old(struct target *t)
     if (result == 0)
         result = target_sync_one(t, t->parent);
     target_close_one(t, &t->folder);
-    t->left_over = result < 0;
+    t->old_result_remains = result < 0;
     if (result < 0)
-        log_warning("%s/%s, what %s was before it was replaced, cannot be removed: %s; it is tried "
-                    "again",
-                    t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
+        log_warning(
+            "%s/%s, the old result that %s has replaced, cannot be removed: %s; torusd tries again",
+            t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
 }
 
 int target_place(struct target *t, struct error *e)
@@ -147,7 +147,7 @@ int target_place(struct target *t, struct error *e)
                          strerror(-result));
     if (t->folder >= 0)
         remove_old(t);
-    if (!t->left_over)
+    if (!t->old_result_remains)
         target_forget(t);
     return 0;
 }

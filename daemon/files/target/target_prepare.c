@@ -7,21 +7,20 @@
 #include "daemon/files/target/target_check.h"
 #include "daemon/files/target/target_names.h"
 
-#define ATTEMPTS 5 /* to make folders that other processes remove again */
+#define ATTEMPTS 5 /* how often to try to make folders that other processes remove */
 
 static int cannot_write(const struct target *t, int result, struct error *e)
 {
     if (result == -ELOOP)
         return error_set(e, ERROR_REFUSED,
-                         "target %s/%s: a folder above it is a symbolic link, and targets are not "
-                         "created through links; name the folder that it leads to",
+                         "a folder above target %s/%s is a symbolic link, and torusd creates no "
+                         "targets through links: name the folder that the link leads to",
                          t->entry.folder, t->entry.final);
     return error_set(e, ERROR_IO, "target %s/%s cannot be written: %s", t->entry.folder,
                      t->entry.final, strerror(-result));
 }
 
-/* Makes the temporary folder. Returns 0 or -errno: -ENOENT if another process has removed a folder
- * meanwhile. */
+/* Makes the temporary folder. Returns 0 or -errno: -ENOENT if another process has removed a folder above. */
 static int make_temporary(struct target *t)
 {
     const struct file_system *files = target_files(t);
@@ -40,7 +39,7 @@ static int make_temporary(struct target *t)
     return files->lock(files->context, t->folder);
 }
 
-/* Tries with two files whether this file system can exchange two names. Returns 0 or -errno. */
+/* Tries with two files whether the file system can exchange two names. Returns 0 or -errno. */
 static int try_swap(const struct target *t)
 {
     static const char *const name[] = {"0", "1"}; /* target_discard() would remove them */
@@ -79,11 +78,12 @@ static int set_attributes(struct target *t, enum target_occupant what, struct er
             folder < 0 ? folder : attributes_copy(files, folder, t->folder, &t->attributes);
         target_close_one(t, &folder);
         if (result < 0)
-            return error_set(e, ERROR_REFUSED,
-                             "target folder %s has an owner, a group, a mode or an access-control "
-                             "list that torusd cannot give to the new folder in its place: %s. "
-                             "Remove it, and the result gets those of a new folder (output_mode)",
-                             target_full_name(t, name), strerror(-result));
+            return error_set(
+                e, ERROR_REFUSED,
+                "target folder %s has an owner, a group, a mode or an access-control "
+                "list that torusd cannot give to the new folder in its place: %s. Remove the "
+                "folder, and the result gets the attributes of a new one (output_mode)",
+                target_full_name(t, name), strerror(-result));
     }
     t->has_attributes = true;
     return 0;
@@ -101,8 +101,8 @@ static int check_prospects(struct target *t, struct error *e)
     int result = what == TARGET_OLD_RESULT ? try_swap(t) : 0;
     if (result < 0)
         return error_set(e, ERROR_REFUSED,
-                         "target folder %s cannot be replaced at once on its file system: %s. "
-                         "Remove it before",
+                         "target folder %s cannot be replaced atomically on its file system: %s. "
+                         "Remove the folder first",
                          target_full_name(t, name), strerror(-result));
     return 0;
 }
@@ -128,9 +128,9 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, b
         }
         if (target_check_above(t, e) != 0 || (missing == 0 && target_check_free(t, &what, e) != 0))
             return -1;
-        if (!t->noted || missing > t->entry.made) {
+        if (!t->has_entry || missing > t->entry.made) {
             t->entry.made = missing;
-            t->noted = true; /* part of the entry may exist even if this fails */
+            t->has_entry = true; /* a part of the entry may exist even if the next call fails */
             if (journal_write(t->journal, t->id, &t->entry, e) != 0)
                 return error_wrap(e, "state folder");
         }

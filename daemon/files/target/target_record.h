@@ -13,12 +13,13 @@ struct target {
     struct journal_entry entry;
     struct place above; /* the folder above the target */
     int parent;         /* descriptor of `above`; -1: it does not exist (yet) */
-    int folder;         /* descriptor of the temporary folder; -1 likewise */
-    bool noted;         /* the journal has an entry */
-    mode_t output_mode; /* mode if no folder was prepared */
+    int folder;         /* descriptor of the temporary folder; -1: it does not exist */
+    bool has_entry;     /* the journal has an entry */
+    mode_t output_mode; /* mode for a new folder */
     struct attributes attributes;
     bool has_attributes; /* `attributes` are valid */
-    bool left_over;      /* in place, but target_discard() must remove the old result */
+    /* the output is in place, but target_discard() must still remove the old result */
+    bool old_result_remains;
 };
 
 /* The file system of a target. */

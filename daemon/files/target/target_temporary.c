@@ -51,7 +51,7 @@ int target_remove_temporary(const struct target *t)
 
 void target_forget(struct target *t)
 {
-    if (t->noted)
+    if (t->has_entry)
         journal_remove(t->journal, t->id);
-    t->noted = false;
+    t->has_entry = false;
 }

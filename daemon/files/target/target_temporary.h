@@ -11,7 +11,7 @@ int target_check_temporary(const struct target *t);
 /* Removes the open folder that has the temporary name, with its files. Returns 0 or -errno. */
 int target_remove_temporary(const struct target *t);
 
-/* Removes the journal's entry. Call it last. */
+/* Removes the journal's entry. To be called last. */
 void target_forget(struct target *t);
 
 #endif

@@ -17,7 +17,7 @@ static void on_stored(void *argument, const char *id, const struct error *e)
 
     (void)id;
     if (e != NULL)
-        log_warning("the calibration cannot be kept: %s", e->text);
+        log_warning("the calibration cannot be written to the state folder: %s", e->text);
     folders->storing = false;
     if (folders->stored_late)
         calibrations_store(folders, &folders->calibration);

@@ -5,7 +5,8 @@
 #include "daemon/planning/calibration.h"
 #include "proto/error.h"
 
-/* As storage.store_calibration(). Calibrations are written one after the other, so that the last one stays. */
+/* As storage.store_calibration(). Calibrations are written one after the other, so that the last one
+ * remains. */
 void calibrations_store(void *context, const struct calibration *c);
 
 /* As storage.load_calibration(). */

@@ -12,7 +12,7 @@ void outcomes_run(struct work *work)
     target_init(&target, task->folders->roots, &task->folders->journal, task->folders->output_mode,
                 task->id);
     if (target_reopen(&target, &task->error) != 0)
-        (void)0; /* ERROR_NONE: the outcome was known and applied before */
+        (void)0; /* ERROR_NONE: the outcome was applied before */
     else if (task->committed)
         (void)target_place(&target, &task->error);
     else
@@ -42,7 +42,7 @@ static void note_in_doubt(void *context, const char *id)
     struct error e;
 
     if (journal_read(d->journal, id, &entry, &e) == 0 ? entry.finished : e.code == ERROR_IO)
-        /* an output whose entry cannot be read now may be finished, too */
+        /* an entry that cannot be read now may be that of a finished output */
         d->each(d->argument, id);
 }
 

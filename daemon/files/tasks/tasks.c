@@ -9,35 +9,35 @@
 
 static void free_task(struct folders *folders, struct task *task)
 {
-    if (folders->kept_count == TASKS_KEPT) {
+    if (folders->task_reserve_count == TASKS_KEPT) {
         free(task);
         return;
     }
-    task->next = folders->kept;
-    folders->kept = task;
-    folders->kept_count++;
+    task->next = folders->task_reserve;
+    folders->task_reserve = task;
+    folders->task_reserve_count++;
 }
 
 static struct task *take_task(struct folders *folders)
 {
     struct task *task = malloc(sizeof *task);
 
-    if (task == NULL && folders->kept != NULL) {
-        task = folders->kept;
-        folders->kept = task->next;
-        folders->kept_count--;
+    if (task == NULL && folders->task_reserve != NULL) {
+        task = folders->task_reserve;
+        folders->task_reserve = task->next;
+        folders->task_reserve_count--;
     }
     return task;
 }
 
 void tasks_free(struct folders *folders)
 {
-    while (folders->kept != NULL) {
-        struct task *task = folders->kept;
-        folders->kept = task->next;
+    while (folders->task_reserve != NULL) {
+        struct task *task = folders->task_reserve;
+        folders->task_reserve = task->next;
         free(task);
     }
-    folders->kept_count = 0;
+    folders->task_reserve_count = 0;
 }
 
 int tasks_init(struct folders *folders)
@@ -59,7 +59,7 @@ static void on_task_done(struct work *work)
     if (task->told != NULL && !folders->closed)
         task->told(task->argument, task->id, task->error.code != ERROR_NONE ? &task->error : NULL);
     free_task(folders, task);
-    folders_release(folders);
+    folders_remove_user(folders);
 }
 
 struct task *tasks_begin(struct folders *folders, void (*run)(struct work *work),
@@ -78,7 +78,7 @@ struct task *tasks_begin(struct folders *folders, void (*run)(struct work *work)
         }
         free_task(folders, task);
     }
-    log_error("out of memory to write to %s", folders->state_folder);
+    log_error("out of memory to write to state folder %s", folders->state_folder);
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* Jobs for the core that are not part of a source or sink. Some tasks are held in reserve for when there is
- * no memory, because a decision must be recorded or refused. */
+/* Jobs for the core that are not part of a source or sink. Some tasks are held in reserve: even without
+ * memory, a decision must be recorded, or refused. */
 #ifndef TORUSD_FILES_TASKS_TASKS_H
 #define TORUSD_FILES_TASKS_TASKS_H
 
@@ -14,7 +14,7 @@ struct task {
     char id[128];
     bool committed;
     struct calibration calibration;
-    storage_done_fn *told; /* NULL: the end is not told */
+    storage_done_fn *told; /* NULL: nobody waits for the end */
     void *argument;
     struct error error;
 };

@@ -8,7 +8,7 @@
 #include "daemon/files/tasks/outcomes.h"
 #include "daemon/files/tasks/tasks.h"
 
-#define UNREMOVED_MOST 64 /* most outputs that are tried again before the next start */
+#define UNREMOVED_MOST 64 /* most outputs in the list; the next start finds the others */
 
 /* An output that could not be removed completely. */
 struct unremoved {

@@ -1,5 +1,5 @@
-/* Outputs that could not be removed completely, for instance because there were no descriptors. The removal
- * is tried again whenever an output has been closed. */
+/* Outputs that could not be removed completely, for instance for lack of descriptors. Whenever a sink has
+ * been closed, the removal is tried again. */
 #ifndef TORUSD_FILES_TASKS_UNREMOVED_H
 #define TORUSD_FILES_TASKS_UNREMOVED_H
 
@@ -8,8 +8,8 @@ struct folders;
 /* Adds an exchange whose output could not be removed. */
 void unremoved_add(struct folders *folders, const char *id);
 
-/* To be called when an output has been closed: tries again to remove those outputs that have no sink any
- * more. */
+/* To be called when an output has been closed: tries again to remove the outputs that no longer have a
+ * sink. */
 void unremoved_retry(struct folders *folders);
 
 /* Frees the list; the next start of the daemon finds these outputs. */

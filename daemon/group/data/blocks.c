@@ -264,7 +264,7 @@ static int copy_blocks(struct blocks *b, size_t digests)
 
     for (uint32_t i = 0; i < count; i++)
         bytes += sent_to(b, i).size;
-    b->sent = slab_lone(digests + bytes, NULL, NULL);
+    b->sent = slab_without_pool(digests + bytes, NULL, NULL);
     if (b->sent == NULL)
         return -1;
     if (!uneven) {
@@ -310,7 +310,7 @@ static int find_sent(struct blocks *b, bool copy)
         if (copy_blocks(b, digests) != 0)
             return -1;
     } else {
-        b->sent = slab_lone(digests, area->memory != NULL ? release_memory : NULL, area->memory);
+        b->sent = slab_without_pool(digests, area->memory != NULL ? release_memory : NULL, area->memory);
         if (b->sent == NULL)
             return -1;
         if (area->memory != NULL)

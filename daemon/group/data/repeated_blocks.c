@@ -12,7 +12,7 @@ static bool result_is_everywhere(const struct blocks *b)
 /* Makes a vector in a slab the data to send. */
 static int replace_sent(struct blocks *b, const uint8_t *vector, struct error *e)
 {
-    struct slab *slab = slab_lone(b->what->total, NULL, NULL);
+    struct slab *slab = slab_without_pool(b->what->total, NULL, NULL);
 
     if (slab == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
@@ -35,7 +35,7 @@ int blocks_keep(struct blocks *b, struct error *e)
         replace_sent(b, result_is_everywhere(b) ? b->to : b->from, e) != 0)
         return -1;
     if (!b->copied) { /* nothing is sent, or no bytes: the program's memory is not needed */
-        struct slab *slab = slab_lone((size_t)b->senders * DIGEST_SIZE, NULL, NULL);
+        struct slab *slab = slab_without_pool((size_t)b->senders * DIGEST_SIZE, NULL, NULL);
         if (slab == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a call");
         slab_unref(b->sent);

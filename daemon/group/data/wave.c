@@ -40,7 +40,7 @@ static const struct sink_ops sink_ops = {.write = wave_write, .pending = sink_ne
 int wave_init(struct wave *w, uint64_t value, struct error *e)
 {
     *w = (struct wave){.source = {.ops = &source_ops}, .sink = {.ops = &sink_ops}};
-    w->slab = slab_lone(2 * WAVE_BYTES, NULL, NULL);
+    w->slab = slab_without_pool(2 * WAVE_BYTES, NULL, NULL);
     if (w->slab == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
     memset(w->slab->data, 0, 2 * WAVE_BYTES);

@@ -58,7 +58,7 @@ static struct early_frame *copy_frame(const struct peer_message *message,
 
     if (one == NULL)
         return NULL;
-    one->slab = slab_lone(body_length, NULL, NULL);
+    one->slab = slab_without_pool(body_length, NULL, NULL);
     one->head_length = peer_message_write(message, new_head, one);
     if (one->slab == NULL || one->head_length == 0) {
         release_one(one);

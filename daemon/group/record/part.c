@@ -4,7 +4,7 @@
 
 int part_detour(struct part *p, struct error *e)
 {
-    return p->detour != NULL ? 1 : planner_detour(p->planner, &p->damage, &p->detour, e);
+    return p->detour != NULL ? 1 : planner_get_detour(p->planner, &p->damage, &p->detour, e);
 }
 
 int part_trees(struct part *p, struct error *e)

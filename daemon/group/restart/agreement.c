@@ -57,7 +57,7 @@ static int start_agreement(struct part *p, struct error *e)
     a->mark = (struct peer_group_call){.number = STAGE_AGREEMENT, .part = p->mask};
     a->source.ops = &source_ops;
     a->sink.ops = &sink_ops;
-    a->slab = slab_lone(BYTES, NULL, NULL);
+    a->slab = slab_without_pool(BYTES, NULL, NULL);
     if (a->slab == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a group");
     calls_report(p, &here);

@@ -78,7 +78,7 @@ static void free_routes(struct part *p)
         reduction_free(&p->trees);
     p->has_trees = false;
     if (p->detour != NULL)
-        planner_leave_detour(p->planner, p->detour);
+        planner_put_detour(p->planner, p->detour);
     p->detour = NULL;
     damage_free(&p->damage);
     p->damage = (struct damage){0};

@@ -48,7 +48,7 @@ static const char *split_interface(const char *rest, struct parts *p)
 }
 
 /* Divides a text into its parts. Returns NULL, or the problem. */
-static const char *split(const char *text, struct parts *p)
+static const char *split_endpoint(const char *text, struct parts *p)
 {
     const char *end, *colon;
 
@@ -57,7 +57,7 @@ static const char *split(const char *text, struct parts *p)
     if (p->brackets) {
         end = strchr(++text, ']');
         if (end == NULL)
-            return "there is no ]";
+            return "the ] is missing";
         colon = end + 1;
         p->host = (struct part){text, strcspn(text, "%]")};
         if (text[p->host.length] == '%') {
@@ -71,7 +71,7 @@ static const char *split(const char *text, struct parts *p)
         colon = text + p->host.length;
     }
     if (*colon != ':')
-        return "there is no port";
+        return "the port is missing";
     p->port = (struct part){colon + 1, strcspn(colon + 1, SPACES)};
     if (!p->brackets && memchr(p->port.at, ':', p->port.length) != NULL)
         return "an IPv6 address needs brackets";
@@ -93,7 +93,7 @@ static const char *set_port(struct endpoint *endpoint, struct part port)
 static const char *set_interface(struct endpoint *endpoint, struct part name)
 {
     if (name.length >= sizeof endpoint->interface || strcspn(name.at, "/:" SPACES) < name.length)
-        return "that is not the name of an interface";
+        return "the name of the interface is not valid";
     memcpy(endpoint->interface, name.at, name.length);
     endpoint->interface[name.length] = '\0';
     return NULL;
@@ -105,7 +105,7 @@ static const char *set_host(struct endpoint *endpoint, const struct parts *p)
     struct addrinfo *found;
 
     if (p->host.length == 0)
-        return "there is no address";
+        return "the address is missing";
     if (p->host.length >= sizeof endpoint->host)
         return "the name is too long";
     memcpy(endpoint->host, p->host.at, p->host.length);
@@ -115,14 +115,14 @@ static const char *set_host(struct endpoint *endpoint, const struct parts *p)
         freeaddrinfo(found);
     }
     if (p->brackets && endpoint->literal.ss_family != AF_INET6)
-        return "what is in brackets must be an IPv6 address";
+        return "only an IPv6 address may be in brackets";
     if (endpoint->literal.ss_family != 0)
         return NULL;
     if (endpoint->host[strspn(endpoint->host, "0123456789.")] == '\0')
-        return "that is not an IPv4 address";
+        return "the IPv4 address is not valid";
     for (const unsigned char *c = (const unsigned char *)endpoint->host; *c != '\0'; c++)
         if (*c <= ' ' || *c == 0x7f || strchr("[]%/\"'@#;,=\\", *c) != NULL)
-            return "a name has no such characters";
+            return "a host name cannot have such characters";
     return NULL;
 }
 
@@ -151,7 +151,7 @@ static const char *set_zone(struct endpoint *endpoint, const struct parts *p)
 int endpoint_parse(const char *text, struct endpoint *endpoint, struct error *e)
 {
     struct parts p = {0};
-    const char *wrong = split(text, &p);
+    const char *wrong = split_endpoint(text, &p);
 
     *endpoint = (struct endpoint){0};
     if (wrong == NULL)
@@ -224,7 +224,7 @@ void address_format(const struct sockaddr *address, char *text, size_t size)
         (void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
         if (in6->sin6_scope_id != 0 && if_indextoname(in6->sin6_scope_id, zone + 1) != NULL)
             zone[0] = '%';
-        else if (in6->sin6_scope_id != 0) /* the interface does not exist any more */
+        else if (in6->sin6_scope_id != 0) /* the interface no longer exists */
             (void)snprintf(zone, sizeof zone, "%%%u", in6->sin6_scope_id);
         (void)snprintf(text, size, "[%s%s]:%u", host, zone, ntohs(in6->sin6_port));
     } else {

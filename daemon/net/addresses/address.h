@@ -15,17 +15,18 @@
 #define ENDPOINT_TEXT_SIZE (ENDPOINT_HOST_SIZE + 2 * IFNAMSIZ + 16u)
 
 /* The address of a port from the configuration. Names of hosts and interfaces are looked up at each use,
- * because what they stand for may change. */
+ * because their addresses and indices may change. */
 struct endpoint {
     char host[ENDPOINT_HOST_SIZE]; /* an address without brackets and zone, or a host name */
     char interface[IFNAMSIZ];      /* "": none is named */
-    bool bound; /* `interface` comes from "on eth0", and sockets use no other; else it is a zone */
+    /* `interface` comes from "on eth0", and sockets are bound to it; else it is a zone */
+    bool bound;
     uint16_t port;                   /* TCP port; 0: there is no endpoint */
     struct sockaddr_storage literal; /* `host` without a zone; family 0: `host` is a name */
 };
 
 /* Parses "10.0.0.1:7411", "[fd00::1]:7411", "[fe80::1%eth0]:7411" or "host:7411", each of which " on eth0"
- * may follow. Looks up no names. Returns 0, or -1 with *e (ERROR_USAGE): the text can never become valid. */
+ * may follow. Looks up no names. Returns 0, or -1 with *e (ERROR_USAGE). */
 int endpoint_parse(const char *text, struct endpoint *endpoint, struct error *e);
 
 /* Writes the endpoint as in a configuration; ENDPOINT_TEXT_SIZE bytes are enough. */

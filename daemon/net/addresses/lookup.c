@@ -1,7 +1,7 @@
 /* Happy path: lookup_start() -> thread: getaddrinfo(), writes to `fd` -> on_answer() -> done().
  *
- * Both sides own the question, and the last one frees it: a thread that is cancelled continues until the
- * resolver gives up, and its answer is dropped. */
+ * The loop and the thread both own the question, and the last owner frees it: the thread of a cancelled
+ * lookup continues until the resolver gives up, and its answer is dropped. */
 #include "daemon/net/addresses/lookup.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct lookup {
     struct lookup_user user;
 };
 
-static void disown(struct question *q)
+static void disown_question(struct question *q)
 {
     if (atomic_fetch_sub(&q->owners, 1) > 1)
         return;
@@ -40,7 +40,7 @@ static void disown(struct question *q)
     free(q);
 }
 
-static void *ask(void *argument)
+static void *ask_resolver(void *argument)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     const uint64_t one = 1;
@@ -59,8 +59,8 @@ static void *ask(void *argument)
                        : result != 0        ? gai_strerror(result)
                                             : "it has no address");
     if (write(q->fd, &one, sizeof one) < 0)
-        abort(); /* a new eventfd has room for it */
-    disown(q);
+        abort(); /* cannot happen: a new eventfd has room for it */
+    disown_question(q);
     return NULL;
 }
 
@@ -69,7 +69,7 @@ static void on_closed(uv_handle_t *handle)
     struct lookup *lookup = handle->data;
     const struct lookup_user user = lookup->user;
 
-    disown(lookup->question);
+    disown_question(lookup->question);
     free(lookup);
     user.closed(user.closed_context);
 }
@@ -85,7 +85,7 @@ static void on_answer(uv_poll_t *poll, int status, int events)
     const struct question *q = lookup->question;
 
     (void)status, (void)events;
-    lookup_cancel(lookup); /* freed in the next turn of the loop */
+    lookup_cancel(lookup); /* frees it in the next iteration of the loop */
     lookup->user.done(lookup->user.context, q->found, q->count, q->reason);
 }
 
@@ -103,7 +103,7 @@ static int start_thread(struct question *q)
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_attr_setstacksize(&attributes, THREAD_STACK);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attributes, ask, q);
+    error = pthread_create(&thread, &attributes, ask_resolver, q);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return error;
@@ -133,7 +133,7 @@ struct lookup *lookup_start(uv_loop_t *loop, const char *host, const struct look
     lookup->user = *user;
     lookup->poll.data = lookup;
     if (uv_poll_init(loop, &lookup->poll, q->fd) != 0) {
-        disown(q);
+        disown_question(q);
         q = NULL;
         error = ENOMEM;
         goto fail;

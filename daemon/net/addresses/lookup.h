@@ -1,6 +1,6 @@
-/* Looks up the addresses of a host by its name without blocking. Each lookup has a thread of its own: a
- * name server that does not answer can block the thread for half a minute, and neither the loop, nor the
- * threads that read and write files, nor the end of the program may wait for that. */
+/* Looks up the addresses of a host by its name without blocking. Each lookup has its own thread, because a
+ * name server that does not answer can block the thread for half a minute. The loop, the threads that read
+ * and write files, and the end of the program must not wait for that. */
 #ifndef TORUSD_NET_ADDRESSES_LOOKUP_H
 #define TORUSD_NET_ADDRESSES_LOOKUP_H
 
@@ -12,8 +12,8 @@
 struct lookup;
 
 struct lookup_user {
-    /* Called once, at the end: the addresses in the order in which they should be tried, without ports; or
-     * count 0 and the reason. All arguments are borrowed. */
+    /* Called once, at the end, with the addresses (without ports) in the order in which they should be tried;
+     * or with count 0 and the reason. All arguments are borrowed. */
     void (*done)(void *context, const struct sockaddr_storage *found, unsigned count,
                  const char *reason);
     /* The last handle of the lookup has been closed, after done() or lookup_cancel(). */
@@ -25,7 +25,7 @@ struct lookup_user {
  * then no function is called. */
 struct lookup *lookup_start(uv_loop_t *loop, const char *host, const struct lookup_user *user);
 
-/* done() will not be called. */
+/* Cancels the lookup: done() will not be called, but closed() will. */
 void lookup_cancel(struct lookup *lookup);
 
 #endif

@@ -14,7 +14,7 @@ struct question {
     uint8_t attributes[128];
 };
 
-static void put(struct question *q, unsigned short type, const void *value, size_t size)
+static void put_attribute(struct question *q, unsigned short type, const void *value, size_t size)
 {
     struct rtattr *attribute =
         (struct rtattr *)(void *)((uint8_t *)q + NLMSG_ALIGN(q->head.nlmsg_len));
@@ -25,8 +25,9 @@ static void put(struct question *q, unsigned short type, const void *value, size
     q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(attribute->rta_len));
 }
 
-/* Returns the bytes of an address and their number; those of the IPv4 address if it is mapped into IPv6. */
-static const void *bytes_of(const struct sockaddr *address, sa_family_t *family, uint8_t *size)
+/* Returns the bytes of an address and their number; for an IPv4 address that is mapped into IPv6, those of
+ * the IPv4 address. */
+static const void *address_bytes(const struct sockaddr *address, sa_family_t *family, uint8_t *size)
 {
     const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
 
@@ -49,30 +50,30 @@ static bool is_any(const uint8_t *bytes, size_t size)
     return true;
 }
 
-static void fill(struct question *q, const struct sockaddr *peer, const struct sockaddr *local,
-                 unsigned bound)
+static void fill_query(struct question *q, const struct sockaddr *peer,
+                       const struct sockaddr *local, unsigned bound)
 {
     sa_family_t family, local_family;
     uint8_t size, local_size;
-    const void *bytes = bytes_of(peer, &family, &size);
+    const void *bytes = address_bytes(peer, &family, &size);
 
     *q = (struct question){
         .head = {.nlmsg_len = NLMSG_LENGTH(sizeof q->route),
                  .nlmsg_type = RTM_GETROUTE,
                  .nlmsg_flags = NLM_F_REQUEST},
         .route = {.rtm_family = (unsigned char)family, .rtm_dst_len = (unsigned char)(size * 8)}};
-    put(q, RTA_DST, bytes, size);
+    put_attribute(q, RTA_DST, bytes, size);
     if (local != NULL && (local->sa_family == AF_INET || local->sa_family == AF_INET6)) {
-        bytes = bytes_of(local, &local_family, &local_size);
+        bytes = address_bytes(local, &local_family, &local_size);
         if (local_family == family && !is_any(bytes, size)) {
             q->route.rtm_src_len = q->route.rtm_dst_len;
-            put(q, RTA_SRC, bytes, size);
+            put_attribute(q, RTA_SRC, bytes, size);
         }
     }
     if (bound == 0 && family == AF_INET6)
         bound = ((const struct sockaddr_in6 *)peer)->sin6_scope_id;
     if (bound != 0)
-        put(q, RTA_OIF, &bound, sizeof bound);
+        put_attribute(q, RTA_OIF, &bound, sizeof bound);
 }
 
 static unsigned read_answer(struct nlmsghdr *head, size_t length)
@@ -124,7 +125,7 @@ unsigned route_interface(const struct sockaddr *peer, const struct sockaddr *loc
     fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (fd < 0)
         return 0;
-    fill(&q, peer, local, bound);
+    fill_query(&q, peer, local, bound);
     /* The kernel answers before send() returns. */
     if (send(fd, &q, q.head.nlmsg_len, 0) >= 0 &&
         (length = recv(fd, answer.bytes, sizeof answer.bytes, 0)) >= 0)

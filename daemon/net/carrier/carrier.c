@@ -25,11 +25,11 @@ struct watched {
     struct sockaddr_storage local, peer; /* ss_family 0: unknown */
     char named[IFNAMSIZ];                /* interface in the configuration; "": none */
     bool bound;                          /* sockets are bound to `named` */
-    bool scoped;                         /* or in effect bound, by a link-local address */
+    bool scoped;                         /* or a link-local address binds them in effect */
     char interface[IFNAMSIZ];            /* used now or last; "": none so far */
     unsigned index;                      /* index of `interface` */
-    bool replaced;                       /* `fault` says so, until the next look */
-    char fault[CARRIER_TEXT_SIZE];       /* last one told; "": none */
+    bool replaced;                       /* `fault` says so, until the next check */
+    char fault[CARRIER_TEXT_SIZE];       /* the last fault told; "": none */
 };
 
 struct carrier {
@@ -40,7 +40,7 @@ struct carrier {
     struct watched watched[TORUS_MAX_PORTS];
 };
 
-/* Reports are not parsed: it is enough that there is one. */
+/* Reports are not parsed: their arrival is enough. */
 static void on_report(uv_poll_t *poll, int status, int events)
 {
     struct carrier *c = poll->data;
@@ -49,11 +49,13 @@ static void on_report(uv_poll_t *poll, int status, int events)
     (void)events;
     c->stale = true;
     if (status < 0) {
-        log_warning("interfaces are no longer watched: %s", uv_strerror(status));
+        log_warning(
+            "torusd no longer watches interfaces, and notices a pulled cable only by silence: %s",
+            uv_strerror(status));
         (void)uv_poll_stop(poll);
         return;
     }
-    /* ENOBUFS: reports were lost, which has the same effect as a report. */
+    /* ENOBUFS: reports were lost, which counts as a report. */
     while (recv(c->fd, report, sizeof report, MSG_DONTWAIT) >= 0 || errno == EINTR ||
            errno == ENOBUFS)
         continue;
@@ -88,9 +90,9 @@ struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user)
     if (c != NULL && fd >= 0)
         error = -uv_poll_init(loop, &c->poll, fd);
     if (c == NULL || fd < 0 || error != 0) {
-        log_warning("interfaces cannot be watched, so a cable that is pulled is noticed by its "
-                    "silence only: %s",
-                    strerror(error));
+        log_warning(
+            "torusd cannot watch interfaces, and notices a pulled cable only by silence: %s",
+            strerror(error));
         if (fd >= 0)
             (void)close(fd);
         free(c);
@@ -132,8 +134,8 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
            (x->sin6_scope_id == y->sin6_scope_id || x->sin6_scope_id == 0 || y->sin6_scope_id == 0);
 }
 
-/* Replaces an IPv4 address that is mapped into IPv6, as dual-stack sockets give it, by that IPv4 address. */
-static void unmap(struct sockaddr_storage *address)
+/* Replaces an IPv4 address that is mapped into IPv6 (from a dual-stack socket) by the IPv4 address. */
+static void unmap_ipv4(struct sockaddr_storage *address)
 {
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
     struct sockaddr_in in = {.sin_family = AF_INET};
@@ -146,21 +148,21 @@ static void unmap(struct sockaddr_storage *address)
 }
 
 /* Copies an address; NULL: none. */
-static void keep(struct sockaddr_storage *to, const struct sockaddr *from)
+static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
     *to = (struct sockaddr_storage){0};
     if (from == NULL || (from->sa_family != AF_INET && from->sa_family != AF_INET6))
         return;
     memcpy(to, from, address_length(from));
-    unmap(to);
+    unmap_ipv4(to);
 }
 
 void carrier_watch(struct carrier *c, unsigned port, const struct carrier_ends *ends)
 {
     struct watched *w = &c->watched[port], now = {.on = true, .bound = ends->bound};
 
-    keep(&now.local, ends->local);
-    keep(&now.peer, ends->peer);
+    copy_address(&now.local, ends->local);
+    copy_address(&now.peer, ends->peer);
     (void)snprintf(now.named, sizeof now.named, "%s", ends->interface);
     now.scoped = address_is_link_local((struct sockaddr *)&now.local) ||
                  address_is_link_local((struct sockaddr *)&now.peer);
@@ -193,7 +195,7 @@ static bool find_flags(const struct ifaddrs *all, const char *name, unsigned *fl
 }
 
 /* Writes why a link over this interface cannot work; "" if it can. */
-static void fault_of(const struct ifaddrs *all, const char *interface, char *fault)
+static void interface_fault(const struct ifaddrs *all, const char *interface, char *fault)
 {
     unsigned flags = 0;
 
@@ -205,8 +207,8 @@ static void fault_of(const struct ifaddrs *all, const char *interface, char *fau
                        (flags & IFF_UP) != 0 ? "" : ", which is set down");
 }
 
-/* Returns how many interfaces have an address, and sets *name to one of them: `preferred`, if it is among
- * them. */
+/* Returns how many interfaces have the address, and sets *name to one of them: to `preferred`, if it has the
+ * address. */
 static unsigned with_address(const struct ifaddrs *all, const struct sockaddr *address,
                              const char *preferred, char *name)
 {
@@ -235,8 +237,8 @@ static bool has_local(const struct watched *w)
     return w->local.ss_family != 0 && !is_wildcard((const struct sockaddr *)&w->local);
 }
 
-/* Sets the zone of a link-local address. A zone is a number, and an interface that is made again gets
- * another one. */
+/* Sets the zone of a link-local address. A zone is the interface's index, which changes when the interface is
+ * created again. */
 static void set_zone(struct sockaddr_storage *address, unsigned index)
 {
     if (index != 0 && address_is_link_local((struct sockaddr *)address))
@@ -265,16 +267,16 @@ static void find_interface(struct watched *w, const struct ifaddrs *all, char *n
             name[0] = '\0';
     } else if (has_local(w) && with_address(all, local, w->interface, name) > 1 &&
                strcmp(name, w->interface) != 0) {
-        name[0] = '\0'; /* any of them: the failure of one need not concern */
+        name[0] = '\0'; /* other interfaces have the address, too */
     }
 }
 
-/* Explains the fault of a link that has used an interface, and would not use it now. */
-static void explain(const struct watched *w, const struct ifaddrs *all, char *fault)
+/* Explains why a link no longer uses the interface that it used before. */
+static void explain_fault(const struct watched *w, const struct ifaddrs *all, char *fault)
 {
     char other[IFNAMSIZ], address[ADDRESS_TEXT_SIZE];
 
-    fault_of(all, w->interface, fault);
+    interface_fault(all, w->interface, fault);
     if (*fault != '\0')
         return;
     if (has_local(w) &&
@@ -287,21 +289,22 @@ static void explain(const struct watched *w, const struct ifaddrs *all, char *fa
     }
 }
 
-/* Records that a link uses this interface, as before or from now on. */
-static void settle_on(struct watched *w, const struct ifaddrs *all, const char *name, char *fault)
+/* Records that a link uses this interface now, perhaps a different one than before. */
+static void use_interface(struct watched *w, const struct ifaddrs *all, const char *name,
+                          char *fault)
 {
     const unsigned index = if_nametoindex(name), before = w->index;
-    const bool again = before != 0 && strcmp(name, w->interface) == 0 && index != before;
+    const bool created_again = before != 0 && strcmp(name, w->interface) == 0 && index != before;
 
     w->replaced = false;
 
     (void)strcpy(w->interface, name);
     w->index = index;
-    fault_of(all, name, fault);
-    if (!again || *fault != '\0' || w->fault[0] != '\0' || (!w->scoped && !w->bound))
+    interface_fault(all, name, fault);
+    if (!created_again || *fault != '\0' || w->fault[0] != '\0' || (!w->scoped && !w->bound))
         return;
     w->replaced = true;
-    (void)snprintf(fault, CARRIER_TEXT_SIZE, "interface %s has been made again", name);
+    (void)snprintf(fault, CARRIER_TEXT_SIZE, "interface %s was removed and created again", name);
 }
 
 static void find_fault(struct watched *w, const struct ifaddrs *all, char *fault)
@@ -313,25 +316,25 @@ static void find_fault(struct watched *w, const struct ifaddrs *all, char *fault
     find_interface(w, all, now);
     if (w->interface[0] == '\0') {
         if (now[0] != '\0')
-            settle_on(w, all, now, fault);
+            use_interface(w, all, now, fault);
         return;
     }
     /* The interface may have a new name. */
     if (w->index != 0 && if_indextoname(w->index, renamed) != NULL)
         (void)strcpy(w->interface, renamed);
     if (now[0] != '\0' && has_local(w) && with_address(all, local, w->interface, holder) == 0)
-        now[0] = '\0'; /* IPv6 keeps routes from addresses that do not exist any more */
+        now[0] = '\0'; /* IPv6 keeps routes from addresses that no longer exist */
     if (now[0] == '\0') {
-        explain(w, all, fault);
+        explain_fault(w, all, fault);
         return;
     }
     if (strcmp(now, w->interface) != 0 && w->peer.ss_family != 0)
-        fault_of(all, w->interface, fault);
+        interface_fault(all, w->interface, fault);
     if (*fault == '\0')
-        settle_on(w, all, now, fault);
+        use_interface(w, all, now, fault);
 }
 
-bool carrier_look(struct carrier *c)
+bool carrier_report_changes(struct carrier *c)
 {
     struct ifaddrs *all;
     char fault[CARRIER_TEXT_SIZE];
@@ -340,7 +343,7 @@ bool carrier_look(struct carrier *c)
         return false;
     c->stale = false;
     if (getifaddrs(&all) != 0) {
-        log_warning("the state of interfaces cannot be read: %s", strerror(errno));
+        log_warning("torusd cannot read the state of interfaces: %s", strerror(errno));
         return false; /* until the next report */
     }
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
@@ -355,5 +358,5 @@ bool carrier_look(struct carrier *c)
         c->user.changed(c->user.context, port, fault[0] != '\0' ? fault : NULL);
     }
     freeifaddrs(all);
-    return c->stale; /* the user's reaction may have changed an address */
+    return c->stale; /* the user's functions may have changed an address */
 }

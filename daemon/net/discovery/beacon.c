@@ -16,8 +16,8 @@
 
 static const char magic[8] = "torusd\0b";
 
-/* The socket that sends and receives beacons at one port. */
-struct mouth {
+/* The socket that sends and receives the beacons of one port. */
+struct beacon_socket {
     uv_poll_t poll;
     struct beacon *beacon;
     unsigned port;
@@ -30,12 +30,12 @@ struct beacon {
     uv_timer_t timer;
     const struct tcp *tcp;
     struct router *router;
-    struct mouth mouth[TORUS_MAX_PORTS];
+    struct beacon_socket socket[TORUS_MAX_PORTS];
     unsigned handles;
     bool stopping;
 };
 
-static void release(struct beacon *b)
+static void release_beacon(struct beacon *b)
 {
     if (--b->handles == 0)
         free(b);
@@ -44,7 +44,8 @@ static void release(struct beacon *b)
 /* --- datagrams --- */
 
 /* Packs a hello without keys, after the magic bytes. Returns its length. */
-static size_t pack(const struct beacon *b, unsigned port, uint8_t out[FRAME_MAX_STRANGER_HEAD])
+static size_t pack_beacon(const struct beacon *b, unsigned port,
+                          uint8_t out[FRAME_MAX_STRANGER_HEAD])
 {
     char dims[TORUS_TEXT_SIZE];
     const struct peer_hello hello = {.version = PROTOCOL_VERSION,
@@ -59,9 +60,9 @@ static size_t pack(const struct beacon *b, unsigned port, uint8_t out[FRAME_MAX_
     return length > 0 ? sizeof magic + length : 0;
 }
 
-static void hear(void *context, const struct peer_hello *hello)
+static void hear_beacon(void *context, const struct peer_hello *hello)
 {
-    const struct mouth *m = context;
+    const struct beacon_socket *m = context;
     const struct beacon *b = m->beacon;
     char dims[TORUS_TEXT_SIZE];
     bool own = hello->boot == router_boot(b->router) && hello->port == m->port;
@@ -72,15 +73,15 @@ static void hear(void *context, const struct peer_hello *hello)
                        &(struct sighting){hello->rank, hello->port, hello->boot});
 }
 
-static void take(struct mouth *m, const uint8_t *bytes, size_t length)
+static void take_datagram(struct beacon_socket *m, const uint8_t *bytes, size_t length)
 {
     if (length >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0)
-        (void)peer_hello_read(bytes + sizeof magic, length - sizeof magic, hear, m);
+        (void)peer_hello_read(bytes + sizeof magic, length - sizeof magic, hear_beacon, m);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    struct mouth *m = poll->data;
+    struct beacon_socket *m = poll->data;
     uint8_t bytes[FRAME_MAX_STRANGER_HEAD];
 
     (void)status, (void)events;
@@ -88,18 +89,18 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         ssize_t length = recv(m->fd, bytes, sizeof bytes, MSG_DONTWAIT);
         if (length < 0)
             return;
-        take(m, bytes, (size_t)length);
+        take_datagram(m, bytes, (size_t)length);
     }
 }
 
-static void say(const struct mouth *m)
+static void send_beacon(const struct beacon_socket *m)
 {
     const struct sockaddr_in6 all = {.sin6_family = AF_INET6,
                                      .sin6_port = htons(BEACON_PORT),
                                      .sin6_addr = {{{0xff, 2, [15] = 1}}},
                                      .sin6_scope_id = m->index};
     uint8_t bytes[FRAME_MAX_STRANGER_HEAD];
-    size_t length = pack(m->beacon, m->port, bytes);
+    size_t length = pack_beacon(m->beacon, m->port, bytes);
 
     /* A beacon that cannot be sent now may be sent the next time. */
     (void)sendto(m->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&all,
@@ -130,14 +131,14 @@ static int open_socket(unsigned index)
 
 static void on_mouth_closed(uv_handle_t *handle)
 {
-    struct mouth *m = handle->data;
+    struct beacon_socket *m = handle->data;
 
     (void)close(m->fd);
     m->open = m->closing = false;
-    release(m->beacon);
+    release_beacon(m->beacon);
 }
 
-static void shut(struct mouth *m)
+static void stop_beacons(struct beacon_socket *m)
 {
     if (!m->open || m->closing)
         return;
@@ -145,7 +146,7 @@ static void shut(struct mouth *m)
     uv_close((uv_handle_t *)&m->poll, on_mouth_closed);
 }
 
-static void open_mouth(struct mouth *m, unsigned index)
+static void start_beacons(struct beacon_socket *m, unsigned index)
 {
     m->fd = open_socket(index);
     if (m->fd < 0)
@@ -162,7 +163,7 @@ static void open_mouth(struct mouth *m, unsigned index)
 }
 
 /* Returns the interface of a port that has no link; 0: the port has a link, or the interface is not known. */
-static unsigned wanted(const struct beacon *b, unsigned port)
+static unsigned wanted_interface(const struct beacon *b, unsigned port)
 {
     struct port_info info;
     const char *name = tcp_interface(b->tcp, port);
@@ -179,20 +180,20 @@ static void on_time(uv_timer_t *timer)
     struct beacon *b = timer->data;
 
     for (unsigned port = 0; port < torus_ports(router_torus(b->router)); port++) {
-        struct mouth *m = &b->mouth[port];
-        const unsigned index = wanted(b, port);
+        struct beacon_socket *m = &b->socket[port];
+        const unsigned index = wanted_interface(b, port);
         if (m->open && m->index != index)
-            shut(m);
+            stop_beacons(m);
         if (index != 0 && !m->open)
-            open_mouth(m, index);
+            start_beacons(m, index);
         if (m->open && !m->closing)
-            say(m);
+            send_beacon(m);
     }
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    release(handle->data);
+    release_beacon(handle->data);
 }
 
 struct beacon *beacon_start(uv_loop_t *loop, const struct tcp *tcp, struct router *router)
@@ -207,8 +208,8 @@ struct beacon *beacon_start(uv_loop_t *loop, const struct tcp *tcp, struct route
     (void)uv_timer_init(loop, &b->timer);
     b->timer.data = b;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
-        b->mouth[port].beacon = b;
-        b->mouth[port].port = port;
+        b->socket[port].beacon = b;
+        b->socket[port].port = port;
     }
     (void)uv_timer_start(&b->timer, on_time, FIRST_MS, INTERVAL_MS);
     return b;
@@ -219,6 +220,6 @@ void beacon_stop(struct beacon *b)
     if (b == NULL)
         return;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        shut(&b->mouth[port]);
+        stop_beacons(&b->socket[port]);
     uv_close((uv_handle_t *)&b->timer, on_timer_closed);
 }

@@ -1,10 +1,10 @@
 /* Finds out which node is at the other end of a cable that has no link. While a port has no link, the node
- * sends its rank and port every two seconds in a datagram to all nodes of the interface (ff02::1). TCP
- * cannot find that out if addresses do not fit: a + port that is cabled to a + port dials an address that
- * nobody has.
+ * sends its rank and port every two seconds in a datagram to all nodes of the interface (ff02::1). TCP cannot
+ * find that out if the addresses do not match: a + port that is cabled to a + port dials an address that no
+ * host has.
  *
- * Needs a known interface with a link-local IPv6 address; Linux gives one to each interface by default.
- * Needs no privileges. Beacons prove nothing, and serve diagnosis only. */
+ * Needs a known interface with a link-local IPv6 address; Linux gives one to each interface by default. Needs
+ * no privileges. Beacons prove nothing, and serve diagnosis only. */
 #ifndef TORUSD_NET_DISCOVERY_BEACON_H
 #define TORUSD_NET_DISCOVERY_BEACON_H
 

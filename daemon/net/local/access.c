@@ -16,8 +16,8 @@ static const struct {
 } accesses[ACCESSES] = {
     [ACCESS_NONE] = {"", ""},
     [ACCESS_READ] = {"read_group", "ask this daemon for its state"},
-    [ACCESS_EXCHANGE] = {"exchange_group", "exchange, or open groups, at this daemon"},
-    [ACCESS_ADMIN] = {"admin_group", "change what is set at this daemon"},
+    [ACCESS_EXCHANGE] = {"exchange_group", "start exchanges or open groups at this daemon"},
+    [ACCESS_ADMIN] = {"admin_group", "change settings of this daemon"},
 };
 
 const char *access_setting(enum access access)
@@ -46,8 +46,9 @@ int access_resolve(struct access_rules *rules, const char *const name[ACCESSES],
     return 0;
 }
 
-/* Returns the highest access that these groups give. */
-static enum access most_of(const struct access_rules *rules, const gid_t *groups, size_t count)
+/* Returns the highest access that membership in these groups gives. */
+static enum access access_of_members(const struct access_rules *rules, const gid_t *groups,
+                                     size_t count)
 {
     for (enum access a = ACCESS_ADMIN; a > ACCESS_NONE; a--)
         for (size_t i = 0; i < count; i++)
@@ -56,8 +57,8 @@ static enum access most_of(const struct access_rules *rules, const gid_t *groups
     return ACCESS_NONE;
 }
 
-/* Returns the access by the supplementary groups of the process. */
-static enum access of_groups(const struct access_rules *rules, int fd)
+/* Returns the access that the supplementary groups of the process give. */
+static enum access access_of_groups(const struct access_rules *rules, int fd)
 {
     gid_t usual[GROUPS_USUAL], *groups = usual;
     socklen_t length = sizeof usual;
@@ -69,7 +70,7 @@ static enum access of_groups(const struct access_rules *rules, int fd)
         failed = groups == NULL ? -1 : getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length);
     }
     if (failed == 0)
-        result = most_of(rules, groups, length / sizeof *groups);
+        result = access_of_members(rules, groups, length / sizeof *groups);
     if (groups != usual)
         free(groups);
     return result;
@@ -87,8 +88,8 @@ enum access access_of_peer(const struct access_rules *rules, int fd)
         return ACCESS_NONE;
     if (peer.uid == 0 || peer.uid == geteuid())
         return ACCESS_ADMIN;
-    first = most_of(rules, &peer.gid, 1);
-    other = of_groups(rules, fd);
+    first = access_of_members(rules, &peer.gid, 1);
+    other = access_of_groups(rules, fd);
     return first > other ? first : other;
 }
 
@@ -106,7 +107,7 @@ int access_check(const struct access_rules *rules, enum access has, enum access 
     if (has >= needed)
         return 0;
     return error_set(e, ERROR_REFUSED,
-                     "permission denied: only members of the group %s (%s) may %s; a user that has "
-                     "been added to it has to log in again",
+                     "permission denied: only members of the group %s (%s) may %s; a user who was "
+                     "added to the group must log in again",
                      rules->group[needed].name, accesses[needed].setting, accesses[needed].allows);
 }

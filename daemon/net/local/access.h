@@ -1,4 +1,4 @@
-/* Access rules of the Unix sockets of a daemon, by the groups of the process that connects (SO_PEERCRED,
+/* Access rules for the Unix sockets of a daemon, by the groups of the connecting process (SO_PEERCRED,
  * SO_PEERGROUPS). */
 #ifndef TORUSD_NET_LOCAL_ACCESS_H
 #define TORUSD_NET_LOCAL_ACCESS_H
@@ -9,7 +9,7 @@
 
 #include "proto/error.h"
 
-/* Each includes those before it. */
+/* Each access includes all accesses before it. */
 enum access {
     ACCESS_NONE,
     ACCESS_READ,     /* state, links, predictions */
@@ -37,8 +37,8 @@ int access_resolve(struct access_rules *rules, const char *const name[ACCESSES],
  * may do everything. */
 enum access access_of_peer(const struct access_rules *rules, int fd);
 
-/* Returns the user of that process, whose share of resources it uses (base/shares.h). If the kernel cannot
- * tell the user, it is nobody (65534). */
+/* Returns the user (uid) of that process, in whose share its requests count (base/shares.h). If the kernel
+ * does not tell the user, returns nobody (65534). */
 uint32_t access_user(int fd);
 
 /* Checks that `has` is enough for `needed`. Returns 0, or -1 with *e (ERROR_REFUSED), which names the group

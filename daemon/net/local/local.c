@@ -9,7 +9,7 @@
 
 #define PATH_MOST (sizeof((struct sockaddr_un *)NULL)->sun_path - 1)
 
-static struct sockaddr_un address_of(const char *path)
+static struct sockaddr_un socket_address(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
@@ -21,7 +21,7 @@ static struct sockaddr_un address_of(const char *path)
  * ECONNREFUSED if no process listens. */
 static int try_connect(const char *path, int type)
 {
-    struct sockaddr_un address = address_of(path);
+    struct sockaddr_un address = socket_address(path);
     int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = errno;
 
     if (fd < 0)
@@ -31,14 +31,15 @@ static int try_connect(const char *path, int type)
     return error;
 }
 
-/* Makes the path free: removes a socket that a crash has left there. */
+/* Makes the path free: removes a socket that a crashed daemon has left there. */
 static int make_room(const char *path, int type, struct error *e)
 {
     struct stat st;
     int error;
 
     if (strlen(path) > PATH_MOST)
-        return error_set(e, ERROR_USAGE, "a path of at most %zu bytes", PATH_MOST);
+        return error_set(e, ERROR_USAGE, "the path is too long, at most %zu bytes are possible",
+                         PATH_MOST);
     if (lstat(path, &st) != 0)
         return 0;
     if (!S_ISSOCK(st.st_mode))
@@ -48,24 +49,24 @@ static int make_room(const char *path, int type, struct error *e)
     case ECONNREFUSED:
         (void)unlink(path);
         return 0;
-    case ENOENT: /* removed meanwhile */
+    case ENOENT: /* another process has removed it */
         return 0;
     case 0:
-    case EAGAIN: /* the queue of connections there is full */
+    case EAGAIN: /* a daemon listens, and its queue of connections is full */
         return error_set(e, ERROR_REFUSED,
                          "another daemon serves the socket %s; give this one a different --control",
                          path);
     default:
         return error_set(e, ERROR_REFUSED,
-                         "whether another daemon serves the socket %s cannot be found out: %s",
-                         path, strerror(error));
+                         "cannot find out whether another daemon serves the socket %s: %s", path,
+                         strerror(error));
     }
 }
 
 int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
                  const struct access_rules *rules, struct local_name *name, struct error *e)
 {
-    struct sockaddr_un address = address_of(path);
+    struct sockaddr_un address = socket_address(path);
     struct stat st = {0};
     mode_t before;
     int result;

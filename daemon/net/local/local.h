@@ -7,8 +7,8 @@
 #include "daemon/net/local/access.h"
 #include "daemon/net/sockets/listener.h"
 
-/* Identifies the file of a socket; the path alone would not do, because the file may be removed and another
- * one created at the same path. */
+/* Identifies the file of a socket. The path is not enough, because another process may replace the file at
+ * that path. */
 struct local_name {
     const char *path;
     dev_t device;

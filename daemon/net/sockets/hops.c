@@ -11,7 +11,7 @@ int hops_limit(int fd, sa_family_t family, unsigned limit)
 {
     const int hops = (int)limit;
 
-    /* A socket of IPv6 may carry IPv4 (mapped addresses), whose limit is another option. */
+    /* An IPv6 socket may carry IPv4 (mapped addresses), whose limit is a different option. */
     if (setsockopt(fd, IPPROTO_IP, IP_TTL, &hops, sizeof hops) != 0 && family == AF_INET)
         return -1;
     if (family == AF_INET6)
@@ -33,7 +33,7 @@ void hops_keep_errors(int fd, sa_family_t family)
 
 void hops_drop_errors(int fd, sa_family_t family)
 {
-    set_errors(fd, family, 0); /* errors that were kept are dropped as well */
+    set_errors(fd, family, 0); /* this also drops the errors that were kept */
 }
 
 static bool is_exceeded(const struct sock_extended_err *error)
@@ -55,7 +55,7 @@ static void format_offender(const struct sock_extended_err *error, char *host, s
 }
 
 /* Returns the kernel's record from the ancillary data of a message from the error queue. */
-static const struct sock_extended_err *error_of(struct msghdr *message)
+static const struct sock_extended_err *find_queued_error(struct msghdr *message)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c))
         if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
@@ -80,7 +80,7 @@ bool hops_exceeded(int fd, char *host, size_t size)
                                  .msg_controllen = sizeof control.bytes};
         if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
             return false;
-        const struct sock_extended_err *error = error_of(&message);
+        const struct sock_extended_err *error = find_queued_error(&message);
         if (error == NULL || !is_exceeded(error))
             continue;
         format_offender(error, host, size);

@@ -1,5 +1,5 @@
-/* Limits how many hosts the packets of a link may cross: by default none, so that a link is the cable that
- * it stands for. If a route leads over a third host, the packets end there, and the dial reports it. */
+/* Limits how many hosts the packets of a link may cross: by default none, so that a link uses its own cable
+ * only. If a route leads over a third host, that host drops the packets, and the dial reports the host. */
 #ifndef TORUSD_NET_SOCKETS_HOPS_H
 #define TORUSD_NET_SOCKETS_HOPS_H
 
@@ -16,7 +16,8 @@ int hops_limit(int fd, sa_family_t family, unsigned limit);
 
 /* Makes a socket that is about to connect keep the ICMP message that makes it fail. */
 void hops_keep_errors(int fd, sa_family_t family);
-/* To be called when the socket is connected: ICMP messages do not end it any more, as is usual for TCP. */
+/* To be called when the socket is connected: from now on ICMP messages do not end the connection, as usual
+ * with TCP. */
 void hops_drop_errors(int fd, sa_family_t family);
 
 /* Whether connecting failed because the packets reached their hop limit at another host. If so, writes the

@@ -1,8 +1,8 @@
-/* Happy path: readable -> accept4() until there is nothing more -> accepted().
+/* Happy path: readable -> accept4() until no connection waits -> accepted().
  *
- * Failure modes: no descriptors left: one of the reserve is given up for the connection; there is
- * none: the connection waits in the kernel's queue, and we look again after RETRY_MS instead of
- * being woken up all the time. */
+ * Failure modes: if no descriptors are left, one of the reserve is released for the connection. If the
+ * reserve is empty, too, the connection waits in the kernel's queue, and the listener tries again after
+ * RETRY_MS; without that pause the waiting connection would wake up the loop all the time. */
 #include "daemon/net/sockets/listener.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "daemon/base/log.h"
 
-#define BACKLOG 128 /* more are dropped; a neighbour tries again after a second */
+#define BACKLOG 128 /* a dropped neighbour tries again after a second */
 #define ACCEPTS_A_TURN 16
 #define RETRY_MS 100
 
@@ -27,9 +27,9 @@ static void on_retry(uv_timer_t *timer)
 
 static void wait_for_room(struct listener *l, int error)
 {
-    if (!l->short_of)
+    if (!l->no_descriptors)
         log_warning("cannot accept connections: %s; trying again", strerror(error));
-    l->short_of = true;
+    l->no_descriptors = true;
     (void)uv_poll_stop(&l->poll);
     (void)uv_timer_start(&l->retry, on_retry, RETRY_MS, 0);
 }
@@ -42,14 +42,14 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < ACCEPTS_A_TURN && !l->closing; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            l->short_of = false;
+            l->no_descriptors = false;
             l->accepted(l->context, fd);
         } else if (errno == EAGAIN) {
             return;
-        } else if (reserve_is_shortage(errno) && !reserve_helps(l->reserve, errno)) {
+        } else if (reserve_is_shortage(errno) && !reserve_release_one(l->reserve, errno)) {
             wait_for_room(l, errno);
             return;
-        } /* else that connection does not exist any more */
+        } /* otherwise the connection no longer exists */
     }
 }
 
@@ -77,7 +77,7 @@ int listener_open(struct listener *l, uv_loop_t *loop, const struct sockaddr *ad
     l->poll.data = l->retry.data = l;
     l->fd = fd;
     l->handles = 2;
-    l->closing = l->short_of = false;
+    l->closing = l->no_descriptors = false;
     (void)uv_poll_start(&l->poll, UV_READABLE, on_readable);
     return 0;
 fail:;

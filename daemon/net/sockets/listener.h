@@ -1,5 +1,5 @@
-/* A listening socket that can accept even when all descriptors are in use. (The function of libuv closes
- * connections that it cannot accept, and can loop forever when it has no descriptor even for that.) */
+/* A listening socket that can accept even when all descriptors are in use. (libuv's function closes
+ * connections that it cannot accept, and loops forever if it has no descriptor for that.) */
 #ifndef TORUSD_NET_SOCKETS_LISTENER_H
 #define TORUSD_NET_SOCKETS_LISTENER_H
 
@@ -14,7 +14,7 @@ struct listener {
     int type; /* type of the socket; 0: SOCK_STREAM */
     int fd;
     unsigned handles; /* number of open handles */
-    bool closing, short_of;
+    bool closing, no_descriptors;
     struct reserve *reserve;
     /* Sets options of the socket before it is bound, which its connections inherit; may be NULL. Returns 0,
      * or -1 with errno: then the listener is not opened. */

@@ -8,22 +8,22 @@
  * departure in the daemon's hands. */
 #define UNSENT_MOST (64 * 1024)
 
-/* On links up to SLOW_MBIT sending that much takes milliseconds, during which blocks with a longer way to
- * go arrive and cannot overtake; so the kernel holds less there. (8x8 at 10 Mbit/s, blocks of 16 KiB
- * streaming after a pause: 1.4 times the bound with 64 KiB, 1.01 with 16.)
+/* On links of up to SLOW_MBIT it takes milliseconds to send that much. Blocks with a longer way to go that
+ * arrive during this time cannot overtake; so the kernel holds less there. (8x8 at 10 Mbit/s, blocks of 16
+ * KiB streaming after a pause: 1.4 times the bound with 64 KiB, 1.01 with 16.)
  *
- * Such links are paced at the rate at which they carry payload, so that TCP leaves hardly anything with the
- * device. Otherwise TCP queues hundreds of packets in the device, and the other direction's
- * acknowledgements wait behind them: with a round trip of 0.3 s a window that is small, after a loss or at
- * the start, stays small for seconds. (4x4 at 50 Mbit/s, 64 KiB, first exchange of new connections: 91 ms
- * paced, 127 not.) With pacing at the nominal rate, of which headers take a part, the device still has a
- * queue of two packets of 64 KiB, behind which a message that a link is down must wait. (4x4 at 50 Mbit/s,
- * while blocks stream: round trips of 28 ms, and below 1 ms at the rate of payload, with the same times.)
- * The first PACED_FROM bytes after a rest are not paced, because the link may let them through at once.
+ * Such links are paced at the rate at which they carry payload, so that TCP queues hardly anything in the
+ * device. Otherwise TCP queues hundreds of packets in the device, and the other direction's acknowledgements
+ * wait behind them: with a round trip of 0.3 s a window that is small, after a loss or at the start, stays
+ * small for seconds. (4x4 at 50 Mbit/s, 64 KiB, first exchange of new connections: 91 ms paced, 127 not.) If
+ * they were paced at the nominal rate, of which headers take a part, the device would still queue two packets
+ * of 64 KiB, and a message that a link is down would wait behind them. (4x4 at 50 Mbit/s, while blocks
+ * stream: round trips of 28 ms, and below 1 ms at the rate of payload, with the same times.) The first
+ * PACED_FROM bytes after a pause are not paced, because the link may pass them at once.
  *
- * A relay can use a packet of the kernel, up to 64 KiB, only when all of it has arrived; so a frame that
- * will be relayed gets a packet of its own. (at2 in steps, 64 KiB on 4x4 at 50 Mbit/s, paced: 89 ms, and
- * 112 in common packets.) */
+ * A relay can use a packet of the kernel (up to 64 KiB) only when the whole packet has arrived; so a frame
+ * that will be relayed gets its own packet. (at2 in steps, 64 KiB on 4x4 at 50 Mbit/s, paced: 89 ms, and 112
+ * in common packets.) */
 #define SLOW_MBIT 500.0
 #define UNSENT_SLOW (16 * 1024)
 #define PACED_FROM (24u * 1024u)
@@ -63,7 +63,7 @@ void pacing_start(struct pacing *p, int fd, double link_mbit)
         p->bytes_per_second *= segment / (double)(segment + (int)headers);
 }
 
-static void pace(struct pacing *p, int fd, bool paced)
+static void set_pacing_rate(struct pacing *p, int fd, bool paced)
 {
     uint32_t bytes_per_second = paced ? (uint32_t)p->bytes_per_second : UINT32_MAX;
 
@@ -81,7 +81,7 @@ void pacing_before_write(struct pacing *p, int fd, size_t bytes, uint64_t now_ms
     p->ahead = (rest > 0 ? rest : 0) + (double)bytes;
     p->ahead_since_ms = now_ms;
     if (p->ahead > PACED_FROM)
-        pace(p, fd, true);
+        set_pacing_rate(p, fd, true);
     else if (rest <= 0)
-        pace(p, fd, false);
+        set_pacing_rate(p, fd, false);
 }

@@ -14,15 +14,15 @@ struct pacing {
     uint64_t ahead_since_ms; /* when `ahead` was computed */
 };
 
-/* Whether a link of this nominal rate in Mbit/s (0: unknown) must be paced, and its packets end where a
- * unit ends for which a relay waits. */
+/* Whether a link of this nominal rate in Mbit/s (0: unknown) must be paced, and frames that a relay waits for
+ * must end a packet. */
 bool pacing_is_slow(double link_mbit);
 
 /* Limits how many bytes the kernel takes before it can send them (TCP_NOTSENT_LOWAT). */
 void pacing_limit_unsent(int fd, bool slow);
 
-/* Starts the pacing of a connected socket whose link has this nominal rate, above 0 Mbit/s: finds out which
- * part of that rate is payload. */
+/* Starts the pacing of a connected socket: computes which part of the link's nominal rate (above 0 Mbit/s) is
+ * payload. */
 void pacing_start(struct pacing *p, int fd, double link_mbit);
 
 /* Turns pacing on or off before `bytes` bytes are written to this socket. `now_ms` is in milliseconds, on

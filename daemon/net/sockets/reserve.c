@@ -15,7 +15,7 @@ void reserve_fill(struct reserve *r, unsigned wanted)
     }
 }
 
-bool reserve_helps(struct reserve *r, int error)
+bool reserve_release_one(struct reserve *r, int error)
 {
     if ((error != EMFILE && error != ENFILE) || r->held == 0)
         return false;

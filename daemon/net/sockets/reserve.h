@@ -19,9 +19,9 @@ void reserve_fill(struct reserve *r, unsigned wanted);
 
 /* To be called with the errno of a call that could not open a descriptor. If there was none left and one is
  * held, releases it and returns true: the caller should try again. */
-bool reserve_helps(struct reserve *r, int error);
+bool reserve_release_one(struct reserve *r, int error);
 
-/* Whether an errno means that there are no descriptors, or no memory for one, at the moment. */
+/* Whether an errno means that no descriptor, or no memory for one, is free at the moment. */
 bool reserve_is_shortage(int error);
 
 /* Closes all held descriptors. */

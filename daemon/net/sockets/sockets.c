@@ -17,8 +17,8 @@ int socket_set_up(const struct socket_options *o, int fd, sa_family_t family, co
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     pacing_limit_unsent(fd, o->slow);
-    /* A socket that has used BBR, the default of some systems, keeps the timer that paces its packets even
-     * if it is set to another algorithm later: that costs a fifth more processor time a byte. */
+    /* A socket that starts with BBR, the default of some systems, keeps BBR's pacing timer even if it is set
+     * to another algorithm later. That costs a fifth more processor time per byte. */
     if (o->congestion[0] != '\0' && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o->congestion,
                                                (socklen_t)strlen(o->congestion)) != 0)
         log_debug("congestion control %s is not available: %s", o->congestion, strerror(errno));

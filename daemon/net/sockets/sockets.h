@@ -12,9 +12,9 @@ struct socket_options {
     unsigned hop_limit;     /* see hops.h */
 };
 
-/* Sets the options of a socket before it is bound, connects or listens; accepted sockets inherit all of
- * them. Binds the socket to `interface`, unless that is "". Returns 0, or -1 with errno: it cannot be bound
- * to that interface. */
+/* Sets the options of a socket before it is bound, connects or listens; accepted sockets inherit all of them.
+ * Binds the socket to `interface`, unless that is "". Returns 0, or -1 with errno if it cannot be bound to
+ * the interface. */
 int socket_set_up(const struct socket_options *o, int fd, sa_family_t family,
                   const char *interface);
 

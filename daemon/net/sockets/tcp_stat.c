@@ -17,7 +17,7 @@ static uint64_t unacked_bytes(int fd)
     return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Linux answers this for IPv6, too. */
+/* Linux also answers this for IPv6. */
 static uint32_t route_mtu(int fd)
 {
     int mtu = 0;
@@ -38,7 +38,7 @@ void tcp_stat(int fd, struct connection_stat *stat)
     /* The kernel gives the largest 32-bit number before it has measured a round trip. */
     stat->min_rtt_us = info.tcpi_min_rtt < UINT32_MAX ? info.tcpi_min_rtt : 0;
     stat->acked = info.tcpi_bytes_acked;
-    /* Older kernels do not tell whether the peer has room: then it counts as full. */
+    /* Older kernels do not tell whether the peer has room: then the peer counts as full. */
     bool full = size < offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof info.tcpi_snd_wnd ||
                 info.tcpi_snd_wnd == 0;
     stat->unacked = unacked_bytes(fd);

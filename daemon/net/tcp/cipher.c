@@ -18,7 +18,7 @@ _Static_assert(CIPHER_KEY_SIZE == crypto_secretstream_xchacha20poly1305_KEYBYTES
 struct cipher {
     crypto_secretstream_xchacha20poly1305_state send, receive;
     uint8_t receive_key[CIPHER_KEY_SIZE]; /* used until the peer's header has arrived */
-    bool opened;                          /* it has */
+    bool opened;                          /* the peer's header has arrived */
     size_t plain_length;
     uint8_t plain[CIPHER_RECORD]; /* bytes of the record that is being filled */
     uint8_t *out;
@@ -91,7 +91,7 @@ int cipher_seal(struct cipher *c, const void *bytes, size_t length)
 
     while (length > 0) {
         size_t room = CIPHER_RECORD - c->plain_length, n = length < room ? length : room;
-        if (n == CIPHER_RECORD) { /* a whole record need not be copied */
+        if (n == CIPHER_RECORD) { /* a full record need not be copied */
             if (seal_record(c, from, n) != 0)
                 return -1;
         } else {

@@ -32,17 +32,17 @@ int cipher_end_record(struct cipher *c);
 /* Returns all bytes to be written, including those taken since cipher_written(), with their number in
  * *length; borrowed until cipher_written(). NULL if there is no memory. */
 uint8_t *cipher_sealed(struct cipher *c, size_t *length);
-/* All bytes of cipher_sealed() have been written. */
+/* To be called when all bytes of cipher_sealed() have been written. */
 void cipher_written(struct cipher *c);
 
 /* --- in --- */
 
 /* Returns where to put the next bytes of the connection, and in *size how many fit. */
 uint8_t *cipher_room(struct cipher *c, size_t *size);
-/* `length` bytes have been put into cipher_room(). */
+/* To be called when `length` bytes have been put into cipher_room(). */
 void cipher_received(struct cipher *c, size_t length);
 /* Decrypts the next record into `to`, which has room for CIPHER_RECORD bytes. Returns 1 with *length, 0 if
- * the record has not arrived whole, or -1 if the peer has not encrypted it. */
+ * the record has not arrived completely, or -1 if it is not a record that the peer has encrypted. */
 int cipher_open(struct cipher *c, uint8_t *to, size_t *length);
 
 #endif

@@ -6,7 +6,7 @@
 #include "daemon/net/tcp/reading.h"
 
 #define LINGER_MS 1000
-#define LINGER_MOST 32u /* most connections at a time: strangers could make any number of them */
+#define LINGER_MOST 32u /* most connections at a time, because strangers can make any number */
 
 static void on_linger_over(uv_timer_t *timer)
 {
@@ -32,7 +32,7 @@ void closing_say_last(struct connection *c)
                               : NULL;
         buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
     }
-    /* if it fails, it is lost: the daemon ends */
+    /* a failure is ignored, because the daemon ends */
     (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1);
     /* Closing at once would reset the connection if the peer still sends, and lose the message. */
     c->shutdown.data = c;
@@ -40,8 +40,8 @@ void closing_say_last(struct connection *c)
         connection_close_handles(c);
 }
 
-/* Resets the connection. A normal close would wait for acknowledgements, and the peer would not hear of it. */
-static void give_up(struct connection *c)
+/* Resets the connection. A normal close would wait for acknowledgements, and the peer would not notice it. */
+static void reset_lingering(struct connection *c)
 {
     struct connection_stat stat = {0};
     uv_os_fd_t fd;
@@ -60,12 +60,13 @@ void closing_begin(void *context, void *connection, struct outgoing *last)
     c->link = NULL;
     c->closing = true;
     c->last = last;
-    /* The timer also ends a write under way, which a peer that reads nothing would block. */
+    /* The timer also ends a write under way that blocks because the peer reads nothing. */
     if (last == NULL || uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0) {
-        give_up(c);
+        reset_lingering(c);
         return;
     }
-    if (c->tcp->lingering == LINGER_MOST) { /* the peer is told if it does not send any more */
+    if (c->tcp->lingering ==
+        LINGER_MOST) { /* the last message arrives only if the peer sends nothing more */
         if (!c->writing)
             closing_say_last(c);
         connection_close_handles(c);
@@ -73,7 +74,7 @@ void closing_begin(void *context, void *connection, struct outgoing *last)
     }
     c->lingers = true;
     c->tcp->lingering++;
-    if (c->held) /* reading must continue to find the peer's end of file */
+    if (c->held) /* reading must continue, to notice the peer's end of file */
         (void)reading_start(c);
     if (!c->writing)
         closing_say_last(c);

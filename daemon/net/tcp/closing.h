@@ -1,4 +1,4 @@
-/* A connection that the router has closed lingers until the peer has read the last message. */
+/* Connections that the router has closed linger until the peer has read the last message. */
 #ifndef TORUSD_NET_TCP_CLOSING_H
 #define TORUSD_NET_TCP_CLOSING_H
 

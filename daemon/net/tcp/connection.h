@@ -14,8 +14,8 @@ void connection_broken(struct connection *c, const char *reason);
 /* Closes the handles of a connection, which is freed when the loop has closed them. */
 void connection_close_handles(struct connection *c);
 
-/* Closes the connection at once, with a reset: data that was not acknowledged is lost. Returns false if
- * that is not possible. */
+/* Closes the connection with a reset: data that was not acknowledged is lost. Returns false if the reset
+ * fails. */
 bool connection_reset(struct connection *c);
 
 /* Marks a connection that has something to send, for the next tcp_flush(). */

@@ -3,21 +3,22 @@
 #include "daemon/router/links/carrier.h"
 #include "daemon/router/ports/port.h"
 
-#define LOOK_SOON_MS 50 /* after reports of changes, because many arrive together */
+#define RECHECK_SOON_MS 50 /* after reports of changes, because many arrive together */
 
-static void on_look(uv_timer_t *timer)
+static void on_recheck(uv_timer_t *timer)
 {
     struct tcp *tcp = timer->data;
 
     for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++)
-        if (tcp->door[port].endpoint != NULL && door_look(&tcp->door[port]))
+        if (tcp->connector[port].endpoint != NULL && connector_recheck(&tcp->connector[port]))
             router_dial_again(tcp->router, port);
 }
 
-void host_changes_look_in(struct tcp *tcp, uint64_t milliseconds)
+void host_changes_recheck_in(struct tcp *tcp, uint64_t milliseconds)
 {
-    if (!uv_is_active((uv_handle_t *)&tcp->look) || uv_timer_get_due_in(&tcp->look) > milliseconds)
-        (void)uv_timer_start(&tcp->look, on_look, milliseconds, 0);
+    if (!uv_is_active((uv_handle_t *)&tcp->recheck) ||
+        uv_timer_get_due_in(&tcp->recheck) > milliseconds)
+        (void)uv_timer_start(&tcp->recheck, on_recheck, milliseconds, 0);
 }
 
 static void on_carrier_changed(void *context, unsigned port, const char *fault)
@@ -33,7 +34,7 @@ static void on_carrier_reported(void *context)
     struct tcp *tcp = context;
 
     if (!tcp->closing)
-        host_changes_look_in(tcp, LOOK_SOON_MS);
+        host_changes_recheck_in(tcp, RECHECK_SOON_MS);
 }
 
 struct carrier_user host_changes_user(struct tcp *tcp, void (*closed)(void *context))

@@ -10,12 +10,12 @@
 #include "daemon/router/links/admission.h"
 #include "daemon/router/ports/port.h"
 
-#define LOOK_AGAIN_MS 2000  /* while a port cannot listen */
-#define KEPT_BACK_A_PORT 2u /* descriptors: for the link, and for a stranger before it */
+#define RECHECK_MS 2000     /* while a port cannot listen */
+#define KEPT_BACK_A_PORT 2u /* descriptors: for the link, and one unproved connection */
 
 void port_sockets_watch_carrier(struct connection *c)
 {
-    const struct endpoint *endpoint = c->tcp->door[c->port].endpoint;
+    const struct endpoint *endpoint = c->tcp->connector[c->port].endpoint;
     struct sockaddr_storage local, peer;
     int local_size = sizeof local, peer_size = sizeof peer;
 
@@ -28,10 +28,10 @@ void port_sockets_watch_carrier(struct connection *c)
     carrier_watch(c->tcp->carrier, c->port, &ends);
 }
 
-static void on_connected(struct door *door, int fd)
+static void on_connected(struct connector *connector, int fd)
 {
-    struct tcp *tcp = door->user->context;
-    const bool dialled = !door->listens;
+    struct tcp *tcp = connector->user->context;
+    const bool dialled = !connector->listens;
     struct sockaddr_storage peer;
     int length = sizeof peer;
     char address[ADDRESS_TEXT_SIZE] = "?";
@@ -40,7 +40,7 @@ static void on_connected(struct door *door, int fd)
         (void)close(fd);
         return;
     }
-    struct connection *c = connection_new(tcp, door->port, fd);
+    struct connection *c = connection_new(tcp, connector->port, fd);
     if (c != NULL) {
         if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
             address_format((struct sockaddr *)&peer, address, sizeof address);
@@ -52,19 +52,20 @@ static void on_connected(struct door *door, int fd)
     if (c != NULL)
         connection_broken(c, "cannot read from its socket");
     if (unwanted && dialled)
-        router_dial_failed(tcp->router, door->port, "no room for another connection");
+        router_dial_failed(tcp->router, connector->port, "no room for another connection");
 }
 
-/* Before there has been a link, watches the interface of the way to the dialled address, or of the address
- * that the port listens on. */
-static void on_placed(struct door *door, const struct sockaddr *local, const struct sockaddr *peer)
+/* Until the port has had a link, watches the interface that leads to the dialled address, or that has the
+ * address on which the port listens. */
+static void on_address_known(struct connector *connector, const struct sockaddr *local,
+                             const struct sockaddr *peer)
 {
-    const struct tcp *tcp = door->user->context;
-    const struct carrier_ends ends = {local, peer, door->endpoint->interface,
-                                      door->endpoint->bound};
+    const struct tcp *tcp = connector->user->context;
+    const struct carrier_ends ends = {local, peer, connector->endpoint->interface,
+                                      connector->endpoint->bound};
 
-    if (tcp->carrier != NULL && !carrier_has_peer(tcp->carrier, door->port))
-        carrier_watch(tcp->carrier, door->port, &ends);
+    if (tcp->carrier != NULL && !carrier_has_peer(tcp->carrier, connector->port))
+        carrier_watch(tcp->carrier, connector->port, &ends);
 }
 
 static void on_opened(void *context)
@@ -85,64 +86,64 @@ void port_sockets_dial(void *context, unsigned port)
 {
     struct tcp *tcp = context;
 
-    door_open(&tcp->door[port]);
+    connector_open(&tcp->connector[port]);
 }
 
-void port_sockets_tell_doors(struct tcp *tcp)
+void port_sockets_report(struct tcp *tcp)
 {
     for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++) {
-        struct door *door = &tcp->door[port];
-        if (!door->changed || door->dial != NULL || door->lookup != NULL)
+        struct connector *connector = &tcp->connector[port];
+        if (!connector->changed || connector->dial != NULL || connector->lookup != NULL)
             continue;
-        door->changed = false;
-        if (!door->listens && door->reason[0] != '\0')
-            router_dial_failed(tcp->router, port, door->reason);
-        else if (door->listens)
-            router_listening(tcp->router, port, door->listening ? NULL : door->reason);
-        if (door->listens && !door->listening)
-            host_changes_look_in(tcp, LOOK_AGAIN_MS);
+        connector->changed = false;
+        if (!connector->listens && connector->reason[0] != '\0')
+            router_dial_failed(tcp->router, port, connector->reason);
+        else if (connector->listens)
+            router_listening(tcp->router, port, connector->listening ? NULL : connector->reason);
+        if (connector->listens && !connector->listening)
+            host_changes_recheck_in(tcp, RECHECK_MS);
     }
 }
 
-/* Checks the errors of listening that end the start: another program, most likely another torusd, listens
- * on this address; or the port is privileged. */
-static int check_listens(const struct door *door, struct error *e)
+/* Checks for the two errors of listening that end the start of the daemon: another program (most likely
+ * another torusd) listens on this address, or the port is privileged. */
+static int check_listens(const struct connector *connector, struct error *e)
 {
     char text[ENDPOINT_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
 
-    if (door->listening || (door->error != EADDRINUSE && door->error != EACCES))
+    if (connector->listening || (connector->error != EADDRINUSE && connector->error != EACCES))
         return 0;
-    endpoint_format(door->endpoint, text, sizeof text);
+    endpoint_format(connector->endpoint, text, sizeof text);
     return error_set(e, ERROR_IO, "port %s: cannot listen on %s: %s",
-                     torus_port_name(door->port, name), text,
-                     uv_strerror(uv_translate_sys_error(door->error)));
+                     torus_port_name(connector->port, name), text,
+                     uv_strerror(uv_translate_sys_error(connector->error)));
 }
 
-int port_sockets_open_doors(struct tcp *tcp, uint32_t rank, struct error *e)
+int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
 {
-    static const struct door_user user = {.connected = on_connected,
-                                          .placed = on_placed,
-                                          .opened = on_opened,
-                                          .closed = port_sockets_closed};
+    static const struct connector_user user = {.connected = on_connected,
+                                               .address_known = on_address_known,
+                                               .opened = on_opened,
+                                               .closed = port_sockets_closed};
 
     tcp->user = user;
     tcp->user.context = tcp;
     for (unsigned port = 0; port < torus_ports(tcp->set.torus); port++) {
-        struct door *door = &tcp->door[port];
+        struct connector *connector = &tcp->connector[port];
         if (torus_neighbour(tcp->set.torus, rank, port) == TORUS_NO_NODE)
             continue;
-        *door = (struct door){.loop = tcp->set.loop,
-                              .endpoint = &tcp->set.endpoint[port],
-                              .options = &tcp->options,
-                              .user = &tcp->user,
-                              .reserve = &tcp->reserve,
-                              .port = port,
-                              .listens = torus_port_direction(port) < 0};
+        *connector = (struct connector){.loop = tcp->set.loop,
+                                        .endpoint = &tcp->set.endpoint[port],
+                                        .options = &tcp->options,
+                                        .user = &tcp->user,
+                                        .reserve = &tcp->reserve,
+                                        .port = port,
+                                        .listens = torus_port_direction(port) < 0};
         tcp->reserve.wanted += KEPT_BACK_A_PORT;
-        if (!door->listens)
+        if (!connector->listens)
             continue;
-        door_open(door);
-        if (check_listens(door, e) != 0)
+        connector_open(connector);
+        if (check_listens(connector, e) != 0)
             return -1;
     }
     return 0;

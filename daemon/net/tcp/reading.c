@@ -41,7 +41,7 @@ static void open_records(struct connection *c, size_t length)
         if (result > 0)
             link_received(c->link, opened);
         else if (result < 0)
-            connection_broken(c, "what has come is not what the neighbour has encrypted");
+            connection_broken(c, "the received bytes are not what the neighbour encrypted");
     }
 }
 

@@ -5,11 +5,11 @@
  *                                          -> end of file: link_closed()
  *
  * Failure modes: a dial fails (router_dial_failed(); the router dials again later), or a port cannot listen
- * (router_listening()): door.h says what is tried again when. End of file, a read or a write error:
+ * (router_listening(); connector.h says when it tries again). End of file, a read or a write error:
  * link_closed(). The router closes the connection (closing.c): a last message may still leave, after the
- * write under way, and the connection lingers until the peer has read it, for at most LINGER_MS, and only
- * so many linger at a time. The carrier is lost: router_carrier(), which closes the connection. No
- * descriptors are left: those held in reserve for links are used. In every case a connection is freed only
+ * write under way, and the connection lingers until the peer has read it, for at most LINGER_MS; the number
+ * of lingering connections is limited. The carrier is lost: router_carrier(), which closes the connection. No
+ * descriptors are left: those held in reserve for links are used. In all cases a connection is freed only
  * when all its handles are closed. */
 #include "daemon/net/tcp/tcp.h"
 
@@ -35,9 +35,9 @@ static void io_wake(void *context, void *connection)
 bool tcp_flush(struct tcp *tcp)
 {
     struct connection *now, *c;
-    bool more = tcp->carrier != NULL && carrier_look(tcp->carrier);
+    bool more = tcp->carrier != NULL && carrier_report_changes(tcp->carrier);
 
-    port_sockets_tell_doors(tcp);
+    port_sockets_report(tcp);
     now = tcp->dirty;
     tcp->dirty = NULL;
     while ((c = now) != NULL) {
@@ -67,7 +67,7 @@ static uint64_t io_now(void *context)
 static void io_random(void *context, void *buffer, size_t size)
 {
     (void)context;
-    /* used for challenges and keys: only the system's random bytes will do */
+    /* used for challenges and keys, so the bytes must come from the system */
     randombytes_buf(buffer, size);
 }
 
@@ -90,7 +90,8 @@ static int io_encrypt(void *context, void *connection, const struct link_keys *k
     return c->cipher != NULL ? 0 : -1;
 }
 
-/* Only a proved connection decides which interface is watched; strangers may come by any interface. */
+/* Only a proved connection decides which interface is watched, because strangers may connect through any
+ * interface. */
 static void io_proved(void *context, void *connection)
 {
     struct connection *c = connection;
@@ -108,7 +109,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     struct tcp *tcp = sodium_init() >= 0 ? calloc(1, sizeof *tcp) : NULL;
 
     if (tcp == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
+        (void)error_set(e, ERROR_MEMORY, "out of memory for the connections of links");
         return NULL;
     }
     const struct carrier_user user = host_changes_user(tcp, port_sockets_closed);
@@ -116,12 +117,12 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     tcp->slow = pacing_is_slow(setup->link_mbit);
     tcp->options = (struct socket_options){setup->congestion, tcp->slow,
                                            setup->hop_limit != 0 ? setup->hop_limit : HOPS_DEFAULT};
-    (void)uv_timer_init(setup->loop, &tcp->look);
-    tcp->look.data = tcp;
+    (void)uv_timer_init(setup->loop, &tcp->recheck);
+    tcp->recheck.data = tcp;
     tcp->handles = 2; /* this object itself, and the timer */
     tcp->carrier = carrier_open(setup->loop, &user);
     tcp->handles += tcp->carrier != NULL;
-    if (port_sockets_open_doors(tcp, rank, e) != 0) {
+    if (port_sockets_open(tcp, rank, e) != 0) {
         tcp_close(tcp);
         return NULL;
     }
@@ -142,7 +143,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
 
 const char *tcp_interface(const struct tcp *tcp, unsigned port)
 {
-    const struct endpoint *endpoint = tcp->door[port].endpoint;
+    const struct endpoint *endpoint = tcp->connector[port].endpoint;
     const char *used = tcp->carrier != NULL ? carrier_interface(tcp->carrier, port) : "";
 
     return used[0] == '\0' && endpoint != NULL ? endpoint->interface : used;
@@ -150,7 +151,7 @@ const char *tcp_interface(const struct tcp *tcp, unsigned port)
 
 const char *tcp_missing(const struct tcp *tcp, unsigned port)
 {
-    return door_missing(&tcp->door[port]);
+    return connector_missing(&tcp->connector[port]);
 }
 
 void tcp_attach(struct tcp *tcp, struct router *router)
@@ -163,8 +164,8 @@ void tcp_close(struct tcp *tcp)
     tcp->router = NULL;
     tcp->reserve.wanted = 0;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        door_shut(&tcp->door[port]);
-    uv_close((uv_handle_t *)&tcp->look, on_timer_closed);
+        connector_close(&tcp->connector[port]);
+    uv_close((uv_handle_t *)&tcp->recheck, on_timer_closed);
     if (tcp->carrier != NULL)
         carrier_close(tcp->carrier);
     tcp->carrier = NULL;

@@ -1,6 +1,6 @@
-/* The links' TCP connections on a libuv loop: implements router/interface/io.h. Each port has one
- * connection: `+` ports dial, `-` ports listen. Just before the loop sleeps, the router is asked for the
- * frames to send; they leave in one multi-buffer write a port and wake-up. */
+/* The links' TCP connections on a libuv loop: implements router/interface/io.h. Each port has one connection:
+ * `+` ports dial, `-` ports listen. Just before the loop sleeps, the router is asked for the frames to send;
+ * per wake-up and port they leave in one multi-buffer write. */
 #ifndef TORUSD_NET_TCP_TCP_H
 #define TORUSD_NET_TCP_TCP_H
 

@@ -5,7 +5,7 @@
 #include <uv.h>
 
 #include "daemon/net/carrier/carrier.h"
-#include "daemon/net/doors/door.h"
+#include "daemon/net/connector/connector.h"
 #include "daemon/net/sockets/pacing.h"
 #include "daemon/net/sockets/reserve.h"
 #include "daemon/net/sockets/sockets.h"
@@ -40,17 +40,18 @@ struct tcp {
     struct tcp_setup set;
     struct router *router;
     struct socket_options options;
-    struct door_user user;
-    struct door door[TORUS_MAX_PORTS];
-    uv_timer_t look; /* when to look at all doors again */
+    struct connector_user user;
+    struct connector connector[TORUS_MAX_PORTS];
+    uv_timer_t recheck; /* when to recheck all connectors */
     struct reserve reserve;
     struct carrier *carrier; /* NULL: interfaces cannot be watched */
     struct connection *dirty;
-    unsigned handles; /* not closed yet: parts of doors, connections, the rest */
+    unsigned handles; /* not closed yet: parts of connectors, connections, the rest */
     unsigned lingering;
     bool closing;
     bool slow;
-    struct outgoing_pool frames; /* frames of last messages, after the router has been freed */
+    struct outgoing_pool
+        frames; /* pool for the frames of last messages, after the router has been freed */
 };
 
 /* The pool of the frames that are written. */

@@ -51,7 +51,7 @@ static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
     return count - i;
 }
 
-/* Like uv_try_write(), but bytes that follow do not go into the same packet. */
+/* Like uv_try_write(), but later bytes do not go into the same packet. */
 static int try_write_packet(struct connection *c, uv_buf_t *buffers, unsigned count)
 {
     struct msghdr message = {.msg_iov = (struct iovec *)buffers, .msg_iovlen = count};
@@ -70,7 +70,7 @@ struct batch {
     uv_buf_t buffers[BATCH_BUFFERS];
     unsigned count;
     size_t bytes;
-    bool packet; /* bytes that follow do not go into the same packet */
+    bool packet; /* later bytes do not go into the same packet */
 };
 
 static void take_plain(struct batch *b, struct connection *c, struct outgoing *frame)
@@ -89,7 +89,7 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
     for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
         result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
     outgoing_free(tcp_frames(c->tcp), frame);
-    if (result == 0 && c->tcp->slow) /* a relay need not wait for the bytes that follow */
+    if (result == 0 && c->tcp->slow) /* so that a relay need not wait for later bytes */
         result = cipher_end_record(c->cipher);
     return result;
 }
@@ -107,7 +107,7 @@ static int take_batch(struct batch *b, struct connection *c)
             break;
         b->bytes += frame->head_length + frame->body_length;
         /* If a probe is lost, the handshake before it must not be lost with it. */
-        b->packet = frame->plain || (frame->in_passing && c->tcp->slow);
+        b->packet = frame->plain || (frame->immediate && c->tcp->slow);
         last = b->packet;
         if (c->cipher == NULL || frame->plain) {
             take_plain(b, c, frame);
@@ -131,11 +131,11 @@ static bool write_batch(struct connection *c)
 {
     struct batch b;
 
-    b.count = 0, b.bytes = 0, b.packet = false; /* its buffers are not */
+    b.count = 0, b.bytes = 0, b.packet = false; /* its buffers need not be cleared */
     if (c->link == NULL)
         return false;
     if (take_batch(&b, c) != 0) {
-        connection_broken(c, "no memory to encrypt what is to be sent");
+        connection_broken(c, "out of memory to encrypt frames");
         return false;
     }
     if (b.count == 0 || c->link == NULL)

@@ -1,7 +1,7 @@
 /* Faults of cables, here and elsewhere. A node floods the faults that it finds at its own ports that are
- * down, and floods them again every RESTATE while they last; other nodes keep them for a while. Faults
- * serve people only and decide nothing, and most of them come from peers that have proved nothing.
- * Therefore they are bounded: few reports are kept, and a node makes at most one report a port in GATHER. */
+ * down, and floods them again every RESTATE while they last; other nodes keep them for a while. Faults inform
+ * people and decide nothing, and most of them come from peers that have proved nothing. Therefore they are
+ * bounded: a node keeps few reports, and makes at most one report per port in the time GATHER. */
 #include "daemon/router/flooding/faults.h"
 
 #include <string.h>
@@ -82,14 +82,15 @@ void faults_sighted(struct router *r, unsigned i, const struct sighting *s)
         fault.code = LINK_FAULT_SAME_SIDE;
     else
         fault.code = LINK_FAULT_WRONG_CABLE;
-    /* The right neighbour is there, but that says nothing about the MTU. */
+    /* The beacon is from the right neighbour, which clears all faults except one of the MTU. */
     if (fault.code != LINK_FAULT_NONE || r->port[i].fault.now.code > LINK_FAULT_MTU)
         faults_found(r, i, &fault);
 }
 
 /* --- saying --- */
 
-static void say(struct router *r, int to, int except, const struct known_fault *k, uint32_t left)
+static void send_fault(struct router *r, int to, int except, const struct known_fault *k,
+                       uint32_t left)
 {
     const struct peer_message message = {.kind = PEER_LINK_FAULT,
                                          .link_fault = {.rank = k->report.rank,
@@ -109,7 +110,7 @@ static void say(struct router *r, int to, int except, const struct known_fault *
         router_flood(r, except, &message);
 }
 
-static struct known_fault own(struct router *r, unsigned i)
+static struct known_fault own_statement(struct router *r, unsigned i)
 {
     return (struct known_fault){.report = {r->rank, i, r->port[i].fault.stated},
                                 .boot = r->boot,
@@ -122,16 +123,16 @@ void faults_tell_all(struct router *r, unsigned to)
 
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         if (r->port[i].fault.stated.code != LINK_FAULT_NONE) {
-            const struct known_fault k = own(r, i);
-            say(r, (int)to, -1, &k, r->torus->nodes);
+            const struct known_fault k = own_statement(r, i);
+            send_fault(r, (int)to, -1, &k, r->torus->nodes);
         }
     for (unsigned i = 0; i < FAULTS_KNOWN; i++)
         if (r->faults.known[i].until > now)
-            say(r, (int)to, -1, &r->faults.known[i], r->torus->nodes);
+            send_fault(r, (int)to, -1, &r->faults.known[i], r->torus->nodes);
 }
 
-/* The port has told more about the MTU. */
-static void note(const struct router *r, unsigned i)
+/* Logs a fault of a port, unless it is of the MTU, which the port's own reason describes better. */
+static void log_fault(const struct router *r, unsigned i)
 {
     const struct fault_report report = {r->rank, i, r->port[i].fault.stated};
     char text[LINK_FAULT_TEXT_SIZE];
@@ -142,15 +143,15 @@ static void note(const struct router *r, unsigned i)
     log_warning("%s", text);
 }
 
-static void state(struct router *r, unsigned i)
+static void state_fault(struct router *r, unsigned i)
 {
     const bool news = !is_stated(&r->port[i]);
 
     r->port[i].fault.stated = r->port[i].fault.now;
     if (news)
-        note(r, i);
-    const struct known_fault k = own(r, i);
-    say(r, -1, -1, &k, r->torus->nodes);
+        log_fault(r, i);
+    const struct known_fault k = own_statement(r, i);
+    send_fault(r, -1, -1, &k, r->torus->nodes);
 }
 
 void faults_tick(struct router *r, uint64_t now)
@@ -166,7 +167,7 @@ void faults_tick(struct router *r, uint64_t now)
         if (port->fault.now.code != LINK_FAULT_NONE && now >= port->fault.found_at + LASTS)
             port->fault.now.code = LINK_FAULT_NONE;
         if (!is_stated(port) || (restate && port->fault.now.code != LINK_FAULT_NONE))
-            state(r, i);
+            state_fault(r, i);
         if (port->fault.now.code != LINK_FAULT_NONE)
             r->faults.restate_at = now + RESTATE;
     }
@@ -179,8 +180,8 @@ uint64_t faults_deadline(const struct router *r)
 
 /* --- hearing --- */
 
-/* Returns the entry that keeps this fault, or may keep it. */
-static struct known_fault *place_of(struct router *r, const struct peer_link_fault *m)
+/* Returns the entry that keeps this fault, or one that it may replace. */
+static struct known_fault *find_fault_entry(struct router *r, const struct peer_link_fault *m)
 {
     struct known_fault *oldest = &r->faults.known[0];
 
@@ -206,10 +207,10 @@ int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *
         torus_neighbour(r->torus, m->rank, m->port) == TORUS_NO_NODE || m->code >= LINK_FAULTS ||
         m->found_rank >= r->torus->nodes || m->found_port >= torus_ports(r->torus) ||
         m->left > r->torus->nodes)
-        return error_set(e, ERROR_PROTOCOL, "a fault of a link that cannot be");
+        return error_set(e, ERROR_PROTOCOL, "a report of a fault that the link cannot have");
     if (m->rank == r->rank)
         return 0;
-    k = place_of(r, m);
+    k = find_fault_entry(r, m);
     if (k->until > 0 && m->number <= k->number)
         return 0;
     *k = (struct known_fault){.report = {m->rank, m->port, fault},
@@ -217,7 +218,7 @@ int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *
                               .number = m->number,
                               .until = router_now(r) + KEPT};
     if (m->left > 1)
-        say(r, -1, (int)port, k, m->left - 1);
+        send_fault(r, -1, (int)port, k, m->left - 1);
     return 0;
 }
 
@@ -232,7 +233,8 @@ static bool is_current(const struct router *r, const struct known_fault *k, uint
         known->hops >= r->torus->nodes)
         return false;
     if (link_fault_is_of_rank(&k->report))
-        return true; /* the links of both nodes may be up, and which of the two is known changes */
+        return true; /* two machines have the rank: the links of both may be up, and which of the two is
+                      * known changes */
     return known->boot == k->boot &&
            !topology_link_up(&r->topology, k->report.rank, k->report.port);
 }

@@ -1,4 +1,5 @@
-/* Faults of cables: this node states those of its own cables, and keeps those that other nodes have stated. */
+/* Faults of cables: this node states the faults of its own cables, and keeps those that other nodes have
+ * stated. */
 #ifndef TORUSD_ROUTER_FLOODING_FAULTS_H
 #define TORUSD_ROUTER_FLOODING_FAULTS_H
 
@@ -36,16 +37,17 @@ void faults_clear(struct router *r, unsigned port);
  * certain. */
 void faults_sighted(struct router *r, unsigned port, const struct sighting *s);
 
-/* Tells all known faults to the neighbour at a port whose link has come up. */
+/* Sends all known faults to the neighbour at a port whose link has come up. */
 void faults_tell_all(struct router *r, unsigned port);
 
-/* States new faults, and from time to time those that last, when they are due. */
+/* States new faults, and repeats lasting ones, when that is due. */
 void faults_tick(struct router *r, uint64_t now);
 
 /* When faults_tick() must be called next, in nanoseconds of router_now(); or ROUTER_NEVER. */
 uint64_t faults_deadline(const struct router *r);
 
-/* Takes a fault that the neighbour at a port has told. Returns 0, or -1 with *e: such a fault cannot exist. */
+/* Handles a fault that the neighbour at a port has sent. Returns 0, or -1 with *e: such a fault cannot
+ * exist. */
 int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *fault,
                  struct error *e);
 
@@ -53,8 +55,7 @@ int faults_heard(struct router *r, unsigned port, const struct peer_link_fault *
  * more. */
 bool router_fault(const struct router *r, unsigned index, struct fault_report *report);
 
-/* A beacon from *s has been heard at `port`. It is used only for diagnosis, and only while the port has no
- * link. */
+/* To be called when a beacon of *s has arrived at `port`. Does nothing if the port has a link. */
 void router_sighted(struct router *r, unsigned port, const struct sighting *s);
 
 #endif

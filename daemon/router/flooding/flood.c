@@ -1,7 +1,6 @@
 /* Link states: tells all neighbours about changes of the topology. Changes are collected for a moment, so
- * that a torus that comes up at once does not cause one frame for each change. A neighbour whose link has
- * come up is told all link states, and all of them again every RESTATE, which replaces claims that were
- * damaged on their way. */
+ * that a torus that comes up does not cause one frame per change. When a link comes up, the neighbour is sent
+ * all link states, and again every RESTATE, which replaces claims that were damaged on their way. */
 #include "daemon/router/flooding/flood.h"
 
 #include <stdlib.h>
@@ -16,12 +15,12 @@
 #define GATHER (3 * MILLISECONDS)
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
-/* Of the changes that arrive together, this many are told one by one, and the rest together: every exchange
- * must look at each, and a neighbour may send as many as its link carries. */
+/* Of the changes that arrive together, so many are told to the handler one by one, and the rest together: all
+ * exchanges look at each change, and a neighbour may send as many changes as its link carries. */
 #define TOLD_MOST 16u
-/* A node overrules what it stated before its restart once for each link, or a few times. If more such
- * claims arrive, another node has the same rank: the fault is told, and the claims are overruled less
- * often. */
+/* A node that has restarted overrules its own older statements once or a few times per link. If more claims
+ * about it arrive, another machine has the same rank: then this fault is reported, and the claims are
+ * overruled less often. */
 #define CONTESTS_A_PORT 4u
 #define CONTEST_PAUSE (1 * SECONDS)
 
@@ -35,7 +34,7 @@ static void mark_at(struct router *r, struct port *port, uint32_t rank)
         r->flood_at = router_now(r) + GATHER;
 }
 
-static void mark(struct router *r, uint32_t rank)
+static void mark_unsent(struct router *r, uint32_t rank)
 {
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         mark_at(r, &r->port[i], rank);
@@ -43,11 +42,11 @@ static void mark(struct router *r, uint32_t rank)
 
 void flood_self_changed(struct router *r)
 {
-    mark(r, r->rank);
+    mark_unsent(r, r->rank);
     r->handler.topology(r->handler.context);
 }
 
-void flood_everything(struct router *r, unsigned port)
+void flood_mark_all_unsent(struct router *r, unsigned port)
 {
     for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
         mark_at(r, &r->port[port], rank);
@@ -57,7 +56,7 @@ void flood_everything(struct router *r, unsigned port)
 void flood_tick(struct router *r, unsigned port, uint64_t now)
 {
     if (r->port[port].link != NULL && now >= r->port[port].restate_at)
-        flood_everything(r, port);
+        flood_mark_all_unsent(r, port);
 }
 
 void flood_lost(struct router *r, unsigned port)
@@ -65,8 +64,8 @@ void flood_lost(struct router *r, unsigned port)
     memset(r->port[port].dirty, 0, (r->torus->nodes + 7) / 8);
     r->port[port].any_dirty = false;
     for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
-        if (topology_unhear(&r->topology, port, rank) != TOPOLOGY_SAME)
-            mark(r, rank);
+        if (topology_drop_claim(&r->topology, port, rank) != TOPOLOGY_SAME)
+            mark_unsent(r, rank);
 }
 
 static void send_entries(struct router *r, unsigned port, const struct peer_link_state_entry *entry,
@@ -108,8 +107,8 @@ void flood_flush(struct router *r)
     }
 }
 
-static int check(const struct router *r, unsigned port, const struct peer_link_state_entry *entry,
-                 struct error *e)
+static int check_link_state(const struct router *r, unsigned port,
+                            const struct peer_link_state_entry *entry, struct error *e)
 {
     uint32_t neighbour = r->port[port].neighbour, least;
 
@@ -136,27 +135,27 @@ static bool is_answered(struct router *r, unsigned port)
     if (++c->times <= CONTESTS_A_PORT * torus_ports(r->torus))
         return true;
     faults_of_rank(r, port);
-    c->since = now; /* it lasts */
+    c->since = now; /* the contest continues */
     if (now < c->answer)
         return false;
     c->answer = now + CONTEST_PAUSE;
     return true;
 }
 
-static void tell(struct router *r)
+static void tell_topology(struct router *r)
 {
     if (r->reading != NULL && r->told++ >= TOLD_MOST)
-        r->tells_late = true;
+        r->must_tell_again = true;
     else
         r->handler.topology(r->handler.context);
 }
 
-void flood_read(struct router *r)
+void flood_tell_handler(struct router *r)
 {
-    bool late = r->tells_late;
+    bool late = r->must_tell_again;
 
     r->told = 0;
-    r->tells_late = false;
+    r->must_tell_again = false;
     if (late)
         r->handler.topology(r->handler.context);
 }
@@ -170,16 +169,16 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
     for (size_t i = 0; i < state->n_entry && result == 0; i++) {
         const struct peer_link_state_entry *in = &state->entry[i];
         const struct topology_entry claim = {in->hops, in->version, in->up, in->boot};
-        result = check(r, port, in, e);
+        result = check_link_state(r, port, in, e);
         if (result != 0)
             break;
-        enum topology_news news = topology_hear(&r->topology, port, in->rank, &claim);
+        enum topology_news news = topology_take_claim(&r->topology, port, in->rank, &claim);
         if (news != TOPOLOGY_SAME &&
             (in->rank != r->rank || in->boot == r->boot || is_answered(r, port)))
-            mark(r, in->rank);
+            mark_unsent(r, in->rank);
         changed = changed || news == TOPOLOGY_NEW;
     }
     if (changed)
-        tell(r);
+        tell_topology(r);
     return result;
 }

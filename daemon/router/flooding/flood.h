@@ -13,9 +13,9 @@ struct router;
 void flood_self_changed(struct router *r);
 
 /* Marks all link states as unsent at a port whose link has come up. */
-void flood_everything(struct router *r, unsigned port);
+void flood_mark_all_unsent(struct router *r, unsigned port);
 
-/* Marks all link states as unsent at a port again when router.port[].restate_at has come. */
+/* Marks all link states as unsent at a port when router.port[].restate_at is reached. */
 void flood_tick(struct router *r, unsigned port, uint64_t now);
 
 /* Drops all claims of the neighbour at a port whose link is down. */
@@ -24,13 +24,13 @@ void flood_lost(struct router *r, unsigned port);
 /* Sends the link states that have changed; due at router.flood_at. */
 void flood_flush(struct router *r);
 
-/* Takes a link state that the neighbour at a port has told. Returns 0, or -1 with *e: such a state cannot
+/* Handles a link state that the neighbour at a port has sent. Returns 0, or -1 with *e: such a state cannot
  * exist. */
 int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
                 struct error *e);
 
-/* Tells the handler about changes of the topology that it has not heard of yet. To be called when all bytes
- * that arrived together have been decoded. */
-void flood_read(struct router *r);
+/* Tells the handler about changes of the topology that it does not know yet. To be called when all bytes that
+ * arrived together have been decoded. */
+void flood_tell_handler(struct router *r);
 
 #endif

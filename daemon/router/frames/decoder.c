@@ -9,8 +9,8 @@
 /* A longer head is kept packed while its body arrives, because the body may never arrive. */
 #define UNPACKED_MOST (16u * 1024u)
 
-/* Heads of data frames are unpacked into an arena, so that the hot path allocates and frees nothing; what
- * does not fit is malloc'ed, up to the limit of the message. */
+/* Heads of data frames are unpacked into an arena, so that the hot path allocates and frees nothing. Parts
+ * that do not fit are malloc'ed, up to the message's limit. */
 struct arena {
     size_t used;
     uint8_t *bytes;
@@ -78,30 +78,30 @@ void decoder_free(struct decoder *d)
     extents_free(&d->body);
 }
 
-/* Unpacks a head into the arena's bytes as far as they reach. Returns 0, or -1 with *e; *unpacked may not
- * be NULL then, either. */
-static int unpack(const struct decoder *d, const uint8_t *head, struct arena *a,
-                  Peer__Head **unpacked, struct error *e)
+/* Unpacks a head, into the arena's bytes as far as they suffice. Returns 0, or -1 with *e; even then
+ * *unpacked may have to be freed. */
+static int unpack_with_arena(const struct decoder *d, const uint8_t *head, struct arena *a,
+                             Peer__Head **unpacked, struct error *e)
 {
     ProtobufCAllocator allocator = {arena_alloc, arena_free, a};
 
     *unpacked = NULL;
     if (!head_check_holds(head, d->prefix.head, d->prefix.body))
-        return error_set(e, ERROR_PROTOCOL, "frame whose head is damaged");
+        return error_set(e, ERROR_PROTOCOL, "a frame's head is damaged");
     a->left = (size_t)DECODER_TIMES * d->prefix.head + d->max_more;
     *unpacked = peer__head__unpack(&allocator, d->prefix.head, head);
     if (*unpacked == NULL && a->exceeded)
-        return error_set(e, ERROR_PROTOCOL, "frame whose head takes too much memory");
+        return error_set(e, ERROR_PROTOCOL, "a frame's head takes too much memory");
     if (*unpacked == NULL)
-        return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
+        return error_set(e, ERROR_PROTOCOL, "a frame's head is not a message");
     if ((*unpacked)->kind_case == PEER__HEAD__KIND__NOT_SET)
-        return error_set(e, ERROR_PROTOCOL, "frame of an unknown kind");
+        return error_set(e, ERROR_PROTOCOL, "a frame has an unknown kind");
     return 0;
 }
 
-/* Gives a whole frame, whose body is in d->body, to the user. */
-static int give(struct decoder *d, const Peer__Head *unpacked, decoder_frame_fn frame,
-                void *context, struct error *e)
+/* Gives a complete frame, whose body is in d->body, to the user. */
+static int give_frame(struct decoder *d, const Peer__Head *unpacked, decoder_frame_fn frame,
+                      void *context, struct error *e)
 {
     struct peer_message message;
     int result;
@@ -122,45 +122,46 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
     ProtobufCAllocator allocator = {arena_alloc, arena_free, &arena};
     Peer__Head *unpacked;
 
-    int result = unpack(d, head, &arena, &unpacked, e);
+    int result = unpack_with_arena(d, head, &arena, &unpacked, e);
     if (result == 0 && extents_add(&d->body, slab, head + d->prefix.head, d->prefix.body) != 0)
         result = error_set(e, ERROR_MEMORY, "out of memory for a frame");
     if (result == 0)
-        result = give(d, unpacked, frame, context, e);
+        result = give_frame(d, unpacked, frame, context, e);
     if (unpacked != NULL && arena.overflown)
         peer__head__free_unpacked(unpacked, &allocator);
     next_frame(d);
     return result;
 }
 
-/* Received bytes; those that are processed are removed at the front. */
+/* Received bytes that have not been processed yet. */
 struct input {
     struct slab *slab;
     const uint8_t *data;
     size_t length;
 };
 
-static void skip(struct input *in, size_t length)
+static void skip_input(struct input *in, size_t length)
 {
     in->data += length;
     in->length -= length;
 }
 
-/* Copies the missing part of `size` bytes, of which `have` are there. Returns how many were copied. */
-static uint32_t gather(struct input *in, uint8_t *to, uint32_t have, uint32_t size)
+/* Completes `size` bytes at `to`, of which the first `have` are there, as far as possible. Returns how many
+ * bytes were copied. */
+static uint32_t gather_bytes(struct input *in, uint8_t *to, uint32_t have, uint32_t size)
 {
     uint32_t n = size - have < in->length ? size - have : (uint32_t)in->length;
 
     memcpy(to + have, in->data, n);
-    skip(in, n);
+    skip_input(in, n);
     return n;
 }
 
 static int unpack_head(struct decoder *d, const uint8_t *head, struct error *e)
 {
-    struct arena nothing = {0}; /* all is malloc'ed, and outlives this call */
+    struct arena nothing = {0}; /* everything is malloc'ed, and outlives this call */
 
-    return unpack(d, head, &nothing, &d->unpacked, e);
+    return unpack_with_arena(d, head, &nothing, &d->unpacked, e);
 }
 
 /* Takes the head of a frame that has arrived in part. Returns 0, with the head complete or all bytes used
@@ -171,7 +172,7 @@ static int feed_head(struct decoder *d, struct input *in, struct error *e)
 
     if (!keeps && d->head == NULL && in->length >= d->prefix.head) {
         const uint8_t *head = in->data;
-        skip(in, d->prefix.head);
+        skip_input(in, d->prefix.head);
         d->head_have = d->prefix.head;
         return unpack_head(d, head, e);
     }
@@ -179,7 +180,7 @@ static int feed_head(struct decoder *d, struct input *in, struct error *e)
         return 0;
     if (d->head == NULL && (d->head = malloc(d->prefix.head)) == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a frame");
-    d->head_have += gather(in, d->head, d->head_have, d->prefix.head);
+    d->head_have += gather_bytes(in, d->head, d->head_have, d->prefix.head);
     return !keeps && d->head_have == d->prefix.head ? unpack_head(d, d->head, e) : 0;
 }
 
@@ -193,12 +194,12 @@ static int feed_body(struct decoder *d, struct input *in, decoder_frame_fn frame
     if (extents_add(&d->body, in->slab, in->data, n) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a frame");
     d->body_have += n;
-    skip(in, n);
+    skip_input(in, n);
     if (d->body_have < d->prefix.body)
         return 0;
     if (d->unpacked == NULL && unpack_head(d, d->head, e) != 0)
         return -1;
-    int result = give(d, d->unpacked, frame, context, e);
+    int result = give_frame(d, d->unpacked, frame, context, e);
     drop_unpacked(d);
     next_frame(d);
     return result;
@@ -211,7 +212,7 @@ int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size
 
     while (in.length > 0) {
         if (d->prefix_have < FRAME_PREFIX_SIZE) {
-            d->prefix_have += gather(&in, d->prefix_bytes, d->prefix_have, FRAME_PREFIX_SIZE);
+            d->prefix_have += gather_bytes(&in, d->prefix_bytes, d->prefix_have, FRAME_PREFIX_SIZE);
             if (d->prefix_have < FRAME_PREFIX_SIZE)
                 break;
             if (frame_prefix_read(d->prefix_bytes, d->max_head, d->max_body, &d->prefix, e) != 0)
@@ -220,7 +221,7 @@ int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size
         size_t size = (size_t)d->prefix.head + d->prefix.body;
         if (d->head_have == 0 && in.length >= size) {
             const uint8_t *head = in.data;
-            skip(&in, size);
+            skip_input(&in, size);
             if (whole_frame(d, slab, head, frame, context, e) != 0)
                 return -1;
             continue;

@@ -1,5 +1,5 @@
-/* Finds the frames in the bytes of a connection without copying their bodies: bodies stay in the slabs that
- * they were read into. Only a head that straddles two slabs is put together in a buffer. */
+/* Finds the frames in the bytes of a connection. Bodies are not copied, but stay in the slabs that they were
+ * read into. Only a head that straddles two slabs is copied into a buffer. */
 #ifndef TORUSD_ROUTER_FRAMES_DECODER_H
 #define TORUSD_ROUTER_FRAMES_DECODER_H
 
@@ -20,8 +20,8 @@ struct decoder {
     uint32_t max_more; /* see decoder_init() */
 };
 
-/* Called for every whole frame; message and body are borrowed. Returns 0 to continue, or -1 with *e: the
- * connection must be closed, and the decoder must not be fed any more. */
+/* Called for every complete frame; message and body are borrowed. Returns 0 to continue, or -1 with *e: the
+ * connection must be closed, and the decoder gets no more bytes. */
 typedef int (*decoder_frame_fn)(void *context, const struct peer_message *message,
                                 const struct extents *body, uint32_t body_length, struct error *e);
 
@@ -32,7 +32,7 @@ typedef int (*decoder_frame_fn)(void *context, const struct peer_message *messag
 #define DECODER_TIMES 8u
 #define DECODER_MORE (256u * 1024u)
 void decoder_init(struct decoder *d, uint32_t max_head, uint32_t max_body);
-/* Drops the frame that has arrived in part. */
+/* Drops a frame of which a part has arrived. */
 void decoder_free(struct decoder *d);
 
 /* Feeds bytes that lie in a slab; the decoder takes references where it needs them. Returns 0, or -1 with

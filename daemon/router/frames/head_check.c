@@ -5,7 +5,7 @@
 #define TAG_FIRST 0x8du /* of field 33, fixed32 */
 #define TAG_SECOND 0x02u
 
-static uint32_t check_of(const uint8_t *head, uint32_t length, uint32_t body)
+static uint32_t compute_check(const uint8_t *head, uint32_t length, uint32_t body)
 {
     return (uint32_t)XXH3_64bits_withSeed(head, length, (uint64_t)length << 32 | body);
 }
@@ -13,7 +13,7 @@ static uint32_t check_of(const uint8_t *head, uint32_t length, uint32_t body)
 uint32_t head_check_write(uint8_t *frame, uint32_t length, uint32_t body)
 {
     uint8_t *at = frame + FRAME_PREFIX_SIZE;
-    uint32_t check = check_of(at, length, body);
+    uint32_t check = compute_check(at, length, body);
 
     frame_prefix_write(frame, length + HEAD_CHECK_SIZE, body);
     at += length;
@@ -35,5 +35,5 @@ bool head_check_holds(const uint8_t *head, uint32_t length, uint32_t body)
         return false;
     for (unsigned i = 0; i < 4; i++)
         check |= (uint32_t)at[2 + i] << 8 * i;
-    return check == check_of(head, length - HEAD_CHECK_SIZE, body);
+    return check == compute_check(head, length - HEAD_CHECK_SIZE, body);
 }

@@ -1,6 +1,6 @@
-/* Head.check, the end of each head that a peer sends: a checksum of the head and of the lengths in front of
- * it. TCP's checksum misses some damage; without this check a damaged head could be taken for data of
- * another exchange or call. Bodies are not covered, because blocks have digests. */
+/* Head.check, at the end of each head: a checksum of the head and of the lengths in front of it. TCP's
+ * checksum misses some damage; without this check a damaged head could be taken for data of another exchange
+ * or call. Bodies are not covered, because blocks have digests. */
 #ifndef TORUSD_ROUTER_FRAMES_HEAD_CHECK_H
 #define TORUSD_ROUTER_FRAMES_HEAD_CHECK_H
 

@@ -21,12 +21,12 @@ struct outgoing *outgoing_new(struct outgoing_pool *pool)
     frame->next = NULL;
     frame->body_length = 0;
     frame->head_length = 0;
-    frame->in_passing = frame->plain = false;
+    frame->immediate = frame->plain = false;
     frame->head = frame->inline_head;
     return frame;
 }
 
-static void destroy(struct outgoing *frame)
+static void destroy_frame(struct outgoing *frame)
 {
     extents_free(&frame->body);
     free(frame);
@@ -39,7 +39,7 @@ void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame)
         free(frame->head);
     frame->head = frame->inline_head;
     if (pool->count >= POOL_MOST) {
-        destroy(frame);
+        destroy_frame(frame);
         return;
     }
     frame->next = pool->free;
@@ -52,7 +52,7 @@ void outgoing_pool_close(struct outgoing_pool *pool)
     while (pool->free != NULL) {
         struct outgoing *frame = pool->free;
         pool->free = frame->next;
-        destroy(frame);
+        destroy_frame(frame);
     }
     pool->count = 0;
 }
@@ -85,7 +85,7 @@ int outgoing_set_message(struct outgoing *frame, const struct peer_message *mess
     return 0;
 }
 
-static size_t cost(const struct outgoing *frame)
+static size_t frame_memory(const struct outgoing *frame)
 {
     return sizeof *frame + frame->head_length + frame->body_length;
 }
@@ -98,7 +98,7 @@ void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame)
     else
         queue->first = frame;
     queue->last = frame;
-    queue->bytes += cost(frame);
+    queue->bytes += frame_memory(frame);
 }
 
 struct outgoing *outgoing_pop(struct outgoing_queue *queue)
@@ -110,7 +110,7 @@ struct outgoing *outgoing_pop(struct outgoing_queue *queue)
         if (queue->first == NULL)
             queue->last = NULL;
         frame->next = NULL;
-        queue->bytes -= cost(frame);
+        queue->bytes -= frame_memory(frame);
     }
     return frame;
 }

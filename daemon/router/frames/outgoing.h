@@ -16,9 +16,10 @@ struct outgoing {
     struct extents body;
     uint32_t body_length;
     uint32_t head_length; /* prefix included */
-    bool in_passing;      /* the receiver acts on it, or relays it, as soon as it arrives */
-    bool plain;           /* part of a handshake: never encrypted */
-    uint8_t *head;        /* `inline_head`, or malloc'ed when longer */
+    /* the receiver acts on this frame, or relays it, at once: it must end its packet */
+    bool immediate;
+    bool plain;    /* part of a handshake: never encrypted */
+    uint8_t *head; /* `inline_head`, or malloc'ed when longer */
     uint8_t inline_head[OUTGOING_INLINE_HEAD];
 };
 
@@ -27,7 +28,7 @@ struct outgoing_queue {
     size_t bytes; /* of memory that its frames take */
 };
 
-/* Frames to use again; each keeps the room that its list of extents has grown to. Zero-initialise. */
+/* Free frames for reuse; each keeps the memory of its list of extents. Zero-initialise. */
 struct outgoing_pool {
     struct outgoing *free;
     unsigned count;
@@ -41,8 +42,8 @@ void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame);
 /* Frees all frames of the pool. */
 void outgoing_pool_close(struct outgoing_pool *pool);
 
-/* Encodes the prefix and the message with its check; the frame must have its body before. Returns 0, or -1
- * if there is no memory. */
+/* Encodes the prefix and the message with its check. The frame's body must be complete. Returns 0, or -1 if
+ * there is no memory. */
 int outgoing_set_message(struct outgoing *frame, const struct peer_message *message);
 
 /* Appends a frame; the queue owns it. */

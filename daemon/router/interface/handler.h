@@ -1,4 +1,4 @@
-/* The functions that a router calls of the exchanges above it. */
+/* The functions of the exchanges that a router calls. */
 #ifndef TORUSD_ROUTER_INTERFACE_HANDLER_H
 #define TORUSD_ROUTER_INTERFACE_HANDLER_H
 

@@ -1,5 +1,5 @@
-/* Everything that the core asks of the outside: time, randomness, connections. Under libuv this is
- * daemon/net, in the simulator tests/sim. No function may call back into the router. */
+/* What the core needs from outside: time, randomness, connections. Under libuv daemon/net provides it, in the
+ * simulator tests/sim. No function may call back into the router. */
 #ifndef TORUSD_ROUTER_INTERFACE_IO_H
 #define TORUSD_ROUTER_INTERFACE_IO_H
 
@@ -28,27 +28,25 @@ struct router_io {
     uint64_t (*now)(void *context);
     void (*random)(void *context, void *buffer, size_t size);
 
-    /* Start to connect a `+` port to its neighbour. router_connected() or router_dial_failed() follows,
-     * never from inside the call. A dial of this port that is already under way is abandoned, and its end
-     * is not told. */
+    /* Start to connect a `+` port to its neighbour. router_connected() or router_dial_failed() follows, never
+     * from inside the call. A dial of this port that is under way is abandoned without a report. */
     void (*dial)(void *context, unsigned port);
 
     /* link_next() has something to send on this connection. Cheap, may be called often. */
     void (*wake)(void *context, void *connection);
 
-    /* Close the connection; its link does not exist any more. Takes over `last` (may be NULL): that frame
-     * is still sent if the peer takes it in time, and is freed with outgoing_free(). */
+    /* Close the connection, whose link no longer exists. Takes over `last` (may be NULL): this frame is still
+     * sent if the peer takes it in time, and is freed with outgoing_free(). */
     void (*close)(void *context, void *connection, struct outgoing *last);
 
     void (*stat)(void *context, void *connection, struct connection_stat *stat);
 
-    /* Encrypt the connection from now on, in both directions; only frames that are `plain` are sent as they
-     * are. `keys` (handshake.h) are borrowed. Returns 0, or -1 if there is no memory. May be NULL if links
-     * are not to be encrypted. */
+    /* Encrypt the connection from now on, in both directions, except for frames that are `plain`. `keys`
+     * (handshake.h) are borrowed. Returns 0, or -1 if there is no memory. May be NULL if links are not to be
+     * encrypted. */
     int (*encrypt)(void *context, void *connection, const struct link_keys *keys);
 
-    /* The connection has proved that it belongs to the neighbour; until then it may be anybody's. May be
-     * NULL. */
+    /* Called when the connection has proved that it belongs to the neighbour. May be NULL. */
     void (*proved)(void *context, void *connection);
 };
 

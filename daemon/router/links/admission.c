@@ -14,24 +14,25 @@
 #define REPORTS_MOST (UINT64_C(64) << 20)
 #define PORT_CANDIDATES 32u /* most connections of a port that have not proved themselves */
 
-static void say(void *context, const struct peer_message *message)
+static void send_to_stranger(void *context, const struct peer_message *message)
 {
     struct link *link = context;
     struct router *r = link->router;
     struct outgoing *frame = outgoing_new(&r->outgoing);
 
     if (frame == NULL)
-        return; /* not sent: the peer closes after its time, and this node dials again */
+        return; /* nothing is sent: the peer closes the connection after its time limit, and this node dials
+                 * again */
     if (outgoing_set_message(frame, message) != 0) {
         outgoing_free(&r->outgoing, frame);
         return;
     }
     frame->plain = true;
-    outgoing_push(&link->own, frame);
+    outgoing_push(&link->handshake_frames, frame);
     r->io.wake(r->io.context, link->connection);
 }
 
-static struct handshake_place place_of(struct link *link)
+static struct handshake_place handshake_place_of(struct link *link)
 {
     struct router *r = link->router;
 
@@ -44,13 +45,13 @@ static struct handshake_place place_of(struct link *link)
                                     .boot = r->boot,
                                     .random = r->io.random,
                                     .random_context = r->io.context,
-                                    .say = say,
+                                    .say = send_to_stranger,
                                     .say_context = link};
 }
 
-/* A flood of strangers must not keep the neighbour out. The oldest connection that has not sent anything
- * valid is closed first; if there is none, a random other one, so that nobody can choose. Connections that
- * this node dialled stay. */
+/* A flood of strangers must not keep the neighbour out. The oldest connection that has sent nothing valid is
+ * closed first; if there is none, a random one is closed, so that no stranger can choose which one.
+ * Connections that this node dialled stay. */
 static void make_room(struct router *r, unsigned i)
 {
     struct error crowded;
@@ -71,7 +72,8 @@ static void make_room(struct router *r, unsigned i)
     }
     if (count < PORT_CANDIDATES)
         return;
-    (void)error_set(&crowded, ERROR_LINK, "too many connections at once, at most %u are possible",
+    (void)error_set(&crowded, ERROR_LINK,
+                    "too many connections at the same time: at most %u are possible",
                     PORT_CANDIDATES);
     link_give_up(silent != NULL ? silent : other, &crowded, false);
 }
@@ -102,12 +104,12 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
     link->opened = link->last_frame = link->taken_at = r->now;
     link->next = r->port[port].candidates;
     r->port[port].candidates = link;
-    const struct handshake_place place = place_of(link);
+    const struct handshake_place place = handshake_place_of(link);
     handshake_begin(&link->stranger->handshake, &place, dialled);
     return link;
 }
 
-/* The neighbour has given up all its connections but the last. */
+/* The neighbour has given up all its connections except the last one. */
 static void replace_others(struct link *link)
 {
     const struct error replaced = {.code = ERROR_LINK,
@@ -125,16 +127,16 @@ static void replace_others(struct link *link)
 }
 
 /* Accepts a connection that has proved that it belongs to the neighbour. */
-static int let_in(struct link *link, struct error *e)
+static int accept_neighbour(struct link *link, struct error *e)
 {
     struct router *r = link->router;
     const struct handshake *h = &link->stranger->handshake;
 
     if (r->secrets.encrypt) {
-        const struct handshake_place place = place_of(link);
+        const struct handshake_place place = handshake_place_of(link);
         struct link_keys keys;
         if (r->io.encrypt == NULL)
-            return error_set(e, ERROR_LINK, "links cannot be encrypted here");
+            return error_set(e, ERROR_LINK, "this torusd cannot encrypt links");
         if (handshake_keys(h, &place, &keys, e) != 0)
             return -1;
         link->encrypted = r->io.encrypt(r->io.context, link->connection, &keys) == 0;
@@ -168,7 +170,7 @@ int admission_received(struct link *link, size_t length, struct error *e)
 {
     const struct router *r = link->router;
     struct stranger *s = link->stranger;
-    const struct handshake_place place = place_of(link);
+    const struct handshake_place place = handshake_place_of(link);
     struct peer_message message;
     int result;
 
@@ -185,7 +187,8 @@ int admission_received(struct link *link, size_t length, struct error *e)
     result =
         r->port[link->port].flapping.held
             ? error_set(e, ERROR_REFUSED,
-                        "node %u keeps this link out because it flaps, until it is quiet", r->rank)
+                        "node %u does not use this link until it has been quiet, because it flaps",
+                        r->rank)
             : handshake_heard(&s->handshake, &place, &message, e);
     peer_message_free(&message);
     if (result != 0 && s->handshake.elsewhere)
@@ -193,6 +196,6 @@ int admission_received(struct link *link, size_t length, struct error *e)
                        &(struct sighting){s->handshake.found_rank, s->handshake.found_port,
                                           s->handshake.theirs.boot});
     if (result == 0 && s->handshake.state == HANDSHAKE_DONE)
-        result = let_in(link, e);
+        result = accept_neighbour(link, e);
     return result;
 }

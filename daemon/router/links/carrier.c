@@ -18,12 +18,12 @@ static void carrier_gone(struct router *r, unsigned i, const char *fault)
 
     if (!port->no_carrier)
         flapping_lost(r, i, 0);
-    faults_clear(r, i); /* somebody may be plugging in another cable */
+    faults_clear(r, i); /* the next cable that is plugged in may be another one */
     (void)error_set(&why, ERROR_LINK, "%s", fault);
     if (port->link != NULL)
         link_give_up(port->link, &why, false);
-    port->no_carrier = false; /* a fault that differs from the last one is told, too, */
-    if (!held)                /* but not each loss of a link that flaps */
+    port->no_carrier = false; /* so that port_note() also tells a new fault, */
+    if (!held)                /* but not every loss of a link that flaps */
         port_note(r, i, fault);
     (void)snprintf(port->reason, sizeof port->reason, "%s", fault);
     port->no_carrier = true;
@@ -42,7 +42,7 @@ static void carrier_back(struct router *r, unsigned i)
         log_info("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, port->reason);
     port->flapping.until = router_now(r) + port->flapping.hold;
     port->backoff = 0;
-    /* A dial that is under way still waits for a packet that was lost. */
+    /* A dial that is under way would wait until TCP retransmits a lost packet. */
     if (port_dials(i) && port->candidates == NULL && !port->flapping.held)
         port_dial(r, i);
 }

@@ -12,7 +12,7 @@
 
 #define HEARTBEAT_MOST_MS 5000u
 
-static void heartbeat(struct link *link, const struct peer_heartbeat *beat)
+static void take_heartbeat(struct link *link, const struct peer_heartbeat *beat)
 {
     if (beat->interval_ms > 0)
         link->interval =
@@ -58,11 +58,11 @@ static int on_frame(void *context, const struct peer_message *message, const str
     else if (message->kind == PEER_LINK_FAULT)
         result = faults_heard(r, link->port, &message->link_fault, e);
     else if (message->kind == PEER_HEARTBEAT)
-        heartbeat(link, &message->heartbeat);
+        take_heartbeat(link, &message->heartbeat);
     else
         result = r->handler.frame(r->handler.context, link->port, message, body, body_length, e);
-    if (result == 0 && link->doomed) {
-        *e = link->doom;
+    if (result == 0 && link->to_close) {
+        *e = link->close_reason;
         return -1;
     }
     return result;
@@ -73,7 +73,7 @@ uint8_t *link_room(struct link *link, size_t *size)
     if (link->stranger != NULL)
         return admission_room(link, size);
     if (link->slab != NULL && link->slab->references == 1)
-        link->slab_used = link->slab->spared = 0; /* no reference is left: use the slab again */
+        link->slab_used = link->slab->copied_out = 0; /* no references are left: start over */
     if (link->slab != NULL && SLAB_SIZE - link->slab_used < LINK_ROOM_LEAST) {
         slab_unref(link->slab);
         link->slab = NULL;
@@ -96,11 +96,11 @@ void link_received(struct link *link, size_t length)
     link->rx_bytes += length;
     link->heard = true;
     link->router->now = router_now(link->router);
-    link->feeding = true;
+    link->decoding = true;
     if (link->stranger != NULL) {
         result = admission_received(link, length, &e);
-        if (result == 0 && link->doomed) {
-            e = link->doom;
+        if (result == 0 && link->to_close) {
+            e = link->close_reason;
             result = -1;
         }
     } else {
@@ -108,14 +108,14 @@ void link_received(struct link *link, size_t length)
         link->slab_used += (uint32_t)length;
         link->router->reading = link;
         result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
-        flood_read(link->router);
+        flood_tell_handler(link->router);
         link->router->reading = NULL;
-        if (result == 0 && link->doomed) {
-            e = link->doom;
+        if (result == 0 && link->to_close) {
+            e = link->close_reason;
             result = -1;
         }
     }
-    link->feeding = false;
+    link->decoding = false;
     if (result != 0)
         link_give_up(link, &e, e.code == ERROR_PROTOCOL || e.code == ERROR_REFUSED);
 }

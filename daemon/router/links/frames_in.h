@@ -13,12 +13,13 @@ struct link;
 #define LINK_ROOM_LEAST (16u * 1024u)
 uint8_t *link_room(struct link *link, size_t *size);
 
-/* `length` bytes have been put into link_room(). The link may be closed (io->close) before this returns. */
+/* To be called when `length` bytes have been put into link_room(). The link may be closed (io->close) before
+ * this returns. */
 void link_received(struct link *link, size_t length);
 
-/* Whether the caller should stop reading from the connection for now, because its frames have filled the
- * queue of another link whose other end does not take them. io->wake() is called when reading may continue.
- * Bytes that are read nevertheless are accepted. */
+/* Whether the caller should stop reading from the connection for now: its frames have filled the queue of
+ * another link, whose other end does not take them. io->wake() is called when reading may continue. Bytes
+ * that are read anyway are accepted. */
 bool link_held(const struct link *link);
 
 #endif

@@ -7,7 +7,7 @@ struct outgoing *link_next(struct link *link)
 {
     struct router *r = link->router;
     struct port *port = &r->port[link->port];
-    struct outgoing *frame = outgoing_pop(&link->own);
+    struct outgoing *frame = outgoing_pop(&link->handshake_frames);
 
     if (frame == NULL && link->up) {
         frame = outgoing_pop(&port->control);

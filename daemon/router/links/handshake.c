@@ -39,8 +39,8 @@ static void add_side(crypto_generichash_state *state, uint32_t rank, unsigned po
 }
 
 /* Computes a digest of both hellos, and of `secret` after them unless it is NULL. */
-static void digest(const struct handshake *h, const struct handshake_place *p, enum role role,
-                   const uint8_t *secret, uint8_t out[PROOF_SIZE])
+static void compute_digest(const struct handshake *h, const struct handshake_place *p,
+                           enum role role, const uint8_t *secret, uint8_t out[PROOF_SIZE])
 {
     static const uint8_t label[] = "torusd link";
     crypto_generichash_state state;
@@ -112,7 +112,7 @@ static void say_proof(const struct handshake *h, const struct handshake_place *p
     uint8_t bytes[PROOF_SIZE];
     const struct peer_message message = {.kind = PEER_PROOF, .proof = {{bytes, sizeof bytes}}};
 
-    digest(h, p, h->dialled ? DIALLER_PROVES : LISTENER_PROVES, NULL, bytes);
+    compute_digest(h, p, h->dialled ? DIALLER_PROVES : LISTENER_PROVES, NULL, bytes);
     p->say(p->say_context, &message);
 }
 
@@ -125,8 +125,8 @@ void handshake_begin(struct handshake *h, const struct handshake_place *place, b
 
 /* --- hearing --- */
 
-/* Errors name both nodes, so that both logs have the same text; they name no addresses, so that the text is
- * the same each time. */
+/* Errors name both nodes, so that both logs have the same text. They name no addresses, so that the text is
+ * the same at every attempt, and is logged once. */
 
 static bool is_of_torus(const struct handshake_place *p, const struct peer_hello *hello)
 {
@@ -136,7 +136,7 @@ static bool is_of_torus(const struct handshake_place *p, const struct peer_hello
            strcmp(hello->dims, torus_format(p->torus, mine)) == 0;
 }
 
-/* Checks that the peer is the neighbour that the cabling promises at this port. */
+/* Checks that the peer is the neighbour that the torus has at this port. */
 static int check_position(const struct handshake_place *p, const struct peer_hello *hello,
                           struct error *e)
 {
@@ -165,17 +165,17 @@ static int check_position(const struct handshake_place *p, const struct peer_hel
     return 0;
 }
 
-static int malformed(struct error *e)
+static int refuse_malformed(struct error *e)
 {
-    return error_set(e, ERROR_PROTOCOL, "a hello that is not well formed");
+    return error_set(e, ERROR_PROTOCOL, "the hello is malformed");
 }
 
-/* Copies `in`, which must have this size. */
-static int take(uint8_t *out, size_t size, const struct peer_bytes *in)
+/* Copies `in`, which must have exactly this size. */
+static int copy_exactly(uint8_t *out, size_t size, const struct peer_bytes *in)
 {
     if (in->len != size)
         return -1;
-    if (size > 0) /* else there may be no data */
+    if (size > 0) /* otherwise in->data may be NULL */
         memcpy(out, in->data, size);
     return 0;
 }
@@ -186,14 +186,14 @@ static int take_side(struct handshake_side *side, const struct peer_hello *hello
 
     *side = (struct handshake_side){.boot = hello->boot, .encrypt = hello->encrypt};
     if (hello->n_key > SECRETS_MOST || (hello->encrypt && !has_key))
-        return malformed(e);
+        return refuse_malformed(e);
     side->keys = (unsigned)hello->n_key;
     for (unsigned i = 0; i < side->keys; i++)
-        if (take(side->key[i], KEY_ID_SIZE, &hello->key[i]) != 0)
-            return malformed(e);
-    if (take(side->challenge, has_key ? CHALLENGE_SIZE : 0, &hello->challenge) != 0 ||
-        take(side->ephemeral, hello->encrypt ? CHALLENGE_SIZE : 0, &hello->ephemeral) != 0)
-        return malformed(e);
+        if (copy_exactly(side->key[i], KEY_ID_SIZE, &hello->key[i]) != 0)
+            return refuse_malformed(e);
+    if (copy_exactly(side->challenge, has_key ? CHALLENGE_SIZE : 0, &hello->challenge) != 0 ||
+        copy_exactly(side->ephemeral, hello->encrypt ? CHALLENGE_SIZE : 0, &hello->ephemeral) != 0)
+        return refuse_malformed(e);
     return 0;
 }
 
@@ -205,7 +205,7 @@ static const struct key *find_key(const struct secrets *s, const uint8_t id[KEY_
     return NULL;
 }
 
-/* Returns the first key of the dialler that the listener has, too: both sides find the same. */
+/* Returns the first key of the dialler that the listener also has. Both sides find the same key. */
 static const struct key *common_key(const struct handshake *h, const struct secrets *s)
 {
     const struct key *found;
@@ -250,11 +250,11 @@ static int choose_key(struct handshake *h, const struct handshake_place *p, stru
 static int on_hello(struct handshake *h, const struct handshake_place *p,
                     const struct peer_hello *hello, struct error *e)
 {
-    /* Our own hello has our position, too; this error names the cause better. */
+    /* A reflected hello also fails the check of the position, but this error names the cause. */
     if (h->dialled && h->mine.keys > 0 && hello->challenge.len == CHALLENGE_SIZE &&
         memcmp(hello->challenge.data, h->mine.challenge, CHALLENGE_SIZE) == 0)
-        return error_set(e, ERROR_PROTOCOL, "reflection: the challenge of node %u is sent back",
-                         p->rank);
+        return error_set(e, ERROR_PROTOCOL,
+                         "reflection: the peer sent the challenge of node %u back", p->rank);
     h->theirs.boot = hello->boot;
     h->found_rank = hello->rank;
     h->found_port = hello->port;
@@ -278,7 +278,7 @@ static bool is_proof(const struct handshake *h, const struct handshake_place *p,
 {
     uint8_t expected[PROOF_SIZE];
 
-    digest(h, p, role, NULL, expected);
+    compute_digest(h, p, role, NULL, expected);
     return proof->len == PROOF_SIZE && sodium_memcmp(proof->data, expected, PROOF_SIZE) == 0;
 }
 
@@ -296,13 +296,12 @@ static int on_proof(struct handshake *h, const struct handshake_place *p,
         return 0;
     }
     if (is_proof(h, p, mine, &proof->digest))
-        return error_set(e, ERROR_PROTOCOL, "reflection: the proof of node %u is sent back",
+        return error_set(e, ERROR_PROTOCOL, "reflection: the peer sent the proof of node %u back",
                          p->rank);
-    return error_set(
-        e, ERROR_PROTOCOL,
-        "wrong proof: node %u does not prove that it has the cluster key %s: the answer "
-        "does not fit this connection (a replay, or not the key)",
-        p->neighbour, key_id_text(h->key->id, id));
+    return error_set(e, ERROR_PROTOCOL,
+                     "wrong proof: node %u does not prove that it has the cluster key %s: its "
+                     "proof is for another connection (a replay), or made with another key",
+                     p->neighbour, key_id_text(h->key->id, id));
 }
 
 int handshake_heard(struct handshake *h, const struct handshake_place *place,
@@ -315,13 +314,12 @@ int handshake_heard(struct handshake *h, const struct handshake_place *place,
     }
     if (h->state == HANDSHAKE_HELLO) {
         if (message->kind != PEER_HELLO)
-            return error_set(e, ERROR_PROTOCOL, "the other side did not say hello first");
+            return error_set(e, ERROR_PROTOCOL, "the other side did not begin with a hello");
         return on_hello(h, place, &message->hello, e);
     }
     if (message->kind != PEER_PROOF)
-        return error_set(
-            e, ERROR_PROTOCOL,
-            "the other side did not prove that it has the cluster key before anything else");
+        return error_set(e, ERROR_PROTOCOL,
+                         "the other side did not begin with the proof that it has the cluster key");
     return on_proof(h, place, &message->proof, e);
 }
 
@@ -335,9 +333,9 @@ int handshake_keys(const struct handshake *h, const struct handshake_place *plac
     enum role receive = h->dialled ? LISTENER_SENDS : DIALLER_SENDS;
 
     if (crypto_scalarmult(shared, h->ephemeral_secret, h->theirs.ephemeral) != 0)
-        return malformed(e);
-    digest(h, place, send, shared, keys->send);
-    digest(h, place, receive, shared, keys->receive);
+        return refuse_malformed(e);
+    compute_digest(h, place, send, shared, keys->send);
+    compute_digest(h, place, receive, shared, keys->receive);
     sodium_memzero(shared, sizeof shared);
     return 0;
 }

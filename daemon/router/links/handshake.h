@@ -1,6 +1,6 @@
 /* How two neighbours prove to each other that they have the cluster key, before any other frame is read. No
- * I/O: the caller passes messages in by handshake_heard(), messages leave by say(), and the caller watches
- * the deadline.
+ * I/O: the caller passes received messages to handshake_heard(), sends messages in say(), and watches the
+ * deadline.
  *
  *     dialler                                    listener
  *     HELLO  --- hello ---------------------->   HELLO
@@ -14,21 +14,21 @@
  *
  * Without a cluster key there are no proofs, and DONE follows the hello. If only one side has a key, or the
  * two have different keys, each refuses the other, and names the key. The listener sends nothing before it
- * has heard the hello of its neighbour, so that a stranger costs it little.
+ * has received the hello of its neighbour, so that strangers cost it little.
  *
  * A proof is a BLAKE2b digest, keyed with the cluster key, of
  *
  *     "torusd link" | role | version | dims | hello of the dialler | hello of the listener
  *
- * (numbers big-endian: role u8, 0 for the dialler's proof and 1 for the listener's; version u32; dims
- * as u8 length and text; a hello as rank u32, port u32, boot u64, encrypt u8, challenge, ephemeral, u8
- * number of keys and their ids). The challenges are fresh random bytes, so a recorded proof fits no
- * other connection; the roles differ, so a proof that is sent back to its maker does not fit; nodes
- * and ports are in it, so one made for another link does not fit either.
+ * (numbers big-endian: role u8, 0 for the dialler's proof and 1 for the listener's; version u32; dims as u8
+ * length and text; a hello as rank u32, port u32, boot u64, encrypt u8, challenge, ephemeral, u8 number of
+ * keys and their ids). The challenges are fresh random bytes, so a recorded proof fits no other connection;
+ * the roles differ, so a proof that is sent back to its maker does not fit; the proof covers nodes and ports,
+ * so a proof for another link does not fit either.
  *
  * With encryption each side makes an X25519 key pair for the connection. The keys of the two directions are
- * digests like the proofs, with the roles 2 (dialler to listener) and 3, and with the shared secret
- * appended. So traffic that is recorded today stays secret if the cluster key leaks later. */
+ * digests like the proofs, with the roles 2 (dialler to listener) and 3, and with the shared secret appended.
+ * So traffic that is recorded today stays secret if the cluster key leaks later. */
 #ifndef TORUSD_ROUTER_LINKS_HANDSHAKE_H
 #define TORUSD_ROUTER_LINKS_HANDSHAKE_H
 
@@ -40,7 +40,7 @@
 #define PROOF_SIZE 32u
 #define CIPHER_KEY_SIZE 32u
 
-/* Where a handshake takes place; all is borrowed. */
+/* The position and the surroundings of a handshake; all pointers are borrowed. */
 struct handshake_place {
     const struct torus *torus;
     const struct secrets *secrets; /* must not change while a handshake is under way */
@@ -50,7 +50,7 @@ struct handshake_place {
     uint64_t boot;
     void (*random)(void *context, void *buffer, size_t size);
     void *random_context;
-    /* To be sent to the peer; the message is borrowed. */
+    /* Sends a message to the peer; the message is borrowed. */
     void (*say)(void *context, const struct peer_message *message);
     void *say_context;
 };
@@ -69,11 +69,12 @@ enum handshake_state { HANDSHAKE_HELLO, HANDSHAKE_PROOF, HANDSHAKE_DONE };
 struct handshake {
     enum handshake_state state;
     bool dialled;
-    bool elsewhere; /* the peer was refused, because it is another node or port than expected: */
+    /* the peer was refused, because it is another node or port than expected; which one: */
+    bool elsewhere;
     uint32_t found_rank, found_port;
-    const struct key *key;                    /* from PROOF on, unless there is none */
+    const struct key *key;                    /* the common key, from PROOF on; NULL without keys */
     struct handshake_side mine, theirs;       /* mine: made when this side sends its hello */
-    uint8_t ephemeral_secret[CHALLENGE_SIZE]; /* of mine */
+    uint8_t ephemeral_secret[CHALLENGE_SIZE]; /* the secret of mine.ephemeral */
 };
 
 /* The keys of an encrypted link's two directions. */

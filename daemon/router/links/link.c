@@ -19,13 +19,13 @@ static void link_free(struct link *link)
 {
     link_forget_stranger(link);
     decoder_free(&link->decoder);
-    outgoing_clear(&link->router->outgoing, &link->own);
+    outgoing_clear(&link->router->outgoing, &link->handshake_frames);
     if (link->slab != NULL)
         slab_unref(link->slab);
     free(link);
 }
 
-static struct outgoing *refusal(struct router *r, const char *reason)
+static struct outgoing *new_refusal(struct router *r, const char *reason)
 {
     const struct peer_message message = {.kind = PEER_REFUSAL, .refusal = {reason}};
     struct outgoing *frame = outgoing_new(&r->outgoing);
@@ -42,15 +42,15 @@ void link_give_up(struct link *link, const struct error *why, bool tell_peer)
     struct router *r = link->router;
     struct outgoing *last = NULL;
 
-    if (link->feeding) {
-        if (!link->doomed) {
-            link->doomed = true;
-            link->doom = *why;
+    if (link->decoding) {
+        if (!link->to_close) {
+            link->to_close = true;
+            link->close_reason = *why;
         }
         return;
     }
     if (tell_peer)
-        last = refusal(r, why->text);
+        last = new_refusal(r, why->text);
     if (last != NULL)
         last->plain = link->stranger != NULL;
     r->io.close(r->io.context, link->connection, last);

@@ -8,11 +8,11 @@
 
 struct link;
 
-/* Closes the connection and frees the link, or, if the link is in use by a caller, does so soon. With
- * tell_peer the peer is told why first, so that it can log the reason. */
+/* Closes the connection and frees the link; if a caller still uses the link, this happens soon afterwards.
+ * With `tell_peer` the reason is sent to the peer first, so that the peer can log it. */
 void link_give_up(struct link *link, const struct error *why, bool tell_peer);
 
-/* The connection is gone (end of file, reset, write error). The link is freed. */
+/* To be called when the connection has ended (end of file, reset, write error). Frees the link. */
 void link_closed(struct link *link, const char *reason);
 
 /* Frees the handshake state of a link, and overwrites its keys. To be called when the link has proved

@@ -1,14 +1,17 @@
-/* A link is up when a frame that fills a packet has passed in both directions. A cable, or a switch in it,
- * that drops large packets would pass the handshake and every heartbeat, and lose each exchange.
+/* A link is up when a frame that fills a packet has passed in both directions. Without this probe, a cable
+ * or switch that drops large packets would pass the handshake and all heartbeats, and lose every exchange.
  *
- *     either side                                the other
- *     proved, or has said hello without a key
- *       |  --- probe (two segments) ------------->  answers it at once
- *       |  <------------------------- answered ---
- *       v
- *     UP, when its own probe has been answered and the other's has come
+ *     node A                                          node B
+ *     PROBING                                         PROBING (the handshake is DONE)
+ *       |  ---- probe (fills a packet) -------------->  |
+ *       |  <--------------- answer to A's probe ------  |
+ *       |  <-------------- probe (fills a packet) ----  |
+ *       |  ---- answer to B's probe ----------------->  |
+ *       v                                               v
+ *     UP                                              UP
  *
- * Frames that one side sends after it is up follow its answer, so the other side is up when they arrive. */
+ * Each side is UP when its own probe has been answered and it has received the other's probe. A side that is
+ * UP has sent its answer before any later frame, so the other side is UP when later frames arrive. */
 #include "daemon/router/links/probe.h"
 
 #include <stdio.h>
@@ -19,11 +22,12 @@
 #include "daemon/router/record/router_record.h"
 #include "proto/text.h"
 
-#define SEGMENTS 2u         /* one of them is full, wherever the first one begins */
-#define SEGMENT_LEAST 1460u /* if the connection does not know its own */
+#define SEGMENTS 2u         /* at least one of them is full, wherever the first one begins */
+#define SEGMENT_LEAST 1460u /* used if the connection does not know its segment size */
 #define PROBE_MOST (128u * 1024u)
 
-static int say(struct link *link, const struct peer_message *message, struct error *e)
+static int send_probe_message(struct link *link, const struct peer_message *message,
+                              struct error *e)
 {
     struct router *r = link->router;
     struct outgoing *frame = outgoing_new(&r->outgoing);
@@ -33,7 +37,7 @@ static int say(struct link *link, const struct peer_message *message, struct err
             outgoing_free(&r->outgoing, frame);
         return error_set(e, ERROR_MEMORY, "out of memory to probe a link");
     }
-    outgoing_push(&link->own, frame);
+    outgoing_push(&link->handshake_frames, frame);
     r->io.wake(r->io.context, link->connection);
     return 0;
 }
@@ -57,7 +61,7 @@ int probe_begin(struct link *link, struct error *e)
     if (filler == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory to probe a link");
     probe.probe.filler = (struct peer_bytes){filler, link->probe.length};
-    result = say(link, &probe, e);
+    result = send_probe_message(link, &probe, e);
     free(filler);
     return result;
 }
@@ -68,14 +72,13 @@ int probe_heard(struct link *link, const struct peer_message *message, struct er
         const struct peer_message answer = {
             .kind = PEER_PROBE_ANSWERED, .probe_answered = {(uint32_t)message->probe.filler.len}};
         link->probe.heard = true;
-        if (say(link, &answer, e) != 0)
+        if (send_probe_message(link, &answer, e) != 0)
             return -1;
     } else if (message->kind == PEER_PROBE_ANSWERED && !link->probe.answered &&
                message->probe_answered.bytes == link->probe.length) {
         link->probe.answered = true;
     } else {
-        return error_set(e, ERROR_PROTOCOL,
-                         "%s has sent something else than a probe, or the answer to it",
+        return error_set(e, ERROR_PROTOCOL, "%s sent neither a probe nor the answer to one",
                          link->address);
     }
     return link->probe.heard && link->probe.answered;
@@ -87,11 +90,13 @@ void probe_ask_mtu(uint64_t bytes, uint32_t mtu, struct error *why)
 
     if (mtu > 0)
         (void)snprintf(here, sizeof here, " (%u here)", mtu);
-    (void)error_set(why, ERROR_LINK, "sent %llu %s, none acknowledged: does the MTU agree%s?",
+    (void)error_set(why, ERROR_LINK,
+                    "sent %llu %s, none acknowledged: do both ends have the same MTU%s?",
                     (unsigned long long)bytes, text_plural(bytes, "byte", "bytes"), here);
 }
 
-static void explain(struct link *link, const struct connection_stat *stat, struct error *why)
+static void explain_failure(struct link *link, const struct connection_stat *stat,
+                            struct error *why)
 {
     const uint32_t neighbour = link->router->port[link->port].neighbour;
     char here[32] = "";
@@ -104,8 +109,8 @@ static void explain(struct link *link, const struct connection_stat *stat, struc
     if (stat->mtu > 0)
         (void)snprintf(here, sizeof here, " (%u here)", stat->mtu);
     (void)error_set(why, ERROR_LINK,
-                    "node %u has taken the %u bytes of the probe, and nothing of its own probe has "
-                    "come: does the MTU agree%s, or is torusd there stopped?",
+                    "node %u has acknowledged the probe of %u bytes, but its own probe has not "
+                    "arrived: do both ends have the same MTU%s, or is torusd there stopped?",
                     neighbour, link->probe.length, here);
 }
 
@@ -123,12 +128,12 @@ int probe_check(struct link *link, uint64_t now, struct error *why)
         return 0;
     r->io.stat(r->io.context, link->connection, &stat);
     if (stat.acked != link->probe.acked || link->rx_bytes != link->probe.received) {
-        link->probe.acked = stat.acked; /* a slow link */
+        link->probe.acked = stat.acked; /* the link is slow, but works */
         link->probe.received = link->rx_bytes;
         link->probe.since = now;
         return 0;
     }
-    explain(link, &stat, why);
+    explain_failure(link, &stat, why);
     if (now >= link->probe.since + ROUTER_PROBE_TIME)
         return -1;
     link->probe.told = true;

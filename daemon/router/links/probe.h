@@ -13,18 +13,19 @@ struct link;
 /* Sends a frame that fills a packet. Returns 0, or -1 with *e if there is no memory. */
 int probe_begin(struct link *link, struct error *e);
 
-/* Takes a message that has arrived before the link is up. Returns 1 if the link may come up now, 0 if not
- * yet, or -1 with *e. */
+/* Handles a message that arrives before the link is up. Returns 1 if the link may come up now, 0 if not yet,
+ * or -1 with *e. */
 int probe_heard(struct link *link, const struct peer_message *message, struct error *e);
 
 /* When probe_check() must be called next, in nanoseconds of router_now(). */
 uint64_t probe_deadline(const struct link *link);
 
-/* Checks how long the probe has lasted. Returns 0, or -1 with *why: frames of full size do not pass. */
+/* Checks whether the probe has lasted too long. Returns 0, or -1 with *why: frames of full size do not
+ * pass. */
 int probe_check(struct link *link, uint64_t now, struct error *why);
 
-/* Fills *why for the case that `bytes` bytes were sent without an acknowledgement while small frames pass.
- * `mtu` is that of this side; 0 if it is not known. */
+/* Fills *why with the fault that `bytes` bytes are not acknowledged although small frames pass. `mtu` is the
+ * MTU of this side; 0: not known. */
 void probe_ask_mtu(uint64_t bytes, uint32_t mtu, struct error *why);
 
 #endif

@@ -1,4 +1,5 @@
-/* A link that is up and silent: is its cable broken, its neighbour stopped, or does it lose large packets? */
+/* Finds out why a link that is up is silent: its cable is broken, its neighbour is stopped, or it loses large
+ * packets. */
 #ifndef TORUSD_ROUTER_LINKS_SILENCE_H
 #define TORUSD_ROUTER_LINKS_SILENCE_H
 
@@ -6,8 +7,8 @@
 
 struct link;
 
-/* A heartbeat interval has passed, and this node was running during it. Returns 0, or -1 with *why: the
- * link has been silent for too long. */
+/* To be called after each heartbeat interval during which this node was running. Returns 0, or -1 with *why:
+ * the link has been silent for too long. */
 int silence_beat(struct link *link, struct error *why);
 
 #endif

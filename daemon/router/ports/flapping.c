@@ -37,7 +37,7 @@ void flapping_lost(struct router *r, unsigned i, uint64_t noticing)
         return;
     r->port[i].dial_at = ROUTER_NEVER;
     log_warning(
-        "port %s: the link to node %u flaps: it is not used before it has been quiet for %d s",
+        "port %s: the link to node %u flaps, and is not used until it has been quiet for %d s",
         torus_port_name(i, name), r->port[i].neighbour, (int)(f->hold / SECONDS));
 }
 

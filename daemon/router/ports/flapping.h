@@ -7,8 +7,8 @@
 struct port;
 struct router;
 
-/* Counts a loss: the cable of a port has failed, whether its link was up or not, and this was noticed
- * `noticing` nanoseconds later. Call it before the link is closed. */
+/* Counts a loss: the cable of a port has failed, whether its link was up or not, and this node has noticed it
+ * `noticing` nanoseconds later. To be called before the link is closed. */
 void flapping_lost(struct router *r, unsigned port, uint64_t noticing);
 
 /* Ends the hold of a link that has been quiet for long enough. */

@@ -13,7 +13,7 @@
 
 #define BACKOFF_FIRST (50 * MILLISECONDS)
 #define BACKOFF_MOST (2 * SECONDS)
-#define HEARTBEAT_OLD (1 * SECONDS) /* interval of neighbours that do not tell theirs */
+#define HEARTBEAT_OLD (1 * SECONDS) /* heartbeat interval of neighbours that do not tell theirs */
 
 bool port_dials(unsigned port)
 {
@@ -49,8 +49,9 @@ static bool has_dialled(const struct port *port)
     return port->link != NULL || link != NULL;
 }
 
-/* Dials again later, unless there is another connection, whose end calls this function again: if every
- * connection that is replaced were dialled again, the new ones would replace each other forever. */
+/* Dials again later, unless this node has dialled another connection: when that one ends, this function is
+ * called again. If every replaced connection were dialled again, new connections would replace each other
+ * forever. */
 static void redial_later(struct router *r, unsigned i)
 {
     struct port *port = &r->port[i];
@@ -118,7 +119,7 @@ void port_link_up(struct link *link)
     if (!router_beats(r))
         r->beat_at = router_now(r) + r->heartbeat;
     port->link = link;
-    port->no_carrier = false; /* whatever the carrier watch has told */
+    port->no_carrier = false; /* a link that is up proves that there is a carrier */
     port->backoff = 0;
     port->dial_at = ROUTER_NEVER;
     port->reason[0] = port->turned_away.last[0] = '\0';
@@ -128,7 +129,7 @@ void port_link_up(struct link *link)
              port->neighbour, link->address);
     topology_set_self(&r->topology, link->port, true);
     faults_clear(r, link->port);
-    flood_everything(r, link->port);
+    flood_mark_all_unsent(r, link->port);
     faults_tell_all(r, link->port);
     flood_self_changed(r);
 }
@@ -152,7 +153,7 @@ void port_link_gone(struct link *link, const char *reason)
     } else {
         forget_candidate(port, link);
         if (link->stranger == NULL && link->probe.told)
-            ; /* the peer gives the link up as well, but that is not the reason */
+            ; /* the port already has the reason: the probe failed */
         else if (link->dialled || link->stranger == NULL)
             port_note(r, link->port, reason);
         else if (!port->no_carrier && !port->flapping.held)

@@ -19,18 +19,18 @@ void port_note(struct router *r, unsigned port, const char *reason);
 /* Makes a candidate the link of its port, which must have none. */
 void port_link_up(struct link *link);
 
-/* Removes a link or a candidate from its port. The port dials again later if it had dialled this one. The
- * caller frees the link. */
+/* Removes a link or a candidate from its port. If the port had dialled that connection, it dials again later.
+ * The caller frees the link. */
 void port_link_gone(struct link *link, const char *reason);
 
-/* io->dial() has failed. `reason` is copied; the port dials again later. */
+/* To be called when io->dial() has failed. `reason` is copied; the port dials again later. */
 void router_dial_failed(struct router *r, unsigned port, const char *reason);
 
-/* Dials `port` at once, because the cause of its last failure has changed, or something that a dial under
- * way relies on. */
+/* Dials `port` at once. To be called when the cause of its last failure may have gone, or a dial under way
+ * can no longer succeed. */
 void router_dial_again(struct router *r, unsigned port);
 
-/* `port`, a `-` port, cannot listen for its neighbour; `fault` says why (copied). NULL: it listens. */
+/* To be called when `port`, a `-` port, cannot listen; `fault` says why (copied). NULL: it listens. */
 void router_listening(struct router *r, unsigned port, const char *fault);
 
 #endif

@@ -44,7 +44,8 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
 
     *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
     (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
-    if (port->fault.now.code > LINK_FAULT_MTU) /* the reason says more about the MTU */
+    if (port->fault.now.code >
+        LINK_FAULT_MTU) /* for a fault of the MTU, the port's reason says more */
         link_fault_text(r->torus, &fault, info->reason, sizeof info->reason);
     if (port->neighbour == TORUS_NO_NODE) {
         info->state = PORT_UNUSED;

@@ -9,10 +9,10 @@
 #include "proto/text.h"
 
 #define TURNED_AWAY_TIME (10 * SECONDS)
-#define TURNED_AWAY_LOGGED 16u /* connections that are logged one by one in that time */
+#define TURNED_AWAY_LOGGED 16u /* connections that are logged one by one in TURNED_AWAY_TIME */
 
-/* A connection that this node has not dialled was refused. There may be any number of them: a reason is
- * logged when it is new, and only a few are logged in a while. */
+/* Logs a refused connection that this node has not dialled. Because strangers may make any number of them, a
+ * reason is logged when it is new, and only a few connections are logged in TURNED_AWAY_TIME. */
 void turned_away_note(struct router *r, unsigned i, const char *address, const char *reason)
 {
     struct port *port = &r->port[i];
@@ -29,7 +29,7 @@ void turned_away_note(struct router *r, unsigned i, const char *address, const c
     if (t->logged < TURNED_AWAY_LOGGED && strcmp(t->last, reason) != 0) {
         char name[TORUS_PORT_NAME_SIZE];
         t->logged++;
-        log_warning("port %s: a connection that is not the neighbour was rejected: %s: %s",
+        log_warning("port %s: a connection that is not from the neighbour was rejected: %s: %s",
                     torus_port_name(i, name), address, reason);
     } else {
         t->others++;
@@ -51,15 +51,15 @@ void turned_away_tell(struct router *r, unsigned i, uint64_t now)
 
     if (now < turned_away_deadline(&r->port[i]))
         return;
-    /* A misconfigured neighbour tries again every other second, which is not worth a line each time. */
+    /* A misconfigured neighbour tries again every two seconds, which is not worth a line each time. */
     if (t->others < TURNED_AWAY_LOGGED) {
         t->since = ROUTER_NEVER;
         return;
     }
     log_warning("port %s: %u more %s rejected in %d s, the last one: %s", torus_port_name(i, name),
                 t->others,
-                text_plural(t->others, "connection that is not the neighbour was",
-                            "connections that are not the neighbour were"),
+                text_plural(t->others, "connection that is not from the neighbour was",
+                            "connections that are not from the neighbour were"),
                 (int)(TURNED_AWAY_TIME / SECONDS), t->last);
     /* From now on connections are only counted, until few arrive for a while. */
     t->since = now;

@@ -1,4 +1,4 @@
-/* Logs refused connections, but only a few of a flood of them. */
+/* Logs refused connections, but only a few of a flood. */
 #ifndef TORUSD_ROUTER_PORTS_TURNED_AWAY_H
 #define TORUSD_ROUTER_PORTS_TURNED_AWAY_H
 

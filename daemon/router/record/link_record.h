@@ -10,11 +10,11 @@
 struct router;
 struct stranger; /* links/stranger.h */
 
-/* A probe under way, on a connection that has proved itself and is not up (probe.c). */
+/* The probe of a connection that has proved itself and is not up yet (probe.c). */
 struct probe {
     uint32_t length;          /* of this side's probe, in bytes */
     bool heard, answered;     /* the peer's probe has arrived; ours */
-    bool told;                /* the fault has been told: nothing is acknowledged */
+    bool told;                /* the fault that nothing is acknowledged has been reported */
     uint64_t since;           /* when bytes were last acknowledged, or arrived: */
     uint64_t acked, received; /* connection_stat.acked and rx_bytes then */
 };
@@ -25,22 +25,25 @@ struct link {
     struct router *router;
     void *connection;
     unsigned port;
-    bool dialled, up;  /* without a stranger it has proved itself; up: the probe has passed, too */
-    bool feeding;      /* inside decoder_feed(): closing has to wait */
-    bool doomed;       /* to be closed when it returns, */
-    struct error doom; /* for this reason */
+    bool dialled, up;          /* up: the connection has proved itself, and the probe has passed */
+    bool decoding;             /* inside decoder_feed(): the link must not be freed */
+    bool to_close;             /* close the link when that returns, */
+    struct error close_reason; /* for this reason */
     bool encrypted;
-    bool has_key;              /* the peer has proved a key, */
-    uint8_t key[KEY_ID_SIZE];  /* the id of this one */
+    bool has_key;              /* the peer has proved that it has a key, */
+    uint8_t key[KEY_ID_SIZE];  /* with this id */
     char address[80];          /* with the zone, if it is link-local */
     struct stranger *stranger; /* NULL if it is proved */
-    struct decoder decoder;    /* used after that, as are the next fields */
+    struct decoder decoder;    /* this and the next fields are used when the link is proved */
     struct slab *slab;         /* bytes are read into this */
     uint32_t slab_used;
-    struct outgoing_queue own; /* of handshake and probe: leave before the link is up */
+    struct outgoing_queue
+        handshake_frames; /* frames of the handshake and the probe, which leave before the link
+                           * is up */
     uint64_t opened;
     uint64_t last_frame; /* when the last whole frame arrived */
-    uint64_t taken_at;   /* when a frame was last taken from the queues, or bytes by the peer */
+    uint64_t taken_at;   /* when this side last took a frame from its queues, or the peer's system
+                          * acknowledged bytes */
     uint64_t taken;      /* connection_stat.acked then */
     bool heard;          /* the neighbour was heard since the last beat */
     uint32_t unheard;    /* beats since the neighbour was heard */
@@ -48,8 +51,8 @@ struct link {
     uint32_t blocked;    /* beats without an acknowledgement that was due, whether heard or not */
     uint64_t acked;      /* connection_stat.acked at the last beat */
     struct probe probe;
-    uint64_t interval; /* of the neighbour's heartbeats */
-    uint32_t held_by;  /* ports (bits) whose queues have to drain before more is read here */
+    uint64_t interval; /* interval of the neighbour's heartbeats */
+    uint32_t held_by;  /* bit p: the queue of port p must drain before this link reads again */
     uint64_t tx_bytes, rx_bytes;
 };
 

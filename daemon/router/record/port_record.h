@@ -10,16 +10,16 @@ struct link;
 
 #define PORT_REASON_SIZE 320
 
-/* Refused connections, of which only a few are logged in a while. */
+/* Counts refused connections, of which only a few are logged. */
 struct turned_away {
-    uint64_t since; /* when the first was refused; ROUTER_NEVER: none lately */
+    uint64_t since; /* when the first of them was refused; ROUTER_NEVER: none recently */
     unsigned logged, others;
     char last[PORT_REASON_SIZE]; /* reason */
 };
 
 /* Losses of a link that may flap. */
 struct flapping {
-    uint64_t lost[ROUTER_FLAP_LOSSES]; /* times of the latest losses, without `noticed` */
+    uint64_t lost[ROUTER_FLAP_LOSSES]; /* times of the latest losses, minus `noticed` then */
     uint64_t noticed;                  /* sum of the times that it took to notice losses */
     uint32_t losses;                   /* the next one replaces lost[losses % ROUTER_FLAP_LOSSES] */
     uint64_t hold;                     /* how long it must be quiet; 0: it does not flap */
@@ -36,10 +36,10 @@ struct port_fault {
 
 struct port {
     uint32_t neighbour; /* TORUS_NO_NODE: no link here */
-    struct link *link;  /* the one that is up */
+    struct link *link;  /* the link that is up; NULL: none */
     struct link *candidates;
     bool dialling;
-    bool no_carrier;  /* `reason` says so until the carrier is back */
+    bool no_carrier;  /* there is no carrier, and `reason` says so */
     uint64_t dial_at; /* ROUTER_NEVER: not waiting to dial */
     uint64_t backoff;
     uint64_t up_since;
@@ -49,7 +49,7 @@ struct port {
     struct flapping flapping;
     struct port_fault fault;
     struct outgoing_queue control, relay;
-    bool holds;     /* this port's full queue stops reading from some link */
+    bool holds;     /* some link does not read because this port's queue is full */
     uint8_t *dirty; /* bit per rank: link state to be sent here */
     bool any_dirty;
     uint64_t restate_at; /* when all link states are sent again, if a link is up */

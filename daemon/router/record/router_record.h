@@ -1,13 +1,13 @@
-/* The record of a router. The folders of the router call downwards only:
+/* The record of a router. A folder of the router calls only folders below it in this list:
  *
  *     router.c    the object and its clock
  *     links/      one connection: admission, frames in and out, silence, the carrier
- *     ports/      dialling, the link that is up, who is turned away, links that flap
+ *     ports/      dialling, the link that is up, refused connections, links that flap
  *     flooding/   link states and faults of cables, told to all nodes
  *     record/     this record, the queues of ports
- *     topology/   which links are up, what a fault is called: knows nothing of a router, like frames/ and
- *                 links/handshake.c
- *     interface/  what a router asks of the outside, and its limits
+ *     topology/   which links are up, and the texts of faults. Like frames/ and links/handshake.c, it does
+ *                 not use a router
+ *     interface/  what a router needs from outside, and its limits
  */
 #ifndef TORUSD_ROUTER_RECORD_ROUTER_RECORD_H
 #define TORUSD_ROUTER_RECORD_ROUTER_RECORD_H
@@ -34,10 +34,10 @@ struct faults {
     uint64_t state_at, restate_at;
 };
 
-/* Another node sends statements about links under this node's rank. */
+/* Another machine states links under this node's rank. */
 struct contest {
-    uint64_t since;  /* when the first of the recent ones was noticed */
-    unsigned times;  /* how many have been noticed since then */
+    uint64_t since;  /* when the first of the recent statements was noticed */
+    unsigned times;  /* how many statements have been noticed since then */
     uint64_t answer; /* when this node may answer the next one */
 };
 
@@ -53,10 +53,10 @@ struct router {
     struct topology topology;
     struct port port[TORUS_MAX_PORTS];
     struct link *reading; /* the link whose bytes are being decoded */
-    unsigned told;        /* how often the handler has been told of the topology during that */
-    bool tells_late;      /* the handler must be told once more after that */
-    uint64_t now;         /* time of the last event: precise enough for heartbeats */
-    bool stopping, any_doomed;
+    unsigned told; /* how often the handler has been told of the topology during that decoding */
+    bool must_tell_again; /* the handler must be told once more after the decoding */
+    uint64_t now;         /* time of the last event, which is precise enough for heartbeats */
+    bool stopping, any_to_close;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
     struct faults faults;
     struct contest contest;

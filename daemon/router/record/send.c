@@ -1,10 +1,10 @@
-/* Queues frames for sending at the port of their link. The frames that a neighbour makes us queue are
- * bounded: while the queue is full, nothing more is read from that neighbour. */
+/* Queues frames for sending at the port of their link. The frames that a neighbour causes in a queue are
+ * bounded: while the queue is full, the router does not read from that neighbour. */
 #include "daemon/router/record/send.h"
 
 #include "daemon/router/record/router_record.h"
 
-static void hold(struct router *r, unsigned port)
+static void hold_reader(struct router *r, unsigned port)
 {
     r->port[port].holds = true;
     r->reading->held_by |= 1u << port;
@@ -32,19 +32,20 @@ void router_send(struct router *r, unsigned port, const struct peer_message *mes
         return;
     frame = outgoing_new(&r->outgoing);
     if (frame == NULL || outgoing_set_message(frame, message) != 0) {
-        /* A control frame must not vanish while its link stays up: the peer would wait forever. */
+        /* A control frame must not get lost while its link stays up, because the peer would wait forever. */
         if (frame != NULL)
             outgoing_free(&r->outgoing, frame);
-        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "out of memory for a message");
-        r->port[port].link->doomed = true; /* closed in the next tick: it may be in use here */
-        r->any_doomed = true;
+        (void)error_set(&r->port[port].link->close_reason, ERROR_MEMORY,
+                        "out of memory for a message");
+        r->port[port].link->to_close = true; /* in the next tick: a caller may be using it */
+        r->any_to_close = true;
         return;
     }
-    /* This frame makes the peer start; on a slow link it must not wait for the data after it. */
-    frame->in_passing = message->kind == PEER_GO;
+    /* This frame starts the peer; on a slow link it must not wait for the data behind it. */
+    frame->immediate = message->kind == PEER_GO;
     outgoing_push(&r->port[port].control, frame);
     if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)
-        hold(r, port);
+        hold_reader(r, port);
     r->io.wake(r->io.context, r->port[port].link->connection);
 }
 

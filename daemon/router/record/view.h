@@ -1,4 +1,4 @@
-/* Read access to a router. All pointers are borrowed, and valid as long as the router. Times are in
+/* Read access to a router. All pointers are borrowed, and valid while the router exists. Times are in
  * nanoseconds. */
 #ifndef TORUSD_ROUTER_RECORD_VIEW_H
 #define TORUSD_ROUTER_RECORD_VIEW_H
@@ -22,7 +22,7 @@ struct slab_pool *router_pool(struct router *r);
 uint64_t router_heartbeat(const struct router *r); /* interval */
 uint64_t router_silence(const struct router *r);   /* limit */
 
-/* Whether some link is up, and so heartbeats are sent. */
+/* Whether a link is up, so that heartbeats are sent. */
 bool router_beats(const struct router *r);
 
 #endif

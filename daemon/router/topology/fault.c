@@ -29,7 +29,7 @@ bool link_fault_same(const struct link_fault *a, const struct link_fault *b)
             (a->found_rank == b->found_rank && a->found_port == b->found_port));
 }
 
-static const char *explanation(enum link_fault_code code)
+static const char *fault_explanation(enum link_fault_code code)
 {
     switch (code) {
     case LINK_FAULT_SAME_SIDE:
@@ -47,13 +47,13 @@ static void mtu_text(const struct fault_report *report, const char *here, uint32
                      char *text, size_t size)
 {
     const struct link_fault *f = &report->fault;
-    char mtu[32] = "", lost[80] = "frames of full size do not come from there";
+    char mtu[32] = "", lost[80] = "frames of full size do not arrive from there";
 
     if (f->mtu > 0)
         (void)snprintf(mtu, sizeof mtu, " (%u at node %u)", f->mtu, report->rank);
     if (f->sent > 0)
         (void)snprintf(lost, sizeof lost, "sent %u bytes, none acknowledged", f->sent);
-    (void)snprintf(text, size, "node %u port %s to node %u: %s: does the MTU agree%s?",
+    (void)snprintf(text, size, "node %u port %s to node %u: %s: do both ends have the same MTU%s?",
                    report->rank, here, neighbour, lost, mtu);
 }
 
@@ -71,14 +71,14 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
         mtu_text(report, here, neighbour, text, size);
     } else if (link_fault_is_of_rank(report)) {
         (void)snprintf(text, size,
-                       "another machine has rank %u as well, says the one whose port %s is cabled "
-                       "to node %u: correct the rank of one of them",
+                       "two machines have rank %u, reports the one whose port %s is cabled to node "
+                       "%u: correct the rank of one of them",
                        report->rank, here, neighbour);
     } else {
         (void)snprintf(text, size,
                        "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",
                        report->rank, here, f->found_rank, torus_port_name(f->found_port, found),
-                       explanation(f->code), neighbour,
+                       fault_explanation(f->code), neighbour,
                        torus_port_name(torus_port_opposite(report->port), expected));
     }
 }

@@ -1,4 +1,4 @@
-/* Faults of links that are down, for instance which wrong port a cable leads to. router/flooding/faults.c
+/* Faults of links that are down, for instance the wrong port to which a cable leads. router/flooding/faults.c
  * keeps them for all nodes; `status` of each node shows them. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_FAULT_H
 #define TORUSD_ROUTER_TOPOLOGY_FAULT_H
@@ -21,8 +21,9 @@ struct link_fault {
     enum link_fault_code code;
     uint32_t found_rank; /* the node at the other end; not for NONE and MTU */
     unsigned found_port;
-    uint32_t sent; /* MTU: bytes sent, none acknowledged; 0 if nothing arrives from there */
-    uint32_t mtu;  /* MTU: that of the node that reports the fault; 0 = unknown */
+    /* MTU: bytes sent, none of them acknowledged; 0: large frames do not arrive from there */
+    uint32_t sent;
+    uint32_t mtu; /* MTU: the MTU of the node that reports the fault; 0 = unknown */
 };
 
 /* A fault at a port of a node, as that node reports it. */
@@ -35,7 +36,7 @@ struct fault_report {
 /* "mtu", "wrong-cable", "same-side", "loop", "duplicate-rank"; "none". Static. */
 const char *link_fault_name(enum link_fault_code code);
 
-/* Writes the fault, and what to do about it, in words. `port` must have a neighbour. LINK_FAULT_TEXT_SIZE
+/* Writes a text about the fault, with what to do about it. `port` must have a neighbour. LINK_FAULT_TEXT_SIZE
  * bytes are enough. */
 void link_fault_text(const struct torus *torus, const struct fault_report *report, char *text,
                      size_t size);

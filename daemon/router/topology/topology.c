@@ -48,13 +48,13 @@ void topology_set_self(struct topology *p, unsigned port, bool up)
     me->up = bits;
 }
 
-/* Whether claim `a` about a node is to be believed rather than `b`. */
-static bool better(const struct topology_entry *a, const struct topology_entry *b)
+/* Whether claim `a` about a node is more credible than claim `b`. */
+static bool is_more_credible(const struct topology_entry *a, const struct topology_entry *b)
 {
     return a->version != b->version ? a->version > b->version : a->hops < b->hops;
 }
 
-static enum topology_news choose(struct topology *p, uint32_t rank)
+static enum topology_news choose_claim(struct topology *p, uint32_t rank)
 {
     struct topology_entry *now = &p->entry[rank], before = *now;
     const struct topology_entry *best = NULL;
@@ -63,9 +63,9 @@ static enum topology_news choose(struct topology *p, uint32_t rank)
     for (unsigned port = 0; port < torus_ports(p->torus); port++) {
         const struct topology_entry *claim = p->claimed[port];
         if (claim == NULL || claim[rank].hops >= p->torus->nodes - 1)
-            continue; /* with one hop more it cannot be a path */
-        if (best == NULL || better(&claim[rank], best) ||
-            (port == believed && !better(best, &claim[rank]))) {
+            continue; /* no path has one hop more */
+        if (best == NULL || is_more_credible(&claim[rank], best) ||
+            (port == believed && !is_more_credible(best, &claim[rank]))) {
             best = &claim[rank];
             p->via[rank] = (uint8_t)port;
         }
@@ -80,8 +80,9 @@ static enum topology_news choose(struct topology *p, uint32_t rank)
                                                                       : TOPOLOGY_SAME;
 }
 
-/* Overrules a claim about this node, which knows its own state better. */
-static enum topology_news outbid(struct topology_entry *me, const struct topology_entry *claim)
+/* Overrules a claim about this node itself. */
+static enum topology_news overrule_claim(struct topology_entry *me,
+                                         const struct topology_entry *claim)
 {
     if (claim->version < me->version || me->version == UINT32_MAX ||
         (claim->version == me->version && claim->up == me->up && claim->boot == me->boot))
@@ -90,23 +91,23 @@ static enum topology_news outbid(struct topology_entry *me, const struct topolog
     return TOPOLOGY_REPEAT;
 }
 
-enum topology_news topology_hear(struct topology *p, unsigned port, uint32_t rank,
-                                 const struct topology_entry *claim)
+enum topology_news topology_take_claim(struct topology *p, unsigned port, uint32_t rank,
+                                       const struct topology_entry *claim)
 {
     if (rank == p->self)
-        return outbid(&p->entry[rank], claim);
+        return overrule_claim(&p->entry[rank], claim);
     p->claimed[port][rank] = *claim;
-    return choose(p, rank);
+    return choose_claim(p, rank);
 }
 
-enum topology_news topology_unhear(struct topology *p, unsigned port, uint32_t rank)
+enum topology_news topology_drop_claim(struct topology *p, unsigned port, uint32_t rank)
 {
     const struct topology_entry nothing = {.hops = p->torus->nodes};
 
-    return topology_hear(p, port, rank, &nothing);
+    return topology_take_claim(p, port, rank, &nothing);
 }
 
-static bool says_up(const struct topology *p, uint32_t rank, unsigned port)
+static bool states_up(const struct topology *p, uint32_t rank, unsigned port)
 {
     return (p->entry[rank].up & 1u << port) != 0;
 }
@@ -115,8 +116,8 @@ bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port)
 {
     uint32_t peer = torus_neighbour(p->torus, rank, port);
 
-    return peer != TORUS_NO_NODE && says_up(p, rank, port) &&
-           says_up(p, peer, torus_port_opposite(port));
+    return peer != TORUS_NO_NODE && states_up(p, rank, port) &&
+           states_up(p, peer, torus_port_opposite(port));
 }
 
 bool topology_node_down(const struct topology *p, uint32_t rank)
@@ -130,7 +131,7 @@ bool topology_node_down(const struct topology *p, uint32_t rank)
         if (peer == TORUS_NO_NODE)
             continue;
         has_links = true;
-        if (says_up(p, peer, torus_port_opposite(port)))
+        if (states_up(p, peer, torus_port_opposite(port)))
             return false;
     }
     return has_links;
@@ -140,7 +141,7 @@ bool topology_whole(const struct topology *p)
 {
     for (uint32_t rank = 0; rank < p->torus->nodes; rank++)
         for (unsigned port = 0; port < torus_ports(p->torus); port++)
-            if (torus_neighbour(p->torus, rank, port) != TORUS_NO_NODE && !says_up(p, rank, port))
+            if (torus_neighbour(p->torus, rank, port) != TORUS_NO_NODE && !states_up(p, rank, port))
                 return false;
     return true;
 }
@@ -154,7 +155,7 @@ uint32_t topology_first_down(const struct topology *p)
 }
 
 /* Whether all links of the node are known to be down. */
-static bool knows_all(const struct topology *p, const uint32_t *known, uint32_t rank)
+static bool knows_all_down(const struct topology *p, const uint32_t *known, uint32_t rank)
 {
     for (unsigned port = 0; port < torus_ports(p->torus); port++)
         if (torus_neighbour(p->torus, rank, port) != TORUS_NO_NODE &&
@@ -170,14 +171,14 @@ static bool find_fault(const struct topology *p, const uint32_t *known, unsigned
 
     for (uint32_t rank = 0; rank < p->torus->nodes; rank++) {
         if (topology_node_down(p, rank)) {
-            if (!knows_all(p, known, rank) && found++ == index) {
+            if (!knows_all_down(p, known, rank) && found++ == index) {
                 (void)error_set(e, ERROR_LINK, "node %u is down: none of its links is up", rank);
                 (void)error_blame_node(e, rank);
                 return true;
             }
             continue;
         }
-        for (unsigned dim = 0; dim < p->torus->dims; dim++) { /* visits each link at its + end */
+        for (unsigned dim = 0; dim < p->torus->dims; dim++) { /* each link once, at its + end */
             unsigned port = torus_port(dim, 1);
             uint32_t peer = torus_neighbour(p->torus, rank, port);
             if (peer == TORUS_NO_NODE || topology_link_up(p, rank, port) ||

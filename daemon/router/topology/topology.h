@@ -1,14 +1,14 @@
-/* What a node knows about all links of the torus: for every node the set of its ports that are up, as that
- * node states it. A link is up when both its ends say so; a node is down when the other ends of all its
- * links say that they are down. No I/O: flood.c sends and receives the statements.
+/* What a node knows about all links of the torus: for every node, the set of ports that this node states to
+ * be up. A link is up when both its ends say so. A node is down when the other ends of all its links say that
+ * they are down. No I/O: flood.c sends and receives the statements.
  *
- * Only a node itself can state which of its ports are up. Every node repeats the statement to its
- * neighbours as a claim, with the number of hops that the claim has travelled (0: the node itself). For
- * each port we keep the neighbour's last claim about every node, as long as that link is up. We believe the
- * claim with the highest version, so that news spread by whichever way is fastest, and among equal versions
- * the claim with the fewest hops. If a node hears a claim about itself that is not older than its own
- * statement, it takes a higher version; at UINT32_MAX it keeps that. Versions only make news spread faster;
- * correctness does not depend on them.
+ * Only a node itself can state which of its ports are up. Every node repeats the statement to its neighbours
+ * as a claim, with the number of hops that the claim has travelled (0: the node itself). For each port a node
+ * keeps the neighbour's last claim about every node, as long as the link is up. It believes the claim with
+ * the highest version, so that news spread by the fastest way, and among equal versions the claim with the
+ * fewest hops. If a node hears a claim about itself that is not older than its own statement, it raises its
+ * version above that of the claim; UINT32_MAX is kept. Versions only make news spread faster; correctness
+ * does not depend on them.
  *
  * A false claim does not last, whatever it says and wherever it is made. Proof: call a belief rooted if it
  * was copied, hop by hop, from what its node states now. Suppose that from some moment on no more false
@@ -18,18 +18,17 @@
  *      a neighbour's claim with one hop less; the neighbour believes that claim, which is not rooted either. So
  *      h grows by at least one each time that all neighbours have told each other their news. A belief with as
  *      many hops as there are nodes means "cannot be reached", because no path is that long. So after at most
- *      that many rounds no belief is left that is not rooted. (The node itself may have taken a higher version
- *      meanwhile, because it heard of such a belief. When none is left it has no reason to do so again, and
+ *      that many rounds no belief is left that is not rooted. (The node itself may have raised its version in the meantime, because it heard of such a belief. When none is left it has no reason to do so again, and
  *      the same argument removes the beliefs in its earlier statements.)
  *   2. Then all beliefs about the node have the same version, and the fewest hops decide: the nodes at
  *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe the nodes at
- *      distance 1, and so on. All nodes believe what the node states, and this does not change any more.
+ *      distance 1, and so on. All nodes believe what the node states, and this no longer changes.
  *
  * So no version is final, not even the highest possible one, and any node may restart at any time. A claim
  * with fewer hops than the cabling permits is refused. From time to time each neighbour repeats all that it
  * knows (flood.c), which replaces a claim that was damaged on its way.
  *
- * The last belief about a node that cannot be reached is kept, but not repeated. */
+ * The last belief about a node that cannot be reached is kept, but not repeated to neighbours. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
 #define TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
 
@@ -47,8 +46,8 @@ struct topology {
     const struct torus *torus;
     uint32_t self;
     uint64_t changes;             /* how often the believed set of ports that are up has changed */
-    struct topology_entry *entry; /* what we believe, by rank */
-    uint8_t *via;                 /* the port of the claim that we believe */
+    struct topology_entry *entry; /* this node's beliefs, by rank */
+    uint8_t *via;                 /* by rank: the port whose claim this node believes */
     struct topology_entry *claimed[TORUS_MAX_PORTS]; /* by port and rank; NULL: no link there */
 };
 
@@ -57,23 +56,23 @@ int topology_init(struct topology *p, const struct torus *torus, uint32_t self, 
 /* Frees the memory of the topology. */
 void topology_free(struct topology *p);
 
-/* A port of this node has come up or gone down. */
+/* To be called when a port of this node has come up or gone down. */
 void topology_set_self(struct topology *p, unsigned port, bool up);
 
 enum topology_news {
     TOPOLOGY_SAME,
     TOPOLOGY_REPEAT, /* the hops or the version have changed: tell neighbours */
-    TOPOLOGY_NEW,    /* tell neighbours; also, some link or node has changed its state */
+    TOPOLOGY_NEW,    /* tell neighbours; a link or node has changed its state */
 };
 
-/* Takes a claim of the neighbour at `port` about `rank`, which must be in the torus. Returns how this
- * changes our belief about `rank`. */
-enum topology_news topology_hear(struct topology *p, unsigned port, uint32_t rank,
-                                 const struct topology_entry *claim);
+/* Records a claim of the neighbour at `port` about `rank`, which must be in the torus. Returns how this
+ * node's belief about `rank` changes. */
+enum topology_news topology_take_claim(struct topology *p, unsigned port, uint32_t rank,
+                                       const struct topology_entry *claim);
 
-/* Drops the claim of `port`, whose link is down, about `rank`. Returns how this changes our belief about
- * `rank`. */
-enum topology_news topology_unhear(struct topology *p, unsigned port, uint32_t rank);
+/* Drops the claim of `port`, whose link is down, about `rank`. Returns how this node's belief about `rank`
+ * changes. */
+enum topology_news topology_drop_claim(struct topology *p, unsigned port, uint32_t rank);
 
 /* Whether both ends of the link at this port of `rank` say that it is up. */
 bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port);

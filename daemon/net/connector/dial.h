@@ -1,7 +1,7 @@
-/* One attempt to connect a socket. (The function of libuv leaves no time to set up the socket, and does not
- * show why connecting has failed.) */
-#ifndef TORUSD_NET_DOORS_DIAL_H
-#define TORUSD_NET_DOORS_DIAL_H
+/* One attempt to connect a socket. (libuv's function gives no chance to set up the socket before, and does
+ * not tell why the attempt failed.) */
+#ifndef TORUSD_NET_CONNECTOR_DIAL_H
+#define TORUSD_NET_CONNECTOR_DIAL_H
 
 #include <uv.h>
 
@@ -12,8 +12,8 @@ struct dial;
 
 struct dial_user {
     /* The attempt is over. `fd` is a connected, non-blocking socket, which the callee owns; or -1, with an
-     * errno in `error`. `farther` is the other host at which the packets reached their hop limit (hops.h),
-     * or NULL. */
+     * errno in `error`. If packets reached their hop limit at another host (hops.h), `farther` is its
+     * address, otherwise NULL. */
     void (*done)(void *context, int fd, int error, const char *farther);
     /* The handle of the attempt has been closed, after done() or dial_cancel(). */
     void (*closed)(void *context);
@@ -26,7 +26,7 @@ struct dial *dial_start(uv_loop_t *loop, const struct sockaddr *address,
                         const struct socket_options *options, const char *interface,
                         struct reserve *reserve, const struct dial_user *user);
 
-/* done() will not be called. */
+/* Cancels the attempt: done() will not be called, but closed() will. */
 void dial_cancel(struct dial *dial);
 
 #endif

@@ -1,4 +1,4 @@
-#include "daemon/net/doors/dial.h"
+#include "daemon/net/connector/dial.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -55,12 +55,12 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     } else {
         farther = hops_exceeded(fd, host, sizeof host);
     }
-    dial_cancel(dial); /* freed in the next turn of the loop */
+    dial_cancel(dial); /* frees it in the next iteration of the loop */
     dial->user.done(dial->user.context, error == 0 ? fd : -1, error, farther ? host : NULL);
 }
 
-/* Prefers a lasting source address: temporary addresses, made for privacy, are removed after some days, and
- * the link would go down with its address. */
+/* Prefers a permanent source address: temporary (privacy) addresses are removed after some days, and the link
+ * would go down with its address. */
 static void prefer_lasting_source(int fd, sa_family_t family)
 {
     const int lasting = IPV6_PREFER_SRC_PUBLIC;
@@ -77,7 +77,7 @@ static int open_socket(const struct sockaddr *address, const struct socket_optio
 
     do
         fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    while (fd < 0 && reserve_helps(reserve, errno));
+    while (fd < 0 && reserve_release_one(reserve, errno));
     if (fd < 0)
         return -1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
