@@ -4,7 +4,7 @@
 
 struct command;
 
-/* In the order of the list in `help`; NULL at the end. */
+/* In the order in which `help` lists them; NULL at the end. */
 extern const struct command *const commands[];
 
 #endif

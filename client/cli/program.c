@@ -14,7 +14,7 @@
 #include "proto/descriptors.h"
 #include "proto/version.h"
 
-/* Whether failures are to be told in JSON must be known before the first one. */
+/* Returns whether the arguments have --json. This must be known before the first failure, which is printed as JSON. */
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -109,8 +109,8 @@ static int run(struct cli *cli, int argc, char **argv)
     return run_command(cli, command, &global, argc - used - 1, argv + used + 1);
 }
 
-/* Whether nobody is left to read the output. Asked of the pipe, since stdio reports a failed write
- * only by a flag when it has thrown the bytes away. */
+/* Returns whether the reader has closed the pipe. Asks the pipe, because stdio has discarded the bytes of a failed
+ * write and keeps no errno. */
 static bool reader_has_gone(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -129,7 +129,7 @@ int program_run(int argc, char **argv)
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return code;
-    /* A reader that has gone away (`| head`) has seen what it wanted. */
+    /* It is not an error if the reader has closed the pipe (`| head`). */
     if (errno != EPIPE && !reader_has_gone())
         (void)fprintf(stderr, "torusctl: cannot write the result: %s\n",
                       errno != 0 ? strerror(errno) : "output error");

@@ -1,4 +1,4 @@
-/* Prints the tables of torusctl as JSON: what --help prints and man pages are made from. Built for the build only. */
+/* Prints the tables of torusctl as JSON, from which the build makes the man pages. Not installed. */
 #include <jansson.h>
 
 #include "client/cli/command_list.h"

@@ -1,6 +1,6 @@
-/* Solves A x = b by conjugate gradients. Each member has n rows of the matrix, which is symmetric and
- * positive definite, and n elements of each vector. Every step gathers one vector, and sums two
- * numbers over all members: these have the same bits everywhere, so that all stop in the same step.
+/* Solves A x = b by conjugate gradients. Each member has n rows of the matrix, which is symmetric and positive
+ * definite, and n elements of each vector. Every step gathers one vector, and sums two numbers over all members. The
+ * sums have the same bits on all members, so all members stop in the same step.
  *
  *     conjugate_gradients [n]       one program on every node */
 #include <err.h>
@@ -13,7 +13,7 @@
 static struct torus_error error;
 static struct torus_group *group;
 
-/* The scalar product of two distributed vectors. */
+/* Returns the scalar product of two distributed vectors. */
 static double product(const double *a, const double *b, size_t n)
 {
     double sum = 0;
@@ -24,7 +24,7 @@ static double product(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* result = A v, of which each member has its n elements; `all` has room for all of v. */
+/* Computes result = A v, where each member has n elements of both vectors. `all` has room for all elements of v. */
 static void multiply(double *result, const double *v, double *all, size_t n)
 {
     size_t first = torus_group_rank(group) * n, size = torus_group_size(group) * n;
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     double x[n], b[n], r[n], p[n], q[n], all[size * n];
 
     for (size_t i = 0; i < n; i++)
-        x[i] = sin((double)(first + i)); /* the solution, to be found again */
+        x[i] = sin((double)(first + i)); /* the solution: b = A x is computed from it */
     multiply(b, x, all, n);
     memset(x, 0, sizeof x);
     memcpy(r, b, sizeof b);

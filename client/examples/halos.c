@@ -1,7 +1,7 @@
-/* Heat in a grid whose rows are distributed over a ring of members. In every step each member needs
- * the row before its first and the one after its last, which the members beside it have.
+/* Simulates heat in a grid whose rows are distributed over a ring of members. In every step each member needs the row
+ * before its first row and the row after its last row, which its two neighbours in the ring have.
  *
- *     halos [rows]        one program on every node, so many rows on each */
+ *     halos [rows]        one program on every node, with this number of rows */
 #include <err.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 
 #define WIDTH 256
 #define STEPS 100
-#define RATE 0.2 /* of the difference between two cells that flows in a step */
+#define RATE 0.2 /* part of the difference between two cells that flows in a step */
 
 static struct torus_error error;
 
-/* A wave round the ring: it keeps its shape, and its height falls by the same factor each step. */
+/* The initial heat: a wave around the ring that keeps its shape, while its height falls by a known factor each step. */
 static double wave(size_t row, size_t column, size_t rows)
 {
     return (double)(column + 1) * cos(2 * acos(-1) * (double)row / (double)rows);
@@ -35,13 +35,13 @@ int main(int argc, char **argv)
     size_t before = (rank + size - 1) % size, after = (rank + 1) % size;
     double(*heat)[WIDTH] = calloc(rows, row), (*next)[WIDTH] = calloc(rows, row);
     double(*edges)[WIDTH] = torus_memory_new(group, 2 * row, &error); /* first row, last row */
-    double(*halos)[WIDTH] = torus_memory_new(group, 2 * row, &error); /* the ones after, before */
+    double(*halos)[WIDTH] = torus_memory_new(group, 2 * row, &error); /* row after, row before */
     size_t out[size], out_at[size], in[size], in_at[size];
 
     if (heat == NULL || next == NULL || edges == NULL || halos == NULL)
         errx(1, "out of memory");
-    /* The first row goes to the member before, the last one to the one after. With one or two
-     * members these are the same, and both rows are one block. */
+    /* The first row goes to the member before, and the last row to the member after. With one or two members these
+     * are the same member, and both rows are one block. */
     for (size_t i = 0; i < size; i++) {
         out[i] = in[i] = (i == before ? row : 0) + (i == after ? row : 0);
         out_at[i] = i == before ? 0 : row;

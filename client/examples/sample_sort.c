@@ -1,6 +1,7 @@
-/* Sorts numbers that are distributed over the nodes, by sampling: each member sorts its own, all agree
- * on splitters, and each range between two splitters goes to one member. One program on every node:
- *     sample_sort [how many numbers on each] */
+/* Sorts numbers that are distributed over the nodes. Each member sorts its numbers, all members agree on splitters,
+ * and each range between two splitters goes to one member.
+ *
+ *     sample_sort [count]       one program on every node, with this number of numbers */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
     }
     qsort(mine, count, sizeof *mine, by_value);
 
-    /* Each member's numbers at regular places; of all these, every size-th is a splitter. */
+    /* Each member contributes a sample of its numbers at regular intervals. In the sorted sample of all members,
+     * every size-th number is a splitter. */
     for (size_t i = 0; i < size; i++)
         sample[rank * size + i] = count > 0 ? mine[count * i / size] : 0;
     check(torus_allgather(group, TORUS_IN_PLACE, sample, size * sizeof *sample, &error));
@@ -51,7 +53,7 @@ int main(int argc, char **argv)
             k++;
         out[i] = k * sizeof *mine - out_at[i];
     }
-    check(torus_alltoall(group, out, in, sizeof *out, &error)); /* how much comes from whom */
+    check(torus_alltoall(group, out, in, sizeof *out, &error)); /* the bytes from each member */
     for (size_t i = 0; i < size; received += in[i++])
         in_at[i] = received;
     uint64_t *sorted = torus_memory_new(group, received + 1, &error);
@@ -60,14 +62,14 @@ int main(int argc, char **argv)
     received /= sizeof *sorted;
     qsort(sorted, received, sizeof *sorted, by_value);
 
-    /* No member's last number is above the first one of a later member. */
+    /* The last number of a member must not be above the first number of a later member. */
     borders[2 * rank] = received > 0 ? sorted[0] : UINT64_MAX;
     borders[2 * rank + 1] = received > 0 ? sorted[received - 1] : 0;
     check(torus_allgather(group, TORUS_IN_PLACE, borders, 2 * sizeof *borders, &error));
     for (size_t i = rank + 1; i < size; i++)
         unsorted += borders[2 * i] < borders[2 * rank + 1];
     for (size_t i = 0; i < received; i++)
-        sum -= sorted[i]; /* of all numbers: 0 */
+        sum -= sorted[i]; /* if no number is lost, this is 0 over all members */
     uint64_t totals[] = {sum, unsorted, received};
     check(torus_allreduce(group, TORUS_IN_PLACE, totals, 3, TORUS_UINT64, TORUS_SUM, &error));
     bool right = totals[0] == 0 && totals[1] == 0 && totals[2] == count * size;

@@ -1,5 +1,5 @@
-/* Transposes a matrix that is distributed by rows. Member r of N has rows r * n to r * n + n - 1 of
- * an Nn x Nn matrix, and has those of its transpose afterwards.
+/* Transposes a matrix that is distributed by rows. Member r of N has rows r * n to r * n + n - 1 of an Nn x Nn matrix,
+ * and afterwards the same rows of its transpose.
  *
  *     transpose [n]       one program on every node; exit status 0 if every element is right */
 #include <err.h>
@@ -19,7 +19,7 @@ static void *memory(struct torus_group *group, size_t bytes)
     return result;
 }
 
-/* What stands in a row and column of the matrix. */
+/* Returns the element of the matrix in this row and column. */
 static double element(size_t row, size_t column)
 {
     return (double)row * 1e6 + (double)column;
@@ -65,6 +65,6 @@ int main(int argc, char **argv)
         printf("transposed a matrix of %zu x %zu on %zu node%s (%s): %llu element%s wrong\n",
                size * n, size * n, size, size == 1 ? "" : "s", torus_group_dims(group),
                (unsigned long long)wrong, wrong == 1 ? "" : "s");
-    torus_group_close(group); /* and the memory with it */
+    torus_group_close(group); /* frees the memory, too */
     return wrong != 0;
 }

@@ -342,7 +342,7 @@ class ForeignRun:
         side.results.add(verdict.result)
         side.link_bytes.append(after[0] - before[0])
         side.torus_bytes.append(after[1] - before[1])
-        said = re.findall(r'^torus: (taken: .*)$', output, re.M)
+        said = re.findall(r'^torus: (served: .*)$', output, re.M)
         side.said = said[-1] if said else side.said
         self.say(f'{program.name} {way} the preload: {seconds:.2f} s in all, '
                  f'{side.link_bytes[-1] / 1e6:.1f} MB on the links, {side.torus_bytes[-1] / 1e6:.1f} MB by torusd')

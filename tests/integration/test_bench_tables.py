@@ -173,7 +173,7 @@ def test_preloads_tables():
     assert '![a plot](x.png)' in page and 'a load of 7' in page
 
 
-SAID = ('taken: MPI_Alltoall 12 calls, 4096 bytes, 0.003 s; MPI_Bcast 1 call, 8 bytes, 0.001 s; fallen back: '
+SAID = ('served: MPI_Alltoall 12 calls, 4096 bytes, 0.003 s; MPI_Bcast 1 call, 8 bytes, 0.001 s; left to MPI: '
         'MPI_Allreduce 3 calls, 0.1 s (an operator that torusd lacks); MPI_Bcast 5 calls, 0.000 s (one node)')
 
 

@@ -160,7 +160,7 @@ def test_a_command_may_be_the_file(tmp_path):
     (['simulate', '--dims', '1024x1024'], 'too many to follow'),
     (['simulate', '--network', 'ring:2048'], 'at most 1024 can be simulated'),
     (['simulate', '--banyan', '2048'], 'not a number from 0 to 1024'),
-    (['ip-routes', '--dims', '1024x1024', '--hosts', '/dev/zero'], 'routes are written for up to 4096'),
+    (['ip-routes', '--dims', '1024x1024', '--hosts', '/dev/zero'], 'routes can be written for up to 4096 nodes'),
 ])
 def test_what_is_too_large_is_refused(tmp_path, command, says):
     done = torusctl(*command, cwd=tmp_path)
@@ -205,7 +205,7 @@ def test_what_takes_long_says_how_far_it_is(tmp_path, command, what):
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as working:
         said = working.stderr.readline()
         working.kill()
-    assert re.fullmatch(fr'torusctl: still at work on {what}: (\d+ %, )?\d+ s so far\n', said), said
+    assert re.fullmatch(fr'torusctl: still working on {what}: (\d+ %, )?\d+ s so far\n', said), said
 
 
 def test_on_a_terminal_it_is_said_in_one_line():
@@ -218,7 +218,7 @@ def test_on_a_terminal_it_is_said_in_one_line():
             said += os.read(ours, 4096)
         working.kill()
     os.close(ours)
-    assert said.startswith(b'\rtorusctl: still at work on ') and b'\n' not in said
+    assert said.startswith(b'\rtorusctl: still working on ') and b'\n' not in said
 
 
 # --- the launchers ---

@@ -164,14 +164,14 @@ PAIR = '[a]\nrank = 0\n+0 = e0\n-0 = e1\n[b]\nrank = 1\n+0 = e0\n-0 = e1\n'
     (PAIR.replace('+0 = e0', '+0 = lo', 1), 'hosts:3: lo is the loopback interface'),
     (PAIR.replace('+0 = e0', '+0 = lo:1 10.0.0.1', 1), 'hosts:3: lo:1 is the loopback interface'),
     ('[*]\n+0 = lo\n' + PAIR, 'hosts:2: lo is the loopback interface'),
-    (PAIR.replace('+0 = e0', '+0 = torus0', 1), 'hosts:3: torus0 is the interface that the scripts make'),
+    (PAIR.replace('+0 = e0', '+0 = torus0', 1), 'hosts:3: torus0 is the interface that the scripts create'),
     *((PAIR.replace('[a]', f'[{a}]').replace('[b]', f'[{b}]'),
        f'hosts:5: [{b}] is the same host as [{a}] in line 1')
       for a, b in (('a', 'a'), ('a', 'A'), ('nodeA', 'NODEa'), ('a.b', 'A.B.'), ('a', 'a.b'),
                    ('a.b', 'a'))),
     (PAIR.replace('[b]', '[localhost]'), 'hosts:5: "localhost" is every host\'s name for itself'),
     (PAIR.replace('[b]', '[10.0.0.1]'), 'hosts:5: "10.0.0.1" is an address'),
-    ('[*]\n+0 = e1\n[*]\n' + PAIR, 'hosts:3: [*] comes twice; the first is in line 1'),
+    ('[*]\n+0 = e1\n[*]\n' + PAIR, 'hosts:3: [*] occurs twice; the first is in line 1'),
     (PAIR.replace('+0 = e0', '+0 = e0; rm -rf /', 1), '"e0;" is not the name of an interface'),
     (PAIR.replace('+0 = e0', '+0 = interface-of-16c', 1), 'it has 16 letters, at most 15 are possible'),
     (PAIR.replace('[b]', '[b/../c]'), '"b/../c" is not the name of a host'),
@@ -446,4 +446,4 @@ def test_options_with_paths_of_all_kinds(tmp_path, library, before, socket):
     for name in 'libtorus.so.1', f'libtorus-{library}.so':
         (tmp_path / name).rename(spaced / name)
     done = said(folder=spaced)
-    assert done.returncode == 1 and b'LD_PRELOAD takes no path with a space' in done.stderr, done
+    assert done.returncode == 1 and b'a path in LD_PRELOAD cannot have a space' in done.stderr, done

@@ -126,11 +126,11 @@ def pid_of(torus, rank):
 
 
 def taken(result):
-    """{operation: calls} that the torus has carried out, and {operation: calls} that have fallen back,
+    """{operation: calls} that the torus has carried out, and {operation: calls} that were left to MPI,
     of the line at the end."""
-    line, = re.findall(r'^torus: taken: (.*)$', result.stderr, re.MULTILINE)
+    line, = re.findall(r'^torus: served: (.*)$', result.stderr, re.MULTILINE)
     counts = []
-    for part in line.split('fallen back:'):
+    for part in line.split('left to MPI:'):
         counts.append({})
         for name, calls in re.findall(r'MPIX?_(\w+) (\d+) call', part):
             counts[-1][name] = counts[-1].get(name, 0) + int(calls)
@@ -139,7 +139,7 @@ def taken(result):
 
 def unserved(result):
     """{operation: (calls, starts, bytes, why)} that torusd does not serve, of the line at the end."""
-    line, = re.findall(r'^torus: taken: .*; fallen back: (.*)$', result.stderr, re.MULTILINE)
+    line, = re.findall(r'^torus: served: .*; left to MPI: (.*)$', result.stderr, re.MULTILINE)
     return {name: (int(calls), int(starts or 0), int(size or 0), why) for name, calls, starts, size, why in re.findall(
         r'MPIX?_(\w+) (\d+) calls?(?:, (\d+) starts?)?(?:, (\d+) bytes)? \((not served by torusd[^)]*)\)', line)}
 

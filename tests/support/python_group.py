@@ -76,7 +76,7 @@ def alltoall():
             equal(g.alltoall(IN_PLACE, out=out.copy()), wanted)
             assert g.alltoall(out, out=out) is out
             equal(out, wanted)
-        equal(g.alltoall(np.arange(g.size * 4.0).reshape(4, g.size).T),  # not in the order of C
+        equal(g.alltoall(np.arange(g.size * 4.0).reshape(4, g.size).T),  # not C-contiguous
               np.tile(np.arange(4.0) * g.size + g.rank, (g.size, 1)))
         equal(g.alltoall(range(g.size)), np.full(g.size, g.rank))
         assert g.alltoall(np.empty((g.size, 0))).shape == (g.size, 0)
@@ -226,16 +226,16 @@ def misuse():
         raises(ValueError, g.alltoall, np.zeros(size), np.zeros(size, int), text='int64')
         raises(TypeError, g.alltoall, np.zeros(size), [0] * size, text='list')
         raises(ValueError, g.alltoall, IN_PLACE, text='IN_PLACE')
-        raises(ValueError, g.allreduce, np.zeros(3), out=np.zeros(6)[::2], text='order of C')
+        raises(ValueError, g.allreduce, np.zeros(3), out=np.zeros(6)[::2], text='C-contiguous')
         read_only = np.zeros(3)
         read_only.flags.writeable = False
         raises(ValueError, g.broadcast, read_only, text='writable')
         both = np.zeros(4)
         raises(ValueError, g.allreduce, both[:3], out=both[1:], text='overlap')
         raises(TypeError, g.allgather, np.array([None]), text='Python objects')
-        raises(ValueError, g.broadcast, np.zeros(1), size, text='is not a member')
+        raises(ValueError, g.broadcast, np.zeros(1), size, text='there is no member')
         raises(ValueError, g.broadcast, np.zeros(1), -1)
-        raises(ValueError, g.reduce, np.zeros(1), 'sum', size, text='is not a member')
+        raises(ValueError, g.reduce, np.zeros(1), 'sum', size, text='there is no member')
         raises(ValueError, g.reduce, np.zeros(1), 'plus', text='"plus" is not an operator')
         raises(ValueError, g.reduce, IN_PLACE, text='IN_PLACE')
         if g.rank == 0:

@@ -30,7 +30,7 @@ int run_cli(const char *arguments)
     return run(arguments, "2>&1");
 }
 
-/* On a machine with much to do, it may say on standard error that it is still at work. */
+/* On a machine with much to do, it may say on standard error that it is still working. */
 json_t *run_cli_json(const char *arguments)
 {
     char with_json[1024];

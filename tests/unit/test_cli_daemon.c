@@ -157,7 +157,7 @@ static void test_explain(void **state)
     fake_start(&f, serve_senseless_candidates);
     assert_int_equal(CLI_RUN("exchange", "--socket", f.path, "--block-size", "4K", "--explain"), 1);
     fake_stop(&f);
-    assert_non_null(strstr(cli_problem, "makes no sense"));
+    assert_non_null(strstr(cli_problem, "is invalid"));
 }
 
 static void serve_exchange(int fd)
@@ -244,7 +244,7 @@ static const struct {
      {"exchange", "--block-size", "1", "--schedule", "nothing", "--q", "5"}},
     {"name it in --algorithms", {"bench", "--q", "5"}},
     {"name it in --algorithms", {"bench", "--algorithms", "all", "--q", "5"}},
-    {"not among them", {"bench", "--algorithms", "at2,cccube-q2", "--q", "5"}},
+    {"is not in the list", {"bench", "--algorithms", "at2,cccube-q2", "--q", "5"}},
     {"cccube-q5 is given twice", {"bench", "--algorithms", "cccube,cccube-q5", "--q", "5"}},
     {"'-1' is not a number", {"bench", "--algorithms", "cccube", "--q", "-1"}},
     {"--q is for --dims", {"simulate", "--banyan", "4", "--q", "5"}},

@@ -23,14 +23,14 @@ static void wrong_usage_is_explained(void **state)
     static const struct {
         const char *arguments, *said;
     } cases[] = {
-        {"perf", "which operation? Give one of alltoall, alltoallv,"},
+        {"perf", "the operation is missing: give one of alltoall, alltoallv,"},
         {"perf alltoal", "'alltoal' is not an operation"},
         {"perf alltoall extra", "unexpected argument 'extra'"},
-        {"perf barrier --sizes 1", "--sizes has no meaning for barrier"},
-        {"perf barrier --verify", "--verify has no meaning for barrier"},
-        {"perf alltoall --type int8", "--type has no meaning for alltoall"},
-        {"perf allgather --op sum", "--op has no meaning for allgather"},
-        {"perf alltoall --root 0", "--root has no meaning for alltoall"},
+        {"perf barrier --sizes 1", "--sizes does not apply to barrier"},
+        {"perf barrier --verify", "--verify does not apply to barrier"},
+        {"perf alltoall --type int8", "--type does not apply to alltoall"},
+        {"perf allgather --op sum", "--op does not apply to allgather"},
+        {"perf alltoall --root 0", "--root does not apply to alltoall"},
         {"perf alltoall --registered --ordinary", "--registered and --ordinary"},
         {"perf allreduce --type int", "--type: 'int' is not one of int8, int16"},
         {"perf allreduce --op plus", "--op: 'plus' is not one of sum, product"},

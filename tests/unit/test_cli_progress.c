@@ -116,7 +116,7 @@ static void test_waiting(void **state)
 
     (void)state;
     (void)progress_line(line, sizeof line, 80, &p, AFTER(2000));
-    assert_string_equal(line, "waiting for its turn  0:02");
+    assert_string_equal(line, "in the start queue  0:02");
     p.state = TORUS_STATE_ENTERED;
     (void)progress_line(line, sizeof line, 80, &p, AFTER(2000));
     assert_string_equal(line, "waiting for the other nodes  0:02");

@@ -114,7 +114,7 @@ static void refusals(void **state)
         {"simulate --banyan 0", "0 is not a power of two"},
         {"simulate --banyan 2048", "1024"},
         {"simulate --banyan 4 --square cube", "'cube' is not a square"},
-        {"simulate --network ring:4 --algorithm at2", "a1 and a2 are"},
+        {"simulate --network ring:4 --algorithm at2", "give a1 or a2"},
         {"simulate --network ring:2000", "at most 1024"},
         {"simulate --network star:4", "\"star:4\""},
         {"simulate --dims 4x4 --algorithm yangwang", "yangwang is not an algorithm for exchanges"},

@@ -292,9 +292,9 @@ static void test_report_of_files_not_moved(void **state)
     r.node = list;
     r.node_count = 1;
     exchange_report_warning(&r, warning, sizeof warning);
-    assert_string_equal(warning,
-                        "1 source file was not sent: files are named after the nodes that get "
-                        "them, 0 to 15 (node 1: 1)");
+    assert_string_equal(
+        warning, "1 source file was not sent, because a file must be named by the rank of its "
+                 "destination, 0 to 15 (node 1: 1)");
     with.unused_files = r.unused_files = UINT64_MAX;
     with.rank = UINT32_MAX;
     r.node_count = 3;

@@ -190,16 +190,16 @@ static void test_usage(void **state)
           torus_alltoall(g, buffer, buffer + 5, 1, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "NULL", torus_alltoall(g, NULL, buffer, 1, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "NULL", torus_alltoall(g, buffer, NULL, 1, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "behind the end",
+    FAILS(TORUS_ERROR_USAGE, "after the end of the memory",
           torus_alltoall(g, memory, buffer, 4096, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "behind the end",
+    FAILS(TORUS_ERROR_USAGE, "after the end of the memory",
           torus_allgather(g, buffer, memory + 4000, 97, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "NULL",
           torus_alltoallv(g, buffer, sizes, NULL, buffer, sizes, sizes, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "together: at most 18446744073709551615 are possible",
+    FAILS(TORUS_ERROR_USAGE, "together: at most 18446744073709551615 bytes are possible",
           torus_alltoallv(g, buffer, huge, sizes, buffer, sizes, sizes, &client_group_error));
     FAILS(TORUS_ERROR_USAGE,
-          "of 1 byte at offset 18446744073709551615, is too large: at most 0 can be there",
+          "at offset 18446744073709551615) is too large: at most 0 bytes are possible",
           torus_alltoallv(g, buffer, sizes, end, buffer, sizes, sizes, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "member 6", torus_broadcast(g, buffer, 1, 6, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "not a type",
@@ -217,7 +217,7 @@ static void test_usage(void **state)
         TORUS_ERROR_USAGE, "integers",
         torus_reduce(g, buffer, buffer + 500, 1, TORUS_FLOAT32, TORUS_OR, 0, &client_group_error));
     FAILS(
-        TORUS_ERROR_USAGE, "for the root of a reduce, member 0, only: this is member 4",
+        TORUS_ERROR_USAGE, "here member 0, can use TORUS_IN_PLACE: this is member 4",
         torus_reduce(g, TORUS_IN_PLACE, buffer, 1, TORUS_INT8, TORUS_SUM, 0, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "overlap",
           torus_reduce(g, buffer, buffer + 3, 4, TORUS_INT8, TORUS_SUM, 4, &client_group_error));

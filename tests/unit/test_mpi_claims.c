@@ -23,15 +23,15 @@ static struct votes one_lane(struct lane_votes lane)
 /* After `before` had been said at call 4. */
 static struct claim then(struct votes before, struct votes now, uint32_t calls)
 {
-    struct looks looks = {0};
+    struct lanes_seen seen = {0};
 
-    claims_look(&looks, &before, 4);
-    return claims_decide(&now, &looks, calls);
+    claims_remember(&seen, &before, 4);
+    return claims_decide(&now, &seen, calls);
 }
 
 static void a_free_lane_is_taken(void **state)
 {
-    const struct looks none = {0};
+    const struct lanes_seen none = {0};
     struct votes v = one_lane(owned(1, 10));
 
     (void)state;
@@ -44,7 +44,7 @@ static void a_free_lane_is_taken(void **state)
 
 static void an_idle_owner_loses_it(void **state)
 {
-    const struct looks none = {0};
+    const struct lanes_seen none = {0};
     struct votes idle = one_lane(owned(1, 10)), used = one_lane(owned(1, 11));
 
     (void)state;

@@ -106,9 +106,9 @@ static void what_does_not_map_is_refused(void **state)
         {ALGO GPU0 GPU1 GPU2_HEAD STEP("1", "nop", "i", "0", "o", "0", NO) GPU2_TAIL "</algo>",
          "GPU 2, thread block 0", "never received"},
         {ALGO GPU0 GPU1 GPU2_HEAD STEP("1", "r", "i", "0", "o", "1", NO) GPU2_TAIL "</algo>",
-         "block 0 -> 2, segment 0 comes to chunk 1 of the output", "step 1"},
+         "block 0 -> 2, segment 0 arrives in chunk 1 of the output", "step 1"},
         {ALGO GPU0 GPU1 GPU2_HEAD STEP("1", "r", "i", "0", "o", "2", NO) GPU2_TAIL "</algo>",
-         "block 0 -> 2, segment 0 does not come to GPU 2", ""},
+         "block 0 -> 2, segment 0 does not reach GPU 2", ""},
         {ALGO GPU0 GPU("1", "1") "</gpu>" GPU2 "</algo>", "GPU 0, thread block 0",
          "no thread block receives"},
     };
@@ -184,7 +184,7 @@ static void a_connection_has_one_thread_block_at_each_end(void **state)
                       STEP("0", "s", "i", "1", "o", "0", NO) "</tb>" TB("1", "1", "-1")
                           STEP("0", "s", "i", "2", "s", "0", NO) "</tb></gpu>" GPU1 GPU2 "</algo>",
                   &t, "line 8: GPU 0, thread block 1 sends to GPU 1 on channel 0",
-                  "as thread block 0 (line 6) does: it needs a channel of its own");
+                  "as thread block 0 (line 6) does: it needs another channel");
     msccl_refused(ALGO GPU0 GPU("1", "1") TB("0", "-1", "0")
                       STEP("0", "r", "i", "1", "o", "0", NO) "</tb>\n" TB("1", "-1", "0")
                           STEP("0", "r", "i", "2", "s", "0", NO) "</tb></gpu>" GPU2 "</algo>",

@@ -14,9 +14,9 @@ static void a_step_inside_a_copy_is_refused(void **state)
 
     (void)state;
     msccl_refused(ALGO GPU("0", "0") "<copy>\n" NOTHING "</copy>", &t, "line 7",
-                  "<copy> has to be empty, but contains <step>");
+                  "<copy> must be empty, but contains <step>");
     msccl_refused(ALGO GPU0 GPU("1", "0") "<copy>\n" NOTHING "</copy>", &t, "line",
-                  "<copy> has to be empty, but contains <step>");
+                  "<copy> must be empty, but contains <step>");
     msccl_refused(ALGO GPU("0", "0") "<copy>" TB("0", "1", "-1") NOTHING "</tb></copy>", &t,
                   "line 6", "contains <tb>");
     msccl_refused(ALGO GPU("0", "0") "<copy><copy/></copy>", &t, "line 6", "contains <copy>");
@@ -37,14 +37,14 @@ static void elements_stay_where_they_belong(void **state)
         {OPEN_BLOCK "<copy/>", "line 7", "<step> is expected in <tb>, not <copy>"},
         {OPEN_BLOCK TB("1", "-1", "1"), "line 7", "not <tb>"},
         {OPEN_BLOCK "<step s='0' type='nop' depid='-1' deps='-1'><step/></step>", "line 7",
-         "<step> has to be empty, but contains <step>"},
+         "<step> must be empty, but contains <step>"},
         {OPEN_BLOCK "</tb></gpu>\n<a-name-that-is-longer-than-errors-are/>", "line 8",
          "not <a-name-that-is-longe>"},
         /* Prefixes are part of a name: nothing of MSCCL's has one. */
         {"<m:algo xmlns:m='urn:msccl' coll='alltoall' ngpus='3'/>", "line 1", "not <m:algo>"},
         {OPEN_BLOCK "<m:step/>", "line 7", "not <m:step>"},
         {"<algo m:coll='alltoall' ngpus='3'/>", "line 1", "coll"},
-        {ALGO "text", "line 4", "text in <algo>, where only elements may be: \"text\""},
+        {ALGO "text", "line 4", "text in <algo>, where only elements are possible: \"text\""},
         {ALGO GPU("0", "0") " \t\n <![CDATA[more of it]]>", "line 7", "\"more of it\""},
         {OPEN_BLOCK "&lt;step/&gt;", "line 7", "text in <tb>"},
     };
@@ -147,7 +147,7 @@ static void what_takes_too_much_memory_is_refused(void **state)
     msccl_refused(xml, &t, "line 4: ", "");
     free(xml);
     xml = repeated(ALGO GPU("0", "0") "<copy>", "<copy>", much, "");
-    msccl_refused(xml, &t, "line 6: <copy> has to be empty", "");
+    msccl_refused(xml, &t, "line 6: <copy> must be empty", "");
     free(xml);
     xml = repeated("<!--", "comment", much / 7, "-->\n" BY_HAND);
     msccl_refused(xml, &t, "line 1: ", "a comment, takes more than 1024 KiB");

@@ -21,8 +21,8 @@ const struct algorithm *named_algorithm(const char *name, const enum operation *
         return a;
     if (family_of_best(name) != NULL) {
         error_set(e, ERROR_USAGE,
-                  "%s depends on the size of the blocks: 'torusctl predict --algorithm %s "
-                  "--block-size SIZE' shows which one it is",
+                  "%s stands for different algorithms, depending on the size of the blocks: "
+                  "'torusctl predict --algorithm %s --block-size SIZE' shows which one",
                   name, name);
         return NULL;
     }

@@ -2,7 +2,7 @@
 
 #include "client/cli/terminal/json.h"
 
-/* Segments as blocks. */
+/* Converts a number of segments to blocks. */
 static json_t *blocks(uint64_t segments, const struct algorithm *a)
 {
     return json_number((double)segments / a->segments);
@@ -29,7 +29,7 @@ int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct 
     return json_object_set_new(object, "efficiency", efficiency);
 }
 
-/* `away` is how many hops the other end of the leg is off, through the message's port. */
+/* `away` is the distance of the other end of the leg in hops, through the port of the message. */
 static json_t *message(const struct torus *t, uint32_t rank, const struct plan_message *m,
                        const char *does, uint32_t away)
 {
@@ -57,15 +57,15 @@ static json_t *arrival(const struct torus *t, uint32_t rank, const struct plan_m
 int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p)
 {
     json_t *list = json_array();
-    uint32_t sent = 0, come = 0;
+    uint32_t sent = 0, arrived = 0;
     int r = 0;
 
     for (uint32_t step = 0; step < p->steps; step++) {
         for (; sent < p->sends && p->send[sent].step == step; sent++)
             r |= json_array_append_new(
                 list, message(t, p->rank, &p->send[sent], "sends", p->send[sent].hops));
-        for (; come < p->arrivals && p->arrival[come].step == step; come++)
-            r |= json_array_append_new(list, arrival(t, p->rank, &p->arrival[come]));
+        for (; arrived < p->arrivals && p->arrival[arrived].step == step; arrived++)
+            r |= json_array_append_new(list, arrival(t, p->rank, &p->arrival[arrived]));
     }
     return r | json_object_set_new(object, "messages", list);
 }

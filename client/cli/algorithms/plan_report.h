@@ -1,4 +1,4 @@
-/* The figures of a schedule as JSON. All return 0, or -1 if out of memory. */
+/* Adds the figures of a schedule to a JSON object. All functions return 0, or another value if memory is short. */
 #ifndef TORUSD_CLI_PLAN_REPORT_H
 #define TORUSD_CLI_PLAN_REPORT_H
 
@@ -7,16 +7,15 @@
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/routes/verify.h"
 
-/* startups, transmission, critical_path, bound, bound_of, contended_steps, port_model_kept, minimal;
- * in blocks, of which the algorithm's segments are parts */
+/* Adds startups, transmission, critical_path, bound, bound_of, contended_steps, port_model_kept and minimal, in
+ * blocks. */
 int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
-/* efficiency: bound / transmission; null if nothing is sent */
+/* Adds efficiency: bound / transmission, or null if nothing is sent. */
 int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
-/* messages: what the node sends, relays and receives, an object for each combined message, by step;
- * with the port that it leaves or arrives through, and the node where the leg of a sent one ends,
- * or where that of another one began */
+/* Adds messages: an object for each combined message that the node sends, relays or receives, by step. It has the
+ * port through which the message leaves or arrives, and the node at the other end of the leg. */
 int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p);
 
 #endif

@@ -10,8 +10,8 @@
 #include "daemon/schedule/algorithms/family.h"
 #include "daemon/schedule/algorithms/registry.h"
 
-/* Calls `visit` with the name of every algorithm that is implemented, then of every other that has
- * a formula, until it returns a value other than 0; returns that. */
+/* Calls `visit` with the name of every implemented algorithm, then of every other algorithm that has a formula. Stops
+ * when `visit` returns a value other than 0, and returns this value, or 0. */
 typedef int visit_fn(const char *name, enum operation operation, void *arg);
 
 static int for_each_name(visit_fn *visit, void *arg)
@@ -32,7 +32,7 @@ struct names {
     char known[ALGORITHM_NAMES_SIZE];
 };
 
-static int note_name(const char *name, enum operation operation, void *arg)
+static int add_name(const char *name, enum operation operation, void *arg)
 {
     struct names *n = arg;
     size_t used = strlen(n->known);
@@ -54,7 +54,7 @@ int prediction_check_name(const char *name, enum operation *operation, struct er
         *operation = a != NULL ? a->operation : f->operation;
         return 0;
     }
-    (void)for_each_name(note_name, &n);
+    (void)for_each_name(add_name, &n);
     const char *best = n.suggestion.best;
     return error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'%s%s%s; known are: %s", name,
                      best != NULL ? " (did you mean " : "", best != NULL ? best : "",
@@ -147,22 +147,24 @@ static int no_memory(struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for the prediction");
 }
 
-/* What the best of a family is chosen by. */
+/* The parameters by which the best member of a family is chosen. */
 struct offer {
     const struct cost_parameters *parameters;
     uint64_t size;
 };
 
-static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
+static double degree_time(const struct family *f, const struct torus *t, uint32_t degree,
+                          void *context)
 {
     const struct offer *offer = context;
     const struct cost_counts c = f->counts(t, degree);
     return cost_price(&c, offer->parameters, (double)offer->size).total;
 }
 
-/* Adds the rows of one algorithm: times for those block sizes for which it is the chosen one (NULL: for
- * all). Returns 0, or -1 with *e set. */
-static int add(struct building *b, const char *name, const struct algorithm *const *chosen)
+/* Adds the rows of an algorithm: its counts, and its times for the block sizes for which it is chosen[i] (`chosen`
+ * NULL: for all sizes). Returns 0, or -1 with *b->e. */
+static int add_algorithm(struct building *b, const char *name,
+                         const struct algorithm *const *chosen)
 {
     const struct prediction *p = b->p;
     const struct algorithm *a = chosen != NULL ? algorithm_find(name) : NULL;
@@ -184,7 +186,7 @@ static int add(struct building *b, const char *name, const struct algorithm *con
     return r == 0 ? 0 : no_memory(b->e);
 }
 
-/* For each block size the best of a family; each that is best for some is listed once. */
+/* Adds the best member of a family for each block size. A member that is best for several sizes is listed once. */
 static int add_best(struct building *b, const struct family *f)
 {
     const struct prediction *p = b->p;
@@ -195,7 +197,7 @@ static int add_best(struct building *b, const struct family *f)
         return -1;
     for (size_t i = 0; i < p->sizes; i++) {
         struct offer offer = {&p->parameters, p->size[i]};
-        chosen[i] = family_of_degree(f, family_best(f, &p->torus, price, &offer));
+        chosen[i] = family_of_degree(f, family_best(f, &p->torus, degree_time, &offer));
         if (chosen[i] == NULL)
             return no_memory(b->e);
     }
@@ -204,12 +206,12 @@ static int add_best(struct building *b, const struct family *f)
         for (size_t k = 0; k < i; k++)
             listed |= chosen[k] == chosen[i];
         if (!listed)
-            r = add(b, chosen[i]->name, chosen);
+            r = add_algorithm(b, chosen[i]->name, chosen);
     }
     return r;
 }
 
-/* One from a file, which runs here like any other. */
+/* Adds the schedule from a file. */
 static int add_schedule(struct building *b)
 {
     const struct prediction *p = b->p;
@@ -226,12 +228,12 @@ static int add_schedule(struct building *b)
     return r == 0 ? 0 : no_memory(b->e);
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The whole prediction -------------------------------------------------------------------- */
 
 static int add_if_wanted(const char *name, enum operation operation, void *arg)
 {
     struct building *b = arg;
-    return operation == b->p->operation ? add(b, name, NULL) : 0;
+    return operation == b->p->operation ? add_algorithm(b, name, NULL) : 0;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -247,7 +249,7 @@ static int compare_times(const void *a, const void *b)
     return time_x < time_y ? -1 : time_x > time_y;
 }
 
-/* A sorted copy of the list, or NULL. */
+/* Returns a copy of the list, sorted by block size and time, or NULL if memory is short. */
 static json_t *sorted(json_t *list)
 {
     size_t count = json_array_size(list), i;
@@ -290,7 +292,7 @@ json_t *prediction_value(const struct prediction *p, struct error *e)
     json_t *o = json_object();
     const struct family *f = p->algorithm != NULL ? family_of_best(p->algorithm) : NULL;
     int r = f != NULL              ? add_best(&b, f)
-            : p->algorithm != NULL ? add(&b, p->algorithm, NULL)
+            : p->algorithm != NULL ? add_algorithm(&b, p->algorithm, NULL)
                                    : for_each_name(add_if_wanted, &b);
 
     if (r == 0 && p->schedule != NULL)

@@ -1,4 +1,4 @@
-/* The counts of algorithms on a torus, and the times that follow from them, as JSON. */
+/* The counts of algorithms on a torus and their predicted times, as JSON. */
 #ifndef TORUSD_CLI_PREDICTION_H
 #define TORUSD_CLI_PREDICTION_H
 
@@ -10,23 +10,21 @@
 
 struct prediction {
     struct torus torus;
-    const char *algorithm;            /* NULL = all that perform the operation */
-    const struct algorithm *schedule; /* beside these: from a file; NULL = none */
+    const char *algorithm;            /* NULL: all algorithms for the operation */
+    const struct algorithm *schedule; /* also this schedule from a file; NULL: none */
     enum operation operation;
     struct cost_parameters parameters;
-    uint64_t size[MOST_SIZES]; /* of a block, in bytes */
+    uint64_t size[MOST_SIZES]; /* block sizes, in bytes */
     size_t sizes;
 };
 
-/* Returns 0 with *operation set to what the algorithm performs, or -1 with *e listing the known
- * names if it is not one of them. */
+/* Returns 0 with the operation of the algorithm, or -1 with *e, which lists the known names. */
 int prediction_check_name(const char *name, enum operation *operation, struct error *e);
 
-/* {dims, nodes, operation, parameters, algorithms, refused, times}: `algorithms` has an object for
- * each with its counts and where they come from, or `refused` one with the reason why there are
- * none; `times` one for each of them and each block size, by block size, then the fastest first.
- * NULL with *e set if a single algorithm is requested and has no counts here, or if out of
- * memory. */
+/* Returns {dims, nodes, operation, parameters, algorithms, refused, times}. Each algorithm has an object in
+ * `algorithms`, with its counts and their origin, or in `refused`, with the reason why it has no counts. `times` has
+ * an object for each algorithm and block size, by block size, fastest first. Returns NULL with *e if p->algorithm has
+ * no counts on this torus, or if memory is short. */
 json_t *prediction_value(const struct prediction *p, struct error *e);
 
 #endif

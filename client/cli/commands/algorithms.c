@@ -1,4 +1,4 @@
-/* torusctl algorithms: the registry, and with --dims what each costs on that torus. */
+/* torusctl algorithms: lists the algorithms, or with --dims their costs on a torus. */
 #include <stddef.h>
 
 #include "client/cli/algorithms/plan_report.h"
@@ -78,7 +78,7 @@ static json_t *registry_row(const struct algorithm *a)
     return NULL;
 }
 
-/* What the algorithm costs on the torus, or why it does not accept it, or is not looked at here. */
+/* Returns the costs of the algorithm on the torus, or the reason why they are not counted. */
 static json_t *cost_row(const struct algorithm *a, const struct torus *t)
 {
     struct schedule_report report;
@@ -147,14 +147,14 @@ const struct command command_algorithms = {
     .details =
         "Startups are the steps of a schedule. The transmission is the number of blocks on the\n"
         "busiest channel, summed over the steps. 'torusctl help plan' explains the other\n"
-        "figures. If an algorithm has too many different routes to follow all of them here,\n"
-        "'torusctl predict' has the figures of its formula, and 'torusctl plan' follows more\n"
-        "routes.\n"
+        "figures. If an algorithm has too many different routes to be counted here, use\n"
+        "'torusctl predict' for the figures of its formula, or 'torusctl plan', which follows\n"
+        "more routes.\n"
         "\n"
         "cccube runs in any number of packets up to half of the nodes: --algorithm cccube --q\n"
-        "5, or cccube-q5, runs it in 5 packets. For exchange, bench and predict, --q best, or\n"
-        "cccube-best, is the number of packets that is predicted to be the fastest for the size\n"
-        "of the blocks.\n"
+        "5, or cccube-q5, runs it in 5 packets. In exchange, bench and predict, --q best, or\n"
+        "cccube-best, selects the number of packets with the shortest predicted time for the\n"
+        "size of the blocks.\n"
         "\n"
         "examples:\n"
         "  torusctl algorithms\n"

@@ -1,4 +1,4 @@
-/* torusctl barrier: waits until it has been called at every node. */
+/* torusctl barrier: waits until every node has entered the barrier. */
 #include <stddef.h>
 
 #include "client/cli/exchanging/exchange_run.h"
@@ -7,7 +7,7 @@ static const struct option options[] = {
     {"--name", "NAME", offsetof(struct exchange_arguments, name),
      "name of the barrier; barriers at the same time need different names"},
     {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),
-     "let the barrier fail after SECONDS, at all nodes (default: days)"},
+     "fail at all nodes after SECONDS (default: days)"},
     {0},
 };
 
@@ -22,8 +22,8 @@ const struct command command_barrier = {
     .summary = "Wait until all nodes have reached the barrier",
     .usage = "[--name NAME] [--timeout SECONDS] [--json]",
     .details =
-        "Run the command at every node: it ends at all nodes when it has been started at the\n"
-        "last one. If one node gives up or cannot be reached, the barrier fails at all nodes.\n"
+        "Run the command at every node. It ends at all nodes when the last node has started it.\n"
+        "If one node gives up or cannot be reached, the barrier fails at all nodes.\n"
         "\n"
         "On a terminal, or with TORUS_PROGRESS=1, the command shows after a second which nodes\n"
         "it waits for, as far as this node knows; node 0 knows all of them.\n"

@@ -13,7 +13,7 @@
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
 #define DEFAULT_REPEAT 10
-#define FIT_TURNS 3
+#define FIT_PASSES 3
 
 struct bench_arguments {
     const char *algorithms, *q, *schedules, *sizes, *repeat, *mode, *timeout;
@@ -26,7 +26,7 @@ static const struct option options[] = {
      "accept the torus)"},
     {"--q", "N|best", offsetof(struct bench_arguments, q),
      "run cccube of --algorithms in N packets, or in the number of packets\n"
-     "that is predicted to be the fastest"},
+     "with the shortest predicted time"},
     {"--schedules", "FILES", offsetof(struct bench_arguments, schedules),
      "also run the schedules in these files, separated by commas (without\n"
      "--algorithms: run only these); see 'torusctl help plan'"},
@@ -38,7 +38,7 @@ static const struct option options[] = {
     {"--mode", "MODE", offsetof(struct bench_arguments, mode),
      "stepped or streaming (default: what suits each algorithm)"},
     {"--timeout", "SECONDS", offsetof(struct bench_arguments, timeout),
-     "give up one size of one algorithm after SECONDS (default: the daemon's)"},
+     "time limit for each size of each algorithm (default: the daemon's)"},
     {"--fit", NULL, offsetof(struct bench_arguments, fit),
      "fit the papers' cost model to the times of stepped algorithms (default:\nthose that only "
      "send to neighbours)"},
@@ -49,7 +49,7 @@ static const struct option options[] = {
 
 /* ---- The arguments --------------------------------------------------------------------------- */
 
-/* Every algorithm that accepts the torus, in the requested mode. */
+/* Adds every algorithm that accepts the torus and can run in the requested mode. */
 static int add_all(struct sweep *s, struct error *e)
 {
     bool all_port = s->mode == TORUS_MODE_STREAMING;
@@ -85,7 +85,7 @@ static int parse_algorithms(const char *text, const char *q, struct sweep *s, st
         if (sweep_add(s, name, e) != 0)
             return -1;
     }
-    return spells ? 0 : error_set(e, ERROR_USAGE, "cccube, for which --q is, is not among them");
+    return spells ? 0 : error_set(e, ERROR_USAGE, "--q is for cccube, which is not in the list");
 }
 
 static size_t different_sizes(const struct sweep *s)
@@ -101,7 +101,7 @@ static size_t different_sizes(const struct sweep *s)
     return count;
 }
 
-/* What --fit needs. */
+/* Checks and sets what --fit needs. */
 static int resolve_fit(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
 {
     if (a->csv)
@@ -109,24 +109,24 @@ static int resolve_fit(struct sweep *s, const struct cli *cli, const struct benc
                               "--fit and --csv: give one or the other; --json has all figures");
     if (s->mode == TORUS_MODE_STREAMING)
         return cli_fail_usage(cli,
-                              "--fit: the model is about steps, so --mode streaming has no fit");
+                              "--fit: the model counts steps, so it does not fit --mode streaming");
     if (different_sizes(s) < FIT_LEAST_POINTS)
         return cli_fail_usage(cli,
-                              "--fit needs at least %d different block sizes: two tell a startup "
-                              "from a byte, and only more show how well the model fits; give "
-                              "--sizes 256,4KiB,64KiB or omit it",
+                              "--fit needs at least %d different block sizes: two sizes give the "
+                              "costs, and only more show how well the model fits; give --sizes "
+                              "256,4KiB,64KiB or omit --sizes",
                               FIT_LEAST_POINTS);
     for (size_t i = 0; i < s->algorithms; i++)
         if (strcmp(s->algorithm[i], TORUS_AUTO) == 0)
-            return cli_fail_usage(cli, "--fit: auto is a different algorithm for each size; name "
-                                       "those to fit");
+            return cli_fail_usage(cli, "--fit: auto may be another algorithm for each size; name "
+                                       "the algorithms to fit");
     s->mode = TORUS_MODE_STEPPED;
-    s->turns = FIT_TURNS;
+    s->passes = FIT_PASSES;
     return EXIT_DONE;
 }
 
-/* Checks what can be checked without the daemon. Returns 0, or the exit code after having
- * printed the reason. */
+/* Reads the arguments, as far as possible without the daemon. Returns EXIT_DONE, or another exit code after printing
+ * the reason. */
 static int resolve(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
 {
     struct error e;
@@ -173,24 +173,24 @@ static int add_schedules(const char *text, struct sweep *s, struct files *files,
             return -1;
         files->count++;
         if (imported_algorithm(file->imported)->operation != OPERATION_EXCHANGE)
-            return error_set(e, ERROR_USAGE, "%s is not for exchanges", path);
+            return error_set(e, ERROR_USAGE, "%s is not a schedule for exchanges", path);
         if (sweep_add_schedule(s, file, e) != 0)
             return -1;
     }
     return 0;
 }
 
-/* Those to run if none are named. */
+/* Adds the algorithms to run if the user names none. */
 static int add_default(struct sweep *s, const struct bench_arguments *a, struct error *e)
 {
     return a->fit && a->algorithms == NULL ? fit_add_neighbours(s, e) : add_all(s, e);
 }
 
-/* Asks which torus it is, and finds the algorithms to run on it. */
-static int meet_daemon(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
-                       struct files *files)
+/* Asks the daemon for the torus, and finds the algorithms to run on it. */
+static int find_torus(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
+                      struct files *files)
 {
-    bool all = a->algorithms != NULL || a->schedules == NULL; /* unless some are named */
+    bool all = a->algorithms != NULL || a->schedules == NULL; /* no algorithms are named */
     struct torus_status *status;
     struct torus_error failed;
     struct error e;
@@ -214,7 +214,7 @@ static int meet_daemon(struct sweep *s, struct cli *cli, const struct bench_argu
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-/* Runs and prints it. */
+/* Runs the sweep and prints its results. */
 static int sweep(struct sweep *swept, struct cli *cli, const struct bench_arguments *a)
 {
     struct error e;
@@ -226,10 +226,10 @@ static int sweep(struct sweep *swept, struct cli *cli, const struct bench_argume
                : a->csv    ? bench_print_csv(swept)
                            : bench_print_text(cli, swept);
     if (swept->stopped)
-        (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n", swept->runs,
+        (void)fprintf(stderr, "torusctl: interrupted after %zu of %zu runs\n", swept->runs,
                       swept->all_runs);
     if (swept->failed > 0)
-        (void)fprintf(stderr, "torusctl: %zu of %zu failed\n", swept->failed,
+        (void)fprintf(stderr, "torusctl: %zu of %zu measurements failed\n", swept->failed,
                       json_array_size(swept->results));
     json_decref(swept->results);
     return code == EXIT_DONE && (swept->failed > 0 || swept->stopped) ? EXIT_FAILED : code;
@@ -243,7 +243,7 @@ static int run(struct cli *cli, const void *arguments)
     int code = resolve(&s, cli, a);
 
     if (code == EXIT_DONE)
-        code = meet_daemon(&s, cli, a, &files);
+        code = find_torus(&s, cli, a, &files);
     if (code == EXIT_DONE)
         code = sweep(&s, cli, a);
     for (size_t i = 0; i < files.count; i++)
@@ -263,18 +263,18 @@ const struct command command_bench = {
         "times. A star marks the shortest time for a size. If the rate of the links is known,\n"
         "'bound' is the time that no algorithm can beat.\n"
         "\n"
-        "--fit finds the ts (seconds per startup) and tw (seconds per byte) with which the\n"
-        "model of the papers\n"
+        "--fit fits the model of the papers\n"
         "  time = startups x ts + blocks on the critical path x bytes of a block x tw\n"
-        "comes nearest to the medians of stepped exchanges, for each algorithm and for all\n"
-        "algorithms together. The fit is a least squares fit of relative residuals. It shows 95%\n"
-        "intervals, R^2, the residual of each point, and what the model leaves out. All sizes\n"
-        "are measured three times in turn, with K exchanges each time, or fewer where they take\n"
-        "long. The model holds on links that carry one packet after the other (topo/torus.py\n"
-        "--cable). On links that pass some bytes at once, ts may be negative.\n"
+        "to the medians of stepped exchanges, for each algorithm and for all algorithms\n"
+        "together. It finds ts (seconds per startup) and tw (seconds per byte) by least squares\n"
+        "of relative residuals, and shows 95% intervals, R^2, the residual of each point, and\n"
+        "what the model leaves out. All sizes are measured in three passes, with K exchanges\n"
+        "each time, or fewer if they take long. The model holds on links that carry one packet\n"
+        "after the other (topo/torus.py --cable). On links that pass some bytes at once, ts may\n"
+        "be negative.\n"
         "\n"
         "If an algorithm fails, the table says so, the other algorithms still run, and the exit\n"
-        "status is 1. Ctrl-C ends the run; the command prints what has been measured.\n"
+        "status is 1. After Ctrl-C the command prints the results so far.\n"
         "\n"
         "examples:\n"
         "  torusctl bench\n"

@@ -11,9 +11,9 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
 
-/* A link is pointed out if it is slower than SLOW times the median, and has been the limit: TCP's
- * rate is then about the rate of what the link carried. A rate far above that means that the link
- * was not the limit; one below it is a figure from a few packets only. */
+/* A link is reported as slow if its TCP rate is below SLOW times the median, and if it limited the exchange. It did
+ * if the TCP rate is about the rate of the bytes that the link carried: if the TCP rate is far higher, the link was
+ * not the limit; if it is lower, TCP measured it from a few packets only. */
 #define SLOW 0.8
 #define LIMITS_MOST 1.5
 #define LIMITS_LEAST 0.7
@@ -84,7 +84,7 @@ static int set_small(json_t *o, const struct calibration_run *run)
     return r | json_object_set_new(o, "single_bytes", list);
 }
 
-/* The median of the known rates, or 0. */
+/* Returns the median of the known rates, or 0 if none is known. */
 static double median_rate(const struct torus_result *x)
 {
     double *rate, median = 0;
@@ -115,9 +115,10 @@ static uint32_t neighbour(const struct torus *t, uint32_t rank, const char *name
     return TORUS_NO_NODE;
 }
 
-/* Whether the exchange had to wait for this link. If processors are the limit, the rates that TCP
- * sees in bursts vary widely, and say nothing. */
-static bool held_up(const struct torus_node *n, const struct torus_port *port, double median)
+/* Returns whether the link is slow and limited the exchange. If processors are the limit, TCP measures bursts, whose
+ * rates vary widely and mean nothing. */
+static bool limited_exchange(const struct torus_node *n, const struct torus_port *port,
+                             double median)
 {
     double rate = (double)port->rate_bps;
     double carried = n->nanoseconds > 0 ? (double)port->tx_bytes * 8e9 / (double)n->nanoseconds : 0;
@@ -126,7 +127,7 @@ static bool held_up(const struct torus_node *n, const struct torus_port *port, d
            rate > LIMITS_LEAST * carried;
 }
 
-/* Each link is listed twice, once from each end; the rate is that at which this end sends. */
+/* Lists each link twice, once from each end. The rate is the one at which this end sends. */
 static int set_links(json_t *o, const struct calibration_run *run, double median)
 {
     json_t *links = json_array(), *slow = json_array();
@@ -136,7 +137,7 @@ static int set_links(json_t *o, const struct calibration_run *run, double median
         const struct torus_node *n = run->busy->node[i];
         for (size_t p = 0; p < n->port_count; p++) {
             const struct torus_port *port = n->port[p];
-            bool is_slow = held_up(n, port, median);
+            bool is_slow = limited_exchange(n, port, median);
             uint32_t other = neighbour(&run->torus, n->rank, port->name);
             json_t *one = json_object();
             r |= json_object_set_new(one, "node", json_integer(n->rank));
@@ -257,18 +258,18 @@ const struct command command_calibrate = {
     .summary = "Measure the costs of exchanges on this torus",
     .usage = "[--per-link | --show | --reset] [--json]",
     .details =
-        "'torusctl exchange' chooses an algorithm by predicted times unless an algorithm is\n"
-        "named. The prediction uses the costs of a step, a message and a byte. This command\n"
-        "measures the costs in a few seconds (in a minute if links are slow), and sends them to\n"
-        "all nodes, which keep them across restarts. The torus should be idle.\n"
+        "Unless an algorithm is named, 'torusctl exchange' chooses the one with the shortest\n"
+        "predicted time. The prediction uses the costs of a step, a message and a byte. This\n"
+        "command measures the costs in a few seconds (in a minute if links are slow), and sends\n"
+        "them to all nodes, which keep them across restarts. The torus should be idle.\n"
         "\n"
         "Exchanges of single bytes by several algorithms give the costs of a step and of a\n"
         "message. An exchange that keeps all links busy in both directions for most of a second\n"
         "gives the rate of a link. For sizes in between, the command measures every algorithm\n"
         "that is fast at that size; the daemon that was asked remembers the results.\n"
         "\n"
-        "TCP reports how fast each direction of each link was. Links below 80 % of the median\n"
-        "rate are listed, because every exchange waits for the slowest link.\n"
+        "TCP reports how fast each direction of each link was. The command lists links below\n"
+        "80 % of the median rate, because every exchange waits for the slowest link.\n"
         "\n"
         "examples:\n"
         "  torusctl calibrate\n"

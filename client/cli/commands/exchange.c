@@ -1,4 +1,4 @@
-/* torusctl exchange: runs a complete exchange and reports what it took. */
+/* torusctl exchange: runs a complete exchange and reports its time and traffic. */
 #include <stddef.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
@@ -6,7 +6,7 @@
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
-     "one of 'torusctl algorithms' (default: auto, the one predicted to be fastest)"},
+     "one of 'torusctl algorithms' (default: auto, the shortest predicted time)"},
     Q_OPTION(exchange_arguments),
     SCHEDULE_OPTION,
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
@@ -35,20 +35,20 @@ const struct command command_exchange = {
     .summary = "Run a complete exchange on the whole torus",
     .usage = "--block-size SIZE | --from FOLDER --to FOLDER [options]",
     .details =
-        "Every node sends a block of its own to every other node. The command ends when all\n"
-        "nodes have received and committed everything, or when the exchange has failed at all\n"
+        "Every node sends a different block to every other node. The command ends when all\n"
+        "nodes have received and committed all blocks, or when the exchange has failed at all\n"
         "nodes. Ctrl-C cancels the exchange. On a terminal, the command shows its progress.\n"
-        "With TORUS_PROGRESS=1 it does so elsewhere, too: it prints a line to standard error\n"
-        "every ten seconds.\n"
+        "Elsewhere, it does so with TORUS_PROGRESS=1: it prints a line to standard error every\n"
+        "ten seconds.\n"
         "\n"
         "SIZE is a number of bytes, or has a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000),\n"
         "MB, GB. 0 is allowed. Every destination verifies the generated pattern.\n"
         "\n"
-        "A FOLDER is on each node's own disk, below its data roots. %r in its name stands for\n"
-        "the node's rank, %% for a per cent sign. A relative name starts from the working\n"
+        "A FOLDER is on the disk of each node, below its data roots. %r in its name stands for\n"
+        "the rank of the node, %% for a per cent sign. A relative name starts from the working\n"
         "directory of this command, on every node. The folder to write must be missing or\n"
-        "empty, and appears when all nodes are done. Files in the folder to read whose names\n"
-        "are no ranks are not sent: torusctl warns, and the report counts them (unused files).\n"
+        "empty, and appears when all nodes are done. In the folder to read, files whose names\n"
+        "are not ranks are not sent: torusctl warns, and the report counts them (unused files).\n"
         "With --missing-ok the report also counts missing files.\n"
         "\n"
         "With --replace, the folder to write may also hold an old result, which consists of\n"
@@ -74,15 +74,14 @@ const struct command command_exchange = {
         "within its --timeout (default: an hour each time). Repetitions that all nodes have\n"
         "completed are not run again. If the daemon that was asked is restarted, torusctl\n"
         "repeats the request, except with --schedule. torusctl repeats a request for files only\n"
-        "if the daemon has said, when it was stopped, that nothing was decided. After a crash\n"
-        "this is not known, and the exit status is 4. After the decision to commit, the command\n"
-        "waits for nodes that go down until their files are in place.\n"
+        "if the daemon has reported, when it was stopped, that nothing was decided. After a\n"
+        "crash this is not known, and the exit status is 4. After the decision to commit, the\n"
+        "command waits for nodes that go down until their files are in place.\n"
         "\n"
         "With --repeat, one command runs K exchanges as a program does in a loop: the exchange\n"
-        "is prepared once, and all nodes meet at a barrier after each repetition. A repetition\n"
-        "takes from its start until the slowest node has its last block; the time is the median\n"
-        "of all repetitions. 'sustained' is the time per repetition with everything in between\n"
-        "included.\n"
+        "is prepared once, and a barrier follows each repetition. The time of a repetition is\n"
+        "from its start until the slowest node has its last block. The report shows the median\n"
+        "of all repetitions. 'sustained' is the time per repetition, including the barriers.\n"
         "\n"
         "In stepped mode, each node follows the steps of the algorithm. In streaming mode, no\n"
         "step waits for another step; only all-port algorithms can stream.\n"
@@ -96,8 +95,7 @@ const struct command command_exchange = {
         "MiB: the sizes are not known yet).\n"
         "\n"
         "--algorithm cccube --q 5 runs cccube in 5 packets, --q best in the number of packets\n"
-        "that is predicted to be the fastest. The names cccube-q5 and cccube-best mean the\n"
-        "same.\n"
+        "with the shortest predicted time. The names cccube-q5 and cccube-best mean the same.\n"
         "\n"
         "With --schedule, the exchange follows the routes in a file. The file has the format of\n"
         "'torusctl plan --export torusd', or is MSCCL's XML for alltoall. torusctl verifies it\n"

@@ -1,4 +1,4 @@
-/* torusctl ip-routes: scripts that make every host of a torus reachable by IP over the cables. */
+/* torusctl ip-routes: writes scripts that make every host of a torus reachable by IP over the cables. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static const struct option options[] = {
      "address of node 0; the other nodes have the addresses that follow\n"
      "(default: " DEFAULT_ADDRESS ")"},
     {"--congestion", "NAME", offsetof(struct ip_routes_arguments, congestion),
-     "congestion control of TCP over the routes: cubic, bbr, ...\n(default: the host's own)"},
+     "congestion control of TCP over the routes: cubic, bbr, ...\n(default: that of the host)"},
     {"--state", "DIR", offsetof(struct ip_routes_arguments, state),
      "folder on the hosts in which the previous settings are kept;\nit must be empty after a "
      "reboot (default: " DEFAULT_STATE ")"},
@@ -73,14 +73,14 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "parts", .fields = part_fields},
 };
 
-/* --- what the routes are like --- */
+/* --- figures of the routes --- */
 
 struct figures {
     uint32_t broken, longest;
     uint64_t busiest, unreachable; /* routes in one direction of a cable; pairs */
 };
 
-/* Follows a route. Returns its hops, having counted each in loads[], by rank and port. */
+/* Follows a route, and counts each hop in loads[], by rank and port. Returns the number of hops. */
 static uint32_t follow(const struct ip_routes *r, uint32_t rank, uint32_t to, uint64_t *loads)
 {
     uint32_t hops = 0;
@@ -119,14 +119,14 @@ static int measure(const struct ip_routes *r, struct figures *f, struct error *e
     return 0;
 }
 
-static int find(struct ip_routes *r, struct figures *figures, struct error *e)
+static int find_routes(struct ip_routes *r, struct figures *figures, struct error *e)
 {
     long_work_next("the routes of %u %s", r->torus.nodes,
                    text_plural(r->torus.nodes, "node", "nodes"));
     return ip_routes_find(r, e) == 0 ? measure(r, figures, e) : -1;
 }
 
-/* "0, 1, 3": the nodes that reach this one. */
+/* Returns the nodes that reach this node. */
 static json_t *part_of(const struct ip_routes *r, uint32_t rank)
 {
     json_t *nodes = json_array();
@@ -137,7 +137,7 @@ static json_t *part_of(const struct ip_routes *r, uint32_t rank)
     return json_pack("{s:o}", "nodes", nodes);
 }
 
-/* The parts into which broken cables divide the torus, each at its lowest rank. */
+/* Returns the parts into which broken cables divide the torus, in the order of their lowest ranks. */
 static json_t *parts(const struct ip_routes *r)
 {
     json_t *list = json_array();
@@ -197,7 +197,7 @@ static int write_script(const struct route_script *s, const char *folder, uint32
     return rc;
 }
 
-/* For /etc/hosts. */
+/* Writes the addresses and names, in the format of /etc/hosts. */
 static int write_names(const struct route_script *s, const char *folder, struct error *e)
 {
     char address[INET_ADDRSTRLEN], *path;
@@ -242,12 +242,12 @@ static int check_texts(const struct cli *cli, const struct ip_routes_arguments *
 
     if (inet_pton(AF_INET, address, first) != 1)
         return cli_fail_usage(cli, "--address: \"%.50s\" is not an IPv4 address", address);
-    /* The blocks that no host can be in are larger than a torus: both ends tell. */
+    /* It is enough to check both ends: a range of addresses that no host can have is larger than a torus. */
     struct in_addr last = {htonl(ntohl(first->s_addr) + t->nodes - 1)};
     if (host_address_problem(*first) != NULL || host_address_problem(last) != NULL ||
         ntohl(last.s_addr) < ntohl(first->s_addr))
-        return cli_fail_usage(cli, "--address: %s and those that follow are not addresses of hosts",
-                              address);
+        return cli_fail_usage(
+            cli, "--address: %s and the addresses that follow are not addresses of hosts", address);
     if (a->congestion != NULL &&
         (a->congestion[0] == '\0' || a->congestion[strspn(a->congestion, plain)] != '\0'))
         return cli_fail_usage(
@@ -258,7 +258,7 @@ static int check_texts(const struct cli *cli, const struct ip_routes_arguments *
     return EXIT_DONE;
 }
 
-/* With the torus, of which some cables may be marked as broken. */
+/* Finds the routes, and writes and prints everything. */
 static int write_routes(const struct cli *cli, const struct ip_routes_arguments *a,
                         struct ip_routes *r, struct in_addr first)
 {
@@ -276,7 +276,7 @@ static int write_routes(const struct cli *cli, const struct ip_routes_arguments 
         (void)error_set(&e, ERROR_MEMORY, "out of memory for the hosts");
         return cli_fail(cli, &e);
     }
-    if (hosts_file_read(hosts, r, a->hosts, first, &e) != 0 || find(r, &figures, &e) != 0 ||
+    if (hosts_file_read(hosts, r, a->hosts, first, &e) != 0 || find_routes(r, &figures, &e) != 0 ||
         write_all(&s, folder, &e) != 0)
         code = cli_fail(cli, &e);
     else
@@ -319,9 +319,9 @@ const struct command command_ip_routes = {
     .usage = "--dims DIMS --hosts FILE [--to DIR] [--without LIST] [--address ADDRESS]\n"
              "           [--congestion NAME] [--state DIR] [--json]",
     .details =
-        "Without a switch, a host reaches its neighbours only. The scripts give each host an\n"
-        "address of its own, on an interface torus0, and shortest-path routes to all other\n"
-        "hosts. ssh, mpiexec, NFS and other programs that use IP then work over the cables.\n"
+        "Without a switch, a host reaches its neighbours only. The scripts give each host a new\n"
+        "address on an interface torus0, and shortest-path routes to all other hosts. ssh,\n"
+        "mpiexec, NFS and other programs that use IP then work over the cables.\n"
         "\n"
         "FILE has a section for each host, in the order of the ranks, or with \"rank = N\":\n"
         "\n"
@@ -336,11 +336,11 @@ const struct command command_ip_routes = {
         "  rank = 1\n"
         "  +0 = enp4s0 10.0.1.1/30   ; another interface, and its address if the cable has "
         "addresses\n"
-        "  address = 10.128.7.1      ; the host's own address, instead of the one by --address\n"
+        "  address = 10.128.7.1      ; the host's address, instead of the one by --address\n"
         "\n"
-        "FILE is UTF-8 text of at most 16 MiB. The command refuses addresses that no host can\n"
-        "have, the interface lo, and names and addresses that occur twice, and names their\n"
-        "line. Names are compared without regard to case, and 'beta' is the same host as\n"
+        "FILE is UTF-8 text of at most 16 MiB. The command rejects addresses that no host can\n"
+        "have, the interface lo, and names and addresses that occur twice, with the number of\n"
+        "their line. Names are compared without regard to case, and 'beta' is the same host as\n"
         "'beta.example'.\n"
         "\n"
         "DIR/HOST.sh is for the host HOST. Run it there as root:\n"

@@ -1,11 +1,11 @@
-/* torusctl links: every port, who is at its other end, and how the connection does. */
+/* torusctl links: shows every port, its neighbour, and the state and traffic of the link. */
 #include <stddef.h>
 
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 
 struct links_arguments {
-    char none; /* no options of its own */
+    char none; /* the command has no options */
 };
 
 static const struct option options[] = {{0}};
@@ -120,8 +120,8 @@ const struct command command_links = {
         "(null in JSON if it is not known).\n"
         "\n"
         "Bytes are counted since the connection came up. TCP measures the round-trip time and\n"
-        "the rate. A link is down when nothing has come from the neighbour for the time shown,\n"
-        "not even acknowledgements of its system (see 'torusd --help').\n"
+        "the rate. A link is down if nothing has arrived from the neighbour for the time shown,\n"
+        "not even acknowledgements of its kernel (see 'torusd --help').\n"
         "\n"
         "Security is open (no cluster key), proved (both ends have proved to each other that\n"
         "they have the key with the id shown), or encrypted (also proved).\n"

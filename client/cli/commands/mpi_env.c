@@ -1,4 +1,4 @@
-/* torusctl mpi-env: the options of mpiexec with which MPI programs use the torus. */
+/* torusctl mpi-env: prints the options of mpiexec with which MPI programs use the torus. */
 #include <dlfcn.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -25,17 +25,17 @@ static const struct option options[] = {
      "network interface that MPI uses on every host (default:\n" OWN_INTERFACE
      ", if this host has it: see 'torusctl help ip-routes')"},
     {"--oversubscribed", NULL, offsetof(struct mpi_env_arguments, oversubscribed),
-     "say that hosts run more ranks than they have processors"},
+     "hosts run more ranks than they have processors"},
     {0},
 };
 
-/* How mpiexec of a library is told what. */
+/* The options of the mpiexec of an MPI library. */
 struct library {
     const char *name, *preload;
     const char *const *always;       /* options, ended by NULL */
-    const char *const *on_interface; /* %s: its name */
+    const char *const *on_interface; /* %s stands for the name of the interface */
     const char *const *oversubscribed;
-    bool joined; /* a variable is set by "-x NAME=VALUE", not by "-genv NAME VALUE" */
+    bool joined; /* sets a variable with "-x NAME=VALUE" instead of "-genv NAME VALUE" */
 };
 
 static const char *const nothing[] = {NULL};
@@ -55,8 +55,8 @@ static const struct library libraries[] = {
 };
 static const char *const names[] = {"mpich", "openmpi", NULL};
 
-/* The path of the library to preload, which lies beside libtorus; to be freed by the caller. NULL
- * with *e set if there is none. */
+/* Returns the path of the library to preload, which is in the folder of libtorus. The caller frees it. NULL with *e
+ * if there is none. */
 static char *find_preload(const struct library *l, struct error *e)
 {
     char *path = NULL, *libtorus;
@@ -64,7 +64,7 @@ static char *find_preload(const struct library *l, struct error *e)
 
     if (dladdr((void *)(uintptr_t)torus_client_close, &info) == 0 || info.dli_fname == NULL ||
         (libtorus = realpath(info.dli_fname, NULL)) == NULL) {
-        (void)error_set(e, ERROR_IO, "cannot find out where libtorus is");
+        (void)error_set(e, ERROR_IO, "cannot find the folder of libtorus");
         return NULL;
     }
     *strrchr(libtorus, '/') = '\0';
@@ -83,10 +83,10 @@ static char *find_preload(const struct library *l, struct error *e)
     return path;
 }
 
-/* An option with its value, which may be any bytes but 0. */
+/* An option with its value. */
 struct entry {
-    char *text;        /* the option, up to where the value begins: "-x NAME=" */
-    const char *value; /* or NULL */
+    char *text;        /* the option up to the value: "-x NAME=" */
+    const char *value; /* any bytes, ended by 0; NULL: no value */
     struct entry *next;
 };
 
@@ -165,7 +165,7 @@ static void append_options(struct list *list, const struct cli *cli, const struc
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-/* As a shell reads it: in quotes if it is more than a word. */
+/* Prints a value for a shell, in quotes if it has special characters. */
 static void print_quoted(const char *value)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -215,10 +215,10 @@ static int print_options(const struct cli *cli, const struct library *l, const s
     return EXIT_DONE;
 }
 
-/* Where LD_PRELOAD's names end. */
+/* The separators of names in LD_PRELOAD. */
 #define ENDS_OF_NAMES " :"
 
-/* What LD_PRELOAD is to be; to be freed by the caller. NULL with *e set. */
+/* Returns the value for LD_PRELOAD, which the caller frees, or NULL with *e. */
 static char *find_preloads(const struct library *l, struct error *e)
 {
     char *path = find_preload(l, e), *both = NULL;
@@ -226,8 +226,8 @@ static char *find_preloads(const struct library *l, struct error *e)
 
     if (path != NULL && strpbrk(path, ENDS_OF_NAMES) != NULL) {
         (void)error_set(e, ERROR_IO,
-                        "'%.200s' cannot be preloaded: LD_PRELOAD takes no path with a space or a "
-                        "colon; have libtorus and %s in another folder",
+                        "'%.200s' cannot be preloaded: a path in LD_PRELOAD cannot have a space or "
+                        "a colon; install libtorus and %s in another folder",
                         path, l->preload);
         free(path);
         return NULL;
@@ -239,7 +239,7 @@ static char *find_preloads(const struct library *l, struct error *e)
         (void)error_set(e, ERROR_MEMORY, "out of memory");
     }
     free(path);
-    /* Those of others are separated by colons or spaces. */
+    /* The names that were there may be separated by spaces. */
     for (char *gap = both; gap != NULL && (gap = strchr(gap, ' ')) != NULL;)
         *gap = ':';
     return both;
@@ -252,7 +252,7 @@ static int run(struct cli *cli, const void *arguments)
     size_t index;
 
     if (a->library == NULL)
-        return cli_fail_usage(cli, "which MPI library? torusctl mpi-env mpich, or openmpi");
+        return cli_fail_usage(cli, "the MPI library is missing: give mpich or openmpi");
     if (parse_named(a->library, names, &index, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
     if (a->interface != NULL && (a->interface[0] == '\0' || strlen(a->interface) >= IFNAMSIZ ||
@@ -276,8 +276,8 @@ const struct command command_mpi_env = {
     .summary = "Print the options of mpiexec with which MPI programs use the torus",
     .usage = "mpich | openmpi [--interface NAME] [--oversubscribed] [--json]",
     .details =
-        "MPI programs get the collective operations of the torus, without being compiled again,\n"
-        "from a library that is loaded before MPI's own: libtorus-mpich.so or\n"
+        "MPI programs use the collective operations of the torus, without being compiled again,\n"
+        "if a library is loaded before the MPI library: libtorus-mpich.so or\n"
         "libtorus-openmpi.so. The options that this command prints load the library on all\n"
         "hosts, and name the socket of the daemon (--socket or TORUS_SOCKET; %h stands for the\n"
         "host's name). Libraries that LD_PRELOAD already names are loaded, too. A path with\n"

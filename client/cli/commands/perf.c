@@ -1,4 +1,4 @@
-/* torusctl perf: times a collective operation of a group, as programs call it. */
+/* torusctl perf: measures the time of a collective operation of a group. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +31,13 @@ static const struct option options[] = {
     {"--repeat", "K", offsetof(struct perf_arguments, repeat),
      "calls of each size (default: as many as a second allows, 5 to 100)"},
     {"--warm-up", "K", offsetof(struct perf_arguments, warm_up),
-     "calls before these that are not counted (default: 2)"},
+     "calls before these, which are not counted (default: 2)"},
     {"--pause", "SECONDS", offsetof(struct perf_arguments, pause),
      "pause before each call, 0 for none (default: 0.02)"},
     {"--verify", NULL, offsetof(struct perf_arguments, verify),
      "fill and check all data, outside of the measured time"},
     {"--registered", NULL, offsetof(struct perf_arguments, registered),
-     "use memory that the daemon shares (default)"},
+     "use memory shared with the daemon (default)"},
     {"--ordinary", NULL, offsetof(struct perf_arguments, ordinary),
      "use ordinary memory, which is copied once"},
     {"--unchecked", NULL, offsetof(struct perf_arguments, unchecked),
@@ -63,9 +63,9 @@ static const struct option options[] = {
     {0},
 };
 
-/* Where the plan is carried out. */
+/* The group and part in which the plan is carried out. */
 struct place {
-    struct torus_group *whole, *part; /* often the same */
+    struct torus_group *whole, *part; /* the same without --part */
     struct torus torus, part_torus;
     double link_mbit;
     uint64_t timeout_ms;
@@ -84,13 +84,13 @@ static int resolve_operation(struct perf_plan *plan, const struct cli *cli, cons
         (void)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", o->name);
     }
     if (name == NULL)
-        return cli_fail_usage(cli, "which operation? Give one of %s", known);
+        return cli_fail_usage(cli, "the operation is missing: give one of %s", known);
     if (plan->operation == NULL)
         return cli_fail_usage(cli, "'%.40s' is not an operation: give one of %s", name, known);
     return EXIT_DONE;
 }
 
-/* Options that the operation has no use for. */
+/* Rejects options that do not apply to the operation. */
 static int refuse_useless(const struct perf_plan *plan, const struct cli *cli,
                           const struct perf_arguments *a)
 {
@@ -108,7 +108,7 @@ static int refuse_useless(const struct perf_plan *plan, const struct cli *cli,
     if (!o->rooted && useless == NULL && a->root != NULL)
         useless = "--root";
     if (useless != NULL)
-        return cli_fail_usage(cli, "%s has no meaning for %s", useless, o->name);
+        return cli_fail_usage(cli, "%s does not apply to %s", useless, o->name);
     if (a->registered && a->ordinary)
         return cli_fail_usage(cli, "--registered and --ordinary: give one or the other");
     return EXIT_DONE;
@@ -133,7 +133,7 @@ static int resolve_reduction(struct perf_plan *plan, const struct cli *cli,
     return EXIT_DONE;
 }
 
-/* Checks what can be checked without the daemon. Returns 0, or the exit code after having printed
+/* Reads the arguments, as far as possible without the daemon. Returns EXIT_DONE, or another exit code after printing
  * the reason. */
 static int resolve(struct perf_plan *plan, struct place *place, const struct cli *cli,
                    const struct perf_arguments *a)
@@ -177,7 +177,7 @@ static int resolve(struct perf_plan *plan, struct place *place, const struct cli
 
 /* ---- The group ------------------------------------------------------------------------------- */
 
-/* What the group is said to be, as a torus. */
+/* Reads the dimensions of a group. */
 static int read_dims(struct torus *t, const char *text, const struct cli *cli)
 {
     struct error e;
@@ -241,7 +241,7 @@ static int open_part(struct place *place, const struct cli *cli, const struct pe
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-/* Rank 0 prints; also what there is of a run that has failed. */
+/* Prints the rows at rank 0, also those of a run that has failed. */
 static int print(const struct place *place, const struct cli *cli, const struct perf_plan *plan,
                  json_t *rows)
 {
@@ -310,10 +310,10 @@ const struct command command_perf = {
     .summary = "Time a collective operation as programs call it",
     .usage = "OPERATION [--sizes SIZES] [--verify] [option...] [--json]",
     .details =
-        "Run the command on every node, as you would run a program of your own: each one opens\n"
-        "a group (see torus/group.h) and makes the same calls. Rank 0 prints the result. On a\n"
-        "terminal, or with TORUS_PROGRESS=1, each one shows after a second which nodes it waits\n"
-        "for.\n"
+        "Run the command on every node, like a program that uses libtorus: every command opens a\n"
+        "group (see torus/group.h) and makes the same calls. Rank 0 prints the result. On a\n"
+        "terminal, or with TORUS_PROGRESS=1, each command shows after a second which nodes it\n"
+        "waits for.\n"
         "\n"
         "  size           size of the block for each member (alltoall), of all blocks on average,\n"
         "                 where blocks have from none to twice as many bytes (alltoallv), of each\n"
@@ -321,15 +321,16 @@ const struct command command_perf = {
         "                 (reductions)\n"
         "  latency        time of one call, at the member where it takes longest, after all "
         "members\n"
-        "                 have paused and then met in a barrier: after a pause, links with a "
-        "limiter\n"
-        "                 let short messages pass at once. The table has the median and the "
+        "                 have paused and passed a barrier: after a pause, links with a limiter "
+        "let\n"
+        "                 short messages pass at once. The table has the median and the "
         "quartiles\n"
         "                 of all repetitions\n"
         "  back to back   time from one call to the next with nothing in between; for sizes below\n"
         "                 16 KiB, in groups of 8 calls\n"
-        "  per node       bytes that a node receives from others in that time (allreduce: twice\n"
-        "                 (N-1)/N of the vector, which is what it must receive at least)\n"
+        "  per node       rate at which a node receives data from other nodes in that time\n"
+        "                 (allreduce: counted as twice (N-1)/N of the vector, the least that a\n"
+        "                 node must receive)\n"
         "  bound          shortest time at the nominal rate of the links, by the bytes that the\n"
         "                 busiest link has to carry. Calls of a few KiB can be below the bound if "
         "a\n"
@@ -338,8 +339,8 @@ const struct command command_perf = {
         "latency\n"
         "\n"
         "With --part, all parts make the calls at the same time, and the times are the longest\n"
-        "of any node. With --verify, every call sends other contents, and the contents that\n"
-        "arrive are compared; the exit status is 1 if anything is wrong.\n"
+        "of any node. With --verify, every call sends different contents, and every member\n"
+        "checks the contents that arrive; the exit status is 1 if anything is wrong.\n"
         "\n"
         "examples:\n"
         "  torusctl perf alltoall\n"
@@ -347,7 +348,7 @@ const struct command command_perf = {
         "  torusctl perf alltoall --part 1 --sizes 64KiB --ordinary\n"
         "  torusctl perf barrier --pause 0\n"
         "\n"
-        "By a launcher, on every node of an emulated torus:\n"
+        "On every node of an emulated torus:\n"
         "  topo/torus.py 4x4 --bw 50 --run-each 'torusctl perf alltoall'\n",
     .options = options,
     .arguments_size = sizeof(struct perf_arguments),

@@ -1,4 +1,4 @@
-/* torusctl plan: what an algorithm's schedule costs on a torus, and how it goes. */
+/* torusctl plan: shows the costs and the routes of a schedule on a torus. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "messages", .fields = message_fields},
 };
 
-/* The algorithm if none was named: an optimal one if there is one. */
+/* Returns the algorithm to show if none was named: an optimal one if it accepts the torus. */
 static const struct algorithm *shown_first(const struct torus *t)
 {
     static const char *const names[] = {"at2", "ar"};
@@ -113,10 +113,10 @@ static const struct algorithm *shown_first(const struct torus *t)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (algorithm_accepts(algorithm_find(names[i]), t, NULL) == 0)
             return algorithm_find(names[i]);
-    return algorithm_find("direct"); /* accepts any */
+    return algorithm_find("direct"); /* accepts every torus */
 }
 
-/* The torus and the algorithm from a file. */
+/* Reads the torus and the algorithm from a file. */
 static int resolve_import(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
                           struct schedule_file *file, const struct algorithm **algorithm)
 {
@@ -133,7 +133,7 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
     return EXIT_DONE;
 }
 
-/* Routes around what is out of order, which the caller gives to detour_free(). */
+/* Finds routes that avoid the links and nodes of --without. The caller frees them with detour_free(). */
 static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
                           const struct torus *t, const struct algorithm **algorithm)
 {
@@ -159,8 +159,8 @@ static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
     return EXIT_DONE;
 }
 
-/* Reads the torus and the algorithm from the arguments. Returns 0, or the exit code after having
- * printed what is wrong with them. */
+/* Reads the torus and the algorithm from the arguments. Returns EXIT_DONE, or another exit code after printing the
+ * reason. */
 static int resolve(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
                    struct schedule_file *file, const struct algorithm **algorithm)
 {
@@ -185,7 +185,7 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
     return EXIT_DONE;
 }
 
-/* Adds what one node does. */
+/* Adds the messages of one node. */
 static int add_node(json_t *o, const struct torus *t, const struct algorithm *algorithm,
                     uint32_t rank, struct error *e)
 {
@@ -201,7 +201,7 @@ static int add_node(json_t *o, const struct torus *t, const struct algorithm *al
     return r == 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the plan");
 }
 
-/* Of a schedule from a file: what is said of it there, and what has been proven. */
+/* For a schedule from a file: adds its header, and what has been verified. */
 static int set_imported(json_t *o, const struct torus *t, const struct algorithm *a)
 {
     uint64_t blocks = (uint64_t)t->nodes * (t->nodes - 1);
@@ -215,7 +215,7 @@ static int set_imported(json_t *o, const struct torus *t, const struct algorithm
                json_sprintf("every segment of all %" PRIu64 " blocks arrives once", blocks));
 }
 
-/* Of routes around what is out of order: they are not made for steps. */
+/* For --without: adds the figures of streaming, because detours are not made for steps. */
 static int set_detour(json_t *o, const struct torus *t, const struct algorithm *a,
                       const struct schedule_report *report, struct error *e)
 {
@@ -234,7 +234,7 @@ static int set_detour(json_t *o, const struct torus *t, const struct algorithm *
 
     if (simulate_stream(t, a, &ticks, e) == 0)
         r |= json_object_set_new(o, "streamed", json_number((double)ticks / a->segments));
-    else if (e->code != ERROR_REFUSED) /* too large for that */
+    else if (e->code != ERROR_REFUSED) /* refused: too large to be simulated */
         r = -1;
     return r;
 }
@@ -277,7 +277,7 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     return cli_print(cli, o, &(struct view){sections, sizeof sections / sizeof sections[0]});
 }
 
-/* Whether there is not too much to print. A terminal shows by itself how far it is. */
+/* Checks that the output is not too large. On a terminal, the output itself shows the progress. */
 static int check_output(const struct torus *t, const struct algorithm *a, bool by_period,
                         struct error *e)
 {
@@ -298,12 +298,10 @@ static int export(const struct cli *cli, const struct plan_arguments *a, const s
     for (uint32_t node = 0; algorithm->detour != NULL && node < t->nodes; node++)
         if (detour_damage(algorithm->detour)->gone[node])
             return cli_fail_usage(
-                cli,
-                "--export: a file has the routes of all nodes, but node %u is out "
-                "of order",
+                cli, "--export: a file must have the routes of all nodes, but node %u is down",
                 node);
     if (!torusd && !goal && strcmp(a->export, "msccl") != 0)
-        return cli_fail_usage(cli, "--export: '%.20s' is not a format: torusd, msccl and goal are",
+        return cli_fail_usage(cli, "--export: '%.20s' is not a format: give torusd, msccl or goal",
                               a->export);
     if (a->period && !torusd)
         return cli_fail_usage(cli, "--period is for --export torusd");
@@ -341,7 +339,7 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
         return cli_fail_usage(cli, "--node: %s", e.text);
     if (a->node != NULL && algorithm->detour != NULL &&
         detour_damage(algorithm->detour)->gone[rank])
-        return cli_fail_usage(cli, "--node: node %u is out of order", rank);
+        return cli_fail_usage(cli, "--node: node %u is down", rank);
     if (a->export != NULL)
         return export(cli, a, t, algorithm);
     if (!a->routes)
@@ -364,7 +362,7 @@ static int run(struct cli *cli, const void *arguments)
         code = show(cli, a, &torus, algorithm);
     if (algorithm != NULL)
         detour_free(algorithm->detour);
-    schedule_file_free(&file); /* which the algorithm may be from */
+    schedule_file_free(&file); /* last, because the algorithm may be in the file */
     return code;
 }
 
@@ -381,7 +379,7 @@ const struct command command_plan = {
         "  transmission   blocks on the busiest channel, summed over the steps\n"
         "  busiest        (of files, and with --without) blocks on the busiest channel in all "
         "steps\n"
-        "                 together: this counts when the schedule is streamed\n"
+        "                 together, which is the limit when the schedule is streamed\n"
         "  streamed       (with --without) block times when no step waits, as 'torusctl simulate'\n"
         "                 computes them\n"
         "  critical path  block times, if nodes wait only for what they need themselves\n"
@@ -404,16 +402,16 @@ const struct command command_plan = {
         "torus.\n"
         "\n"
         "--without shows the routes of exchanges while the torus is not whole: the algorithm\n"
-        "'detour'. Its lower bound is that of the links that are left: for the two parts of the\n"
-        "nodes where this is most, the number of blocks that have to cross each channel between\n"
-        "them.\n"
+        "'detour'. Its lower bound is that of the remaining links: if the nodes are divided into\n"
+        "two parts, the blocks between the parts per channel between them, for the division with\n"
+        "the most.\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
         "[step, dimension, direction, hops]; the direction is 1 or -1. --export torusd prints a\n"
-        "header before the routes. --import reads such a file, from any source. It refuses a\n"
-        "file, and names the line, the block, the step and the node, unless every segment of\n"
-        "every block arrives exactly once, over links that exist, in steps that rise. It also\n"
-        "refuses a one-port schedule if a node starts or ends two messages in one step.\n"
+        "header before the routes. --import reads such a file, from any source. In a valid file\n"
+        "every segment of every block arrives exactly once, over links that exist, in ascending\n"
+        "steps; in a one-port schedule no node starts or ends two messages in one step. For an\n"
+        "invalid file, the error names the line, the block, the step and the node.\n"
         "'torusctl exchange --schedule FILE' runs the file. The file is UTF-8 text of at most\n"
         "16 MiB, or XML of at most 64 MiB. The header has these keys (in brackets: the value of\n"
         "a key that is missing):\n"
@@ -423,14 +421,14 @@ const struct command command_plan = {
         "  operation  \"exchange\" or \"allgather\" (\"exchange\")\n"
         "  ports      \"all-port\", \"one-port\" or \"one-port, single hops\" (\"all-port\")\n"
         "  mode       \"stepped\" or \"streaming\": how it is run by default (\"stepped\")\n"
-        "  segments   equal parts of a block, each with a route of its own, 1 to 256 (1)\n"
+        "  segments   equal parts of a block, each with its own route, 1 to 256 (1)\n"
         "  period     [p0,p1,...]: the file has only the routes of sources in the first p0 x p1 x\n"
         "             ... nodes; all other routes are these, moved along the torus (none)\n"
         "\n"
         "--export msccl prints XML for MSCCL: GPU r is node r, the channel is the port, and a\n"
-        "leg of several hops is a send to its end. --import reads XML for alltoall, also that\n"
-        "of other programs, if all peers are in a straight line and are reached the shortest\n"
-        "way. --export goal prints the combined messages of each node for LogGOPSim.\n"
+        "leg of several hops is a send to its end. --import reads XML for alltoall, also from\n"
+        "other programs, if every send goes along one dimension, and takes the shorter way.\n"
+        "--export goal prints the combined messages of each node for LogGOPSim.\n"
         "\n"
         "--svg draws the torus once for each step, with an arrow for each combined message. The\n"
         "colour of an arrow shows the port, its thickness the number of blocks. Contended\n"

@@ -1,5 +1,5 @@
-/* torusctl predict: how long an exchange takes by the cost model, with the algorithms that are
- * implemented and with those that the papers compare them with. */
+/* torusctl predict: predicts the times of exchanges by the cost model, for the implemented algorithms and for those
+ * that the papers compare them with. */
 #include <stddef.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static const struct option options[] = {
     {"--schedule", "FILE", offsetof(struct predict_arguments, schedule),
      "also predict the schedule in this file (see 'torusctl help plan')"},
     {"--operation", "WHAT", offsetof(struct predict_arguments, operation),
-     "exchange or allgather: which algorithms 'all' means (default: exchange)"},
+     "exchange or allgather: the operation of the algorithms (default:\nexchange)"},
     {"--block-size", "SIZES", offsetof(struct predict_arguments, block_size),
      "sizes of blocks, separated by commas (default: 64,1KiB,16KiB)"},
     {"--ts", "US", offsetof(struct predict_arguments, ts),
@@ -107,7 +107,7 @@ static int parse_operation(const char *text, enum operation *operation, struct e
     return error_set(e, ERROR_USAGE, "'%.40s' is neither exchange nor allgather", text);
 }
 
-/* A parameter of the machine, unchanged if it is not given. */
+/* Reads a parameter of the machine. Leaves it unchanged if it was not given. */
 static int parse_parameter(const struct cli *cli, const char *name, const char *text,
                            double *parameter)
 {
@@ -117,7 +117,7 @@ static int parse_parameter(const struct cli *cli, const char *name, const char *
     return cli_fail_usage(cli, "%s: %s", name, e.text);
 }
 
-/* The torus, which the file may also tell, and the file, whose operation is the default. */
+/* Reads the torus, from --dims or the schedule file, and the file, whose operation is the default. */
 static int resolve_torus(const struct cli *cli, const struct predict_arguments *a,
                          struct prediction *p, struct schedule_file *file)
 {
@@ -137,7 +137,7 @@ static int resolve_torus(const struct cli *cli, const struct predict_arguments *
     return EXIT_DONE;
 }
 
-/* Reads the arguments. Returns 0, or the exit code after having printed what is wrong with them. */
+/* Reads the arguments. Returns EXIT_DONE, or another exit code after printing the reason. */
 static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p,
                    struct schedule_file *file)
 {
@@ -224,20 +224,19 @@ const struct command command_predict = {
         "time.\n"
         "\n"
         "'counted by' says where the counts come from. An 'enumeration' follows every route, as\n"
-        "'torusctl plan' does. A 'formula' comes from the paper: the algorithm is not\n"
-        "implemented here, or the torus is too large to follow all routes. If routes were\n"
+        "'torusctl plan' does. A 'formula' comes from the paper: it is used if the algorithm is\n"
+        "not implemented here, or if the torus is too large to follow all routes. If routes were\n"
         "enumerated, the columns '(formula)' show the counts of the formula beside them.\n"
-        "Rearranged blocks are always those of the paper, or 0 if the paper counts none\n"
-        "(compare with --rho 0 then). The hops of formulas also are those of the paper.\n"
+        "Rearranged blocks are always counted as in the paper, or 0 if the paper counts none\n"
+        "(then compare with --rho 0). The hops of formulas are also counted as in the paper.\n"
         "\n"
         "--algorithm cccube --q 5, or cccube-q5, is cccube in 5 packets. Any number up to half\n"
-        "of the nodes is possible. --q best, or cccube-best, takes for each block size the\n"
-        "number with the shortest time (on more than 256 nodes: the best of up to 128 packets\n"
-        "and the powers of two).\n"
+        "of the nodes is possible. --q best, or cccube-best, selects for each block size the\n"
+        "number with the shortest time (on more than 256 nodes: among 1 to 128 packets and the\n"
+        "powers of two).\n"
         "\n"
-        "If the transmission is above the formula and the critical path is not, the formula\n"
-        "assumes that rings of different dimensions run side by side without waiting for each\n"
-        "other.\n"
+        "If the transmission is above the formula but the critical path is not, the formula\n"
+        "assumes that rings of different dimensions proceed without waiting for each other.\n"
         "\n"
         "examples:\n"
         "  torusctl predict --dims 16x16\n"

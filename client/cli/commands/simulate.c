@@ -1,4 +1,4 @@
-/* torusctl simulate: runs schedules on networks that only the papers have, and `stream` in ticks. */
+/* torusctl simulate: simulates schedules on networks that only the papers have, and streaming on a torus in ticks. */
 #include <stddef.h>
 #include <string.h>
 
@@ -89,7 +89,7 @@ static int parse_product_algorithm(const char *name, enum product_algorithm *a, 
     }
     return name == NULL
                ? 0
-               : error_set(e, ERROR_USAGE, "'%.40s' is not for --network: a1 and a2 are", name);
+               : error_set(e, ERROR_USAGE, "'%.40s' is not for --network: give a1 or a2", name);
 }
 
 static int simulate_product(const struct cli *cli, const struct simulate_arguments *a)
@@ -187,7 +187,7 @@ static int parse_square(const char *name, enum banyan_square *s, struct error *e
     for (*s = BANYAN_ITERATED; *s < BANYAN_SQUARES; ++*s)
         if (strcmp(name, banyan_square_name(*s)) == 0)
             return 0;
-    return error_set(e, ERROR_USAGE, "'%.40s' is not a square: iterated, products and shift are",
+    return error_set(e, ERROR_USAGE, "'%.40s' is not a square: give iterated, products or shift",
                      name);
 }
 
@@ -288,14 +288,14 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_simulate;
 const struct command command_simulate = {
     .name = "simulate",
-    .summary = "Run schedules on networks that no torus is, or streaming in ticks",
+    .summary = "Simulate schedules on other networks, or streaming on a torus",
     .usage = "--network NETWORK [--algorithm a1|a2] [--json]\n"
              "       --banyan N [--square NAME] [--rows] [--json]\n"
              "       --dims DIMS [--algorithm NAME [--q N]] [--json]",
     .details =
-        "The command runs a schedule block by block, without a daemon or links, and reports\n"
-        "what the schedule took. If a step breaks the rules of the model, the command ends with\n"
-        "status 1 and names the block, the step or the line.\n"
+        "The command simulates a schedule block by block, without a daemon or links, and reports\n"
+        "its counts. If a step breaks the rules of the model, the command ends with status 1 and\n"
+        "names the block, the step or the line.\n"
         "\n"
         "--network: a complete exchange on a product of rings, arrays and complete graphs (see\n"
         "'torusctl help bounds'), such as a generalized hypercube. In each step a node sends at\n"
@@ -315,9 +315,9 @@ const struct command command_simulate = {
         "stage with all switches straight, x a stage with all switches crossed, * a stage with\n"
         "both.\n"
         "\n"
-        "--dims: a complete exchange on a torus or mesh in which nobody waits for a step. In\n"
-        "each tick every channel carries one segment of a block: the waiting one with the most\n"
-        "hops to go.\n"
+        "--dims: a complete exchange on a torus or mesh in which no node waits for a step. In\n"
+        "each tick every channel carries one segment of a block: of the waiting segments, the\n"
+        "one with the most hops to go.\n"
         "  block times    ticks / segments of a block\n"
         "\n"
         "examples:\n"

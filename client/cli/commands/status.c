@@ -1,4 +1,4 @@
-/* torusctl status: the daemon, its place in the torus, and the groups and exchanges that it knows. */
+/* torusctl status: shows the daemon, its place in the torus, and its groups and exchanges. */
 #include <stddef.h>
 
 #include "client/cli/exchanging/candidates.h"
@@ -6,7 +6,7 @@
 #include "client/cli/terminal/json.h"
 
 struct status_arguments {
-    char none; /* no options of its own */
+    char none; /* the command has no options */
 };
 
 static const struct option options[] = {{0}};
@@ -229,7 +229,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     return NULL;
 }
 
-/* Those of the value in one line, for people. */
+/* Adds the versions of the protocols as one text, for people. */
 static void set_protocols(json_t *o, const struct torus_status *s)
 {
     (void)json_object_set_new(
@@ -274,13 +274,13 @@ const struct command command_status = {
     .usage = "[--socket PATH] [--json]",
     .details =
         "The torus is whole if every link of every node is up, as far as this node knows.\n"
-        "Otherwise the faults are listed. The costs are those that predict the times of\n"
-        "exchanges; see 'torusctl help calibrate'.\n"
+        "Otherwise the faults are listed. The times of exchanges are predicted from the costs;\n"
+        "see 'torusctl help calibrate'.\n"
         "\n"
         "Links come up only between daemons with the same peer protocol. torusctl and other\n"
-        "clients need the control protocol of the daemon, programs with groups need its program\n"
-        "protocol. 'torusctl --version' and 'torusd --version' show the protocols of what is\n"
-        "installed.\n"
+        "clients need the control protocol of the daemon, and programs with groups its program\n"
+        "protocol. 'torusctl --version' and 'torusd --version' show the protocols of the\n"
+        "installed programs.\n"
         "\n"
         "The table of cables lists what nodes have found out about ports whose links are down:\n"
         "a cable to another port than expected (wrong-cable), a cable between two + ports or\n"
@@ -289,14 +289,14 @@ const struct command command_status = {
         "\n"
         "The table of unconfirmed exchanges lists exchanges that were requested at this node\n"
         "and are committed, while some nodes have not confirmed yet that their output is in\n"
-        "place. Such a node is down, cannot be reached, or has an obstacle in the way of its\n"
-        "output. The exchange completes by itself and then leaves the list.\n"
+        "place. Such a node is down or cannot be reached, or something is in the way of its\n"
+        "output. The exchange completes by itself, and then leaves the list.\n"
         "\n"
         "The table of groups lists the groups of programs on this node (see torus/group.h). A\n"
-        "group is opening until programs on all nodes have opened it. Its calls avoid links\n"
-        "that were down then; if the group was shrunk, nodes that were down are not members\n"
-        "(without). Calls, calls done and bytes of blocks, with their digests, are those of the\n"
-        "program on this node. Early bytes have arrived before the program made their calls.\n"
+        "group is opening until programs on all nodes have opened it. 'without' lists the links\n"
+        "that its calls avoid and, if the group was shrunk, the nodes that are not members.\n"
+        "Calls, calls done and bytes of blocks, with their digests, are those of the program on\n"
+        "this node. Early bytes arrived before the program made their calls.\n"
         "\n"
         "examples:\n"
         "  torusctl status\n"

@@ -22,7 +22,7 @@ static size_t channel(const struct torus *t, uint32_t node, unsigned port)
 
 /* ---- Collecting the messages ----------------------------------------------------------------- */
 
-/* Counts the messages of one node of each class. */
+/* Counts the combined messages of one node of each class. */
 static int tally_classes(struct routes *r, struct tally *messages)
 {
     while (routes_next(r)) {
@@ -39,8 +39,8 @@ static int tally_classes(struct routes *r, struct tally *messages)
     return 0;
 }
 
-/* The same for the blocks of one source, with the nodes themselves for classes: the routes of its
- * class, moved to it. */
+/* As tally_classes(), for the blocks of one source only, and with nodes instead of classes. The routes of the source
+ * are those of its class, moved to it. */
 static int tally_source(struct routes *r, uint32_t source, struct tally *messages)
 {
     uint32_t class = r->class_of[source], first = r->representative[class];
@@ -63,7 +63,7 @@ static int tally_source(struct routes *r, uint32_t source, struct tally *message
     return 0;
 }
 
-/* The messages of all nodes from those of the classes. */
+/* Makes the messages of all nodes from those of the classes. */
 static int expand(struct drawing *d, const struct routes *r, const struct tally *classes)
 {
     uint32_t *members = calloc(r->classes, sizeof *members);
@@ -76,7 +76,7 @@ static int expand(struct drawing *d, const struct routes *r, const struct tally 
     for (size_t i = 0; i < classes->count; i++)
         count += members[message_key_class(classes->at[i].key)];
     free(members);
-    d->message = calloc(count + 1, sizeof *d->message); /* never 0 bytes */
+    d->message = calloc(count + 1, sizeof *d->message); /* not 0 bytes: NULL means out of memory */
     if (d->message == NULL)
         return -1;
     for (size_t i = 0; i < classes->count; i++) {
@@ -98,7 +98,7 @@ static int compare_keys(const void *key, const void *entry)
     return a < b ? -1 : a > b;
 }
 
-/* Leaves only the blocks of the tally in the messages. */
+/* Reduces the messages to the blocks in the tally. */
 static void restrict_to(struct drawing *d, const struct tally *source)
 {
     for (size_t i = 0; i < d->messages; i++) {
@@ -117,7 +117,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-/* Tells groups by the sum of hashes of what a node sends. */
+/* Groups nodes that send the same messages, by the sum of the hashes of the messages. */
 static int group_nodes(struct drawing *d)
 {
     uint64_t *hash = calloc(d->torus->nodes, sizeof *hash), first[DRAWING_MOST_GROUPS];
@@ -170,9 +170,9 @@ static int collect(struct drawing *d, struct error *e)
     return rc == 0 ? 0 : no_memory(e);
 }
 
-/* ---- Choosing from them ---------------------------------------------------------------------- */
+/* ---- Choosing messages ----------------------------------------------------------------------- */
 
-/* "3" or "0-7". */
+/* Reads "3" or "0-7". */
 static int parse_steps(const struct drawing *d, uint32_t *first, uint32_t *last, struct error *e)
 {
     char text[32];
@@ -208,7 +208,7 @@ static int choose_steps(struct drawing *d, struct error *e)
     return 0;
 }
 
-/* Puts an arrow for each channel that carries anything in the place of the messages. */
+/* Replaces the messages by an arrow for each channel that carries anything. */
 static int sum_load(struct drawing *d, struct error *e)
 {
     const struct torus *t = d->torus;
@@ -247,7 +247,7 @@ static int sum_load(struct drawing *d, struct error *e)
     return 0;
 }
 
-static bool comes_by(const struct torus *t, const struct drawn_message *m, uint32_t node)
+static bool passes_node(const struct torus *t, const struct drawn_message *m, uint32_t node)
 {
     uint32_t here = m->start;
 
@@ -259,7 +259,7 @@ static bool comes_by(const struct torus *t, const struct drawn_message *m, uint3
 static void choose_node(struct drawing *d)
 {
     for (size_t i = 0; i < d->messages && d->choice.node != TORUS_NO_NODE; i++)
-        if (!comes_by(d->torus, &d->message[i], d->choice.node))
+        if (!passes_node(d->torus, &d->message[i], d->choice.node))
             d->message[i].segments = 0;
 }
 
@@ -284,9 +284,9 @@ uint32_t drawing_count_crossing(struct drawing *d, const struct drawn_step *step
     return most;
 }
 
-/* Gives each message of several hops the lowest lane that is free on all of its channels; above
- * MOST_LANES they are no longer told apart. `taken` has a zeroed entry for each channel. */
-static uint32_t take_lane(const struct torus *t, struct drawn_message *m, uint64_t *taken)
+/* Gives a message of several hops the lowest lane that is free on all of its channels, and marks the lane in taken[],
+ * by channel. Messages beyond MOST_LANES share the last lane. Returns the lane. */
+static uint32_t assign_lane(const struct torus *t, struct drawn_message *m, uint64_t *taken)
 {
     enum { MOST_LANES = 64 };
     unsigned port = torus_port(m->leg.dim, m->leg.direction);
@@ -318,7 +318,8 @@ static int find_lanes(struct drawing *d, struct error *e)
         memset(taken, 0, channels * sizeof *taken);
         for (struct drawn_message *m = d->message + s->first; m < d->message + s->first + s->count;
              m++) {
-            uint32_t lane = m->segments > 0 && m->leg.hops > 1 ? take_lane(d->torus, m, taken) : 0;
+            uint32_t lane =
+                m->segments > 0 && m->leg.hops > 1 ? assign_lane(d->torus, m, taken) : 0;
             if (lane >= s->lanes)
                 s->lanes = lane + 1;
         }
@@ -327,7 +328,7 @@ static int find_lanes(struct drawing *d, struct error *e)
     return 0;
 }
 
-/* Notes what is shown of a step; its first message is at `first`. */
+/* Returns the record of the step whose first message is at `first`. */
 static struct drawn_step make_step(struct drawing *d, size_t first)
 {
     struct drawn_step s = {.step = d->message[first].leg.step, .first = first};
@@ -371,7 +372,7 @@ static int make_steps(struct drawing *d, struct error *e)
     return 0;
 }
 
-/* Refuses what is too large, and says what would not be. */
+/* Checks that the picture is not too large. The error says what can be drawn instead. */
 static int check_size(const struct drawing *d, struct error *e)
 {
     size_t arrows = 0;
@@ -384,13 +385,13 @@ static int check_size(const struct drawing *d, struct error *e)
     if (fitting == 0)
         return error_set(e, ERROR_REFUSED,
                          "step %" PRIu32 " alone has %zu messages, too many for a picture (at most "
-                         "%u); draw one source's blocks with --source 0, what one node does with "
-                         "--node 0, or the sum of all steps with --load",
+                         "%u); draw the blocks of one source with --source 0, the messages of one "
+                         "node with --node 0, or the sum of all steps with --load",
                          d->step[0].step, d->step[0].shown, DRAWING_MOST_ARROWS);
     return error_set(e, ERROR_REFUSED,
                      "%zu messages are too many for a picture (at most %u); draw some steps with "
-                     "--steps %" PRIu32 "-%" PRIu32 ", one source's blocks with --source 0, what "
-                     "one node does with --node 0, or the sum of all steps with --load",
+                     "--steps %" PRIu32 "-%" PRIu32 ", the blocks of one source with --source 0, "
+                     "the messages of one node with --node 0, or the sum of all steps with --load",
                      d->shown, DRAWING_MOST_ARROWS, d->step[0].step, d->step[fitting - 1].step);
 }
 

@@ -5,23 +5,22 @@
 #include "client/cli/terminal/cli.h"
 #include "daemon/schedule/routes/verify.h"
 
-/* As given; NULL = not given. */
+/* The options as the user has given them; NULL: not given. */
 struct picture_arguments {
-    const char *file; /* "-" = standard output */
+    const char *file; /* "-": standard output */
     const char *steps;
     const char *source;
     bool load;
 };
 
-/* Whether the picture takes the place of the command's own output. */
+/* Returns whether the picture replaces the output of the command. */
 bool plan_picture_is_output(const struct picture_arguments *a);
 
-/* The name of one of these options that was given, NULL if none was. */
+/* Returns the name of one of these options that was given, or NULL if none was. */
 const char *plan_picture_option(const struct picture_arguments *a);
 
-/* Draws a verified schedule, if a file is given: what *node does, if it is not NULL, or what all
- * nodes do. Returns EXIT_DONE, or another exit code after having printed the reason; then there is
- * no new file. */
+/* Draws a verified schedule, if a file was given: only the messages of *node, unless `node` is NULL. Returns
+ * EXIT_DONE, or another exit code after printing the reason, without a new file. */
 int plan_picture(const struct cli *cli, const struct picture_arguments *a, const struct torus *t,
                  const struct algorithm *algorithm, const struct schedule_report *report,
                  const uint32_t *node);

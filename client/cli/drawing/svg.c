@@ -32,7 +32,7 @@ static void put_caption(const struct svg_page *p, const struct drawn_step *s)
     }
 }
 
-/* Marks the channels of a message that others cross too, unless they are marked. */
+/* Marks the channels that the message shares with other messages, unless they are marked already. */
 static void mark_crowd(const struct svg_page *p, const struct drawn_message *m)
 {
     enum { MARKED = 1 << 30 };
@@ -50,7 +50,7 @@ static void mark_crowd(const struct svg_page *p, const struct drawn_message *m)
     }
 }
 
-/* What a viewer shows under the pointer. */
+/* Writes the text that a viewer shows under the pointer. */
 static void put_tip(const struct svg_page *p, const struct drawn_message *m)
 {
     unsigned port = torus_port(m->leg.dim, m->leg.direction);

@@ -1,24 +1,24 @@
 #include "client/cli/drawing/svg_arrow.h"
 
-/* Lengths are as in svg_layout.h. An arrow keeps to the left of the line between two nodes, as seen
- * in its direction, so that the two channels of a link lie beside each other. */
+/* Lengths are in the units of svg_layout.h. An arrow is to the left of the line between two nodes, as seen in its
+ * direction, so that the arrows of the two channels of a link do not overlap. */
 enum {
-    OFFSET = 5,      /* of a straight arrow from that line */
-    RISE = 17,       /* of an arc: past a node and its straight arrows */
-    MOST_RISE = 30,  /* of one that shares channels with others: they lie side by side */
-    ROUNDING = 9,    /* at an arc's shoulders */
-    BAND_OFFSET = 7, /* of the middle of a band */
-    WIDEST = 5,      /* line */
-    STUB_FROM = 14,  /* an arrow to another plane: clear of those within */
+    OFFSET = 5,      /* distance of a straight arrow from the line */
+    RISE = 17,       /* distance of an arc, which passes nodes and straight arrows */
+    MOST_RISE = 30,  /* largest distance of arcs that share channels and lie side by side */
+    ROUNDING = 9,    /* at the shoulders of an arc */
+    BAND_OFFSET = 7, /* distance of the middle of a band */
+    WIDEST = 5,      /* width of the widest line */
+    STUB_FROM = 14,  /* an arrow to another plane, clear of the arrows within the plane */
     STUB_TO = 31,
     STUB_OFFSET = 3,
     STUB_WIDEST = 3,
 };
 static const double contact = 8.7; /* sqrt(SVG_RADIUS^2 - OFFSET^2) */
-static const double slope = 0.707; /* an arc leaves its node as much ahead as to the left */
+static const double slope = 0.707; /* an arc leaves its node at 45 degrees */
 static const double gap = 1;       /* between an arrow's tip and the node */
 
-/* Coordinates with an arrow's view: s ahead and h to the left of a node's centre. */
+/* The coordinates of an arrow: s ahead of and h to the left of the centre of a node. */
 struct view {
     struct point centre, ahead;
 };
@@ -40,7 +40,7 @@ static double head_length(double width)
     return 4.5 + 0.6 * width;
 }
 
-/* A head whose tip is at (s, h), and which points in the direction (x, y), both in the view. */
+/* Draws a head with its tip at (s, h) and in the direction (x, y), in coordinates of the view. */
 static void put_head(FILE *out, const struct view *v, double s, double h, double x, double y,
                      double width)
 {
@@ -60,8 +60,8 @@ static void begin_line(FILE *out, double width)
 
 /* ---- Within a plane -------------------------------------------------------------------------- */
 
-/* A part of an arrow within one frame, from `from` to `to` ahead of the view's node: where it does
- * not start or end, it is cut there by the frame. */
+/* The part of an arrow within one frame, from `from` to `to` ahead of the node of the view. Unless the arrow starts
+ * or ends there, the frame cuts it. */
 struct part {
     struct view view;
     double from, to;
@@ -106,8 +106,7 @@ static void arc_part(FILE *out, const struct part *p, double rise, double width)
     }
 }
 
-/* Splits an arrow along a row or column where it leaves the frame. Returns how many parts there
- * are, at most 3. */
+/* Splits an arrow along a row or column where it leaves the frame. Returns the number of parts, at most 3. */
 static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_t start,
                       struct part *parts)
 {
@@ -116,7 +115,7 @@ static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_
     struct point ahead = svg_layout_port(l, torus_port(leg->dim, leg->direction));
 
     torus_coordinates(l->torus, start, coordinates);
-    uint32_t from = coordinates[leg->dim]; /* from the frame's side where arrows come in */
+    uint32_t from = coordinates[leg->dim]; /* distance from the side where arrows enter the frame */
     torus_coordinates(l->torus, end, coordinates);
     uint32_t to = coordinates[leg->dim];
     if (leg->direction < 0) {
@@ -134,7 +133,7 @@ static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_
     parts[1].from = -(to * (double)l->pitch + SVG_MARGIN);
     if (leg->hops == n - from + to)
         return 2;
-    /* More than once round: all of the row or column in between. */
+    /* More than once around the ring: the third part is the whole row or column. */
     parts[2] = (struct part){.view = parts[1].view, .from = parts[1].from};
     parts[2].to = parts[2].from + (n - 1) * (double)l->pitch + 2 * SVG_MARGIN;
     return 3;
@@ -154,7 +153,7 @@ double svg_arrow_widest(const struct svg_layout *l, uint32_t lanes)
     return apart < widest ? apart : widest;
 }
 
-/* A number beside the middle of the arrow, outside of it. */
+/* Writes a number beside the middle of the arrow, on its outer side. */
 static void put_number(FILE *out, const struct part *p, double rise, const struct svg_arrow *a)
 {
     struct point middle = at(&p->view, (p->from + p->to) / 2, rise + a->width / 2 + 5.5);

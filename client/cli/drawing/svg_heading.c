@@ -22,7 +22,7 @@ static void put_ports(const struct svg_page *p, int y)
         svg_page_text(p, "b", x, y + 4, "none");
 }
 
-/* Up to three thicknesses. */
+/* Draws up to three samples of thickness. */
 static void put_thickness(const struct svg_page *p, int y)
 {
     uint64_t least = p->drawing->most, sample[3];

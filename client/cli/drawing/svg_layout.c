@@ -2,13 +2,13 @@
 
 enum {
     PITCH = 48,
-    PITCH_OF_PLANES = 62, /* with room for arrows to other planes */
+    PITCH_OF_PLANES = 62, /* with space for arrows to other planes */
     GAP = 14,             /* between frames */
     CAPTION = 16,         /* above each frame, if there are several */
 };
 
-/* Where each axis points. Planes side by side lie to the upper right, planes below each other to
- * the lower right of a node; further ones between these. */
+/* The direction of each axis. Arrows to planes side by side point to the upper right, arrows to planes below each other
+ * to the lower right, and arrows of further axes between these. */
 static const struct point axis_vector[TORUS_MAX_DIMS] = {
     {1, 0},          {0, 1},         {0.707, -0.707}, {0.707, 0.707},
     {0.924, -0.383}, {0.383, 0.924}, {0.383, -0.924}, {0.924, 0.383},
@@ -36,8 +36,8 @@ struct svg_layout svg_layout_make(const struct torus *t)
     return l;
 }
 
-/* Its place along right, down, planes to the right, planes down. The outer dimensions vary slowest,
- * as in ranks. */
+/* Stores the place of a node along right, down, planes to the right, planes down. As in ranks, the first dimensions
+ * vary slowest. */
 static void places(const struct svg_layout *l, uint32_t node, uint32_t *place)
 {
     uint32_t at[TORUS_MAX_DIMS];

@@ -1,6 +1,6 @@
-/* Where the nodes of a torus lie in a picture. The last dimension of more than one node goes to the
- * right, the one before it goes down; these two make a plane, drawn in a frame. Further dimensions
- * are planes side by side and below each other, in turn. Lengths are in pixels; y grows downwards. */
+/* The places of the nodes of a torus in a picture. Of the dimensions with more than one node, the last goes to the
+ * right and the one before it down; these two make a plane, drawn in a frame. Further dimensions alternate between
+ * planes side by side and planes below each other. Lengths are in pixels; y grows downwards. */
 #ifndef TORUSD_CLI_SVG_LAYOUT_H
 #define TORUSD_CLI_SVG_LAYOUT_H
 
@@ -16,31 +16,31 @@ struct point {
 };
 
 struct svg_layout {
-    const struct torus *torus;    /* borrowed */
-    unsigned axes;                /* dimensions of more than one node */
-    uint8_t axis[TORUS_MAX_DIMS]; /* of a dimension: 0 right, 1 down, then planes; a dimension
-                                         * of one node has none, its entry means nothing */
-    uint32_t across, down;        /* nodes of a plane */
+    const struct torus *torus; /* belongs to the caller */
+    unsigned axes;             /* number of dimensions with more than one node */
+    /* By dimension: 0 right, 1 down, 2 and more planes. Undefined for a dimension of one node. */
+    uint8_t axis[TORUS_MAX_DIMS];
+    uint32_t across, down; /* nodes of a plane */
     uint32_t planes_across, planes_down;
-    int pitch;                     /* from a node to the next one */
-    int frame_width, frame_height; /* of a plane */
-    int plane_width, plane_height; /* the same with the space to the next one */
+    int pitch;                     /* distance from a node to the next one */
+    int frame_width, frame_height; /* size of a plane */
+    int plane_width, plane_height; /* size of a plane with the space to the next one */
     int width, height;             /* of all planes */
 };
 
 struct svg_layout svg_layout_make(const struct torus *t);
 
-/* The upper left corner of a node's frame, and the node's centre. */
+/* Return the upper left corner of a node's frame, and the centre of the node. */
 struct point svg_layout_frame(const struct svg_layout *l, uint32_t node);
 struct point svg_layout_node(const struct svg_layout *l, uint32_t node);
 
-/* Whether the node is the first one of its plane. */
+/* Returns whether the node is the first one of its plane. */
 bool svg_layout_begins_plane(const struct svg_layout *l, uint32_t node);
 
-/* The unit vector in which the arrows of a port point, from whatever node. */
+/* Returns the unit vector in which the arrows of a port point, the same for all nodes. */
 struct point svg_layout_port(const struct svg_layout *l, unsigned port);
 
-/* Whether the port leads to another plane. */
+/* Returns whether the port leads to another plane. */
 static inline bool svg_layout_leaves_plane(const struct svg_layout *l, unsigned port)
 {
     return l->axis[torus_port_dim(port)] > 1;

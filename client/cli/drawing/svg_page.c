@@ -7,15 +7,15 @@
 #include "proto/text.h"
 
 enum {
-    LEAST_WIDTH = 660, /* of the page: for the heading */
-    LEAST_STEP = 228,  /* of a step: for its caption */
-    CAPTION = 22,      /* a step's number */
+    LEAST_WIDTH = 660, /* of the page, for the heading */
+    LEAST_STEP = 228,  /* width of a step, for its caption */
+    CAPTION = 22,      /* height of the number of a step */
 };
 static const double thinnest = 1;
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Copies a text, cut to what fits, as XML. */
+/* Copies a text as XML, cut to what fits. */
 static void escape(char *out, size_t size, const char *text)
 {
     static const struct {
@@ -71,7 +71,7 @@ static void add_note(struct svg_page *p, const char *text)
         (void)snprintf(p->note[p->notes++], sizeof p->note[0], "%s", text);
 }
 
-static void note_choice(struct svg_page *p)
+static void add_choice_notes(struct svg_page *p)
 {
     const struct drawing_choice *c = &p->drawing->choice;
     char text[160];
@@ -95,8 +95,8 @@ static void note_choice(struct svg_page *p)
     }
 }
 
-/* Explains what the picture has of the things that need it. */
-static void note_signs(struct svg_page *p)
+/* Explains the signs that the picture uses. */
+static void add_sign_notes(struct svg_page *p)
 {
     const struct drawing *d = p->drawing;
     const struct torus *t = p->layout.torus;
@@ -118,7 +118,7 @@ static void note_signs(struct svg_page *p)
                      : "A slanted arrow leads to another plane, and is drawn at both ends.");
     }
     if (p->shaded)
-        add_note(p, "Nodes of one shade send the same messages, each from where it is.");
+        add_note(p, "Nodes of one shade send the same messages, relative to their places.");
     if (p->crowded)
         add_note(p,
                  "Contention: a red band marks a channel that several messages of a step share.");
@@ -135,12 +135,12 @@ static void measure_heading(struct svg_page *p)
         p->crowded |= p->drawing->step[i].crowd > 1;
         p->widest = widest < p->widest ? widest : p->widest;
     }
-    note_choice(p);
-    note_signs(p);
+    add_choice_notes(p);
+    add_sign_notes(p);
     p->heading = 30 + SVG_LINE * (int)(1 + p->notes) + 2 * 24 + 16;
 }
 
-/* As many columns as make a page that is a little wider than high. */
+/* Chooses the number of columns that makes the page a little wider than high. */
 static void measure_steps(struct svg_page *p)
 {
     uint32_t count = p->drawing->steps > 0 ? p->drawing->steps : 1;

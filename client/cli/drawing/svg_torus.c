@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* Colours in pairs of a dimension's ports, for a light and a dark background alike. */
+/* Colours of the ports, in pairs by dimension, for light and dark backgrounds. */
 static const char *const port_colour[TORUS_MAX_PORTS] = {
     "#1a7fc1", "#62b8ea", "#d55e00", "#e69f00", "#0a8f72", "#55b95f", "#b0488c", "#d58bbd",
     "#94683f", "#b98a5e", "#6d6de0", "#9a9af0", "#868600", "#b5b53c", "#6b7d8b", "#93a4b1",
@@ -35,7 +35,7 @@ void svg_torus_style(const struct svg_page *p)
                 p->out);
 }
 
-/* "(2, *, *)": the coordinates of a plane. */
+/* Writes the coordinates of a plane: "(2, *, *)". */
 static void put_plane_name(const struct svg_page *p, uint32_t node, struct point frame)
 {
     uint32_t at[TORUS_MAX_DIMS];
@@ -67,8 +67,8 @@ static void put_frames(const struct svg_page *p)
     }
 }
 
-/* The links of a node within its plane: whole ones to the next node, and halves of those that wrap
- * at both sides. */
+/* Draws the links of a node within its plane: a line to the next node, and half a line at each side for a link that
+ * wraps. */
 static void put_links(const struct svg_page *p, uint32_t node)
 {
     const struct torus *t = p->layout.torus;

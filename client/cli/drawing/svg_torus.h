@@ -1,4 +1,4 @@
-/* The torus of a picture of a schedule, which all its steps have in common. */
+/* The torus of a picture of a schedule, which all steps share. */
 #ifndef TORUSD_CLI_SVG_TORUS_H
 #define TORUSD_CLI_SVG_TORUS_H
 

@@ -1,5 +1,4 @@
-/* Predictions as torusctl prints them: what "auto" chooses from, and the costs they are made with.
- */
+/* Predictions as torusctl prints them: the algorithms from which "auto" chooses, and the costs of the prediction. */
 #ifndef TORUSD_CLI_CANDIDATES_H
 #define TORUSD_CLI_CANDIDATES_H
 
@@ -7,21 +6,21 @@
 
 #include "client/cli/terminal/writer.h"
 
-/* {source: "measured" or "default", measured_at, step_seconds, message_seconds, bits_per_second};
- * measured_at is null or "2026-11-21 10:30:12Z". NULL if out of memory. */
+/* Returns {source: "measured" or "default", measured_at, step_seconds, message_seconds, bits_per_second}; measured_at
+ * is null or "2026-11-21 10:30:12Z". NULL if memory is short. */
 json_t *calibration_value(const struct torus_calibration *calibration);
 
-/* The fields of its record. */
+/* The fields of this object, for a view. */
 extern const struct field calibration_fields[];
 
-/* {block_bytes, costs, candidates: [{algorithm, mode, segments, piece_bytes, steps, messages,
- * blocks, seconds}, ...]}, the fastest first. NULL if out of memory. */
+/* Returns {block_bytes, costs, candidates: [{algorithm, mode, segments, piece_bytes, steps, messages, blocks,
+ * seconds}, ...]}, fastest first. NULL if memory is short. */
 json_t *candidates_value(const struct torus_candidates *candidates);
 
-/* Its view: a table, and the costs below it. */
+/* The view of this object: a table, and the costs below it. */
 extern const struct view candidates_view;
 
-/* The predicted time of this algorithm in this mode, or a negative number. */
+/* Returns the predicted seconds of an algorithm in a mode, or a negative number if they are not known. */
 double candidates_seconds(const struct torus_candidates *candidates, const char *algorithm,
                           enum torus_mode mode);
 

@@ -11,7 +11,7 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
-/* With which the summary begins, of one exchange as of many. */
+/* The first fields of the summary, for one exchange or several repetitions. */
 #define COMMON_FIELDS                                                                              \
     {"exchange", "id", FORMAT_PLAIN}, {"operation", "operation", FORMAT_PLAIN},                    \
         {"torus", "dims", FORMAT_TORUS}, {"nodes", "nodes", FORMAT_PLAIN},                         \
@@ -114,7 +114,7 @@ static int set_ports(json_t *object, const struct torus_node *n)
     return r | json_object_set_new(object, "ports", ports);
 }
 
-/* Files that were not moved, where there are any. */
+/* Adds the numbers of files that were not sent, unless they are 0. */
 static int set_unmoved(json_t *object, uint64_t missing, uint64_t unused)
 {
     int r = 0;
@@ -154,7 +154,7 @@ static int set_missing(json_t *object, const struct torus_result *x)
     return r | json_object_set_new(object, "missing", list);
 }
 
-/* The times of all repetitions. Returns 0 with *median set, or another value if out of memory. */
+/* Adds the times of all repetitions. Returns 0 with *median, or another value if memory is short. */
 static int set_repetitions(json_t *o, const struct torus_result *x, double *median)
 {
     double *sorted = calloc(x->each_count + 1, sizeof *sorted);
@@ -184,7 +184,7 @@ static int set_repetitions(json_t *o, const struct torus_result *x, double *medi
     return r;
 }
 
-/* What the lower bound is for. */
+/* Returns the name of the model that the lower bound is for. */
 static json_t *bound_of(const struct torus_result *x)
 {
     const struct algorithm *a = algorithm_find(x->algorithm);
@@ -198,7 +198,7 @@ static json_t *bound_of(const struct torus_result *x)
     return json_string(algorithm_bound_name(a));
 }
 
-/* The time that the blocks of the bound take on a channel, and its part of the measured time. */
+/* Adds the time that the blocks of the bound take on a channel, and its ratio to the measured time. */
 static int set_bound(json_t *o, const struct torus_result *x, double time)
 {
     json_t *bound = json_null(), *efficiency = json_null();
@@ -239,15 +239,15 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     r |= json_set_torus(o, &torus);
     r |= json_object_set_new(o, "algorithm", json_string(x->algorithm));
     r |= json_object_set_new(o, "mode", json_string(torus_mode_name(x->mode)));
-    if (x->without[0] != '\0') /* links that were down */
+    if (x->without[0] != '\0')
         r |= json_object_set_new(o, "without", json_string(x->without));
-    if (x->missing_count > 0) /* nodes that were down */
+    if (x->missing_count > 0)
         r |= set_missing(o, x);
-    if (x->reroutes > 0) /* links or nodes went down while it ran */
+    if (x->reroutes > 0)
         r |= json_object_set_new(o, "reroutes", json_integer(x->reroutes));
-    if (x->damages > 0) /* on the way, so that it was sent again */
+    if (x->damages > 0)
         r |= json_object_set_new(o, "damages", json_integer(x->damages));
-    if (x->kept_bytes > 0) /* and not sent again */
+    if (x->kept_bytes > 0)
         r |= json_object_set_new(o, "kept_bytes", json_count(x->kept_bytes));
     r |= set_unmoved(o, x->missing_files, x->unused_files);
     r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
@@ -272,7 +272,7 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     return NULL;
 }
 
-/* "node 0: 5, node 2: 1", or as many of them as fit. */
+/* Writes "node 0: 5, node 2: 1", cut to what fits. */
 static void list_unused(const struct torus_result *x, char *out, size_t size)
 {
     size_t used = 0;
@@ -296,8 +296,9 @@ void exchange_report_warning(const struct torus_result *x, char *out, size_t siz
         return;
     list_unused(x, nodes, sizeof nodes);
     (void)snprintf(out, size,
-                   "%" PRIu64 " source %s not sent: files are named after the nodes that get them, "
-                   "0 to %" PRIu32 " (%s)",
+                   "%" PRIu64
+                   " source %s not sent, because a file must be named by the rank of its "
+                   "destination, 0 to %" PRIu32 " (%s)",
                    x->unused_files, text_plural(x->unused_files, "file was", "files were"),
                    x->nodes - 1, nodes);
 }

@@ -7,17 +7,16 @@
 #include "client/cli/terminal/writer.h"
 #include "proto/error.h"
 
-/* The value: times in seconds, the lower bound in seconds and the efficiency against it (null where
- * the links' rate is unknown). `repeated`: with the times of all repetitions, and their median as
- * the time. Returns NULL with *e set if the daemon's dimensions are invalid, or if out of memory.
- */
+/* Returns the report as a value, with times in seconds. The lower bound and the efficiency are null if the rate of
+ * the links is unknown. `repeated`: with the times of all repetitions, and their median as the time. Returns NULL
+ * with *e if the daemon's dimensions are invalid, or if memory is short. */
 json_t *exchange_report(const struct torus_result *r, double call_seconds, bool repeated,
                         struct error *e);
 
-/* Writes a warning of files that were not sent since no node is named like them; "" if there are none. */
+/* Writes a warning about files that were not sent, because their names are not ranks of nodes; "" if there are none. */
 void exchange_report_warning(const struct torus_result *r, char *out, size_t size);
 
-/* Its view; `per_node` adds a table with one line per port of each node. */
+/* Returns the view of the report. `per_node` adds a table with a line for each port of each node. */
 struct view exchange_report_view(bool repeated, bool per_node);
 
 #endif

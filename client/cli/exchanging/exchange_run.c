@@ -12,27 +12,27 @@
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/progress.h"
 
-/* The library's operations are those that the schedules know. */
+/* The operations of libtorus and of schedules have the same numbers. */
 _Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
 _Static_assert((int)TORUS_ALLGATHER == OPERATION_ALLGATHER, "");
 _Static_assert((int)TORUS_BROADCAST == OPERATION_BROADCAST, "");
 
-/* What --on-failure says. */
-static bool does(const struct exchange_arguments *a, const char *action)
+/* Returns whether --on-failure has this value. */
+static bool on_failure_is(const struct exchange_arguments *a, const char *action)
 {
     return a->on_failure != NULL && strcmp(a->on_failure, action) == 0;
 }
 
-/* Checks that the options go together. Returns 0, or the exit code after having printed the reason.
- */
+/* Checks that the options go together. Returns EXIT_DONE, or another exit code after printing the reason. */
 static int check(const struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
 {
-    if (a->on_failure != NULL && !does(a, "fail") && !does(a, "shrink") && !does(a, "wait"))
-        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail, shrink nor wait",
+    if (a->on_failure != NULL && !on_failure_is(a, "fail") && !on_failure_is(a, "shrink") &&
+        !on_failure_is(a, "wait"))
+        return cli_fail_usage(cli, "--on-failure: '%.40s' is not fail, shrink or wait",
                               a->on_failure);
-    if (operation != TORUS_EXCHANGE && does(a, "shrink"))
-        return cli_fail_usage(cli, "--on-failure shrink is for exchanges: %s has fail and wait",
+    if (operation != TORUS_EXCHANGE && on_failure_is(a, "shrink"))
+        return cli_fail_usage(cli, "--on-failure shrink is for exchanges: give fail or wait to %s",
                               cli->command);
     if (operation == TORUS_BROADCAST && a->sender == NULL)
         return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
@@ -55,13 +55,13 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (a->schedule != NULL && a->q != NULL)
         return cli_fail_usage(cli, "--schedule and --q: give one or the other");
     if (a->schedule != NULL && (a->explain || a->dry_run))
-        return cli_fail_usage(cli, "%s lists what auto chooses from: omit it with --schedule",
+        return cli_fail_usage(cli, "%s lists the algorithms for auto: omit it with --schedule",
                               a->explain ? "--explain" : "--dry-run");
-    if (does(a, "shrink") &&
+    if (on_failure_is(a, "shrink") &&
         (a->schedule != NULL || (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0)))
         return cli_fail_usage(cli,
-                              "--on-failure shrink is for algorithm auto, whose routes go "
-                              "around what is down: omit %s",
+                              "--on-failure shrink needs algorithm auto, the only one that can "
+                              "leave out nodes: omit %s",
                               a->schedule != NULL ? "--schedule" : "--algorithm");
     if (a->missing_ok && a->from == NULL)
         return cli_fail_usage(cli, "--missing-ok is for files: it requires --from and --to");
@@ -70,7 +70,7 @@ static int check(const struct cli *cli, enum torus_operation operation,
     return EXIT_DONE;
 }
 
-/* Fills the request from the options; *from and *to are to be freed. */
+/* Fills the request from the options. Returns 0, or -1 with *e. In either case the caller frees *from and *to. */
 static int fill(struct torus_request *request, const struct exchange_arguments *a, char **from,
                 char **to, struct error *e)
 {
@@ -101,12 +101,12 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
     request->to = *to;
     request->missing_ok = a->missing_ok;
     request->replace = a->replace;
-    request->shrink = does(a, "shrink");
-    request->wait = does(a, "wait");
+    request->shrink = on_failure_is(a, "shrink");
+    request->wait = on_failure_is(a, "wait");
     return 0;
 }
 
-/* Who chose the algorithm, and what was expected of it. `predictions` may be NULL. */
+/* Adds the requested algorithm and, unless `predictions` is NULL, the predictions. */
 static int set_choice(const struct cli *cli, json_t *value, const char *requested,
                       const struct torus_result *result, const struct torus_candidates *predictions)
 {
@@ -153,8 +153,8 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
     return code;
 }
 
-/* Runs what is requested, or else a barrier, and prints how it went. `bound_of` is what the lower
- * bound of a schedule from a file is for. */
+/* Runs the request, or a barrier if `request` is NULL, and prints the result. `bound_of` names the model of the lower
+ * bound if the schedule is from a file. */
 static int exchange(const struct cli *cli, const struct exchange_arguments *a,
                     const struct torus_request *request, uint64_t timeout_ms,
                     const struct torus_candidates *predictions, const char *bound_of)
@@ -186,7 +186,8 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
     return code;
 }
 
-/* Shows what is predicted, in text before the exchange begins, and runs the exchange. */
+/* Prints the predictions, and runs the exchange unless --dry-run is given. With --json, the predictions are part of
+ * the report. */
 static int explain(const struct cli *cli, const struct exchange_arguments *a,
                    const struct torus_request *request)
 {
@@ -208,9 +209,9 @@ static int explain(const struct cli *cli, const struct exchange_arguments *a,
     return code;
 }
 
-/* Reads the file, and gives what is in it to the daemon. Returns 0 with the request's schedule and
- * *bound_of set, or the exit code after having printed what is wrong. */
-static int give_schedule(struct cli *cli, const char *path, struct torus_request *request,
+/* Reads a schedule file, and sends the schedule to the daemon. Returns EXIT_DONE with request->schedule and
+ * *bound_of, or another exit code after printing the reason. */
+static int send_schedule(struct cli *cli, const char *path, struct torus_request *request,
                          char digest[TORUS_DIGEST_SIZE], const char **bound_of)
 {
     struct schedule_file file;
@@ -252,7 +253,7 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
     if (code == EXIT_DONE)
         code = cli_connect(cli);
     if (code == EXIT_DONE && a->schedule != NULL)
-        code = give_schedule(cli, a->schedule, &request, digest, &bound_of);
+        code = send_schedule(cli, a->schedule, &request, digest, &bound_of);
     if (code == EXIT_DONE)
         code = a->explain || a->dry_run ? explain(cli, a, &request)
                                         : exchange(cli, a, &request, 0, NULL, bound_of);

@@ -1,5 +1,4 @@
-/* What exchange, allgather, broadcast and barrier have in common: the request, the progress, the
- * report. */
+/* The common part of exchange, allgather, broadcast and barrier: request, progress and report. */
 #ifndef TORUSD_CLI_EXCHANGE_RUN_H
 #define TORUSD_CLI_EXCHANGE_RUN_H
 
@@ -16,19 +15,19 @@ struct exchange_arguments {
     const char *mode;
     const char *sender;     /* broadcast only */
     const char *on_failure; /* not barrier */
-    const char *name;       /* barrier only, which has only this and a timeout */
+    const char *name;       /* barrier only, which has only a name and a timeout */
     bool missing_ok, replace;
     bool per_node;
     bool explain, dry_run; /* exchange only */
 };
 
-/* Options of all operations that move blocks, in two parts; an operation has its own before them and between them.
- * `if_down` says what its --on-failure can be. */
+/* Options of all operations that move blocks, in two parts. The other options of an operation come before and between
+ * these parts. `if_down` is the help text of --on-failure. */
 #define MOVING_OPTIONS(if_down)                                                                    \
     {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                    \
-     "write what node 5 has sent to FOLDER/5"},                                                    \
+     "write the data from node 5 to FOLDER/5"},                                                    \
         {"--repeat", "K", offsetof(struct exchange_arguments, repeat),                             \
-         "run it K times back to back; the time shown is the median"},                             \
+         "run K times back to back; the time shown is the median"},                                \
         {"--mode", "MODE", offsetof(struct exchange_arguments, mode),                              \
          "stepped or streaming (default: what suits the algorithm)"},                              \
     {                                                                                              \
@@ -46,14 +45,14 @@ struct exchange_arguments {
             "also show the figures of each node's ports (always in JSON)"                          \
     }
 
-/* Of exchange and allgather. */
+/* Option of exchange and allgather. */
 #define SCHEDULE_OPTION                                                                            \
     {                                                                                              \
         "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
             "run the schedule in this file instead of an algorithm\n(see 'torusctl help plan')"    \
     }
 
-/* Those of allgather and broadcast, and what their help says of them. */
+/* Options of allgather and broadcast, and their help. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
      "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
@@ -63,15 +62,15 @@ struct exchange_arguments {
     "SIZE is a number of bytes, or has a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB,\n"  \
     "GB. 0 is allowed. Every node verifies the generated pattern.\n"                               \
     "\n"                                                                                           \
-    "FILE is a file on the sending node's own disk, below its data roots. If FILE is a folder,\n"  \
-    "the node sends the file in it that is named after the node's rank. In FILE and FOLDER, %r\n"  \
+    "FILE is a file on the disk of the sending node, below its data roots. If FILE is a folder,\n" \
+    "the node sends the file in it whose name is the rank of the node. In FILE and FOLDER, %r\n"   \
     "stands for the rank and %% for a per cent sign. FOLDER must be missing or empty, unless\n"    \
     "--replace is given. It appears when all nodes are done. See also 'torusctl help exchange'.\n" \
     "\n"                                                                                           \
     "In streaming mode no step waits for another step: a node relays data as it arrives.\n"        \
     "\n"
 
-/* Run the operation, or the barrier. Return the exit code, having printed everything. */
+/* Run the operation, or the barrier, and print everything. Return the exit code. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a);
 int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a);

@@ -25,12 +25,12 @@ const char *host_address_problem(struct in_addr address)
     return NULL;
 }
 
-/* What an address is in a network with this prefix. */
+/* Returns why no host can have this address in a network with this prefix, or NULL if a host can. */
 static const char *place_in_network(uint32_t value, uint32_t prefix)
 {
     uint32_t host = prefix == 0 ? UINT32_MAX : (UINT32_C(1) << (LENGTH - prefix)) - 1;
 
-    if (prefix >= LENGTH - 1) /* these have neither */
+    if (prefix >= LENGTH - 1) /* such networks have no network or broadcast address */
         return NULL;
     if ((value & host) == 0)
         return "is the address of that network";

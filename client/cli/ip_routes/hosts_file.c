@@ -14,12 +14,12 @@
 
 #define BYTES_MOST (16u << 20)
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
-#define DEFAULTS "*" /* the section whose ports are those of all hosts that have no others */
+#define DEFAULTS "*" /* the section whose ports apply to all hosts that do not set these ports */
 
-/* A section: a host before its rank is looked at. */
+/* A section of the file: a host that is not yet in the order of ranks. */
 struct section {
     struct host host;
-    uint32_t hash; /* of the name up to its first dot, in which names of one host agree */
+    uint32_t hash; /* of the name up to the first dot, which is the same for all names of a host */
     uint32_t rank, rank_line;
 };
 
@@ -33,8 +33,8 @@ struct reading {
 
 /* --- sections --- */
 
-/* Whether two names are of one host: they differ in case or in a dot at the end, or only one of them
- * has a domain. */
+/* Returns whether two names mean the same host: they are equal except for case or a dot at the end, or only one of
+ * them has a domain. */
 static bool is_same_host(const char *a, const char *b)
 {
     size_t a_length = strlen(a), b_length = strlen(b);
@@ -77,7 +77,7 @@ static int check_name(const char *name, struct error *e)
 static int begin_defaults(struct reading *r, uint32_t line, struct error *e)
 {
     if (r->defaults.host.line != 0)
-        return error_set(e, ERROR_USAGE, "[" DEFAULTS "] comes twice; the first is in line %u",
+        return error_set(e, ERROR_USAGE, "[" DEFAULTS "] occurs twice; the first is in line %u",
                          r->defaults.host.line);
     r->defaults.host.line = line;
     r->current = &r->defaults;
@@ -109,22 +109,22 @@ static int begin_section(struct reading *r, const char *name, uint32_t line, str
 
 /* --- settings --- */
 
-/* Interfaces that no cable can have; labels ("eth0:1") and what a veth adds ("eth0@if5") are of the
- * interface before them. */
+/* Rejects interfaces that no cable can have. Labels ("eth0:1") and suffixes of veth ("eth0@if5") are ignored. */
 static int check_interface(const char *name, struct error *e)
 {
     size_t length = strcspn(name, ":@");
 
     if (length == 2 && memcmp(name, "lo", length) == 0)
-        return error_set(e, ERROR_USAGE, "%s is the loopback interface: no cable has it", name);
+        return error_set(e, ERROR_USAGE, "%s is the loopback interface, which cannot have a cable",
+                         name);
     if (length == strlen(OWN_INTERFACE) && memcmp(name, OWN_INTERFACE, length) == 0)
         return error_set(e, ERROR_USAGE,
-                         "%s is the interface that the scripts make for the node's own address",
+                         "%s is the interface that the scripts create for the address of the node",
                          name);
     return 0;
 }
 
-/* "enp1s0" or "enp1s0 10.0.0.1" */
+/* Reads "enp1s0" or "enp1s0 10.0.0.1". */
 static int parse_cable_end(const char *text, struct cable_end *end, struct error *e)
 {
     size_t length = strcspn(text, " \t"), letters = strspn(text, LETTERS ":@");
@@ -166,8 +166,8 @@ static int set_port(struct reading *r, const struct ini_line *line, struct error
     return 0;
 }
 
-/* Each setting stands once in a section: `*first` is the line of it. */
-static int note_line(uint32_t *first, const struct ini_line *line, struct error *e)
+/* Checks that a setting occurs once in its section. *first is the line of its first occurrence, or 0. */
+static int check_once(uint32_t *first, const struct ini_line *line, struct error *e)
 {
     if (*first != 0)
         return error_set(e, ERROR_USAGE, "%s of [%.80s] is given twice; the first is in line %u",
@@ -191,11 +191,11 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
     if (s == &r->defaults)
         return error_set(e, ERROR_USAGE, "[" DEFAULTS "] has ports such as +0 only");
     if (strcmp(line->name, "address") == 0)
-        return note_line(&s->host.address_line, line, e) == 0
+        return check_once(&s->host.address_line, line, e) == 0
                    ? host_address_parse(line->value, &s->host.address, e)
                    : -1;
     if (strcmp(line->name, "rank") == 0)
-        return note_line(&s->rank_line, line, e) == 0
+        return check_once(&s->rank_line, line, e) == 0
                    ? parse_number(line->value, r->torus->nodes - 1, &s->rank, e)
                    : -1;
     return error_set(e, ERROR_USAGE,
@@ -203,9 +203,9 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
                      line->name);
 }
 
-/* --- all of it --- */
+/* --- the whole file --- */
 
-/* What is wrong in a line, found when all have been read. */
+/* Adds the path and line to an error that was found after the whole file had been read. Returns -1. */
 static int bad_line(const char *path, uint32_t line, struct error *e)
 {
     return error_wrap(e, "%.200s:%u", path, line);
@@ -218,7 +218,7 @@ static int sort_hosts(const struct reading *r, struct host *hosts, const char *p
     uint32_t ranked = 0;
 
     if (r->count < r->torus->nodes)
-        return error_set(e, ERROR_USAGE, "%.200s: %u of %u %s: each node needs a section [HOST]",
+        return error_set(e, ERROR_USAGE, "%.200s has %u of %u %s: each node needs a section [HOST]",
                          path, r->count, r->torus->nodes,
                          text_plural(r->torus->nodes, "host", "hosts"));
     for (uint32_t i = 0; i < r->count; i++)
@@ -228,8 +228,8 @@ static int sort_hosts(const struct reading *r, struct host *hosts, const char *p
         uint32_t rank = ranked != 0 ? s->rank : i;
         if (ranked != 0 && s->rank_line == 0) {
             (void)error_set(e, ERROR_USAGE,
-                            "[%.80s] has no rank: either all hosts have one, or none has, and "
-                            "they are in the order of their ranks",
+                            "[%.80s] has no rank: give a rank to all hosts or, if they are in the "
+                            "order of ranks, to none",
                             s->host.name);
             return bad_line(path, s->host.line, e);
         }
@@ -243,6 +243,7 @@ static int sort_hosts(const struct reading *r, struct host *hosts, const char *p
     return 0;
 }
 
+/* Completes the hosts with the default addresses and ports. */
 static void fill_in(struct host *hosts, const struct reading *r, struct in_addr first)
 {
     for (uint32_t rank = 0; rank < r->torus->nodes; rank++) {
@@ -255,8 +256,8 @@ static void fill_in(struct host *hosts, const struct reading *r, struct in_addr 
     }
 }
 
-/* A cable that works needs an interface, which no other port has, and where there is no cable there can
- * be none. Sets *line to where that is not so. */
+/* Checks a port: a cable that is not broken needs an interface, no other port may have this interface, and a port
+ * without a cable must not have one. Sets *line to the line of the error. */
 static int check_port(const struct host *h, const struct ip_routes *r, uint32_t rank, unsigned port,
                       uint32_t *line, struct error *e)
 {
@@ -270,14 +271,14 @@ static int check_port(const struct host *h, const struct ip_routes *r, uint32_t 
                          rank, torus_format(&r->torus, dims), name);
     if (damage_has_link(&r->damage, rank, port) && end->line == 0)
         return error_set(e, ERROR_USAGE,
-                         "[%.80s] needs the interface of port %s, as in \"%s = eth1\" (or is that "
-                         "cable broken? --without %u:%s)",
+                         "[%.80s] needs the interface of port %s, as in \"%s = eth1\" (if this "
+                         "cable is broken: --without %u:%s)",
                          h->name, name, name, rank, name);
     for (unsigned other = 0; end->line != 0 && other < port; other++)
         if (strcmp(h->port[other].interface, end->interface) == 0) {
             *line = h->port[other].line > end->line ? h->port[other].line : end->line;
             return error_set(e, ERROR_USAGE,
-                             "[%.80s] has %s at two ports: each cable has an interface of its own",
+                             "[%.80s] has %s at two ports: give each port another interface",
                              h->name, end->interface);
         }
     return 0;
@@ -298,7 +299,7 @@ static int check_ports(const struct host *hosts, const struct ip_routes *r, cons
 struct used_address {
     uint32_t value;
     uint32_t rank;
-    uint32_t line; /* 0: it follows from --address */
+    uint32_t line; /* 0: from --address */
 };
 
 static int compare(const void *a, const void *b)
@@ -310,7 +311,7 @@ static int compare(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-/* The second of two uses of an address. */
+/* Sets *e for an address that is used twice; `use` is the second use, and use[-1] the first. Returns -1. */
 static int used_twice(const struct host *hosts, const struct used_address *use, const char *path,
                       struct error *e)
 {
@@ -325,7 +326,7 @@ static int used_twice(const struct host *hosts, const struct used_address *use, 
     return bad_line(path, use->line, e);
 }
 
-/* Every address stands once in the file: those of nodes and those of cables. */
+/* Checks that no address is used twice, by nodes or cables. */
 static int check_addresses(const struct host *hosts, const struct torus *t, const char *path,
                            struct error *e)
 {

@@ -10,7 +10,8 @@ int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *witho
 
     *r = (struct ip_routes){.torus = *t};
     if (t->nodes > IP_ROUTES_MOST_NODES)
-        return error_set(e, ERROR_USAGE, "%u nodes are too many: routes are written for up to %d",
+        return error_set(e, ERROR_USAGE,
+                         "%u nodes are too many: routes can be written for up to %d nodes",
                          t->nodes, IP_ROUTES_MOST_NODES);
     rc = without != NULL ? damage_parse(&r->damage, t, without, e) : damage_init(&r->damage, t, e);
     if (rc != 0)
@@ -29,8 +30,9 @@ void ip_routes_free(struct ip_routes *r)
     *r = (struct ip_routes){0};
 }
 
-/* The direction of a shortest way along a dimension in which the nodes differ. Opposite nodes of a
- * ring are reached upwards from half of the nodes; further along they are no longer opposite. */
+/* Returns the direction of a shortest way along a dimension in which the nodes differ. If they are opposite nodes of
+ * a ring, half of the nodes take one direction and half the other. After the first hop they are not opposite any
+ * more, so the relays continue in this direction. */
 static int direction(const struct torus *t, unsigned dim, const uint32_t *at, const uint32_t *to)
 {
     int way = 0;
@@ -44,7 +46,7 @@ static int direction(const struct torus *t, unsigned dim, const uint32_t *at, co
     return sum % 2 == 0 ? 1 : -1;
 }
 
-/* All ports, in the order in which they are preferred on the way to `to`. */
+/* Stores all ports in the order in which the way to `to` prefers them. Returns their number. */
 static unsigned preferences(const struct torus *t, const uint32_t *at, const uint32_t *to,
                             unsigned *ports)
 {
@@ -56,7 +58,7 @@ static unsigned preferences(const struct torus *t, const uint32_t *at, const uin
         else
             other[rest++] = torus_port(dim, 1);
     }
-    /* Detours: straight on where nothing else leads nearer. */
+    /* Then the ports of detours, which are used if no other port leads nearer. */
     for (unsigned i = 0, straight = count; i < straight; i++)
         ports[count++] = torus_port_opposite(ports[i]);
     for (unsigned i = 0; i < rest; i++) {
@@ -66,7 +68,8 @@ static unsigned preferences(const struct torus *t, const uint32_t *at, const uin
     return count;
 }
 
-/* How far all nodes are from one, over cables that work; TORUS_NO_NODE if there is no way. */
+/* Stores the distances of all nodes from node `to`, over cables that are not broken; TORUS_NO_NODE if there is no
+ * way. */
 static void measure(const struct ip_routes *r, uint32_t to, uint32_t *hops, uint32_t *queue)
 {
     uint32_t first = 0, last = 0;
@@ -87,7 +90,7 @@ static void measure(const struct ip_routes *r, uint32_t to, uint32_t *hops, uint
     }
 }
 
-/* The first port of the preferred ones that leads nearer. */
+/* Returns the first preferred port that leads nearer to `to`. */
 static uint8_t choose(const struct ip_routes *r, uint32_t rank, const uint32_t *to,
                       const uint32_t *hops)
 {

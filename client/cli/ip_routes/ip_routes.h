@@ -1,5 +1,5 @@
-/* Shortest-path routes over the cables of a torus, some of which may be broken: by which port each
- * node sends on what is for each other node. */
+/* Shortest-path routes over the cables of a torus, some of which may be broken: the port by which each node forwards
+ * packets to each other node. */
 #ifndef TORUSD_CLI_IP_ROUTES_H
 #define TORUSD_CLI_IP_ROUTES_H
 
@@ -17,21 +17,20 @@ struct ip_routes {
     uint8_t *port;        /* by rank and destination: the port, or IP_ROUTES_NO_PORT */
 };
 
-/* Makes room for the routes of a torus without the cables in the list (damage_parse; NULL: with all).
- * Returns 0, or -1 with *e and nothing to free: there are too many nodes, the list is wrong, or there
- * is no memory. */
+/* Allocates the routes of a torus without the cables in the list `without` (see damage_parse(); NULL: none). Returns
+ * 0 with *r, which the caller frees with ip_routes_free(), or -1 with *e: too many nodes, an invalid list, or memory
+ * is short. */
 int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *without,
                    struct error *e);
 void ip_routes_free(struct ip_routes *r);
 
-/* Finds the routes. Each is as short as the cables that work allow. On a torus without broken cables
- * they go through one dimension after the other, the first one first; of the two ways between
- * opposite nodes of a ring, nodes with even and with odd coordinates take different ones. Returns 0,
- * or -1 with *e if there is no memory. */
+/* Finds the routes, each as short as the broken cables allow. On a torus without broken cables, routes go through one
+ * dimension after the other, from the first on. Between opposite nodes of a ring there are two ways; nodes with even
+ * and odd coordinates take different ones. Returns 0, or -1 with *e if memory is short. */
 int ip_routes_find(struct ip_routes *r, struct error *e);
 
-/* The port by which `rank` sends on what is for `destination`: IP_ROUTES_NO_PORT if that cannot be
- * reached, or is the node itself. Call ip_routes_find() first. */
+/* Returns the port by which node `rank` forwards packets to `destination`, or IP_ROUTES_NO_PORT if `destination`
+ * cannot be reached or is the node itself. Call ip_routes_find() first. */
 unsigned ip_routes_port(const struct ip_routes *r, uint32_t rank, uint32_t destination);
 
 #endif

@@ -1,4 +1,4 @@
-# What all scripts of routes have in common: torusctl ip-routes prints it behind what differs (see
+# The common part of all route scripts. 'torusctl ip-routes' prints it after the part of the host (see
 # route_script.c), which sets host, address, device, protocol, state, interfaces and lowered, and
 # defines nodes() and routes().
 sys=/proc/sys/net/ipv4
@@ -6,7 +6,7 @@ saved=$state/torus-routes-$host
 
 fail() { echo "$host.sh: $*" >&2; exit 1; }
 
-# The checks. They change nothing.
+# Checks whether the routes can be set. Changes nothing.
 check() {
     [ "$(id -u)" = 0 ] || fail "run it as root: sudo sh $host.sh $action"
     command -v ip >/dev/null || fail "ip is missing (Debian: apt-get install iproute2)"
@@ -26,7 +26,7 @@ check() {
     check_addresses
 }
 
-# No address of a node is in use here, or in a network that this host reaches otherwise.
+# Checks that no address of a node is in use on this host, or in a network that it reaches by another route.
 check_addresses() {
     found=$({ nodes; echo; ip -4 -o addr show; } | awk -v device=$device '
         NF == 1 { node[$1]; next }
@@ -40,7 +40,7 @@ check_addresses() {
         "others with --address, and write the scripts again"
 }
 
-# The settings that may change, as lines FILE VALUE. Setting ip_forward sets others: it is the first.
+# Prints the settings that may change, as lines FILE VALUE. ip_forward comes first, because setting it sets others.
 settings() {
     cd "$sys" || return 1
     set -- ip_forward conf/all/accept_redirects
@@ -50,15 +50,15 @@ settings() {
     grep -H . "$@" | sed 's/:\([^:]*\)$/ \1/'
 }
 
-# Sets what the lines FILE VALUE say.
+# Applies settings from lines FILE VALUE.
 put() {
     while read -r file value; do
         echo "$value" >"$sys/$file" || exit 1
     done
 }
 
-# What counts at an interface is the larger one of its own setting and that of "all". These lines set
-# what has to be lowered to 0 at the cables, while all other interfaces stay as they are.
+# The kernel uses the larger of the setting of an interface and the setting of "all". Prints the lines that set the
+# lowered settings to 0 for the cables, and leave the effective settings of all other interfaces unchanged.
 lower() {
     awk -v cables=" all $interfaces " -v lowered=" $lowered " '
         { split($1, part, "/"); cable = index(cables, " " part[2] " ") }
@@ -69,7 +69,7 @@ lower() {
         END { printf "%s", last }' "$saved" "$saved"
 }
 
-# An interface without a cable, for the address. Not every kernel has dummy devices.
+# Adds an interface without a cable, for the address. Not every kernel has dummy devices.
 add_device() {
     ip link add $device type dummy 2>/dev/null || {
         ip link add $device type veth peer name $device-peer && ip link set $device-peer up
@@ -81,7 +81,7 @@ apply() {
     add_device && echo 'ip_forward 1' | put && lower | put && routes | ip -4 -batch -
 }
 
-# What is not as it was before: the lines that were saved.
+# Prints the saved lines of settings that have changed.
 different() {
     (settings) | awk 'NR == FNR { now[$1] = $2; next } $1 in now && now[$1] != $2' - "$saved"
 }
@@ -89,8 +89,8 @@ different() {
 undo() {
     ip -4 route flush table main proto $protocol
     ! ip link show dev $device >/dev/null 2>&1 || ip link del $device
-    nodes | sed 's/.*/neigh flush to &/' | ip -4 -batch - >/dev/null # where they were gateways
-    # If ip_forward differs, it is the first one.
+    nodes | sed 's/.*/neigh flush to &/' | ip -4 -batch - >/dev/null # entries of former gateways
+    # If ip_forward has changed, it is the first line, and must be set before the others.
     different | head -n 1 | put && different | put
     rm -f "$saved"
 }
@@ -98,7 +98,7 @@ undo() {
 up() {
     check
     [ -d "$state" ] && [ -w "$state" ] || fail "cannot write to the folder $state (--state)"
-    trap '' HUP INT PIPE TERM # the connection by which this runs may use the routes
+    trap '' HUP INT PIPE TERM # the ssh connection of this script may use the routes
     [ ! -e "$saved" ] || undo
     umask 077
     (settings) >"$saved" && apply && return
@@ -116,5 +116,5 @@ down() {
 action=${1-}
 case $action in
 check | up | down) $action ;;
-*) fail "which one? sh $host.sh check | up | down" ;;
+*) fail "give an action: sh $host.sh check | up | down" ;;
 esac

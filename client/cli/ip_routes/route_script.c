@@ -4,7 +4,7 @@
 
 #include "client/cli/ip_routes/ip_routes_sh.h"
 
-/* What `ip route` shows for the routes, by which they are recognized when they are to be removed. */
+/* The routing protocol number of the routes, by which `down` finds them. */
 #define PROTOCOL 84
 
 static const char *text_of(struct in_addr address, char *text)
@@ -18,20 +18,19 @@ static void print_head(FILE *out, const struct route_script *s, uint32_t rank)
     char dims[TORUS_TEXT_SIZE], address[INET_ADDRSTRLEN];
     const char *space = "";
 
-    (void)fprintf(out,
-                  "#!/bin/sh\n"
-                  "# Routes over the cables of a torus (%s), for %s, which is node %u: its own "
-                  "address is %s.\n"
-                  "# Written by 'torusctl ip-routes'. On %s, as root:\n"
-                  "#   sh %s.sh check    only checks whether it can be done\n"
-                  "#   sh %s.sh up       sets the address and the routes; renews them if it has "
-                  "done so before\n"
-                  "#   sh %s.sh down     restores what was there before\n"
-                  "set -u\n"
-                  "host=%s address=%s device=" OWN_INTERFACE " protocol=%d state='%s'\n",
-                  torus_format(&s->routes->torus, dims), h->name, rank,
-                  text_of(h->address, address), h->name, h->name, h->name, h->name, h->name,
-                  address, PROTOCOL, s->state);
+    (void)fprintf(
+        out,
+        "#!/bin/sh\n"
+        "# Routes over the cables of a torus (%s) for %s, which is node %u with address "
+        "%s.\n"
+        "# Written by 'torusctl ip-routes'. On %s, as root:\n"
+        "#   sh %s.sh check    checks whether the routes can be set, and changes nothing\n"
+        "#   sh %s.sh up       sets the address and the routes, or renews them\n"
+        "#   sh %s.sh down     restores the previous settings\n"
+        "set -u\n"
+        "host=%s address=%s device=" OWN_INTERFACE " protocol=%d state='%s'\n",
+        torus_format(&s->routes->torus, dims), h->name, rank, text_of(h->address, address), h->name,
+        h->name, h->name, h->name, h->name, address, PROTOCOL, s->state);
     (void)fputs("interfaces='", out);
     for (unsigned port = 0; port < torus_ports(&s->routes->torus); port++)
         if (damage_has_link(&s->routes->damage, rank, port)) {
@@ -40,9 +39,9 @@ static void print_head(FILE *out, const struct route_script *s, uint32_t rank)
         }
     (void)fputs(
         "'\n"
-        "# Of forwarded packets, the two directions may take different ways (rp_filter); there\n"
-        "# are no better routes to be told of (send_redirects); neighbours ask for the nodes'\n"
-        "# addresses at the cables (arp_*).\n"
+        "# Settings to be 0 at the cables: the two directions between nodes may take different\n"
+        "# ways (rp_filter); there are no better routes to announce (send_redirects); neighbours\n"
+        "# ask for the addresses of nodes at the cables (arp_*).\n"
         "lowered='rp_filter send_redirects arp_ignore arp_filter'\n\n",
         out);
 }
@@ -51,7 +50,7 @@ static void print_route(FILE *out, const struct route_script *s, uint32_t rank, 
 {
     unsigned port = ip_routes_port(s->routes, rank, to);
     const struct torus *t = &s->routes->torus;
-    char address[INET_ADDRSTRLEN], gateway[INET_ADDRSTRLEN], own[INET_ADDRSTRLEN];
+    char address[INET_ADDRSTRLEN], gateway[INET_ADDRSTRLEN], source[INET_ADDRSTRLEN];
 
     if (port == IP_ROUTES_NO_PORT)
         return;
@@ -60,7 +59,7 @@ static void print_route(FILE *out, const struct route_script *s, uint32_t rank, 
     (void)fprintf(out, "route add %s/32 via %s dev %s onlink src %s proto %d%s%s\n",
                   text_of(s->hosts[to].address, address),
                   text_of(cable.s_addr != 0 ? cable : next->address, gateway),
-                  s->hosts[rank].port[port].interface, text_of(s->hosts[rank].address, own),
+                  s->hosts[rank].port[port].interface, text_of(s->hosts[rank].address, source),
                   PROTOCOL, s->congestion != NULL ? " congctl " : "",
                   s->congestion != NULL ? s->congestion : "");
 }
@@ -73,7 +72,7 @@ void route_script_print(FILE *out, const struct route_script *s, uint32_t rank)
     (void)fputs("# The addresses of all nodes.\nnodes() {\n    cat <<'END'\n", out);
     for (uint32_t to = 0; to < s->routes->torus.nodes; to++)
         (void)fprintf(out, "%s\n", text_of(s->hosts[to].address, address));
-    (void)fputs("END\n}\n\n# The ways to the others.\nroutes() {\n    cat <<'END'\n", out);
+    (void)fputs("END\n}\n\n# The routes to the other nodes.\nroutes() {\n    cat <<'END'\n", out);
     for (uint32_t to = 0; to < s->routes->torus.nodes; to++)
         print_route(out, s, rank, to);
     (void)fputs("END\n}\n\n", out);

@@ -1,4 +1,4 @@
-/* The shell script that sets the routes of one node, and undoes that. */
+/* The shell script that sets and removes the routes of one node. */
 #ifndef TORUSD_CLI_ROUTE_SCRIPT_H
 #define TORUSD_CLI_ROUTE_SCRIPT_H
 
@@ -9,11 +9,11 @@
 struct route_script {
     const struct ip_routes *routes;
     const struct host *hosts; /* by rank */
-    const char *state;        /* folder on the host, for what has to be restored */
-    const char *congestion;   /* of connections over the routes; NULL: the host's default */
+    const char *state;      /* folder on the host in which the script saves the previous settings */
+    const char *congestion; /* congestion control over the routes; NULL: the host's default */
 };
 
-/* Prints the script of a node; ferror(out) tells whether it could be written. */
+/* Prints the script of a node. The caller checks ferror(out). */
 void route_script_print(FILE *out, const struct route_script *s, uint32_t rank);
 
 #endif

@@ -12,7 +12,7 @@ static double seconds_of(const json_t *result)
     return json_number_value(json_object_get(result, "seconds"));
 }
 
-/* The shortest of one size; NULL if all have failed. */
+/* Returns the result with the shortest time for a size, or NULL if all have failed. */
 static json_t *best_of(const struct sweep *s, uint64_t size)
 {
     json_t *result, *best = NULL;
@@ -28,8 +28,8 @@ static json_t *best_of(const struct sweep *s, uint64_t size)
     return best;
 }
 
-/* The times of one size by the algorithms' names, a star after the shortest. NULL if none of this
- * size was run. */
+/* Returns the times for a size by the names of algorithms, with a star after the shortest. NULL if no exchange of
+ * this size was run. */
 static json_t *row_of(const struct sweep *s, uint64_t size)
 {
     const json_t *best = best_of(s, size);

@@ -11,40 +11,43 @@
 #include "proto/text.h"
 
 #define PASSES 3u
-#define SMALL_SECONDS 0.08 /* about, for one algorithm with single bytes in one pass */
+#define SMALL_SECONDS 0.08 /* approximate time for one algorithm with single bytes in one pass */
 #define SMALL_MOST 100u
 #define WARM_UP 3u
 #define FIRST_BLOCK 1024u
 #define BLOCK_MOST (UINT64_C(1) << 28)
 #define BUSY_SECONDS 0.8
-#define BUSY_ENOUGH 0.5 /* long enough not to try a larger block */
-#define BUSY_TIMES 2u   /* so many more; the fastest counts */
+#define BUSY_ENOUGH 0.5 /* seconds after which no larger block is tried */
+#define BUSY_TIMES 2u   /* further measurements of this block; the fastest counts */
 #define BETWEEN_FIRST UINT64_C(16)
 #define BETWEEN_LAST (UINT64_C(1024) * 1024)
 #define BETWEEN_GROWTH 4u
-#define BETWEEN_SECONDS 0.4 /* what takes longer is predicted well by the rate, */
-#define LARGE                                                                                      \
-    UINT64_C(65536)       /* and for larger blocks, unless links are so fast that processors       \
-                           */
-#define LARGE_SECONDS 0.2 /* are the limit, what takes longer than this */
+/* Exchanges that take longer than this are not measured, because the rate predicts them well. For blocks above LARGE
+ * the limit is lower, unless links are so fast that processors limit the exchange. */
+#define BETWEEN_SECONDS 0.4
+#define LARGE UINT64_C(65536)
+#define LARGE_SECONDS 0.2
 #define BETWEEN_LEAST 5.0
 #define BETWEEN_MOST 40.0
-#define HOPELESS 3.0    /* times as long as the fastest: not measured */
-#define NEARLY 1.25     /* times as long: may be chosen where the next size is not measured */
-#define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
+#define HOPELESS 3.0 /* an algorithm is not measured if it takes this times the shortest time */
+#define NEARLY                                                                                     \
+    1.25 /* an algorithm of up to this times the shortest time may be chosen, so it is measured */
+#define GROWTH_MOST                                                                                \
+    8.0 /* of the block at a time, because the first exchanges are slow: TCP starts slowly */
 
-/* Those that are measured at every size, and differ most in what they need. */
+/* The algorithms that are measured at every size. Their numbers of steps, messages and blocks differ most. */
 static const char *const names[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
                                     "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
 
-/* What measures, and shows what is under way. */
+/* The connection for the measurements, and their progress. */
 struct meter {
     struct torus_client *client;
     struct progress progress;
     char now[80];
 };
 
-/* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
+/* Runs an exchange `repeat` times. Returns 0 with a quantile of the times in *seconds (part 0.5: the median) and,
+ * unless `result` is NULL, *result, which the caller frees; or -1 with *failed. */
 static int measure(struct meter *m, const char *algorithm, uint64_t block_bytes, uint32_t repeat,
                    double part, double *seconds, struct torus_result **result,
                    struct torus_error *failed)
@@ -72,7 +75,7 @@ static int measure(struct meter *m, const char *algorithm, uint64_t block_bytes,
         r->each_count > 0 ? quantile(each, r->each_count, part) : (double)r->nanoseconds / 1e9;
     free(each);
     if (*seconds < 1e-9)
-        *seconds = 1e-9; /* a divisor */
+        *seconds = 1e-9; /* callers divide by it */
     if (result != NULL)
         *result = r;
     else
@@ -80,8 +83,8 @@ static int measure(struct meter *m, const char *algorithm, uint64_t block_bytes,
     return 0;
 }
 
-/* All algorithms in turn, several times: the shortest median counts, since other load on the nodes
- * can only add to it. */
+/* Measures all algorithms with single bytes, in several passes. The shortest median of the passes counts, because
+ * other load on the nodes can only make it longer. */
 static int measure_small(struct meter *m, struct calibration_run *run, struct torus_error *failed)
 {
 
@@ -98,7 +101,7 @@ static int measure_small(struct meter *m, struct calibration_run *run, struct to
             if (measure(m, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5, &seconds,
                         NULL, failed) != 0)
                 return -1;
-            /* The first pass, before caches and TCP are warm, only gives the number. */
+            /* The first pass warms up caches and TCP. Its times only give the number of repetitions. */
             if (pass <= 1 || seconds < run->seconds[i])
                 run->seconds[i] = seconds;
         }
@@ -137,12 +140,12 @@ static int measure_busy(struct meter *m, struct calibration_run *run,
     return 0;
 }
 
-/* What is known while sizes are measured, by index in the run. */
+/* The state while sizes between one byte and busy links are measured. */
 struct between {
     uint64_t bytes;
-    double longest;                          /* seconds; what takes longer is not measured */
-    double ratio[CALIBRATION_ALGORITHMS];    /* measured over predicted, as last seen */
-    double expected[CALIBRATION_ALGORITHMS]; /* seconds */
+    double longest;                       /* seconds; exchanges that take longer are not measured */
+    double ratio[CALIBRATION_ALGORITHMS]; /* by algorithm: last measured time / predicted time */
+    double expected[CALIBRATION_ALGORITHMS]; /* by algorithm: seconds */
 };
 
 static int measure_at(struct meter *m, const struct calibration_run *run, struct between *b,
@@ -160,8 +163,8 @@ static int measure_at(struct meter *m, const struct calibration_run *run, struct
     return 0;
 }
 
-/* One size, by every algorithm that may be the fastest there. The model lets those look good that
- * are not measured; so whatever it would nearly prefer to the best of the others is measured, too. */
+/* Measures one size with every algorithm that may be the fastest. The model is too optimistic about algorithms that
+ * were not measured. So an algorithm is also measured if the model nearly prefers it to the fastest measured one. */
 static int measure_size(struct meter *m, const struct calibration_run *run, struct between *b,
                         struct torus_error *failed)
 {
@@ -184,8 +187,8 @@ static int measure_size(struct meter *m, const struct calibration_run *run, stru
     return 0;
 }
 
-/* Sizes between one byte and busy links. The daemon remembers them (daemon/exchange/phases/choose_algorithm.h); here
- * they only tell what is worth measuring. */
+/* Measures sizes between one byte and busy links. The daemon remembers the results
+ * (daemon/exchange/phases/choose_algorithm.h); here they only decide what else to measure. */
 static int measure_between(struct meter *m, const struct calibration_run *run,
                            struct torus_error *failed)
 {
@@ -203,7 +206,7 @@ static int measure_between(struct meter *m, const struct calibration_run *run,
     return 0;
 }
 
-static int add(struct calibration_run *run, const struct algorithm *a, struct error *e)
+static int add_algorithm(struct calibration_run *run, const struct algorithm *a, struct error *e)
 {
     if (a == NULL || run->count == CALIBRATION_ALGORITHMS || a->operation != OPERATION_EXCHANGE ||
         a->port_model != PORT_MODEL_ALL || algorithm_accepts(a, &run->torus, NULL) != 0 ||
@@ -223,20 +226,19 @@ static bool is_named(const struct algorithm *a)
     return false;
 }
 
-/* Finds the algorithms that accept the torus, and their counts: those to measure, then the others.
- */
-static int count(struct calibration_run *run, struct error *e)
+/* Finds the algorithms that accept the torus, and their counts: first the algorithms in names[], then the others. */
+static int find_algorithms(struct calibration_run *run, struct error *e)
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (add(run, algorithm_find(names[i]), e) != 0)
+        if (add_algorithm(run, algorithm_find(names[i]), e) != 0)
             return -1;
     run->measured = run->count;
     for (size_t i = 0; i < algorithm_count(); i++)
-        if (!is_named(algorithm_at(i)) && add(run, algorithm_at(i), e) != 0)
+        if (!is_named(algorithm_at(i)) && add_algorithm(run, algorithm_at(i), e) != 0)
             return -1;
     if (run->measured == 0)
         return error_set(e, ERROR_REFUSED,
-                         "none of the algorithms to measure with accepts this torus");
+                         "no algorithm that can measure the costs accepts this torus");
     return 0;
 }
 
@@ -260,7 +262,7 @@ int calibration_measure(struct torus_client *client, struct calibration_run *run
     }
     if (run->torus.nodes < 2)
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
-    if (count(run, e) != 0)
+    if (find_algorithms(run, e) != 0)
         return -1;
     progress_begin(&m.progress, true);
     m.progress.title = m.now;

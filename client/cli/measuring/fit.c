@@ -6,9 +6,10 @@
 #include "client/cli/terminal/quantile.h"
 #include "proto/text.h"
 
-#define SAME 1e-9 /* startups and bytes whose squared correlation is this near to 1 are multiples */
+#define SAME                                                                                       \
+    1e-9 /* startups and bytes count as proportional if 1 - their squared correlation is below */
 
-/* Student's t: 95 % of the distribution lie between -t and t. */
+/* Returns Student's t for 95 %: this part of the distribution lies between -t and t. */
 static double student(size_t degrees)
 {
     static const double t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
@@ -17,12 +18,12 @@ static double student(size_t degrees)
                                2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
     if (degrees <= sizeof t / sizeof t[0])
         return t[degrees - 1];
-    /* The first terms of its expansion for many degrees of freedom; exact to four decimals here. */
+    /* The first terms of the expansion for many degrees of freedom; exact to four decimals here. */
     return 1.95996 + 2.3722 / (double)degrees + 2.8225 / (double)(degrees * degrees);
 }
 
-/* Sums over the points of products of x = startups / seconds and y = bytes / seconds. Relative
- * residuals are those of 1 = ts x + tw y. */
+/* Sums over all points, for x = startups / seconds and y = bytes / seconds: the relative residuals are those of the
+ * linear model 1 = ts x + tw y. */
 struct sums {
     double xx, xy, yy, x, y;
 };
@@ -47,8 +48,8 @@ static int add_up(const struct fit_point *points, size_t count, struct sums *s, 
     }
     if (!(s->xx * s->yy - s->xy * s->xy > SAME * s->xx * s->yy))
         return error_set(e, ERROR_REFUSED,
-                         "the measurements do not tell startups from bytes: measure at least three "
-                         "block sizes, such as 256, 4KiB and 64KiB");
+                         "the measurements cannot separate startups from bytes: measure at least "
+                         "three block sizes, such as 256, 4KiB and 64KiB");
     return 0;
 }
 
@@ -62,8 +63,8 @@ double fit_residual(const struct fit *fit, const struct fit_point *point)
     return 1 - fit_seconds(fit, point) / point->seconds;
 }
 
-/* Sets what follows from the residuals. Returns the sum of their squares, or -1 if out of memory. */
-static double look_at_residuals(const struct fit_point *points, size_t count, struct fit *fit)
+/* Sets the figures of the residuals. Returns the sum of their squares, or -1 if memory is short. */
+static double set_residuals(const struct fit_point *points, size_t count, struct fit *fit)
 {
     double *size = calloc(count, sizeof *size), squares = 0;
 
@@ -85,7 +86,7 @@ static double look_at_residuals(const struct fit_point *points, size_t count, st
     return squares;
 }
 
-/* The sum of squares that remains if all points are given one time, the weighted mean. */
+/* Returns the sum of squared residuals if the model is one time for all points, the weighted mean. */
 static double squares_of_mean(const struct fit_point *points, size_t count)
 {
     double weights = 0, times = 0;
@@ -115,7 +116,7 @@ int fit_model(const struct fit_point *points, size_t count, struct fit *fit, str
     determinant = s.xx * s.yy - s.xy * s.xy;
     fit->ts.value = (s.x * s.yy - s.y * s.xy) / determinant;
     fit->tw.value = (s.y * s.xx - s.x * s.xy) / determinant;
-    squares = look_at_residuals(points, count, fit);
+    squares = set_residuals(points, count, fit);
     if (squares < 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the fit");
     of_mean = squares_of_mean(points, count);

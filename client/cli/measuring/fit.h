@@ -1,5 +1,4 @@
-/* The papers' cost model fitted to measured times: each startup takes ts, and each byte on the
- * critical path tw. Pure arithmetic. */
+/* Fits the papers' cost model to measured times: each startup takes ts, and each byte on the critical path tw. */
 #ifndef TORUSD_CLI_FIT_H
 #define TORUSD_CLI_FIT_H
 
@@ -25,23 +24,22 @@ struct fit {
     struct fit_value ts; /* seconds per startup */
     struct fit_value tw; /* seconds per byte */
     double r2;           /* share of the variance that the model explains, weighted as the fit is */
-    double median;       /* of the residuals' magnitudes, see fit_residual() */
-    double worst;        /* the largest of them */
-    size_t worst_point;  /* its index */
+    double median;       /* median of the absolute residuals: see fit_residual() */
+    double worst;        /* the largest absolute residual */
+    size_t worst_point;  /* index of its point */
     size_t points;
 };
 
-/* Finds the ts and tw with the least sum of squared relative residuals, neither of them bounded
- * below. The intervals are Student's, and assume that the residuals are independent and normally
- * distributed. Returns 0, or -1 with *e (_REFUSED): fewer than FIT_LEAST_POINTS points, a time that
- * is not above 0, or points that do not tell startups from bytes because one is the same multiple
- * of the other in all of them, as with a single block size. */
+/* Finds the ts and tw with the least sum of squared relative residuals; both may be negative. The intervals are
+ * Student's, and assume that the residuals are independent and normally distributed. Returns 0, or -1 with *e
+ * (_REFUSED): fewer than FIT_LEAST_POINTS points, a time that is not above 0, or startups and bytes that are
+ * proportional in all points, as with a single block size. */
 int fit_model(const struct fit_point *points, size_t count, struct fit *fit, struct error *e);
 
-/* The seconds that the model gives for a point; its own are not used. */
+/* Returns the seconds that the model predicts for a point. Does not use point->seconds. */
 double fit_seconds(const struct fit *fit, const struct fit_point *point);
 
-/* (measured - model) / measured. */
+/* Returns the relative residual: (measured - model) / measured. */
 double fit_residual(const struct fit *fit, const struct fit_point *point);
 
 #endif

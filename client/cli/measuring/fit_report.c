@@ -13,11 +13,11 @@
 #include "proto/text.h"
 
 #define TOGETHER "all"
-#define LONGEST 8        /* times the bound: what takes longer is fitted on request only */
-#define GOOD_MEDIAN 0.05 /* up to this a fit needs no remark, */
-#define GOOD_WORST 0.15  /* and this for its worst point */
+#define LONGEST 8 /* algorithms slower than this times the bound are fitted on request only */
+#define GOOD_MEDIAN 0.05 /* a fit needs no remark if its median residual is up to this, */
+#define GOOD_WORST 0.15  /* and its worst residual up to this */
 
-/* An algorithm of the sweep, with its counts and its points among those of all. */
+/* An algorithm of the sweep, with its counts and its points in report.point[]. */
 struct fitted {
     const char *name;
     double startups, blocks, hops;
@@ -37,13 +37,13 @@ struct report {
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
-/* file: NULL, or where the schedule comes from. */
+/* Finds the counts of an algorithm or, unless `file` is NULL, of the schedule in the file. */
 static int find_counts(const struct torus *t, const char *name, const struct schedule_file *file,
                        struct fitted *f, struct error *e)
 {
     struct cost c;
 
-    if (file != NULL) { /* its channels count segments */
+    if (file != NULL) { /* the report counts segments */
         *f = (struct fitted){
             .name = name,
             .startups = file->report.startups,
@@ -82,8 +82,8 @@ int fit_add_neighbours(struct sweep *s, struct error *e)
     if (s->algorithms == 0)
         return error_set(
             e, ERROR_REFUSED,
-            "no algorithm sends to neighbours only on this torus, or is fast enough to "
-            "be measured unasked: name those to fit with --algorithms");
+            "no algorithm that sends to neighbours only is fast enough on this torus: name the "
+            "algorithms to fit with --algorithms");
     return 0;
 }
 
@@ -125,13 +125,13 @@ static void add_row(struct report *r, const struct fitted *f, const struct fit *
     r->failed |= o == NULL || json_array_append_new(r->rows, o) != 0;
 }
 
-/* What remains of the links' rate, or null. */
+/* Returns the fitted rate as a part of the rate of the links, or null if that is unknown. */
 static json_t *rate_share(const struct sweep *s, const struct fit *fit)
 {
     return s->link_mbit > 0 ? json_number(8 / (s->link_mbit * 1e6) / fit->tw.value) : json_null();
 }
 
-/* f = NULL: of all algorithms together. */
+/* Adds a fit of one algorithm or, if `f` is NULL, of all algorithms together. */
 static void add_fit(struct report *r, const struct fitted *f, const struct fit *fit)
 {
     json_t *o = json_object();
@@ -172,13 +172,14 @@ __attribute__((format(printf, 2, 3))) static void remark(struct report *r, const
 static void remark_startup(struct report *r, const struct fitted *f, const struct fit *fit)
 {
     if (fit->ts.value <= 0)
-        remark(r,
-               "%s: ts is not above zero: small blocks take less time than the rate of large ones "
-               "allows. Links that pass some bytes at once before they limit their rate do that; "
-               "on them the model does not hold for small blocks",
-               f->name);
+        remark(
+            r,
+            "%s: ts is not above zero: small blocks take less time than the rate of large blocks "
+            "allows. This happens on links that pass some bytes at once before they limit their "
+            "rate, where the model does not hold for small blocks",
+            f->name);
     else if (fit->ts.low <= 0)
-        remark(r, "%s: ts may be zero: its interval reaches below", f->name);
+        remark(r, "%s: ts may be zero: its interval includes zero", f->name);
 }
 
 static void remark_worst(struct report *r, const struct fitted *f, const struct fit *fit)
@@ -198,13 +199,13 @@ static void remark_hops(struct report *r, const struct fitted *f)
     if (f->hops > f->startups)
         remark(
             r,
-            "%s: legs go over several links (%g hops in %g steps), and a relay passes on whole "
-            "frames: each further hop takes as long as the first frame of the message, which the "
+            "%s: legs go over several links (%g hops in %g steps), and relays pass on whole "
+            "frames: each further hop adds the time of the first frame of the message, which the "
             "model does not count",
             f->name, f->hops, f->startups);
 }
 
-/* Times that no schedule with these counts can have at the links' rate. */
+/* Adds a remark if times are shorter than the bytes take at the rate of the links. */
 static void remark_too_fast(struct report *r, const struct fitted *f)
 {
     char bytes[FORMAT_SIZE];
@@ -226,9 +227,9 @@ static void remark_too_fast(struct report *r, const struct fitted *f)
                text_plural(count, "is", "are"));
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The report ------------------------------------------------------------------------------ */
 
-/* Why its exchanges failed, or NULL. */
+/* Returns why exchanges of this algorithm failed, or NULL. */
 static const char *failure_of(const struct report *r, const char *name)
 {
     json_t *result, *error;
@@ -277,9 +278,9 @@ static json_t *left_out(void)
         "hops after the first of a leg (tp in the papers), and moving blocks in memory (rho)",
         "headers of packets and messages, packets that are not full, and acknowledgements, which "
         "share the links with data: part of ts and of tw",
-        "processors: nodes that share some handle their messages in turn, so ts grows with the "
-        "messages of a step, and differs between algorithms",
-        "that nodes do not march in step: each goes on as soon as its own messages have come",
+        "processors: nodes that share processors handle their messages one after the other, so "
+        "ts grows with the messages of a step, and differs between algorithms",
+        "nodes that do not wait for each other: each continues when its messages have arrived",
     };
     json_t *list = json_array();
 
@@ -361,13 +362,13 @@ static int print(const struct cli *cli, json_t *value)
     return cli_print(cli, value, &(struct view){sections, 4});
 }
 
-/* The rate that is the inverse of seconds per byte; null if that may be 0. */
+/* Returns the rate for a time per byte, or null if the time is not above 0. */
 static json_t *rate(const json_t *seconds)
 {
     return json_number_value(seconds) > 0 ? json_real(8 / json_number_value(seconds)) : json_null();
 }
 
-/* What the text shows of a fit besides its fields in JSON. */
+/* Adds the fields that the text shows besides those in JSON. */
 static void set_shown(json_t *fits)
 {
     json_t *o;

@@ -1,5 +1,4 @@
-/* Collective operations of a group, called and timed as a program would: `torusctl perf`. Every
- * member runs all of this with the same plan. */
+/* Measures collective operations of a group, for `torusctl perf`. Every member runs this with the same plan. */
 #ifndef TORUSD_CLI_PERF_H
 #define TORUSD_CLI_PERF_H
 
@@ -8,90 +7,90 @@
 #include "daemon/schedule/torus.h"
 
 #define PERF_MOST_SIZES 64
-#define PERF_SMALL 16384 /* below so many bytes, calls back to back are measured as well */
-#define PERF_BATCH 8     /* calls that are timed together when they are back to back */
+#define PERF_SMALL 16384 /* below this many bytes, calls back to back are measured, too */
+#define PERF_BATCH 8     /* number of calls back to back that are timed together */
 
 struct perf_job;
 
-/* One operation. */
+/* An operation. */
 struct perf_operation {
     const char *name;
-    bool sized;   /* else it has no data: barrier */
-    bool reduces; /* it has a type and an operator */
-    bool rooted;
+    bool sized;   /* has data (a barrier has none) */
+    bool reduces; /* has a type and an operator */
+    bool rooted;  /* has a root */
 
-    /* Sets the sizes of both areas, and what the call needs besides, for job->bytes. */
+    /* Sets the sizes of both areas and the arguments of the call, for job->bytes. */
     void (*lay_out)(struct perf_job *job);
     int (*call)(struct perf_job *job, struct torus_error *e);
-    /* The contents of call job->number before it; how many blocks (or elements) are wrong after. */
+    /* Fill the send area for call job->number, and return how many blocks (or elements) are wrong after the call. */
     void (*fill)(struct perf_job *job);
     uint64_t (*wrong)(const struct perf_job *job);
-    /* Bytes that a node receives from others, on average, and that the busiest channel must carry. */
+    /* Return the bytes that a node receives from other nodes, on average, and a lower bound on the bytes that the
+     * busiest channel must carry. */
     double (*received)(const struct perf_job *job);
     double (*bound)(const struct perf_job *job, const struct torus *t);
 };
 
-extern const struct perf_operation perf_operations[]; /* without a name at the end */
+extern const struct perf_operation perf_operations[]; /* ended by a row without a name */
 
-/* Calls the operation's lay_out(), with which the sizes of no area overflow. Returns 0, or -1 with *e
- * if job->bytes are too many for so many members. */
+/* Calls lay_out() of the operation. Returns 0, or -1 with *e if job->bytes are so many that sizes could overflow. */
 int perf_lay_out(struct perf_job *job, struct torus_error *e);
 
 struct perf_plan {
     const struct perf_operation *operation;
-    uint64_t size[PERF_MOST_SIZES]; /* in bytes: of a block; of a reduction's vector */
+    uint64_t size[PERF_MOST_SIZES]; /* bytes of a block, or of the vector of a reduction */
     size_t sizes;
-    uint32_t repeat; /* 0: as the time of a call allows */
+    uint32_t repeat; /* 0: see perf_repetitions() */
     uint32_t warm_up;
     uint64_t pause_ns;
     bool verify, ordinary;
-    uint32_t dimensions; /* of the part, bit d: dimension d; 0: the whole torus */
+    uint32_t dimensions; /* dimensions of the part, bit d for dimension d; 0: the whole torus */
     uint32_t root;
     enum torus_type type;
     enum torus_operator combination;
 };
 
-/* One size of it, at this member. */
+/* The measurement of one size at this member. */
 struct perf_job {
     const struct perf_plan *plan;
-    struct torus_group *group; /* that is called: the whole one or the part */
-    uint32_t rank, members;    /* in it */
+    struct torus_group *group; /* the group or part that makes the calls */
+    uint32_t rank, members;    /* in this group */
     uint64_t bytes;
     size_t count; /* elements of a reduction */
     uint64_t number;
-    size_t send_size, receive_size; /* of the areas */
+    size_t send_size, receive_size; /* bytes of the areas */
     uint8_t *send, *receive;
-    size_t *send_bytes, *send_offset, *receive_bytes, *receive_offset; /* one for each member */
+    size_t *send_bytes, *send_offset, *receive_bytes, *receive_offset; /* by member */
 };
 
-/* What came of one size, the same at all members: of each repetition the longest time of any. */
+/* The results for one size, the same at all members. Times are the longest of any member, for each repetition. */
 struct perf_row {
     uint64_t bytes;
     size_t repeat;
     double *latency; /* seconds, sorted */
-    double *period;  /* the same; NULL if not measured */
+    double *period;  /* seconds per call back to back, sorted; NULL if not measured */
     uint64_t wrong;
-    double received; /* as above */
+    double received; /* see struct perf_operation */
     double bound;
 };
 
-/* Runs the plan at size `index`. `whole` is the group that members meet in, and the memory's; `part`
- * is the one to call, often the same; `t` is its torus. Returns 0 with *row, to be released, or -1
- * with *e. */
+/* Runs the plan for size `index`. `whole` is the group for barriers and memory; `part` makes the measured calls, and
+ * may be `whole`; `t` is the torus of `part`. Returns 0 with *row, which the caller frees with perf_row_release(), or
+ * -1 with *e. */
 int perf_run(const struct perf_plan *plan, size_t index, struct torus_group *whole,
              struct torus_group *part, const struct torus *t, struct perf_row *row,
              struct torus_error *e);
 void perf_row_release(struct perf_row *row);
 
-/* How often a size is measured if nobody says: about a second, but at least 5 times and at most 100. */
+/* Returns the default number of repetitions if one takes `seconds`: as many as fit into a second, but 5 to 100. */
 uint32_t perf_repetitions(double seconds);
 
-/* The block that member i sends to member j in alltoallv, where blocks have `bytes` on average. */
+/* Returns the bytes of the block from member i to member j in alltoallv. Blocks have `bytes` on average. */
 size_t perf_uneven(uint64_t bytes, uint32_t i, uint32_t j);
 
-/* A lower bound on the bytes that the busiest channel must carry if i sends size(bytes, i, j) to j:
- * by what crosses cuts of the torus into two parts along a dimension, and by what the nodes send and
- * receive. 0 for want of memory. */
+/* Returns a lower bound on the bytes that the busiest channel must carry if i sends size(bytes, i, j) bytes to j. It
+ * follows from the bytes that cross cuts of the torus along a dimension, and from the bytes that nodes send and
+ * receive. Returns 0 if memory is short. */
 double perf_bound_uneven(const struct torus *t, uint64_t bytes,
                          size_t (*size)(uint64_t bytes, uint32_t i, uint32_t j));
 

@@ -1,9 +1,9 @@
-/* The bound of an exchange of blocks of different sizes. */
+/* The lower bound of an exchange with blocks of different sizes. */
 #include <stdlib.h>
 
 #include "client/cli/measuring/perf.h"
 
-/* along[a * n + b]: bytes from nodes with coordinate a to nodes with coordinate b. */
+/* Adds to along[a * n + b] the bytes from nodes with coordinate a to nodes with coordinate b. */
 static void add_up(const struct torus *t, uint64_t bytes,
                    size_t (*size)(uint64_t bytes, uint32_t i, uint32_t j), unsigned dim,
                    double *along)
@@ -19,7 +19,7 @@ static void add_up(const struct torus *t, uint64_t bytes,
     }
 }
 
-/* What crosses from the `length` coordinates that begin at `first` to the others. */
+/* Returns the bytes from the `length` coordinates that begin at `first` to all others. */
 static double crossing(const double *along, uint32_t n, uint32_t first, uint32_t length)
 {
     double sum = 0;
@@ -37,7 +37,7 @@ static double by_cuts(const struct torus *t, unsigned dim, const double *along)
     double most = 0;
 
     for (uint32_t k = 0; k < n; k++) {
-        /* Rings: every half. Meshes: every beginning and, as the rest, every end. */
+        /* In rings, cut every half. In lines, cut between each two neighbours. */
         uint32_t first = t->wrap[dim] ? k : 0, length = t->wrap[dim] ? n / 2 : k;
         double channels = t->wrap[dim] ? 2.0 * lines : lines;
         double out = crossing(along, n, first, length) / channels;

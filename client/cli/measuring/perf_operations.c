@@ -1,4 +1,4 @@
-/* The operations of `torusctl perf`: how each is called, and what it must deliver. */
+/* The operations of `torusctl perf`: their calls, contents and bounds. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static uint64_t mix(uint64_t value)
     return value ^ (value >> 29);
 }
 
-/* Different for every call, source and destination. */
+/* Returns a seed that differs for every call, source and destination. */
 static uint64_t seed(const struct perf_job *job, uint32_t source, uint32_t destination)
 {
     return mix(job->number * UINT64_C(0xd6e8feb86659fd93) + ((uint64_t)source << 32) + destination);
@@ -133,7 +133,7 @@ static double bound_alltoallv(const struct perf_job *job, const struct torus *t)
     return perf_bound_uneven(t, job->bytes, perf_uneven);
 }
 
-/* ---- The same for all ------------------------------------------------------------------------ */
+/* ---- Allgather and broadcast ----------------------------------------------------------------- */
 
 static void lay_out_allgather(struct perf_job *job)
 {
@@ -192,7 +192,7 @@ static double received_broadcast(const struct perf_job *job)
     return (double)job->bytes * (job->members - 1) / job->members;
 }
 
-/* A reduce backwards. */
+/* A broadcast is a reduce backwards. */
 static double bound_broadcast(const struct perf_job *job, const struct torus *t)
 {
     return (double)job->bytes * torus_bound_reduce(t);
@@ -200,7 +200,8 @@ static double bound_broadcast(const struct perf_job *job, const struct torus *t)
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
 
-/* Small, so that every type holds them, and sums of floating types are exact in every order. */
+/* Returns an element. Elements are small, so that every type can hold them, and sums of floating types are exact in
+ * every order. */
 static uint64_t value(const struct perf_job *job, uint32_t member, size_t element)
 {
     uint64_t random = mix(seed(job, member, 0) + element);
@@ -232,7 +233,7 @@ static uint64_t combine(enum torus_operator operation, uint64_t a, uint64_t b)
     return 0;
 }
 
-/* The value as an element. Integers lose what is above their width, as they do in sums. */
+/* Stores a value as an element. Integers are taken modulo their width, as in sums. */
 static void store(uint8_t *at, enum torus_type type, uint64_t v)
 {
     switch (type) {
@@ -269,7 +270,7 @@ static void fill_vector(struct perf_job *job)
         store(job->send + e * width, job->plan->type, value(job, job->rank, e));
 }
 
-/* Of `count` elements of the result, those from `first` on. */
+/* Returns how many of `count` elements are wrong. The receive area begins with element `first` of the result. */
 static uint64_t wrong_elements(const struct perf_job *job, size_t first, size_t count)
 {
     size_t width = torus_type_size(job->plan->type);
@@ -286,7 +287,7 @@ static uint64_t wrong_elements(const struct perf_job *job, size_t first, size_t 
     return wrong;
 }
 
-/* Whole elements: at least one, unless there is nothing. */
+/* Rounds job->bytes to whole elements: at least one, unless it is 0. */
 static void lay_out_allreduce(struct perf_job *job)
 {
     size_t width = torus_type_size(job->plan->type);
@@ -322,7 +323,7 @@ static double bound_allreduce(const struct perf_job *job, const struct torus *t)
     return (double)job->bytes * torus_bound_allreduce(t);
 }
 
-/* Only the root gets the result. */
+/* Only the root has a receive area. */
 static void lay_out_reduce(struct perf_job *job)
 {
     lay_out_allreduce(job);
@@ -385,7 +386,7 @@ static int call_barrier(struct perf_job *job, struct torus_error *e)
     return torus_barrier(job->group, e);
 }
 
-/* ---- All ------------------------------------------------------------------------------------- */
+/* ---- The operations -------------------------------------------------------------------------- */
 
 const struct perf_operation perf_operations[] = {
     {.name = "alltoall",
@@ -453,7 +454,7 @@ const struct perf_operation perf_operations[] = {
     {0},
 };
 
-/* What is multiplied for all operations: by 4 in perf_uneven(), and by the members. */
+/* Sizes are multiplied by up to 4 in perf_uneven(), and by the number of members. */
 int perf_lay_out(struct perf_job *job, struct torus_error *e)
 {
     if (job->bytes > INT64_MAX / 4 / job->members) {

@@ -10,7 +10,7 @@ const char *const perf_types[] = {NULL,     "int8",   "int16",  "int32",   "int6
 const char *const perf_operators[] = {NULL,  "sum", "product", "min", "max",
                                       "and", "or",  "xor",     NULL};
 
-/* The median as NAME_seconds and the quartiles as NAME_q1_seconds and NAME_q3_seconds. */
+/* Adds the median and the quartiles under the three keys. */
 static int set_times(json_t *o, const char *const key[3], const double *sorted, size_t count)
 {
     static const double part[] = {0.5, 0.25, 0.75};
@@ -31,7 +31,7 @@ static json_t *each(const double *seconds, size_t count)
     return list;
 }
 
-/* What the links allow, and what is reached of it: by calls back to back where these are measured. */
+/* Adds the rate, the bound and their ratio, for calls back to back if these were measured. */
 static int set_rates(json_t *o, const struct perf_row *row, double link_mbit)
 {
     const double *times = row->period != NULL ? row->period : row->latency;

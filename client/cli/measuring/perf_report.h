@@ -1,4 +1,4 @@
-/* What `torusctl perf` prints. */
+/* The results of `torusctl perf` as JSON and text. */
 #ifndef TORUSD_CLI_PERF_REPORT_H
 #define TORUSD_CLI_PERF_REPORT_H
 
@@ -8,12 +8,12 @@
 #include "client/cli/terminal/writer.h"
 
 extern const char *const perf_types[];     /* by enum torus_type; NULL at 0 and at the end */
-extern const char *const perf_operators[]; /* the same by enum torus_operator */
+extern const char *const perf_operators[]; /* by enum torus_operator; NULL at 0 and at the end */
 
-/* An object for one size. link_mbit: 0 if unknown. NULL for want of memory. */
+/* Returns an object for one size. link_mbit: 0 if unknown. NULL if memory is short. */
 json_t *perf_row_value(const struct perf_plan *plan, const struct perf_row *row, double link_mbit);
 
-/* The whole; takes over `rows`, a list of the above. NULL for want of memory. */
+/* Returns the whole report. Takes ownership of `rows`, a list of the objects above. NULL if memory is short. */
 json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
                    const struct torus *part, double link_mbit, json_t *rows);
 

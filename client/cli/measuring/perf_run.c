@@ -1,4 +1,4 @@
-/* Measuring one size: how long calls take, at the member where they take longest. */
+/* Measures the calls of one size, by the member where they take longest. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -6,9 +6,9 @@
 #include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/quantile.h"
 
-#define LEAST 5
-#define MOST 100
-#define SECONDS 1.0 /* for one size, roughly */
+#define LEAST 5     /* repetitions */
+#define MOST 100    /* repetitions */
+#define SECONDS 1.0 /* approximate time for one size */
 
 uint32_t perf_repetitions(double seconds)
 {
@@ -17,11 +17,11 @@ uint32_t perf_repetitions(double seconds)
     return fit < LEAST ? LEAST : fit > MOST ? MOST : (uint32_t)fit;
 }
 
-/* A job under way. */
+/* A measurement under way. */
 struct running {
     struct perf_job job;
     struct torus_group *whole;
-    uint64_t wrong; /* here */
+    uint64_t wrong; /* wrong blocks or elements at this member */
 };
 
 static int fail_memory(struct torus_error *e)
@@ -44,9 +44,9 @@ static double seconds_since(struct timespec t)
     return (double)(n.tv_sec - t.tv_sec) + (double)(n.tv_nsec - t.tv_nsec) / 1e9;
 }
 
-/* All members wait until the links' limiters let short messages pass at once again, and meet. The
- * barrier comes last, so that they start together, and awake. */
-static int meet(const struct running *run, struct torus_error *e)
+/* Pauses, until limiters of the links let short messages pass at once again, and then waits in a barrier. The barrier
+ * comes last, so that all members start at the same time and are awake. */
+static int wait_for_members(const struct running *run, struct torus_error *e)
 {
     uint64_t pause = run->job.plan->pause_ns;
     struct timespec until = now();
@@ -67,8 +67,8 @@ static bool verifies(const struct running *run)
     return run->job.plan->verify && run->job.plan->operation->wrong != NULL;
 }
 
-/* Checks what has come, once all members have it: where several share a processor, the first to
- * check would take it from those whose time still counts. */
+/* Checks the contents after all members have ended the call: if members share a processor, an earlier check would
+ * delay members that are still being timed. */
 static int check(struct running *run, struct torus_error *e)
 {
     if (!verifies(run))
@@ -79,23 +79,23 @@ static int check(struct running *run, struct torus_error *e)
     return 0;
 }
 
-/* Before calls are timed: they get contents that can be checked, and all members meet. */
-static int get_ready(struct running *run, struct torus_error *e)
+/* Prepares timed calls: fills the send area with contents that can be checked, and waits for all members. */
+static int prepare_calls(struct running *run, struct torus_error *e)
 {
     run->job.number++;
     if (verifies(run))
         run->job.plan->operation->fill(&run->job);
-    return meet(run, e);
+    return wait_for_members(run, e);
 }
 
-/* Several calls, with their seconds here. Contents are made before and checked after; of several, the
- * last one's. */
+/* Makes several calls, and sets *seconds to their time at this member. Only the contents of the last call are
+ * checked. */
 static int time_calls(struct running *run, unsigned calls, double *seconds, struct torus_error *e)
 {
     const struct perf_operation *operation = run->job.plan->operation;
     struct timespec began;
 
-    if (get_ready(run, e) != 0)
+    if (prepare_calls(run, e) != 0)
         return -1;
     began = now();
     for (unsigned i = 0; i < calls; i++)
@@ -105,12 +105,13 @@ static int time_calls(struct running *run, unsigned calls, double *seconds, stru
     return check(run, e);
 }
 
-static int longest(const struct running *run, double *seconds, size_t count, struct torus_error *e)
+static int take_longest(const struct running *run, double *seconds, size_t count,
+                        struct torus_error *e)
 {
     return torus_allreduce(run->whole, TORUS_IN_PLACE, seconds, count, TORUS_FLOAT64, TORUS_MAX, e);
 }
 
-/* Calls that come to nothing but the number of repetitions, the same at all members. */
+/* Makes calls that are not counted. Sets *repeat to the number of repetitions, the same at all members. */
 static int warm_up(struct running *run, size_t *repeat, struct torus_error *e)
 {
     const struct perf_plan *plan = run->job.plan;
@@ -119,20 +120,20 @@ static int warm_up(struct running *run, size_t *repeat, struct torus_error *e)
     for (uint32_t i = 0; i < plan->warm_up || (i == 0 && plan->repeat == 0); i++)
         if (time_calls(run, 1, &seconds, e) != 0)
             return -1;
-    if (longest(run, &seconds, 1, e) != 0)
+    if (take_longest(run, &seconds, 1, e) != 0)
         return -1;
     *repeat =
         plan->repeat > 0 ? plan->repeat : perf_repetitions(seconds + (double)plan->pause_ns / 1e9);
     return 0;
 }
 
-/* Back to back: one batch after the other, with nothing between them but reading the clock. */
+/* Times calls back to back: one batch after the other, with only the clock read in between. */
 static int time_batches(struct running *run, struct perf_row *row, struct torus_error *e)
 {
     const struct perf_operation *operation = run->job.plan->operation;
     struct timespec began;
 
-    if (get_ready(run, e) != 0)
+    if (prepare_calls(run, e) != 0)
         return -1;
     for (size_t i = 0; i < row->repeat; i++) {
         began = now();
@@ -159,8 +160,8 @@ static int measure(struct running *run, struct perf_row *row, struct torus_error
             return -1;
     if (small && time_batches(run, row, e) != 0)
         return -1;
-    if (longest(run, row->latency, row->repeat, e) != 0 ||
-        (small && longest(run, row->period, row->repeat, e) != 0))
+    if (take_longest(run, row->latency, row->repeat, e) != 0 ||
+        (small && take_longest(run, row->period, row->repeat, e) != 0))
         return -1;
     row->wrong = run->wrong;
     if (torus_allreduce(run->whole, TORUS_IN_PLACE, &row->wrong, 1, TORUS_UINT64, TORUS_SUM, e) !=

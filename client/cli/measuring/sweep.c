@@ -12,14 +12,14 @@
 #include "client/cli/terminal/progress.h"
 #include "client/cli/terminal/quantile.h"
 
-#define TURN_SECONDS 3.0 /* for one algorithm at one size */
+#define PASS_SECONDS 3.0 /* limit for one algorithm at one size in one pass */
 
 /* A sweep under way. */
 struct running {
     struct sweep *sweep;
     struct cli *cli;
     struct progress progress;
-    char now[96]; /* what is running */
+    char now[96]; /* title of the progress: the run under way */
 };
 
 int sweep_add(struct sweep *s, const char *name, struct error *e)
@@ -41,9 +41,9 @@ int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct
     return 0;
 }
 
-static uint32_t sweep_turns(const struct sweep *s)
+static uint32_t sweep_passes(const struct sweep *s)
 {
-    return s->turns > 0 ? s->turns : 1;
+    return s->passes > 0 ? s->passes : 1;
 }
 
 static json_t *failure(const struct torus_error *e)
@@ -54,7 +54,7 @@ static json_t *failure(const struct torus_error *e)
     return o;
 }
 
-/* What there is of earlier turns, or NULL. */
+/* Returns the result of earlier passes, or NULL. */
 static json_t *find_result(const struct sweep *s, uint64_t size, const char *name)
 {
     json_t *o;
@@ -69,12 +69,12 @@ static json_t *find_result(const struct sweep *s, uint64_t size, const char *nam
     return NULL;
 }
 
-/* Adds the times of another turn to those that there are. What is true of one session only goes. If
- * the other has failed, all have. */
-static int add_turn(json_t *o, const json_t *another)
+/* Adds the times of another pass to a result, and removes the figures that describe one pass only. If the other pass
+ * has failed, the result becomes a failure. */
+static int add_pass(json_t *o, const json_t *another)
 {
-    static const char *const of_a_session[] = {"id", "seconds_spread", "efficiency", "call_seconds",
-                                               "sustained_seconds"};
+    static const char *const of_one_pass[] = {"id", "seconds_spread", "efficiency", "call_seconds",
+                                              "sustained_seconds"};
     json_t *each = json_object_get(o, "seconds_each");
     size_t count = json_array_size(each), i;
     double *seconds;
@@ -90,8 +90,8 @@ static int add_turn(json_t *o, const json_t *another)
     for (i = 0; i < count; i++)
         seconds[i] = json_number_value(json_array_get(each, i));
     sort_values(seconds, count);
-    for (i = 0; i < sizeof of_a_session / sizeof of_a_session[0]; i++)
-        (void)json_object_del(o, of_a_session[i]);
+    for (i = 0; i < sizeof of_one_pass / sizeof of_one_pass[0]; i++)
+        (void)json_object_del(o, of_one_pass[i]);
     i = (size_t)(json_object_set_new(o, "seconds", json_real(quantile(seconds, count, 0.5))) |
                  json_object_set_new(o, "seconds_min", json_real(quantile(seconds, count, 0))) |
                  json_object_set_new(o, "seconds_max", json_real(quantile(seconds, count, 1))));
@@ -99,20 +99,20 @@ static int add_turn(json_t *o, const json_t *another)
     return i == 0 ? 0 : -1;
 }
 
-/* Takes o over. */
-static int keep(struct sweep *s, json_t *o, uint64_t size, const char *name)
+/* Stores the result of a run, or adds it to that of earlier passes. Takes ownership of `o`. */
+static int keep_result(struct sweep *s, json_t *o, uint64_t size, const char *name)
 {
     json_t *before = find_result(s, size, name);
     int r;
 
     if (before == NULL)
         return json_array_append_new(s->results, o);
-    r = add_turn(before, o);
+    r = add_pass(before, o);
     json_decref(o);
     return r;
 }
 
-/* Adds what the session reported, or why it failed. Returns 0, or -1 with *e. */
+/* Adds the result of a run, or the error if `result` is NULL. Returns 0, or -1 with *e. */
 static int add_result(struct sweep *s, uint64_t size, const char *name,
                       const struct torus_result *result, double took,
                       const struct torus_error *failed, struct error *e)
@@ -138,19 +138,18 @@ static int add_result(struct sweep *s, uint64_t size, const char *name,
             r |= json_object_set(o, kept[i], json_object_get(report, kept[i]));
         if (leaves_choice(name))
             r |= json_object_set(o, "chosen", json_object_get(report, "algorithm"));
-        if (s->turns > 0 && json_object_get(o, "seconds_each") == NULL)
+        if (s->passes > 0 && json_object_get(o, "seconds_each") == NULL)
             r |= json_object_set_new(o, "seconds_each",
                                      json_pack("[O]", json_object_get(o, "seconds")));
         json_decref(report);
     }
-    if (r == 0 && keep(s, o, size, name) == 0)
+    if (r == 0 && keep_result(s, o, size, name) == 0)
         return 0;
     return error_set(e, ERROR_MEMORY, "out of memory for the results");
 }
 
-/* Whether there is a daemon for another call: on this connection, or, if it has been closed, on a
- * new one. */
-static bool can_go_on(struct running *run)
+/* Returns whether the daemon answers, on this connection or on a new one, which then replaces this connection. */
+static bool has_daemon(struct running *run)
 {
     struct torus_status *status;
     struct torus_client *another;
@@ -169,9 +168,9 @@ static bool can_go_on(struct running *run)
     return true;
 }
 
-/* Where all is run in several turns: as many exchanges as TURN_SECONDS allow, by the time that a
- * smaller block, or an earlier turn, took. */
-static uint32_t affordable(const struct sweep *s, uint64_t size, const char *name)
+/* Returns the number of exchanges of a run. If there are several passes, it is limited to the number that fits into
+ * PASS_SECONDS, by the time of an earlier pass or a smaller block. */
+static uint32_t affordable_repeat(const struct sweep *s, uint64_t size, const char *name)
 {
     double longest = 0;
     size_t i;
@@ -189,9 +188,9 @@ static uint32_t affordable(const struct sweep *s, uint64_t size, const char *nam
                 break;
         }
     }
-    if (s->turns == 0 || longest * s->repeat <= TURN_SECONDS)
+    if (s->passes == 0 || longest * s->repeat <= PASS_SECONDS)
         return s->repeat;
-    return longest >= TURN_SECONDS ? 1 : (uint32_t)(TURN_SECONDS / longest);
+    return longest >= PASS_SECONDS ? 1 : (uint32_t)(PASS_SECONDS / longest);
 }
 
 static int run_one(struct running *run, uint64_t size, size_t index, struct error *e)
@@ -209,7 +208,7 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     int r;
 
     if (json_object_get(before, "error") != NULL) {
-        s->runs++; /* in an earlier turn, and would again */
+        s->runs++; /* it failed in an earlier pass, and would fail again */
         return 0;
     }
     torus_request_init(&request);
@@ -218,16 +217,17 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     else
         request.algorithm = name;
     request.block_bytes = size;
-    request.repeat = affordable(s, size, name);
+    request.repeat = affordable_repeat(s, size, name);
     request.mode = s->mode;
     request.timeout_ms = s->timeout_ms;
     format_bytes(bytes, (double)size);
     (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s", s->runs + 1, s->all_runs,
                    name, bytes);
     result = NULL;
-    r = file != NULL ? torus_client_schedule(run->cli->client, file->text, file->length, digest,
-                                             &failed) /* it may not be there any more */
-                     : 0;
+    r = file != NULL
+            ? torus_client_schedule(run->cli->client, file->text, file->length, digest,
+                                    &failed) /* each time: the daemon may have been restarted */
+            : 0;
     if (r == 0)
         r = torus_client_exchange(run->cli->client, &request, progress_update, &run->progress,
                                   &result, &failed);
@@ -239,7 +239,7 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     took = clock_seconds() - began;
     r = add_result(s, size, name, result, took, &failed, e);
     if (result == NULL)
-        s->stopped = !can_go_on(run);
+        s->stopped = !has_daemon(run);
     torus_result_free(result);
     return r;
 }
@@ -249,14 +249,14 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
     struct running run = {.sweep = s, .cli = cli};
     int r = 0;
 
-    s->all_runs = sweep_turns(s) * s->sizes * s->algorithms;
+    s->all_runs = sweep_passes(s) * s->sizes * s->algorithms;
     s->results = json_array();
     if (s->results == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory");
     progress_begin(&run.progress, true);
     run.progress.title = run.now;
     interrupt_arm(cli->client);
-    for (uint32_t turn = 0; turn < sweep_turns(s); turn++)
+    for (uint32_t pass = 0; pass < sweep_passes(s); pass++)
         for (size_t i = 0; i < s->sizes; i++)
             for (size_t k = 0; k < s->algorithms && r == 0 && !s->stopped; k++)
                 r = run_one(&run, s->size[i], k, e);

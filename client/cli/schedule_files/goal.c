@@ -6,9 +6,9 @@
 #include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/watch.h"
 
-/* A combined message, or a block's share of it. */
+/* A combined message, or the share of a block in it. */
 struct message {
-    uint64_t key; /* key_of(): rises with the node's class, then with the step */
+    uint64_t key; /* key_of(): ordered by class of node, then by step */
     uint64_t bytes;
 };
 
@@ -17,17 +17,17 @@ struct list {
     size_t count, room;
 };
 
-/* What the nodes of each class send and receive: those of a class all do the same. */
+/* The messages of one node of each class; all nodes of a class send and receive the same. */
 struct goal {
     FILE *out;
     const struct routes *routes;
     uint64_t block_bytes;
     struct list sends, arrivals;
-    uint32_t label;  /* of the next line */
-    uint32_t behind; /* what ended the step before; 0: this is the first */
+    uint32_t label;        /* of the next line */
+    uint32_t previous_end; /* label of the line that ended the previous step; 0: none */
 };
 
-/* Port and hops are those of the way to the peer. */
+/* Makes a key. Port and hops describe the way from the node to its peer. */
 static uint64_t key_of(uint32_t class, uint32_t step, unsigned port, uint16_t hops)
 {
     return (uint64_t) class << 44 | (uint64_t)step << 20 | (uint64_t)port << 16 | hops;
@@ -50,7 +50,7 @@ static int compare_messages(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Makes one message of all shares with the same key, and puts the messages in order. */
+/* Adds up all shares with the same key to one message, and sorts the messages. */
 static void combine(struct list *list)
 {
     size_t used = 0;
@@ -67,7 +67,7 @@ static void combine(struct list *list)
     list->count = used + 1;
 }
 
-/* The room is at most four times the number of messages, or 1024. */
+/* Adds a share. The list has room for at most four times the number of messages, or 1024. */
 static int add(struct list *list, uint64_t key, uint64_t bytes)
 {
     if (list->count == list->room) {
@@ -85,7 +85,8 @@ static int add(struct list *list, uint64_t key, uint64_t bytes)
     return 0;
 }
 
-/* The first segments are as long as any, the last ones may be shorter (engine/cut.h). */
+/* Returns the bytes of a segment. All segments have the same length, except that the last ones may be shorter
+ * (engine/cut.h). */
 static uint64_t segment_bytes(const struct goal *g, uint32_t segment)
 {
     uint32_t segments = g->routes->algorithm->segments;
@@ -122,29 +123,29 @@ static int add_route(struct goal *g)
 static void print_message(struct goal *g, const struct message *m, uint32_t node, bool sends)
 {
     unsigned here = (unsigned)(m->key >> 16) & (TORUS_MAX_PORTS - 1);
-    unsigned port = sends ? here : torus_port_opposite(here); /* where it is sent */
+    unsigned port = sends ? here : torus_port_opposite(here); /* the port of the sender */
     uint32_t peer = torus_walk(g->routes->torus, node, torus_port_dim(here),
                                torus_port_direction(here), (uint16_t)m->key);
 
-    /* No two messages of a step between the same nodes leave by the same port. */
+    /* The tag is unique, because no two messages of a step between the same nodes leave by the same port. */
     (void)fprintf(g->out, "l%" PRIu32 ": %s %" PRIu64 "b %s %" PRIu32 " tag %" PRIu32 " nic %u\n",
                   g->label, sends ? "send" : "recv", m->bytes, sends ? "to" : "from", peer,
                   step_of_key(m->key) * TORUS_MAX_PORTS + port, here);
-    if (g->behind != 0)
-        (void)fprintf(g->out, "l%" PRIu32 " requires l%" PRIu32 "\n", g->label, g->behind);
+    if (g->previous_end != 0)
+        (void)fprintf(g->out, "l%" PRIu32 " requires l%" PRIu32 "\n", g->label, g->previous_end);
     g->label++;
 }
 
-/* Waits for all lines from `first` on. */
+/* Prints a line that waits for all lines from `first` on. */
 static void print_end_of_step(struct goal *g, uint32_t first)
 {
     (void)fprintf(g->out, "l%" PRIu32 ": calc 0\n", g->label);
     for (uint32_t i = first; i < g->label; i++)
         (void)fprintf(g->out, "l%" PRIu32 " requires l%" PRIu32 "\n", g->label, i);
-    g->behind = g->label++;
+    g->previous_end = g->label++;
 }
 
-/* The first message of a class, or a later one, in a list that is in order. */
+/* Returns the index of the first message of a class, or of a later class, in a sorted list. */
 static size_t find_class(const struct list *list, uint32_t class)
 {
     size_t low = 0, high = list->count;
@@ -159,7 +160,7 @@ static size_t find_class(const struct list *list, uint32_t class)
     return low;
 }
 
-/* Whether there is another message of this class in the list, and its step. */
+/* Returns whether the message at this index is of this class, with its *step. */
 static bool has_next(const struct list *list, size_t at, uint32_t class, uint32_t *step)
 {
     if (at == list->count || class_of_key(list->at[at].key) != class)
@@ -174,7 +175,7 @@ static void print_node(struct goal *g, uint32_t node)
     size_t send = find_class(&g->sends, class), arrival = find_class(&g->arrivals, class);
 
     g->label = 1;
-    g->behind = 0;
+    g->previous_end = 0;
     (void)fprintf(g->out, "\nrank %" PRIu32 " {\n", node);
     for (;;) {
         bool sends = has_next(&g->sends, send, class, &sent);

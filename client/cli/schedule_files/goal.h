@@ -1,4 +1,4 @@
-/* A schedule in GOAL, the language of LogGOPSim and its successors, for simulating it elsewhere. */
+/* Exports a schedule in GOAL, the language of LogGOPSim and its successors. */
 #ifndef TORUSD_CLI_GOAL_H
 #define TORUSD_CLI_GOAL_H
 
@@ -6,10 +6,10 @@
 
 #include "daemon/schedule/algorithm.h"
 
-/* Prints, for each node, its combined messages as sends and receives of their bytes, for blocks of
- * `block_bytes`. Those of a node's step begin after what it sends and receives in the steps before
- * has ended; each port is a `nic`. A leg of several hops is one message to its end. The torus must be
- * accepted. Returns 0, or -1 with *e set if out of memory. */
+/* Prints the combined messages of each node as sends and receives, for blocks of `block_bytes`. The messages of a
+ * step begin when the sends and receives of the node's previous step have ended. Each port is a `nic`. A leg of
+ * several hops is one message to its end. The algorithm must accept the torus. Returns 0, or -1 with *e if memory is
+ * short. */
 int goal_print(FILE *out, const struct torus *t, const struct algorithm *a, uint64_t block_bytes,
                struct error *e);
 

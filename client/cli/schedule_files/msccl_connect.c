@@ -3,10 +3,10 @@
 
 #include "client/cli/schedule_files/msccl_program.h"
 
-/* The end of a connection that receives. */
+/* The receiving end of a connection. */
 struct end {
     uint32_t gpu, from, channel;
-    uint32_t block; /* index */
+    uint32_t block; /* index of the thread block */
 };
 
 static int compare_ends(const void *a, const void *b)
@@ -20,7 +20,8 @@ static int compare_ends(const void *a, const void *b)
     return (x->channel > y->channel) - (x->channel < y->channel);
 }
 
-/* The order in which chunks come would depend on how fast each of them is. */
+/* Rejects two thread blocks at one end of a connection: the order in which chunks arrive would depend on their
+ * speed. */
 static int refuse_shared(const struct msccl_block *b, const struct msccl_block *other, bool sends,
                          struct error *e)
 {
@@ -32,12 +33,12 @@ static int refuse_shared(const struct msccl_block *b, const struct msccl_block *
     return error_set(e, ERROR_REFUSED,
                      "line %" PRIu32 ": GPU %" PRIu32 ", thread block %" PRIu32 " %s GPU %" PRId32
                      " on channel %" PRIu32 ", as thread block %" PRIu32 " (line %" PRIu32
-                     ") does: it needs a channel of its own",
+                     ") does: it needs another channel",
                      b->line, b->gpu, b->id, sends ? "sends to" : "receives from",
                      sends ? b->send : b->receive, b->channel, other->id, other->line);
 }
 
-/* All that receive, in order. */
+/* Stores all receiving ends, sorted. */
 static int find_ends(const struct msccl_program *p, struct end *end, uint32_t *count,
                      struct error *e)
 {
@@ -54,7 +55,7 @@ static int find_ends(const struct msccl_program *p, struct end *end, uint32_t *c
     return 0;
 }
 
-/* `source` is, for each end, the block that sends to it, or MSCCL_NONE. */
+/* Finds the receiver of a thread block. source[] has, for each end, the block that sends to it, or MSCCL_NONE. */
 static int connect_block(const struct msccl_program *p, uint32_t index, const struct end *ends,
                          uint32_t count, uint32_t *source, uint32_t *target, struct error *e)
 {
@@ -97,7 +98,7 @@ static int check_dependency(const struct msccl_program *p, const struct msccl_st
 
 int msccl_connect(const struct msccl_program *p, uint32_t **targets, struct error *e)
 {
-    size_t room = (size_t)p->blocks + 1; /* never 0 bytes */
+    size_t room = (size_t)p->blocks + 1; /* not 0 bytes: NULL means out of memory */
     uint32_t *target = reallocarray(NULL, room, sizeof *target);
     uint32_t *source = reallocarray(NULL, room, sizeof *source);
     struct end *end = reallocarray(NULL, room, sizeof *end);

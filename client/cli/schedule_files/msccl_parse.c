@@ -6,8 +6,8 @@
 #include "client/cli/schedule_files/msccl_program.h"
 #include "client/cli/schedule_files/xml.h"
 
-/* What a few bytes of XML may ask for. Valid schedules have fewer chunks that are sent, since a leg
- * takes at least ten bytes in the file that they become. */
+/* Limits of what a few bytes of XML can request. Valid schedules have fewer sent chunks: each is a leg, which takes
+ * at least ten bytes in torusd's format. */
 #define CHUNKS_MOST (1u << 24) /* in all buffers, and copied */
 #define SENT_MOST (IMPORTED_BYTES_MOST / 10)
 #define CHANNELS_MOST 1024
@@ -17,8 +17,8 @@ static const char buffer_names[] = "ios";
 
 struct parser {
     struct msccl_program *program;
-    struct msccl_gpu *gpu; /* that is open */
-    uint64_t chunks;       /* of all buffers so far */
+    struct msccl_gpu *gpu; /* the current GPU */
+    uint64_t chunks;       /* chunks of all buffers so far */
 };
 
 int msccl_no_memory(struct error *e)
@@ -26,7 +26,7 @@ int msccl_no_memory(struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for the schedule");
 }
 
-/* As much of the name as ours can have. */
+/* Reads the name, with '-' for characters that names in torusd's format cannot have, cut to their length. */
 static void read_name(struct msccl_program *p, const struct xml_element *x)
 {
     const char *name = xml_find(x, "name");
@@ -67,12 +67,13 @@ static int read_algo(void *context, const struct xml_element *x, struct error *e
     if (in_place != 0)
         return xml_error(x->line, e,
                          "inplace=\"1\": only schedules that work out of place can be read");
-    p->own = torus != NULL;
+    p->by_torusd = torus != NULL;
     read_name(p, x);
     return 0;
 }
 
-/* All GPUs have as many chunks of input and output, and a schedule has at most IMPORTED_ROUTES_MOST. */
+/* Checks that all GPUs have the same number of input and output chunks, and that the schedule has at most
+ * IMPORTED_ROUTES_MOST routes. */
 static int count_segments(struct msccl_program *p, const struct msccl_gpu *gpu, uint32_t line,
                           struct error *e)
 {
@@ -82,7 +83,7 @@ static int count_segments(struct msccl_program *p, const struct msccl_gpu *gpu, 
     if (size != gpu->size[MSCCL_OUTPUT] || size % nodes != 0 || size == 0 ||
         (p->segments != 0 && size != p->segments * nodes))
         return xml_error(line, e,
-                         "i_chunks and o_chunks have to be the same multiple of ngpus everywhere");
+                         "i_chunks and o_chunks must be the same multiple of ngpus for all GPUs");
     p->segments = size / nodes;
     if (p->segments > IMPORTED_SEGMENTS_MOST)
         return xml_error(line, e,
@@ -109,7 +110,7 @@ static int read_gpu(void *context, const struct xml_element *x, struct error *e)
         return -1;
     struct msccl_gpu *gpu = parser->gpu = &p->gpu[id];
     if (gpu->given)
-        return xml_error(x->line, e, "GPU %" PRId64 " comes twice", id);
+        return xml_error(x->line, e, "GPU %" PRId64 " occurs twice", id);
     gpu->given = true;
     gpu->first = p->blocks;
     for (unsigned i = 0; i < MSCCL_BUFFERS; i++) {
@@ -126,7 +127,8 @@ static int read_gpu(void *context, const struct xml_element *x, struct error *e)
     return count_segments(p, gpu, x->line, e);
 }
 
-/* Makes room for one more element of `size` bytes. Returns the array, or NULL without memory. */
+/* Grows the array if needed, so that it has room for one more element of `size` bytes. Returns the array, or NULL if
+ * memory is short. */
 static void *make_room(void *array, uint32_t count, uint32_t *room, size_t size)
 {
     if (count < *room)
@@ -170,7 +172,7 @@ static int read_block(void *context, const struct xml_element *x, struct error *
     return 0;
 }
 
-/* Where chunks are: `buffer` and `offset` name the attributes. */
+/* Reads the place of `count` chunks from the attributes named `buffer` and `offset`. */
 static int read_place(struct msccl_gpu *gpu, const struct xml_element *x, const char *buffer,
                       const char *offset, uint32_t count, uint8_t *which, uint32_t *place,
                       struct error *e)
@@ -180,7 +182,7 @@ static int read_place(struct msccl_gpu *gpu, const struct xml_element *x, const 
     int64_t at;
 
     if (name == NULL)
-        return xml_error(x->line, e, "%s has to be \"i\", \"o\" or \"s\"", buffer);
+        return xml_error(x->line, e, "%s must be \"i\", \"o\" or \"s\"", buffer);
     *which = (uint8_t)(name - buffer_names);
     uint32_t size = gpu->size[*which];
     if (xml_number(x, offset, 0, CHUNKS_MOST, &at, e) != 0)
@@ -213,14 +215,14 @@ static int read_kind(const struct msccl_block *b, const struct xml_element *x, u
     return 0;
 }
 
-/* What all steps together move has to stay below what the schedule could become. */
+/* Checks the limits of sent and copied chunks of all steps together. */
 static int count_moved(struct msccl_program *p, const struct msccl_step *s, struct error *e)
 {
     if (msccl_sends(s)) {
         if (s->count > SENT_MOST - p->sent)
             return xml_error(s->line, e,
-                             "with this step more than %u chunks are sent: they do not fit into a "
-                             "schedule of %u MiB, a leg for each",
+                             "with this step more than %u chunks are sent: their legs do not fit "
+                             "into a schedule of %u MiB",
                              SENT_MOST, IMPORTED_BYTES_MOST >> 20);
         p->sent += s->count;
     }
@@ -235,11 +237,11 @@ static int count_moved(struct msccl_program *p, const struct msccl_step *s, stru
     return 0;
 }
 
-/* All but the kind, and where its chunks are. */
+/* Reads the numbers of a step, except the places of its chunks. */
 static int read_numbers(const struct msccl_program *p, const struct xml_element *x,
                         struct msccl_step *s, uint32_t expected, struct error *e)
 {
-    int64_t number, block, step, count = 0, own = MSCCL_NONE;
+    int64_t number, block, step, count = 0, torusd_step = MSCCL_NONE;
 
     if (xml_number(x, "s", 0, INT32_MAX, &number, e) != 0 ||
         xml_number(x, "depid", -1, INT32_MAX, &block, e) != 0 ||
@@ -249,12 +251,13 @@ static int read_numbers(const struct msccl_program *p, const struct xml_element 
     if (number != expected)
         return xml_error(x->line, e, "step %" PRId64 " where %" PRIu32 " is expected", number,
                          expected);
-    if (p->own && msccl_sends(s) && xml_number(x, "step", 0, IMPORTED_STEP_MOST, &own, e) != 0)
+    if (p->by_torusd && msccl_sends(s) &&
+        xml_number(x, "step", 0, IMPORTED_STEP_MOST, &torusd_step, e) != 0)
         return -1;
     s->depends_block = (int32_t)block;
     s->depends_step = (int32_t)step;
     s->count = (uint32_t)count;
-    s->number = (uint32_t)own;
+    s->number = (uint32_t)torusd_step;
     return 0;
 }
 
@@ -290,7 +293,7 @@ enum { ALGO, GPU, BLOCK, STEP, OWN_BLOCK };
 static const struct xml_rule grammar[] = {
     [ALGO] = {"algo", XML_OUTERMOST, read_algo}, [GPU] = {"gpu", ALGO, read_gpu},
     [BLOCK] = {"tb", GPU, read_block},           [STEP] = {"step", BLOCK, read_step},
-    [OWN_BLOCK] = {"copy", GPU, NULL}, /* a GPU's block for itself, which is not sent */
+    [OWN_BLOCK] = {"copy", GPU, NULL}, /* the block of a GPU for itself, which is not sent */
 };
 
 int msccl_parse(struct msccl_program *p, const char *xml, size_t length, const struct torus *t,

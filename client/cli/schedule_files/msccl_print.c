@@ -10,16 +10,16 @@
 /* A segment on a leg: one send and one receive. */
 struct transfer {
     uint32_t from, to, step, source, destination, segment;
-    uint32_t before;       /* the one by which it has come to `from`; NONE: its own block */
-    uint32_t slot;         /* in the scratch buffer of `to`; NONE: it is for that node */
-    uint32_t group, place; /* the connection that it takes, and its place in the order there */
+    uint32_t before;       /* index of the transfer to `from`; NONE: `from` is the source */
+    uint32_t slot;         /* in the scratch buffer of `to`; NONE: `to` is the destination */
+    uint32_t group, place; /* its group, and its index in the group */
     uint16_t port, hops;
-    bool sent_on;
+    bool sent_on; /* `to` relays it */
 };
 
-/* All that one node sends to another through a port: a thread block at either end. */
+/* All transfers from one node to another through a port: a thread block at each end. */
 struct group {
-    uint32_t first, count; /* in the order of the transfers */
+    uint32_t first, count; /* in printer.order[] */
     uint32_t send_block, receive_block;
 };
 
@@ -35,13 +35,13 @@ struct printer {
     const struct algorithm *algorithm;
     struct transfer *transfer;
     size_t transfers, room;
-    struct transfer **order; /* by group, step and block */
+    struct transfer **order; /* sorted by group, step and block */
     struct group *group;
     uint32_t groups;
-    uint32_t *slots;  /* by node */
-    uint32_t *blocks; /* thread blocks, by node */
-    struct end *end;  /* of the thread blocks of all nodes, in the order of nodes and blocks */
-    size_t *first;    /* end of each node */
+    uint32_t *slots;  /* by node: number of slots of its scratch buffer */
+    uint32_t *blocks; /* by node: number of its thread blocks */
+    struct end *end;  /* thread blocks of all nodes, by node */
+    size_t *first;    /* by node: index of its first thread block in end[] */
 };
 
 static int no_memory(const struct printer *p, struct error *e)
@@ -142,10 +142,11 @@ static int compare_transfers(const void *a, const void *b)
     return by != 0 ? by : compare(x->segment, y->segment);
 }
 
-/* Puts the transfers in order, and numbers groups and thread blocks. */
+/* Sorts the transfers, and numbers groups and thread blocks. */
 static int arrange(struct printer *p, struct error *e)
 {
-    p->order = calloc(p->transfers + 1, sizeof *p->order); /* never 0 bytes */
+    p->order =
+        calloc(p->transfers + 1, sizeof *p->order); /* not 0 bytes: NULL means out of memory */
     p->group = calloc(p->transfers + 1, sizeof *p->group);
     if (p->order == NULL || p->group == NULL)
         return no_memory(p, e);
@@ -172,7 +173,7 @@ static int find_ends(struct printer *p, struct error *e)
     uint32_t nodes = p->torus->nodes;
 
     p->first = calloc(nodes, sizeof *p->first);
-    p->end = calloc(2 * (size_t)p->groups + 1, sizeof *p->end); /* never 0 bytes */
+    p->end = calloc(2 * (size_t)p->groups + 1, sizeof *p->end);
     if (p->first == NULL || p->end == NULL)
         return no_memory(p, e);
     for (uint32_t node = 1; node < nodes; node++)
@@ -228,8 +229,8 @@ static void print_thread_block(const struct printer *p, const struct group *g, b
     (void)fputs("    </tb>\n", p->out);
 }
 
-/* Its block for itself is copied. */
-static void print_own(const struct printer *p, uint32_t node)
+/* Prints the thread block that copies the block of a node for itself. */
+static void print_own_block(const struct printer *p, uint32_t node)
 {
     uint32_t segments = p->algorithm->segments, at = node * segments;
 
@@ -254,7 +255,7 @@ static void print_node(const struct printer *p, uint32_t node)
         const struct end *end = &p->end[p->first[node] + i];
         print_thread_block(p, &p->group[end->group], end->sends);
     }
-    print_own(p, node);
+    print_own_block(p, node);
     (void)fputs("  </gpu>\n", p->out);
 }
 

@@ -1,9 +1,9 @@
-/* How msccl_read() works, from XML to routes:
+/* The parts of msccl_read(), from XML to routes:
  *
- *     msccl_parse.c    XML to a program: GPUs, thread blocks, steps
- *     msccl_connect.c  which thread block receives what another one sends
- *     msccl_run.c      runs the program: which way each chunk goes
- *     msccl_read.c     the ways as routes
+ *     msccl_parse.c    reads XML into a program: GPUs, thread blocks, steps
+ *     msccl_connect.c  finds the thread block that receives from each sending one
+ *     msccl_run.c      runs the program, and so finds the way of each chunk
+ *     msccl_read.c     prints the ways as routes
  *
  * A chunk is a segment of a block: (source * nodes + destination) * segments + segment. */
 #ifndef TORUSD_CLI_MSCCL_PROGRAM_H
@@ -20,10 +20,10 @@ enum msccl_buffer { MSCCL_INPUT, MSCCL_OUTPUT, MSCCL_SCRATCH, MSCCL_BUFFERS };
 struct msccl_step {
     uint32_t line;
     uint32_t block; /* index of its thread block */
-    uint32_t count; /* chunks that it moves */
+    uint32_t count; /* number of chunks that it moves */
     uint32_t from, to;
-    uint32_t number;                     /* torusd's own attribute; MSCCL_NONE: not there */
-    int32_t depends_block, depends_step; /* in the same GPU; depends_block -1: on nothing */
+    uint32_t number;                     /* torusd's attribute `step`; MSCCL_NONE: not there */
+    int32_t depends_block, depends_step; /* in the same GPU; depends_block -1: no dependency */
     uint8_t kind, from_buffer, to_buffer;
 };
 
@@ -33,23 +33,23 @@ struct msccl_block {
     int32_t send, receive; /* peers; -1: none */
     uint32_t channel;
     uint32_t first, count; /* steps */
-    bool sends, receives;  /* whether any step does */
+    bool sends, receives;  /* a step sends, a step receives */
 };
 
 struct msccl_gpu {
     bool given;
     uint32_t first, count; /* thread blocks, by id */
     uint32_t size[MSCCL_BUFFERS];
-    uint32_t scratch_used; /* no step uses more of the scratch buffer */
+    uint32_t scratch_used; /* used chunks of the scratch buffer */
 };
 
 struct msccl_program {
     const struct torus *torus;
     char name[IMPORTED_NAME_SIZE];
-    bool own; /* written by torusd: channels are ports, sends have steps */
+    bool by_torusd; /* written by torusd: channels are ports, sends have steps */
     uint32_t segments;
-    uint32_t chunks;       /* of all blocks together */
-    uint32_t sent, copied; /* chunks, by all steps together */
+    uint32_t chunks;       /* chunks of all blocks */
+    uint32_t sent, copied; /* chunks that all steps send and copy */
 
     struct msccl_gpu *gpu; /* by id */
     struct msccl_block *block;
@@ -68,41 +68,43 @@ static inline bool msccl_receives(const struct msccl_step *s)
     return s->kind == MSCCL_RECEIVE || s->kind == MSCCL_RECEIVE_COPY_SEND;
 }
 
-/* Reads XML into *p, to be given to msccl_program_free() in any case. Returns 0, or -1 with *e. */
+/* Reads XML into *p. Returns 0, or -1 with *e. In either case the caller frees *p with msccl_program_free(). */
 int msccl_parse(struct msccl_program *p, const char *xml, size_t length, const struct torus *t,
                 struct error *e);
 void msccl_program_free(struct msccl_program *p);
 
-/* For each thread block, the index of the one that receives what it sends, or MSCCL_NONE if it sends
- * nothing. Also checks that the steps that others depend on exist. Returns 0 with *targets, to be
- * freed by the caller, or -1 with *e. */
+/* Finds, for each thread block, the index of the thread block that receives from it, or MSCCL_NONE if it sends
+ * nothing. Also checks that steps depend only on steps that exist. Returns 0 with *targets, which the caller frees,
+ * or -1 with *e. */
 int msccl_connect(const struct msccl_program *p, uint32_t **targets, struct error *e);
 
-/* What is in a chunk's place: nothing, or the chunk that began there, or the chunk that a hop has
- * brought. 0 is empty, so that buffers that nobody has written take no memory. */
+/* The content of a place in a buffer: empty, an input chunk, or the chunk that a hop has brought. 0 is empty, so that
+ * calloc() gives empty buffers without touching their memory. */
 typedef uint32_t msccl_content;
 
 /* A chunk that a step has sent. */
 struct msccl_hop {
-    msccl_content before; /* what was sent: from it follows by which hops it had come */
+    msccl_content before; /* the content that was sent, which leads to the previous hops */
     uint32_t chunk;
     uint32_t step; /* index of the step that has sent it */
-    uint32_t next; /* the next one that the same thread block receives */
+    uint32_t next; /* the next hop in the queue of the receiving thread block */
 };
 
-/* What becomes of a step. */
+/* The state of a step. */
 struct msccl_step_run {
     uint32_t level;   /* the first step of a schedule in which it can send */
     uint32_t waiting; /* first of the thread blocks that wait for it, or MSCCL_NONE */
     struct leg leg;   /* if it sends */
 };
 
+/* The state of a thread block. */
 struct msccl_block_run {
-    uint32_t done; /* steps */
+    uint32_t done; /* number of steps done */
     uint32_t level;
-    uint32_t head, tail; /* hops that have come here and are not received yet; MSCCL_NONE: none */
-    uint32_t queued, wanted; /* how many these are; as many it waits for, 0: it does not wait */
-    uint32_t next;           /* in the list that it is in: of the work, or of those that wait */
+    uint32_t head, tail; /* queue of hops that have arrived and are not received yet */
+    uint32_t queued;     /* number of hops in the queue */
+    uint32_t wanted;     /* number of hops that it waits for; 0: it does not wait for hops */
+    uint32_t next;       /* next thread block in the list of work or of waiting ones */
 };
 
 /* A program that is running, or has run. */
@@ -115,24 +117,25 @@ struct msccl_run {
     struct msccl_block_run *block;
     struct msccl_hop *hop;
     uint32_t hops;
-    uint32_t work, last_work; /* thread blocks that may be able to go on; MSCCL_NONE: none */
-    uint64_t tries;           /* of steps, whether they could be done then or not */
+    uint32_t work, last_work; /* thread blocks that may be able to continue; MSCCL_NONE: none */
+    uint64_t tries;           /* number of attempts to run a step */
 };
 
-/* Runs all steps, in time linear in the size of the program and the chunks that it moves. Returns 0,
- * or -1 with *e; *r is to be given to msccl_run_free() in any case. */
+/* Runs all steps, in time linear in the size of the program and the chunks that it moves. Returns 0, or -1 with *e. In
+ * either case the caller frees *r with msccl_run_free(). */
 int msccl_run(struct msccl_run *r, const struct msccl_program *p, const uint32_t *targets,
               struct error *e);
 void msccl_run_free(struct msccl_run *r);
 
-/* What is in a place of a GPU's buffer. */
-msccl_content msccl_look(const struct msccl_run *r, uint32_t gpu, unsigned buffer, uint32_t at);
-/* The hop that has brought it; MSCCL_NONE: it is empty, or began there. */
+/* Returns the content of a place in a buffer of a GPU. */
+msccl_content msccl_content_at(const struct msccl_run *r, uint32_t gpu, unsigned buffer,
+                               uint32_t at);
+/* Returns the hop that has brought this content; MSCCL_NONE: empty, or an input chunk. */
 uint32_t msccl_hop_of(const struct msccl_run *r, msccl_content content);
-/* The chunk that it is; MSCCL_NONE: it is empty. */
+/* Returns the chunk in this content; MSCCL_NONE: empty. */
 uint32_t msccl_chunk_of(const struct msccl_run *r, msccl_content content);
 
-/* "block 3 -> 7, segment 1" */
+/* Writes "block 3 -> 7, segment 1" to `name`. Returns `name`. */
 #define MSCCL_CHUNK_NAME_SIZE 64
 const char *msccl_chunk_name(const struct msccl_program *p, uint32_t chunk,
                              char name[MSCCL_CHUNK_NAME_SIZE]);

@@ -3,16 +3,16 @@
 
 #include "client/cli/schedule_files/msccl_program.h"
 
-/* What prints the routes. */
+/* The printer of routes. */
 struct printer {
     FILE *out;
     const struct msccl_program *program;
     const struct msccl_run *run;
-    uint32_t *chain; /* of hops; room for all */
-    bool *used;      /* by hop: it is in a route */
+    uint32_t *chain; /* the hops of a route, last first; room for all hops */
+    bool *used;      /* by hop: a route contains it */
 };
 
-/* Prints the route of the chunk that has come by this hop. */
+/* Prints the route of a chunk whose last hop is `hop`. */
 static void print_route(struct printer *p, uint32_t chunk, uint32_t hop)
 {
     uint32_t segments = p->program->segments, nodes = p->program->torus->nodes, count = 0;
@@ -33,7 +33,7 @@ static void print_route(struct printer *p, uint32_t chunk, uint32_t hop)
     (void)fputs("]}\n", p->out);
 }
 
-/* Whether a GPU has at the end what it has to have, and where from. */
+/* Checks the output buffer of a GPU, and prints the routes of its chunks. */
 static int print_gpu(struct printer *p, uint32_t id, struct error *e)
 {
     const struct msccl_program *program = p->program;
@@ -41,17 +41,17 @@ static int print_gpu(struct printer *p, uint32_t id, struct error *e)
     char name[MSCCL_CHUNK_NAME_SIZE], other[MSCCL_CHUNK_NAME_SIZE];
 
     for (uint32_t at = 0; at < nodes * segments; at++) {
-        msccl_content content = msccl_look(p->run, id, MSCCL_OUTPUT, at);
+        msccl_content content = msccl_content_at(p->run, id, MSCCL_OUTPUT, at);
         uint32_t source = at / segments, chunk = msccl_chunk_of(p->run, content);
         uint32_t wanted = (source * nodes + id) * segments + at % segments;
         if (source == id)
             continue;
         if (chunk == MSCCL_NONE)
-            return error_set(e, ERROR_REFUSED, "%s does not come to GPU %" PRIu32,
+            return error_set(e, ERROR_REFUSED, "%s does not reach GPU %" PRIu32,
                              msccl_chunk_name(program, wanted, name), id);
         if (chunk != wanted)
             return error_set(e, ERROR_REFUSED,
-                             "%s comes to chunk %" PRIu32 " of the output of GPU %" PRIu32
+                             "%s arrives in chunk %" PRIu32 " of the output of GPU %" PRIu32
                              ", where %s belongs",
                              msccl_chunk_name(program, chunk, name), at, id,
                              msccl_chunk_name(program, wanted, other));
@@ -60,7 +60,7 @@ static int print_gpu(struct printer *p, uint32_t id, struct error *e)
     return 0;
 }
 
-/* Whether every hop is in a route. */
+/* Checks that every hop is in a route. */
 static int check_hops(const struct printer *p, struct error *e)
 {
     char name[MSCCL_CHUNK_NAME_SIZE];
@@ -84,7 +84,7 @@ static int print_routes(FILE *out, const struct msccl_program *program, const st
     struct printer p = {.out = out,
                         .program = program,
                         .run = run,
-                        .chain = calloc((size_t)run->hops + 1, sizeof *p.chain), /* never 0 bytes */
+                        .chain = calloc((size_t)run->hops + 1, sizeof *p.chain), /* not 0 bytes */
                         .used = calloc((size_t)run->hops + 1, sizeof *p.used)};
     int rc = p.chain == NULL || p.used == NULL ? msccl_no_memory(e) : 0;
     char dims[TORUS_TEXT_SIZE];

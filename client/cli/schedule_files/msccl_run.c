@@ -1,5 +1,5 @@
-/* Every thread block goes on until its next step has to wait, for a step of another one or for
- * chunks, and is taken up again by what it waits for. So each step is tried three times at most. */
+/* Every thread block runs until its next step must wait for a step of another thread block or for chunks. What it
+ * waits for puts it back into the list of work. So each step is tried at most three times. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ uint32_t msccl_chunk_of(const struct msccl_run *r, msccl_content content)
     return content != 0 ? content - 1 : MSCCL_NONE;
 }
 
-/* The first step of a schedule in which it can leave again. */
+/* Returns the first step of a schedule in which this content can be sent on. */
 static uint32_t level_of(const struct msccl_run *r, msccl_content content)
 {
     uint32_t hop = msccl_hop_of(r, content);
@@ -50,7 +50,8 @@ static msccl_content *place_of(const struct msccl_run *r, uint32_t gpu, unsigned
     return contents + at;
 }
 
-msccl_content msccl_look(const struct msccl_run *r, uint32_t gpu, unsigned buffer, uint32_t at)
+msccl_content msccl_content_at(const struct msccl_run *r, uint32_t gpu, unsigned buffer,
+                               uint32_t at)
 {
     msccl_content content = *place_of(r, gpu, buffer, at);
 
@@ -67,13 +68,13 @@ static int put(const struct msccl_run *r, const struct msccl_step *s, msccl_cont
 
     if (s->to_buffer == MSCCL_OUTPUT && *place != 0)
         return msccl_bad_step(r->program, s, e,
-                              "%s comes to chunk %" PRIu32 " of the output, which is full",
+                              "%s arrives in chunk %" PRIu32 " of the output, which is full",
                               msccl_chunk_name(r->program, msccl_chunk_of(r, content), name), at);
     *place = content;
     return 0;
 }
 
-/* --- the thread blocks that can go on --- */
+/* --- the list of work --- */
 
 static void add_work(struct msccl_run *r, uint32_t block)
 {
@@ -85,7 +86,7 @@ static void add_work(struct msccl_run *r, uint32_t block)
     r->last_work = block;
 }
 
-static uint32_t take_work(struct msccl_run *r)
+static uint32_t next_work(struct msccl_run *r)
 {
     uint32_t block = r->work;
 
@@ -123,7 +124,7 @@ static void wake_receiver(struct msccl_run *r, uint32_t block)
 
 /* --- steps --- */
 
-/* The hops from one coordinate to another in a direction; 0: it does not lead there. */
+/* Returns the hops from one coordinate to another in a direction, or 0 if the direction does not lead there. */
 static uint32_t hops_towards(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
                              int direction)
 {
@@ -135,7 +136,7 @@ static uint32_t hops_towards(const struct torus *t, unsigned dim, uint32_t from,
     return t->wrap[dim] ? t->size[dim] - straight : 0;
 }
 
-/* The leg from one node to another, as msccl.h says. */
+/* Finds the leg of a send: see msccl_read(). */
 static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struct leg *leg,
                     struct error *e)
 {
@@ -158,7 +159,7 @@ static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struc
                                   b->send, torus_format(t, dims));
         dim = i;
     }
-    if (!p->own || b->channel >= torus_ports(t)) {
+    if (!p->by_torusd || b->channel >= torus_ports(t)) {
         hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
     } else {
         hops = torus_port_dim(b->channel) == dim
@@ -175,7 +176,7 @@ static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struc
     return 0;
 }
 
-/* Sets when it sends: as early as its chunks are there. */
+/* Sets the step of a send: as early as all its chunks are there. */
 static int find_level(struct msccl_run *r, const struct msccl_step *s, unsigned buffer,
                       uint32_t from, struct error *e)
 {
@@ -183,7 +184,7 @@ static int find_level(struct msccl_run *r, const struct msccl_step *s, unsigned 
     uint32_t gpu = r->program->block[s->block].gpu;
 
     for (uint32_t i = 0; i < s->count; i++) {
-        msccl_content content = msccl_look(r, gpu, buffer, from + i);
+        msccl_content content = msccl_content_at(r, gpu, buffer, from + i);
         if (content == 0)
             return msccl_bad_step(r->program, s, e,
                                   "it sends chunk %" PRIu32 " of a buffer, which is empty",
@@ -195,7 +196,7 @@ static int find_level(struct msccl_run *r, const struct msccl_step *s, unsigned 
     if (run->leg.step > IMPORTED_STEP_MOST)
         return msccl_bad_step(r->program, s, e,
                               "it sends after %" PRIu32
-                              " others, one after another; a schedule has at most %u steps",
+                              " others, one after the other, but a schedule has at most %u steps",
                               run->level, IMPORTED_STEP_MOST + 1);
     return 0;
 }
@@ -221,7 +222,7 @@ static int send_chunks(struct msccl_run *r, const struct msccl_step *s, unsigned
     if (find_leg(r, s, &r->step[step].leg, e) != 0 || find_level(r, s, buffer, from, e) != 0)
         return -1;
     for (uint32_t i = 0; i < s->count; i++) {
-        msccl_content content = msccl_look(r, gpu, buffer, from + i);
+        msccl_content content = msccl_content_at(r, gpu, buffer, from + i);
         r->hop[r->hops] = (struct msccl_hop){
             .before = content, .chunk = msccl_chunk_of(r, content), .step = step};
         queue_hop(r, target, r->hops++);
@@ -252,14 +253,14 @@ static int copy_chunks(const struct msccl_run *r, const struct msccl_step *s, st
     uint32_t gpu = r->program->block[s->block].gpu;
 
     for (uint32_t i = 0; i < s->count; i++) {
-        msccl_content content = msccl_look(r, gpu, s->from_buffer, s->from + i);
+        msccl_content content = msccl_content_at(r, gpu, s->from_buffer, s->from + i);
         if (content != 0 && put(r, s, content, s->to + i, e) != 0)
             return -1;
     }
     return 0;
 }
 
-/* The step that this one depends on; MSCCL_NONE: on none. */
+/* Returns the step on which this step depends, or MSCCL_NONE. */
 static uint32_t find_dependency(const struct msccl_program *p, const struct msccl_step *s)
 {
     if (s->depends_block < 0)
@@ -275,7 +276,7 @@ static bool is_done(const struct msccl_run *r, uint32_t step)
     return step < r->program->block[block].first + r->block[block].done;
 }
 
-/* Whether the step has to wait, and if so makes what it waits for take it up again. */
+/* Returns whether the step must wait. If so, its thread block is put back into the work when the wait ends. */
 static bool has_to_wait(struct msccl_run *r, const struct msccl_step *s)
 {
     struct msccl_block_run *b = &r->block[s->block];
@@ -349,7 +350,7 @@ static int refuse_endless(const struct msccl_run *r, const struct msccl_step *s,
                           s->count, b->receive, b->channel, r->block[s->block].queued);
 }
 
-/* Whether all steps are done, and all chunks received. */
+/* Checks that all steps are done and all chunks received. */
 static int check_end(const struct msccl_run *r, struct error *e)
 {
     const struct msccl_program *p = r->program;
@@ -374,7 +375,7 @@ static int begin(struct msccl_run *r, struct error *e)
     uint32_t contents = 0;
 
     r->first = calloc(p->torus->nodes, sizeof *r->first);
-    r->step = calloc((size_t)p->steps + 1, sizeof *r->step); /* never 0 bytes */
+    r->step = calloc((size_t)p->steps + 1, sizeof *r->step); /* not 0 bytes */
     r->block = calloc((size_t)p->blocks + 1, sizeof *r->block);
     r->hop = calloc((size_t)p->sent + 1, sizeof *r->hop);
     if (r->first == NULL || r->step == NULL || r->block == NULL || r->hop == NULL)
@@ -400,7 +401,7 @@ int msccl_run(struct msccl_run *r, const struct msccl_program *p, const uint32_t
     *r = (struct msccl_run){.program = p, .targets = targets, .work = MSCCL_NONE};
     if (begin(r, e) != 0)
         return -1;
-    for (uint32_t block; (block = take_work(r)) != MSCCL_NONE;)
+    for (uint32_t block; (block = next_work(r)) != MSCCL_NONE;)
         if (run_block(r, block, e) != 0)
             return -1;
     return check_end(r, e);

@@ -7,7 +7,7 @@
 #include "proto/text_file.h"
 #include "proto/text_format.h"
 
-/* What is of another format, and not a schedule that is damaged: that has lines to be named. */
+/* Rejects other formats by name. A damaged schedule is left to its reader, which names the line. */
 static int check_format(const char *format, struct error *e)
 {
     static const char *const readable[] = {TEXT_FORMAT_MSCCL, TEXT_FORMAT_SCHEDULE,
@@ -21,11 +21,11 @@ static int check_format(const char *format, struct error *e)
     return error_set(
         e, ERROR_REFUSED,
         "this is %s, which cannot be read as a schedule: give MSCCL's XML (<algo ...>), "
-        "or torusd's own format, which begins with {\"schedule\":%d,\"dims\":...}",
+        "or torusd's format, which begins with {\"schedule\":%d,\"dims\":...}",
         format, IMPORTED_VERSION);
 }
 
-/* Replaces XML by what it means in torusd's own format. */
+/* Replaces XML by the same schedule in torusd's format. */
 static int convert(struct schedule_file *f, const struct torus *torus, struct error *e)
 {
     char *xml = f->text;
@@ -33,21 +33,20 @@ static int convert(struct schedule_file *f, const struct torus *torus, struct er
     int rc;
 
     if (torus == NULL)
-        return error_set(e, ERROR_USAGE,
-                         "MSCCL's format does not say which torus it is for: give --dims");
+        return error_set(e, ERROR_USAGE, "MSCCL's format does not contain the torus: give --dims");
     f->text = NULL;
     rc = msccl_read(xml, length, torus, &f->text, &f->length, e);
     free(xml);
     return rc;
 }
 
-/* Of what convert() has written, the reader of the error has no lines. */
+/* Reads and verifies the schedule. After convert(), an error names lines that the user does not see, so it says so. */
 static int verify(struct schedule_file *f, bool converted, const struct torus *torus,
                   struct error *e)
 {
     if (imported_read(&f->imported, f->text, f->length, torus, &f->report, e) == 0)
         return 0;
-    return converted ? error_wrap(e, "as torusd's own format") : -1;
+    return converted ? error_wrap(e, "after conversion to torusd's format") : -1;
 }
 
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
@@ -60,7 +59,7 @@ int schedule_file_read(struct schedule_file *f, const char *path, const struct t
     *f = (struct schedule_file){0};
     if (text_file_read(path, &schedule, &f->text, &f->length, e) != 0)
         return -1;
-    /* What element XML in UTF-16 begins with is for its reader to say. */
+    /* XML in UTF-16 is left to its reader, which names the first element. */
     const char *format = text_is_wide_xml(f->text, f->length)
                              ? TEXT_FORMAT_MSCCL
                              : text_format(f->text, f->length, room);

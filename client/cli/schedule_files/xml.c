@@ -11,17 +11,17 @@
 
 #include "proto/text.h"
 
-/* libexpat gets the text in pieces: it copies what it is given, and keeps what it has not finished. */
+/* The text is passed to libexpat in pieces, because libexpat copies each piece. */
 #define PIECE 65536u
 
 struct reading {
     XML_Parser parser;
     const struct xml_rule *rules;
     unsigned count;
-    int inside; /* rule of the innermost element that is open, or XML_OUTERMOST */
+    int inside; /* index of the rule of the innermost open element, or XML_OUTERMOST */
     void *context;
     struct error *e;
-    bool failed; /* with *e */
+    bool failed; /* *e has been set */
 };
 
 int xml_error(uint32_t line, struct error *e, const char *format, ...)
@@ -36,15 +36,15 @@ int xml_error(uint32_t line, struct error *e, const char *format, ...)
     return error_set(e, ERROR_REFUSED, "line %" PRIu32 ": %s", line, text);
 }
 
-/* --- libexpat's memory --- */
+/* --- memory of libexpat --- */
 
-/* Its functions have no context. */
+/* Global, because the memory functions of libexpat have no context. */
 static _Thread_local struct {
     size_t used;
     bool exceeded;
 } memory;
 
-/* Before what libexpat gets. */
+/* The header of each allocation. */
 union head {
     size_t size;
     max_align_t align;
@@ -81,7 +81,7 @@ static void release(void *pointer)
     free(head);
 }
 
-/* --- what libexpat finds --- */
+/* --- handlers of libexpat --- */
 
 static uint32_t current_line(const struct reading *r)
 {
@@ -94,7 +94,7 @@ static void stop(struct reading *r)
     (void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-/* "<tb> or <copy>": what may be inside the current element; "" if nothing may. */
+/* Writes the elements that may be inside the current one: "<tb> or <copy>", or "" if none may. */
 static void list_expected(const struct reading *r, char *list, size_t size)
 {
     size_t used = 0;
@@ -115,7 +115,7 @@ static void refuse_element(struct reading *r, const char *name)
         (void)xml_error(current_line(r), r->e,
                         "%s is expected as the outermost element, not <%.20s>", expected, name);
     else if (expected[0] == '\0')
-        (void)xml_error(current_line(r), r->e, "<%s> has to be empty, but contains <%.20s>",
+        (void)xml_error(current_line(r), r->e, "<%s> must be empty, but contains <%.20s>",
                         r->rules[r->inside].name, name);
     else
         (void)xml_error(current_line(r), r->e, "%s is expected in <%s>, not <%.20s>", expected,
@@ -161,7 +161,8 @@ static void on_text(void *context, const XML_Char *text, int length)
         at++;
     if (r->failed || at == length)
         return;
-    (void)xml_error(current_line(r), r->e, "text in <%s>, where only elements may be: \"%.*s\"",
+    (void)xml_error(current_line(r), r->e,
+                    "text in <%s>, where only elements are possible: \"%.*s\"",
                     r->rules[r->inside].name, length - at < 20 ? length - at : 20, text + at);
     stop(r);
 }
@@ -175,7 +176,8 @@ static void on_document_type(void *context, const XML_Char *name, const XML_Char
     (void)public;
     (void)internal;
     (void)xml_error(current_line(r), r->e,
-                    "<!DOCTYPE %.20s>: document types are refused; remove this declaration", name);
+                    "<!DOCTYPE %.20s>: document types are not allowed; remove this declaration",
+                    name);
     stop(r);
 }
 
@@ -251,7 +253,7 @@ int xml_number(const struct xml_element *x, const char *name, int64_t least, int
     *number = strtoll(text, &end, 10);
     if (*digits < '0' || *digits > '9' || *end != '\0' || errno != 0 || *number < least ||
         *number > most)
-        return xml_error(x->line, e, "%s=\"%.40s\" has to be a number from %" PRId64 " to %" PRId64,
+        return xml_error(x->line, e, "%s=\"%.40s\" must be a number from %" PRId64 " to %" PRId64,
                          name, text, least, most);
     return 0;
 }

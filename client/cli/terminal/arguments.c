@@ -9,10 +9,10 @@
 
 #include "proto/text.h"
 
-#define MOST INT64_MAX  /* what JSON integers hold */
-#define MOST_MICROS 1e9 /* with which products of all counts stay finite */
+#define MOST INT64_MAX  /* the largest integer in JSON */
+#define MOST_MICROS 1e9 /* keeps products with all counts finite */
 
-/* Reads decimal digits. Returns how many there were, or -1 if the number is over `most`. */
+/* Reads decimal digits. Returns their number, or -1 if the value is above `most`. */
 static int digits(const char *text, uint64_t most, uint64_t *number)
 {
     uint64_t value = 0;
@@ -49,7 +49,7 @@ int parse_size(const char *text, uint64_t *bytes, struct error *e)
                          text);
     if (text_parse_bytes(text, bytes) == 0 && *bytes <= MOST)
         return 0;
-    /* Either its unit is unknown, or the number is too large. */
+    /* Either the unit is unknown, or the number is too large. */
     if (!unit_known(text + first))
         return error_set(e, ERROR_USAGE,
                          "'%.40s' is not a size: the units are B, K or KiB (1024), M or MiB, G or "
@@ -73,7 +73,7 @@ int parse_item(const char **text, char *item, size_t size, struct error *e)
     return 0;
 }
 
-/* "FROM-TO": FROM, four times that, and so on, and TO. */
+/* Reads "FROM-TO": the sizes FROM, 4 x FROM, 16 x FROM and so on, and TO. */
 static int parse_range(char *text, char *dash, uint64_t *sizes, size_t most, size_t *count,
                        struct error *e)
 {
@@ -85,7 +85,7 @@ static int parse_range(char *text, char *dash, uint64_t *sizes, size_t most, siz
     if (from == 0 || from > to)
         return error_set(
             e, ERROR_USAGE,
-            "'%.40s-%.40s' is not a range: it goes from a size above 0 to a larger one", text,
+            "'%.40s-%.40s' is not a range: give a size above 0, and then a larger size", text,
             dash + 1);
     for (;; from = from > to / 4 ? to : 4 * from) {
         if (*count == most)
@@ -218,8 +218,8 @@ int parse_mode(const char *text, enum torus_mode *mode, struct error *e)
     return error_set(e, ERROR_USAGE, "'%.40s' is neither stepped nor streaming", text);
 }
 
-/* This working directory with a slash at its end, as the daemon reads folders: there %% is a per
- * cent sign, and %r the rank. To be freed; NULL with *e set. */
+/* Returns the working directory with a slash at its end, and with %% for each per cent sign, because the daemon reads
+ * %r in folders as the rank. The caller frees it. NULL with *e. */
 static char *working_directory(struct error *e)
 {
     char *here = getcwd(NULL, 0), *escaped, *p;

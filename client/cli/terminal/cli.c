@@ -7,14 +7,14 @@
 #include "client/cli/terminal/long_work.h"
 #include "proto/text.h"
 
-/* ---- Saying what went wrong ------------------------------------------------------------------ */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
 struct failure {
     int exit_code;
     const char *code;
-    const char *id; /* of the exchange, or "" */
+    const char *id; /* id of the exchange, or "" */
     const char *text;
-    const char *hint; /* more lines for people, or NULL */
+    const char *hint; /* further lines for people, or NULL */
 };
 
 static void failure_json(const struct failure *f, const char *text)
@@ -31,7 +31,7 @@ static void failure_json(const struct failure *f, const char *text)
     json_decref(object);
 }
 
-static int say(const struct cli *cli, const struct failure *f)
+static int print_failure(const struct cli *cli, const struct failure *f)
 {
     char text[1024]; /* texts may quote arguments */
     bool named = f->id[0] == '\0' || strstr(f->text, f->id) != NULL;
@@ -54,7 +54,8 @@ int cli_fail(const struct cli *cli, const struct error *e)
 {
     if (e->code == ERROR_USAGE)
         return cli_fail_usage(cli, "%s", e->text);
-    return say(cli, &(struct failure){EXIT_FAILED, error_name(e->code), "", e->text, NULL});
+    return print_failure(cli,
+                         &(struct failure){EXIT_FAILED, error_name(e->code), "", e->text, NULL});
 }
 
 int cli_fail_client(const struct cli *cli, const struct torus_error *e)
@@ -70,7 +71,7 @@ int cli_fail_client(const struct cli *cli, const struct torus_error *e)
         f.hint = "Start torusd on this machine, or give the socket of a running one with --socket "
                  "PATH or\nthe environment variable TORUS_SOCKET.";
     }
-    return say(cli, &f);
+    return print_failure(cli, &f);
 }
 
 int cli_fail_usage(const struct cli *cli, const char *format, ...)
@@ -83,7 +84,8 @@ int cli_fail_usage(const struct cli *cli, const char *format, ...)
     va_end(ap);
     (void)snprintf(hint, sizeof hint, "Try 'torusctl help%s%s'.", cli->command ? " " : "",
                    cli->command ? cli->command : "");
-    return say(cli, &(struct failure){EXIT_USAGE, error_name(ERROR_USAGE), "", text, hint});
+    return print_failure(cli,
+                         &(struct failure){EXIT_USAGE, error_name(ERROR_USAGE), "", text, hint});
 }
 
 void cli_warn(const char *text)
@@ -92,7 +94,7 @@ void cli_warn(const char *text)
     (void)fprintf(stderr, "torusctl: warning: %s\n", text);
 }
 
-/* ---- Services to the commands ---------------------------------------------------------------- */
+/* ---- Connecting and printing ----------------------------------------------------------------- */
 
 int cli_connect(struct cli *cli)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The time since some moment in the past, in milliseconds or in seconds. */
+/* Return the time since an arbitrary moment in the past, in milliseconds or seconds. */
 int64_t clock_ms(void);
 double clock_seconds(void);
 

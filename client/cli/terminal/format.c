@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Three significant digits, without an exponent and trailing zeros, then the unit. */
+/* Writes three significant digits, without an exponent or trailing zeros, and the unit. */
 static void significant(char *out, double value, const char *unit)
 {
     int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;

@@ -10,7 +10,7 @@ const char help_examples[] = "  torusctl status\n"
                              "  torusctl plan --dims 8x8 --algorithm at2\n";
 
 const struct exit_meaning exit_meanings[] = {
-    {EXIT_DONE, "success; what was delivered has been checked"},
+    {EXIT_DONE, "success; delivered data has been checked"},
     {EXIT_FAILED, "the command failed; a failed exchange leaves no output at any node"},
     {EXIT_USAGE, "invalid options or arguments"},
     {EXIT_NO_DAEMON, "cannot connect to the daemon"},

@@ -1,4 +1,4 @@
-/* Help texts, for the command `help` and for --help. The man pages are made from the same texts and tables. */
+/* Prints help texts, for the command `help` and for --help. The man pages are made from the same texts and tables. */
 #ifndef TORUSD_CLI_HELP_H
 #define TORUSD_CLI_HELP_H
 
@@ -6,7 +6,7 @@
 
 #include "client/cli/terminal/command.h"
 
-extern const char help_usage[];    /* what follows "torusctl" */
+extern const char help_usage[];    /* the text after "torusctl" */
 extern const char help_purpose[];  /* one line without a full stop */
 extern const char help_examples[]; /* indented lines */
 
@@ -16,7 +16,7 @@ struct exit_meaning {
 };
 extern const struct exit_meaning exit_meanings[]; /* ended by a row without a text */
 
-/* All return EXIT_DONE. */
+/* Print the help of torusctl, or of one command. Return EXIT_DONE. */
 int help_overview(FILE *out, const struct command *const *commands);
 int help_command(const struct command *command);
 

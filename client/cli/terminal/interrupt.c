@@ -7,7 +7,7 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-/* A handler has nothing else to find its client by. Written only while the handlers are not set. */
+/* Global, because a signal handler has no argument for it. Written only while the handlers are not set. */
 static struct torus_client *volatile to_cancel;
 static struct sigaction before[SIGNALS];
 static volatile sig_atomic_t seen;

@@ -1,5 +1,5 @@
-/* Ctrl-C during an operation of libtorus: the first SIGINT, SIGTERM or SIGHUP cancels the
- * operation, a second one ends the program as usual. */
+/* Handles Ctrl-C during an operation of libtorus: the first SIGINT, SIGTERM or SIGHUP cancels the operation, and a
+ * second one ends the program as usual. */
 #ifndef TORUSD_CLI_INTERRUPT_H
 #define TORUSD_CLI_INTERRUPT_H
 
@@ -7,13 +7,13 @@
 
 struct torus_client;
 
-/* From here on signals cancel the operation under way on this client, */
+/* From now on, signals cancel the operation under way on this client. */
 void interrupt_arm(struct torus_client *client);
 
-/* and from here on they are as before. To be called before the client is closed. */
+/* Restores the previous signal handlers. Must be called before the client is closed. */
 void interrupt_disarm(void);
 
-/* Whether there has been one: operations that were started since are not cancelled by it. */
+/* Returns whether a signal has arrived. It has not cancelled operations that were started after it. */
 bool interrupt_seen(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Small helpers to build the values that commands print. */
+/* Builds the JSON values that commands print. */
 #ifndef TORUSD_CLI_JSON_H
 #define TORUSD_CLI_JSON_H
 
@@ -8,20 +8,20 @@
 
 #include "daemon/schedule/torus.h"
 
-/* A count; one that does not fit into JSON's integers becomes the largest that does. */
+/* Returns a count. A count that is too large for an integer in JSON becomes the largest integer. */
 json_t *json_count(uint64_t count);
 
-/* An integer if the number is whole, else a real; null if it is not finite. */
+/* Returns an integer if the number is whole, otherwise a real, or null if it is not finite. */
 json_t *json_number(double number);
 
-/* The count, or null for 0, which stands for unknown. */
+/* Returns a count, or null for 0, which means unknown. */
 json_t *json_known(uint64_t count);
 
-/* A path, `name` behind `folder`, as it can be shown: paths need not be text, JSON is. NULL: no memory. */
+/* Returns `folder` followed by `name`, as valid text, because a path may have any bytes. NULL if memory is short. */
 json_t *json_path(const char *folder, const char *name);
 
-/* Sets "dims": [4, 8], and if a dimension does not wrap also "wrap": [true, false]. Returns 0, or
- * -1 if out of memory. */
+/* Adds "dims": [4, 8] and, if a dimension does not wrap, "wrap": [true, false]. Returns 0, or another value if memory
+ * is short. */
 int json_set_torus(json_t *object, const struct torus *t);
 
 #endif

@@ -10,26 +10,26 @@
 #include "daemon/schedule/watch.h"
 #include "proto/notices.h"
 
-#define REDRAW_MS 200 /* on a terminal, in place; elsewhere each is one more line */
+#define REDRAW_MS 200 /* on a terminal, where the line is drawn again in place */
 
 static struct {
     char name[120];
-    int64_t began_ms, said_ms;
-    double done; /* as it was told last; below 0: not known */
-    bool terminal, said;
+    int64_t began_ms, printed_ms;
+    double done; /* last reported part, 0 to 1; below 0: not known */
+    bool terminal, printed;
 } work;
 
-static void say(int64_t now)
+static void print_notice(int64_t now)
 {
     char part[32] = "";
 
     if (work.done >= 0)
         (void)snprintf(part, sizeof part, "%d %%, ", (int)(work.done * 100));
-    (void)fprintf(stderr, "%storusctl: still at work on %s: %s%" PRId64 " s so far%s",
+    (void)fprintf(stderr, "%storusctl: still working on %s: %s%" PRId64 " s so far%s",
                   work.terminal ? "\r" : "", work.name, part, (now - work.began_ms) / 1000,
                   work.terminal ? "\033[K" : "\n");
-    work.said = true;
-    work.said_ms = now;
+    work.printed = true;
+    work.printed_ms = now;
 }
 
 static void on_watch(void *context, double done)
@@ -40,8 +40,8 @@ static void on_watch(void *context, double done)
     (void)context;
     if (done >= 0)
         work.done = done < 1 ? done : 1;
-    if (now - work.began_ms >= NOTICE_FIRST_MS && (!work.said || now - work.said_ms >= pause))
-        say(now);
+    if (now - work.began_ms >= NOTICE_FIRST_MS && (!work.printed || now - work.printed_ms >= pause))
+        print_notice(now);
 }
 
 void long_work_next(const char *format, ...)
@@ -58,7 +58,7 @@ void long_work_begin(const char *format, ...)
 {
     va_list ap;
 
-    work.said = false;
+    work.printed = false;
     work.terminal = isatty(STDERR_FILENO) == 1;
     work.began_ms = clock_ms();
     work.done = -1;
@@ -71,7 +71,7 @@ void long_work_begin(const char *format, ...)
 void long_work_end(void)
 {
     watch_set(NULL, NULL);
-    if (work.said && work.terminal)
+    if (work.printed && work.terminal)
         (void)fputs("\r\033[K", stderr);
-    work.said = false;
+    work.printed = false;
 }

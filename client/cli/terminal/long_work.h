@@ -1,15 +1,15 @@
-/* What is said on standard error while a command computes for long (daemon/schedule/watch.h): after a
- * second, and then now and then, how far it is. */
+/* Shows on standard error how far a long computation is (daemon/schedule/watch.h): after a second, and then at
+ * intervals. */
 #ifndef TORUSD_CLI_LONG_WORK_H
 #define TORUSD_CLI_LONG_WORK_H
 
-/* From here on: the time begins, and it is called this, "the routes of at2 on 64x64". */
+/* Starts a computation with this name: "the routes of at2 on 64x64". */
 void long_work_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Calls what comes now something else; the time goes on. */
+/* Changes the name for the next part of the computation, without restarting the time. */
 void long_work_next(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Nothing is said any more; takes the line away if it is on a terminal. May be called at any time. */
+/* Ends the computation, and removes the line from a terminal. May be called at any time. */
 void long_work_end(void);
 
 #endif

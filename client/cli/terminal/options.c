@@ -38,8 +38,8 @@ static bool find_named(const struct option_set *sets, size_t count, const char *
     return false;
 }
 
-/* The first positional argument that has not been given yet. */
-static bool find_alone(const struct option_set *sets, size_t count, struct match *m)
+/* Finds the first positional argument that has not been given yet. */
+static bool find_positional(const struct option_set *sets, size_t count, struct match *m)
 {
     for (size_t i = 0; i < count; i++) {
         for (const struct option *o = sets[i].options; o->name != NULL; o++) {
@@ -51,8 +51,8 @@ static bool find_alone(const struct option_set *sets, size_t count, struct match
     return false;
 }
 
-static int unknown(const struct option_set *sets, size_t count, const char *name, size_t length,
-                   struct error *e)
+static int unknown_option(const struct option_set *sets, size_t count, const char *name,
+                          size_t length, struct error *e)
 {
     char word[64];
     struct suggestion s = {.word = word};
@@ -67,7 +67,7 @@ static int unknown(const struct option_set *sets, size_t count, const char *name
     return error_set(e, ERROR_USAGE, "unknown option %s", word);
 }
 
-/* argv[0] is an option. Returns how many arguments it takes up, or -1. */
+/* Parses the option argv[0]. Returns the number of arguments that it uses, or -1 with *e. */
 static int parse_named(const struct option_set *sets, size_t count, int argc, char **argv,
                        struct error *e)
 {
@@ -77,7 +77,7 @@ static int parse_named(const struct option_set *sets, size_t count, int argc, ch
     struct match m;
 
     if (!find_named(sets, count, name, length, &m))
-        return unknown(sets, count, name, length, e);
+        return unknown_option(sets, count, name, length, e);
     if (m.option->value == NULL) {
         if (equals != NULL)
             return error_set(e, ERROR_USAGE, "%s takes no value", m.option->name);
@@ -112,7 +112,7 @@ int options_parse(const struct option_set *sets, size_t count, int argc, char **
                 return -1;
             i += used;
         } else {
-            if (!find_alone(sets, count, &m))
+            if (!find_positional(sets, count, &m))
                 return i;
             *text_of(&m) = argv[i++];
         }

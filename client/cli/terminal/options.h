@@ -1,4 +1,4 @@
-/* Command lines from tables: the same rows parse the options and explain them. */
+/* Parses and explains command lines by tables of options. */
 #ifndef TORUSD_CLI_OPTIONS_H
 #define TORUSD_CLI_OPTIONS_H
 
@@ -8,13 +8,12 @@
 
 #include "proto/error.h"
 
-/* One option. Where its name begins with "--" it is either a flag (sets a bool) or takes a value,
- * as "--name value" or "--name=value" (sets a const char *); other names are those of
- * positional arguments. */
+/* An option. If its name begins with "--", it is a flag (sets a bool) or has a value, given as "--name value" or
+ * "--name=value" (sets a const char *). Any other name is that of a positional argument. */
 struct option {
     const char *name;  /* NULL ends a table */
-    const char *value; /* what its value is called, "PATH"; NULL for a flag */
-    size_t offset;     /* of the bool or the const char * in the struct to fill */
+    const char *value; /* name of its value, "PATH"; NULL for a flag */
+    size_t offset;     /* offset of the bool or const char * in the struct to fill */
     const char *help;
 };
 
@@ -24,15 +23,12 @@ struct option_set {
     void *arguments;
 };
 
-/* Parses arguments until their end, or until a positional one that is not in a table. -h is short
- * for --help; "--" ends the options. Texts in the structs point into argv. Returns how many
- * arguments were used, or -1 with *e saying what is wrong. */
+/* Parses arguments until their end, or until a positional argument that is not in a table. -h is short for --help;
+ * "--" ends the options. Texts in the structs point into argv. Returns the number of used arguments, or -1 with *e. */
 int options_parse(const struct option_set *sets, size_t count, int argc, char **argv,
                   struct error *e);
 
-/* Prints the rows of a table, indented and aligned; help of several lines has them below each
- * other.
- */
+/* Prints the rows of a table, indented and aligned. */
 void options_help(FILE *out, const struct option *options);
 
 #endif

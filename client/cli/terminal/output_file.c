@@ -20,7 +20,7 @@ static void release(struct output_file *f)
     *f = (struct output_file){0};
 }
 
-/* The permissions that a file made by open() would have, or has already. */
+/* Returns the permissions of the file, or those that open() would give to a new file. */
 static mode_t permissions(const char *path)
 {
     struct stat s;
@@ -33,7 +33,7 @@ static mode_t permissions(const char *path)
     return 0666 & ~mask;
 }
 
-/* Opens a file beside the one at f->path. */
+/* Opens a temporary file in the folder of f->path. */
 static int open_beside(struct output_file *f)
 {
     if (asprintf(&f->unfinished, "%s.XXXXXX", f->path) < 0) {
@@ -72,7 +72,7 @@ int output_file_open(struct output_file *f, const char *path, struct error *e)
         return 0;
     }
     if (exists && S_ISREG(s.st_mode) && access(path, W_OK) != 0)
-        return cannot_write(path, e); /* it is protected, even if its folder is not */
+        return cannot_write(path, e); /* rename() would replace a write-protected file */
     bool direct = exists && !S_ISREG(s.st_mode);
     f->path = exists && !direct ? realpath(path, NULL) : strdup(path);
     if (f->path != NULL && (direct ? open_directly(f) : open_beside(f)) == 0)

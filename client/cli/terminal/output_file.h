@@ -1,4 +1,4 @@
-/* A file that is written whole or not at all. */
+/* Writes a file completely or not at all. */
 #ifndef TORUSD_CLI_OUTPUT_FILE_H
 #define TORUSD_CLI_OUTPUT_FILE_H
 
@@ -7,20 +7,19 @@
 #include "proto/error.h"
 
 struct output_file {
-    FILE *stream;     /* write here */
-    char *path;       /* where it goes, links followed; NULL: standard output */
-    char *unfinished; /* where it is until then; NULL: already there */
+    FILE *stream;     /* the caller writes to it */
+    char *path;       /* final path, with links followed; NULL: standard output */
+    char *unfinished; /* path until it is finished; NULL: written directly to `path` */
 };
 
-/* Opens a file to be written: "-" is standard output, which stays open. Whatever is no regular file
- * (/dev/stdout, a pipe) is written to directly; any other only takes its name, or an existing
- * file's place, once it is finished. Returns 0, or -1 with *e naming the file and nothing to
- * finish. */
+/* Opens a file for writing. "-" is standard output. A file that is not regular (/dev/stdout, a pipe) is written
+ * directly. Any other file is written under a temporary name, and gets its name, or replaces an existing file, when
+ * it is finished. Returns 0 with *f, which the caller passes to output_file_finish(), or -1 with *e, which names the
+ * file. */
 int output_file_open(struct output_file *f, const char *path, struct error *e);
 
-/* Closes it and puts it in its place. Returns 0; -1 with *e naming the file if it could not be
- * written, what was written being removed then. Standard output is left to the program, which
- * looks after it at its end. */
+/* Closes the file and gives it its name. Returns 0, or -1 with *e, which names the file, if it could not be written;
+ * then the temporary file has been removed. Standard output stays open, and the program checks it at its end. */
 int output_file_finish(struct output_file *f, struct error *e);
 
 #endif

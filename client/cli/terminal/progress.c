@@ -16,13 +16,13 @@
 #include "proto/text.h"
 
 #define REDRAW_MS 100
-#define PACE_SECONDS 1 /* over which a pace is told at least */
-#define BAR 30         /* widest, */
-#define SIDE 160
-#define BYTES 80       /* the part with bytes in it */
-#define SHORTEST_BAR 8 /* and narrowest that says anything */
+#define PACE_SECONDS 1 /* a pace is shown after it has been measured for this time */
+#define BAR 30         /* width of the widest bar */
+#define SIDE 160       /* size of the texts beside the bar */
+#define BYTES 80       /* size of the text with bytes */
+#define SHORTEST_BAR 8 /* width of the narrowest bar */
 
-/* Whether a line on stderr can be drawn again. */
+/* Returns whether a line on stderr can be drawn again in place. */
 static bool is_capable(void)
 {
     const char *term = getenv("TERM");
@@ -32,7 +32,7 @@ static bool is_capable(void)
 
 void progress_begin(struct progress *p, bool wanted)
 {
-    long_work_end(); /* one line at a time */
+    long_work_end(); /* there is one line at a time */
     *p = (struct progress){
         .shown = wanted && notices_wanted(),
         .lines = !is_capable(),
@@ -59,7 +59,8 @@ static void draw_bar(char *out, size_t width, double part)
     out[2 + width] = '\0';
 }
 
-/* How much of it has been delivered, 0..1; of files, whose sizes are not told, by rounds. Below 0: not known. */
+/* Returns the part that has been delivered, 0 to 1. If the total bytes are not known (files), it is counted in
+ * rounds. Below 0: not known. */
 static double part_of(const struct torus_progress *progress)
 {
     uint64_t done = progress->total_bytes > 0 ? progress->done_bytes : progress->round;
@@ -79,7 +80,7 @@ struct progress_pace progress_pace(struct progress *p, const struct torus_progre
     if (progress->done_bytes == 0 && part <= 0)
         return pace;
     if (p->from_ms == 0 || progress->done_bytes < p->from_bytes || part < p->from_part) {
-        p->from_ms = now; /* it moves, or has started again */
+        p->from_ms = now; /* the first data, or a new attempt or repetition */
         p->from_bytes = progress->done_bytes;
         p->from_part = part;
     }
@@ -104,12 +105,12 @@ static void state_text(char out[SIDE], const struct torus_progress *progress)
     else if (progress->state == TORUS_STATE_ENTERED)
         (void)snprintf(out, SIDE, "waiting for the other nodes");
     else if (progress->state == TORUS_STATE_WAITING)
-        (void)snprintf(out, SIDE, "waiting for its turn");
+        (void)snprintf(out, SIDE, "in the start queue");
     else
         (void)snprintf(out, SIDE, "%s", torus_state_name(progress->state));
 }
 
-/* "1:05", "2:03:04" */
+/* Writes "1:05" or "2:03:04". */
 static void clock_text(char out[32], int64_t ms)
 {
     int64_t minutes = ms / 60000;
@@ -156,7 +157,7 @@ static void bytes_text(char out[BYTES], unsigned detail, const struct torus_prog
         (void)snprintf(out + strlen(out), BYTES - strlen(out), "  %.20s/s", rate);
 }
 
-/* The texts left and right of the bar, the longer the higher `detail` is: 0, 1, 2, 3. */
+/* Writes the texts left and right of the bar. `detail`: 0 (shortest) to 3 (longest). */
 static void texts(char left[SIDE], char right[SIDE], unsigned detail,
                   const struct torus_progress *progress, const struct progress_pace *pace)
 {
@@ -185,7 +186,7 @@ size_t progress_line(char *out, size_t size, size_t columns, const struct torus_
 {
     char left[SIDE], right[SIDE], bar[BAR + 3] = "";
     size_t room =
-        columns > 0 ? columns - 1 : 0; /* in the last one, some terminals break the line */
+        columns > 0 ? columns - 1 : 0; /* some terminals break the line after the last column */
     unsigned detail = 3;
     size_t used, width;
     int n;
@@ -206,8 +207,8 @@ size_t progress_line(char *out, size_t size, size_t columns, const struct torus_
     return width;
 }
 
-/* Removes the line from the screen and writes `text`, all in one piece so that nothing flickers. If
- * the terminal has become narrower meanwhile, the line has been broken into several. */
+/* Removes the line from the screen and writes `text`, in one write so that nothing flickers. If the terminal has
+ * become narrower, the old line takes several lines. */
 static void replace(const struct progress *p, size_t columns, const char *text)
 {
     size_t lines = p->drawn_width > 0 ? (p->drawn_width - 1) / columns : 0;
@@ -218,9 +219,9 @@ static void replace(const struct progress *p, size_t columns, const char *text)
     (void)fprintf(stderr, "\r%s\033[J%s", up, text);
 }
 
-/* A line of its own, without a bar. */
-static void say_line(struct progress *p, const struct torus_progress *progress,
-                     const struct progress_pace *pace)
+/* Prints a new line without a bar. */
+static void print_line(struct progress *p, const struct torus_progress *progress,
+                       const struct progress_pace *pace)
 {
     char left[SIDE], right[SIDE];
 
@@ -245,12 +246,12 @@ static void draw(struct progress *p, const struct torus_progress *progress,
     p->drawn_width = width;
 }
 
-/* In milliseconds: until there is something to be shown again. */
+/* Returns the milliseconds until the progress is shown again. */
 static int64_t pause_after(const struct progress *p, const struct torus_progress *progress)
 {
     if (!p->lines)
         return REDRAW_MS;
-    return progress->missing_count != p->said_missing ? NOTICE_FIRST_MS : NOTICE_AGAIN_MS;
+    return progress->missing_count != p->printed_missing ? NOTICE_FIRST_MS : NOTICE_AGAIN_MS;
 }
 
 int progress_update(void *data, const struct torus_progress *progress)
@@ -263,11 +264,11 @@ int progress_update(void *data, const struct torus_progress *progress)
         now - p->drawn_ms < pause_after(p, progress))
         return interrupt_seen();
     if (p->lines)
-        say_line(p, progress, &pace);
+        print_line(p, progress, &pace);
     else
         draw(p, progress, &pace);
     p->drawn_ms = now;
-    p->said_missing = progress->missing_count;
+    p->printed_missing = progress->missing_count;
     return interrupt_seen();
 }
 

@@ -1,5 +1,5 @@
-/* How far an exchange is, on stderr, if it takes more than a second: a bar if that is a terminal, else, if
- * TORUS_PROGRESS is 1 (proto/notices.h), a line now and then. */
+/* Shows the progress of an exchange on stderr if it takes more than a second: a bar on a terminal; elsewhere lines at
+ * intervals if TORUS_PROGRESS is 1 (proto/notices.h). */
 #ifndef TORUSD_CLI_PROGRESS_H
 #define TORUSD_CLI_PROGRESS_H
 
@@ -9,7 +9,7 @@
 
 struct torus_progress;
 
-/* How fast it is, as far as can be told. */
+/* The pace of an exchange. */
 struct progress_pace {
     int64_t elapsed_ms;
     int64_t left_ms;         /* below 0: not known */
@@ -17,35 +17,35 @@ struct progress_pace {
 };
 
 struct progress {
-    bool shown;        /* whether to show anything at all, */
-    bool lines;        /* and that in lines of their own */
+    bool shown;        /* the progress is shown at all */
+    bool lines;        /* as new lines, not as a bar */
     const char *title; /* written before the line; may be NULL */
     int64_t began_ms;
-    int64_t drawn_ms;   /* when it was drawn last; 0 = not on the screen */
-    size_t drawn_width; /* columns that it then took up */
-    uint32_t said_missing;
+    int64_t drawn_ms;         /* time of the last drawing; 0: nothing is on the screen */
+    size_t drawn_width;       /* columns of the last drawing */
+    uint32_t printed_missing; /* missing nodes in the last drawing */
 
-    /* Where the pace is counted from: */
-    int64_t from_ms; /* 0: nothing has moved yet */
+    /* The beginning of the measurement of the pace: */
+    int64_t from_ms; /* 0: no data has been delivered yet */
     uint64_t from_bytes;
     double from_part;
 };
 
-/* Starts the clock; nothing is drawn yet. */
+/* Starts the clock, without drawing. */
 void progress_begin(struct progress *p, bool wanted);
 
-/* A torus_progress_fn for a struct progress: draws, if it is time to. Returns whether the user has
+/* A torus_progress_fn with a struct progress as its data: draws if it is time. Returns whether the user has
  * interrupted the program. */
 int progress_update(void *p, const struct torus_progress *progress);
 
-/* Removes it from the screen. */
+/* Removes the bar from the screen. */
 void progress_end(struct progress *p);
 
-/* Writes the line for a terminal of `columns`, as much as fits. Returns its width. */
+/* Writes the line for a terminal with this number of columns, as much as fits. Returns its width. */
 size_t progress_line(char *out, size_t size, size_t columns, const struct torus_progress *progress,
                      const struct progress_pace *pace);
 
-/* The pace of what has been reported so far; `now` is of clock_ms(). */
+/* Returns the pace at the time `now` on clock_ms(). */
 struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
                                    int64_t now);
 

@@ -7,8 +7,8 @@
 /* Sorts the values in ascending order. */
 void sort_values(double *values, size_t count);
 
-/* The value below which `part` (0..1) of the sorted values lie: 0.5 gives the median, 0 the
- * smallest, 1 the largest. Interpolates between two values. 0 if there are none. */
+/* Returns a quantile of sorted values: part 0.5 is the median, 0 the smallest, 1 the largest value. Interpolates
+ * between two values. Returns 0 if there are no values. */
 double quantile(const double *sorted, size_t count, double part);
 
 #endif

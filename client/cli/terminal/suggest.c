@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define WORD 32 /* longer words are not misspellings of known ones */
+#define WORD 32 /* longer words get no suggestion */
 
 static unsigned least(unsigned a, unsigned b, unsigned c)
 {
@@ -10,7 +10,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return m < c ? m : c;
 }
 
-/* How many letters must be inserted, deleted, replaced or swapped to turn a into b. */
+/* Returns how many letters must be inserted, deleted, replaced or swapped to change a to b. */
 static unsigned distance(const char *a, size_t n, const char *b, size_t m)
 {
     unsigned d[WORD + 1][WORD + 1];

@@ -1,14 +1,14 @@
-/* "Did you mean ...?" */
+/* Finds the known word that is closest to a misspelt one, for "did you mean ...?" */
 #ifndef TORUSD_CLI_SUGGEST_H
 #define TORUSD_CLI_SUGGEST_H
 
 struct suggestion {
-    const char *word; /* as given; set by the caller */
-    const char *best; /* the known word that is closest, or NULL if none is close */
+    const char *word; /* the word that was given; set by the caller */
+    const char *best; /* the closest known word, or NULL if none is close */
     unsigned distance;
 };
 
-/* Considers one known word. */
+/* Compares a known word, and keeps it if it is the closest. */
 void suggest(struct suggestion *s, const char *known);
 
 #endif

@@ -6,7 +6,7 @@
 
 void writer_json(FILE *out, const json_t *value)
 {
-    /* 15 digits preserve every decimal that people write, and nanoseconds up to eleven days. */
+    /* 15 digits preserve decimals that people write, and nanoseconds up to eleven days. */
     (void)json_dumpf(value, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
     (void)fputc('\n', out);
 }
@@ -50,7 +50,8 @@ static void record(FILE *out, const json_t *object, const struct field *fields)
         if (f->format == FORMAT_LINES && json_is_array(value))
             record_lines(out, f->label, width, value);
         else if (json_is_string(value) && json_string_length(value) > 0)
-            record_line(out, f->label, width, json_string_value(value)); /* however long */
+            record_line(out, f->label, width,
+                        json_string_value(value)); /* not cut to FORMAT_SIZE */
         else if (format_field(text, object, f->key, f->format) > 0)
             record_line(out, f->label, width, text);
     }
@@ -77,8 +78,8 @@ struct table {
     FILE *out;
     const struct field *fields;
     size_t width[MOST_FIELDS];
-    bool right[MOST_FIELDS]; /* numbers */
-    bool any[MOST_FIELDS];   /* a column without entries is omitted */
+    bool right[MOST_FIELDS]; /* aligned to the right: numbers */
+    bool any[MOST_FIELDS];   /* has entries; other columns are omitted */
 };
 
 static void measure(struct table *t, const json_t *row)
@@ -93,10 +94,10 @@ static void measure(struct table *t, const json_t *row)
     }
 }
 
-/* Prints a line; row NULL stands for the labels. */
+/* Prints a line of the table; the labels if `row` is NULL. */
 static void line(const struct table *t, const json_t *row)
 {
-    size_t owed = 0; /* spaces to print before the next text, so that no line ends in spaces */
+    size_t owed = 0; /* spaces to print before the next text; so no line ends in spaces */
 
     for (size_t i = 0; i < MOST_FIELDS && t->fields[i].label != NULL; i++) {
         char text[FORMAT_SIZE];

@@ -1,5 +1,5 @@
-/* Prints results, and nothing else does: the same value as one line of JSON, or as text laid out by
- * a view. A view is a list of sections, each with the fields to show and their formats. */
+/* Prints all results: a value as one line of JSON, or as text laid out by a view. A view is a list of sections, each
+ * with the fields to show and their formats. */
 #ifndef TORUSD_CLI_WRITER_H
 #define TORUSD_CLI_WRITER_H
 
@@ -12,7 +12,7 @@
 #define MOST_FIELDS 64 /* of a section, including the end */
 
 struct field {
-    const char *label; /* what people read; NULL ends a list of fields */
+    const char *label; /* shown to people; NULL ends a list of fields */
     const char *key;   /* in the JSON object */
     enum format format;
 };
@@ -24,11 +24,13 @@ enum layout {
 
 struct section {
     enum layout layout;
-    const char *key;   /* the object or array in the value; NULL = the value itself. A section whose
-                        * key is missing, or whose array is empty, is not printed */
-    const char *each;  /* tables: each object has under this key an object of objects; a line for
-                        * each of these, its own key as the field "name", fields from both */
-    const char *title; /* printed above it; may be NULL */
+    /* Key of the object or array in the value; NULL: the value itself. The section is not printed if the key is missing
+     * or the array is empty. */
+    const char *key;
+    /* For tables, or NULL: each object has an object of objects under this key. The table has a line for each inner
+     * object, with fields of both objects, and the key of the inner object as field "name". */
+    const char *each;
+    const char *title; /* printed above the section; may be NULL */
     const struct field *fields;
 };
 
@@ -37,7 +39,7 @@ struct view {
     size_t count;
 };
 
-/* Print the value; ferror(out) tells whether it could be written. */
+/* Print the value. The caller checks ferror(out). */
 void writer_json(FILE *out, const json_t *value);
 void writer_text(FILE *out, const json_t *value, const struct view *view);
 

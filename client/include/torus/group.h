@@ -1,7 +1,7 @@
-/* Groups: programs on the nodes of a torus that run collective operations on their own memory.
+/* Groups: programs on the nodes of a torus that run collective operations on data in their memory.
  *
- * One program on every node opens the group under the same name. From then on each of them calls the
- * same operations in the same order, as with MPI; the daemons move the data along the torus' links.
+ * One program on every node opens the group under the same name. From then on all programs call the same operations
+ * in the same order, as with MPI. The daemons move the data over the links of the torus.
  *
  *     struct torus_error error;
  *     struct torus_group *group;
@@ -14,40 +14,40 @@
  *     printf("nodes: %u\n", (unsigned)sum);
  *     torus_group_close(group);
  *
- * Members are numbered as the nodes of the torus are: row-major, the last dimension fastest. Member r
- * of the whole group is node r, unless nodes have been left out (torus_group_shrink()).
+ * Members are numbered like the nodes of the torus: row-major, the last dimension fastest. Member r of a group is
+ * node r, unless the group is a part (torus_group_part()) or leaves out nodes (torus_group_shrink()).
  *
  * Calls and their order
- * - All members make the same calls on a group, in the same order, with the same sizes, root, type and
- *   operator. If the calls of two members differ, the group fails on every node, and the error says
- *   which members disagree and how.
- * - A call may return on one member before other members have made it, except torus_barrier(), which
- *   returns when all members have made it. A short torus_reduce() waits only for the members whose
- *   data passes this member on the way to the root, so that most members return at once. A member that
- *   is late delays the group, and fails the group only if a timeout is set.
+ * - All members make the same calls on a group, in the same order, with the same sizes, root, type and operator. If
+ *   the calls of two members differ, the group fails on every node, and the error says which members disagree and
+ *   how.
+ * - A call may return on one member before other members have made it. Only torus_barrier() returns when all members
+ *   have made it. A short torus_reduce() waits only for the members whose data passes through this node on the way to
+ *   the root, so most members return at once. A late member delays the group; it makes the group fail only if a
+ *   timeout is set.
  * - The calls of different groups, and of a group and its parts, may be made in any order.
  *
  * Memory
- * - Any pointer can be passed. Data in memory from torus_memory_new() is sent and received without
- *   being copied between processes. Other data is copied once by the calling thread.
- * - Send and receive areas must not overlap, except where TORUS_IN_PLACE is passed as the send area.
- * - Buffers are borrowed from the call until it has ended. Until then the receive area must not be
- *   read, nor the send area written. After an error the contents of the receive area are undefined.
+ * - Any pointer can be passed. Data in memory from torus_memory_new() is sent and received without being copied
+ *   between processes. Other data is copied once by the calling thread.
+ * - The send and receive areas must not overlap. For an operation in place, pass TORUS_IN_PLACE as the send area.
+ * - Until a call has ended, the library uses its buffers and arrays: do not write the send area or read the receive
+ *   area before. After an error the contents of the receive area are undefined.
  *
  * Failure
- * - A program that dies, a daemon that goes down, or members that disagree fail the group: every call
- *   under way and every later call ends with the same error on every node. Close the group and open a
- *   new one. If nodes are down, torus_group_shrink() can continue without them.
- * - A link that is down does not fail the group as long as its members can reach each other over other
- *   links, and the members of each part (torus_group_part()) over other links of that part: calls avoid
- *   the link. When a link goes down, data of calls under way that was sent over it is sent again, and
- *   these calls take longer. A link is used again when it has been up for ten seconds.
- * - Data that has been damaged on its way is sent again, too, up to three times a minute. After that,
- *   damaged data fails the group.
+ * - The group fails if one of its programs dies, a daemon goes down, or members disagree. Every call under way and
+ *   every later call then ends with the same error on every node. Close the group and open a new one. If nodes are
+ *   down, torus_group_shrink() can continue without them.
+ * - A link that goes down does not fail the group as long as its members can reach each other over other links, and
+ *   the members of each part over other links of that part. Calls avoid the link. Data of calls under way that was
+ *   sent over the link is sent again, so these calls take longer. The link is used again once it has been up for ten
+ *   seconds.
+ * - Data that was damaged on its way is also sent again, up to three times a minute. After that, damaged data fails
+ *   the group.
  *
- * Threads: different groups may be used from different threads at the same time. One group, with its
- * parts, is used by one thread at a time. A forked child cannot use the groups of its parent. If it closes
- * its copies, the groups of the parent are not disturbed.
+ * Threads: different groups may be used from different threads at the same time. Use a group and its parts from one
+ * thread at a time. A forked child cannot use the groups of its parent. Closing its copies does not disturb the
+ * parent.
  *
  * Errors, ownership and compatibility are as in torus/torus.h. */
 #ifndef TORUS_GROUP_H
@@ -65,8 +65,7 @@ struct torus_group;
 
 struct torus_group_options {
     size_t struct_size;  /* set by torus_group_options_init() */
-    const char *socket;  /* of the daemon; NULL: torus_default_socket(). "%h" in it stands for the
-                          * host's name */
+    const char *socket;  /* as for torus_client_open(); NULL: torus_default_socket() */
     const char *name;    /* the same on all nodes; NULL: "default" */
     uint32_t timeout_ms; /* for opening, and then for every call; 0: none */
     bool unchecked;      /* send blocks without digests; the same on all nodes */
@@ -75,117 +74,126 @@ struct torus_group_options {
     char reserved[1]; /* 0 */
 };
 
+/* Sets all options to their defaults. */
 static inline void torus_group_options_init(struct torus_group_options *options)
 {
     memset(options, 0, sizeof *options);
     options->struct_size = sizeof *options;
 }
 
-/* Opens a group of all nodes, and waits until a program has opened it on each of them. Options may be NULL. If
- * opening takes longer than a second and standard error is a terminal, the function writes there which nodes it waits
- * for, as far as this node knows (node 0 knows all of them). The environment variable TORUS_PROGRESS makes it do so
- * always (1) or never (0).
+/* Opens a group of all nodes, and waits until a program on each node has opened it. `options` may be NULL.
  *
- * If a node is down, opening fails (_LINK), unless options say otherwise:
- * - With `shrink`, the group leaves out nodes that are down when it is opened, or go down before it is open, as
- *   torus_group_shrink() does. Members are numbered from 0 without gaps, so that a loop over torus_group_size()
- *   members is right; torus_group_node() says which node each member is. If no node is down, all nodes are members.
- *   The members do not change later. Everything that is said about torus_group_shrink() holds: there are no parts if
- *   nodes are missing, and more than half of all nodes must be left, unless it is certain that the others are down.
- * - With `wait`, the function waits within the timeout until the nodes are back and a program there opens the group.
- *   The daemon of this node may be down or be restarted meanwhile, too. When the group is open, a daemon that goes down
- *   still fails it: the daemon loses the data of calls under way, so these calls cannot be repeated. Close the group,
+ * If opening takes longer than a second and standard error is a terminal, the function writes there which nodes it
+ * waits for, as far as this node knows (node 0 knows all of them). The environment variable TORUS_PROGRESS forces (1)
+ * or prevents (0) these lines.
+ *
+ * If a node is down, opening fails (_LINK), unless one of these options is set:
+ * - `shrink` leaves out nodes that are down, or that go down before the group is open. Members are numbered from 0
+ *   without gaps, so a loop over torus_group_size() members is right; torus_group_node() returns the node of each
+ *   member. The members do not change later. The rules of torus_group_shrink() apply: there are no parts if nodes are
+ *   missing, and more than half of all nodes must be left, unless it is certain that the others are down. If no node
+ *   is down, all nodes are members.
+ * - `wait` waits within the timeout until the nodes are up again and a program there opens the group. The daemon of
+ *   this node may also be down or be restarted meanwhile. Once the group is open, a daemon that goes down makes it
+ *   fail as usual: the daemon loses the data of calls under way, so these calls cannot be repeated. Close the group,
  *   open it again with `wait`, and let the members agree from which step to continue.
  *
- * Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that is empty, longer
- * than 63 bytes, not UTF-8, or has control characters), _REFUSED (a program has this group open on this node), _LINK
- * (a node is down, or cannot be reached), _TIMEOUT (the text names nodes that have not opened it), _MEMORY, _BUSY,
- * _IN_DOUBT (this node was cut off, or another node failed, when all nodes had opened the group: some members may have
- * it open; their calls tell them that it has failed). */
+ * Returns 0 with *group, which the caller closes, or -1 with *error:
+ * - _NO_DAEMON
+ * - _USAGE: the name is empty, longer than 63 bytes, not UTF-8, or has control characters
+ * - _REFUSED: another program on this node has opened this group
+ * - _LINK: a node is down or cannot be reached
+ * - _TIMEOUT: the text names nodes that have not opened the group
+ * - _MEMORY, _BUSY
+ * - _IN_DOUBT: this node was cut off, or another node failed, when all nodes had opened the group. Some members may
+ *   have it open; their calls tell them that it has failed. */
 TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,
                                   struct torus_group **group, struct torus_error *error);
 
-/* Opens a group of the nodes that are left, after `group` has failed because other nodes are down. Every program that
- * is left makes this call, and the call waits until all of them have made it. Nodes that are down by then, and nodes
- * that go down before it returns, are left out. The new group numbers its members from 0, in the order of their
- * nodes, equally on all members: see torus_group_rank(), torus_group_size() and torus_group_node().
+/* Opens a new group of the remaining nodes after `group` has failed because nodes are down. The program on every
+ * remaining node makes this call, which waits until all of them have made it. Nodes that are down by then, or go down
+ * before the call returns, are left out. The new group numbers its members from 0, in the order of their nodes,
+ * equally on all members: see torus_group_rank(), torus_group_size() and torus_group_node().
  *
- * A call that has failed on one member may have succeeded on another member. In the new group the members have to
- * agree from which step to continue, for example by a TORUS_MIN of the last step that each of them has finished.
+ * A call that failed on one member may have succeeded on another. In the new group the members must agree from which
+ * step to continue, for example by an allreduce with TORUS_MIN over the last step that each of them has finished.
  *
- * The new group has the name, the digests and the timeout of `group` (torus_group_set_timeout() may have changed it).
- * The new group can fail and be shrunk as well. If it fails just when it has opened, one member may know it as a failed
- * group while another member still waits for it: the first member then shrinks the new group, and they meet. No call
- * on `group` is possible any more. Memory that was allocated in `group` can still be read, and the caller still closes
- * `group`, before or after the new group.
+ * The new group has the name, digests and timeout of `group` (as torus_group_set_timeout() has set it), and can
+ * itself fail and be shrunk. If the new group fails just after opening, one member may see a failed group while
+ * another member still waits for it to open. When the first member shrinks the new group, the two meet again.
  *
- * - If `group` has not failed here, this member leaves it by this call: on other members `group` fails in their next
- *   call, or has failed already. If no node is down, the new group has all nodes.
- * - The call waits for a node as long as the node is up. This includes a node that was down and is up again: the same
- *   program there, or another program that has opened a group of this name, can shrink the group. Set a timeout. If a
- *   new program runs there, open a new group of all nodes.
- * - The new group avoids links that are down, as any group does, and the links of nodes that it has left out, up or
- *   down. It fails if its members cannot reach each other over the remaining links (_LINK).
- * - torus_group_dims() still returns the whole torus. If nodes are missing, torus_group_part() is refused on all
- *   members (_REFUSED), except with all dimensions, which gives the group itself.
- * - A node that is up again is a member of the next group that torus_group_open() opens, not of this group.
+ * No call on `group` is possible any more. The memory of `group` can still be read. The caller closes `group`, before
+ * or after the new group.
  *
- * Returns 0 with *shrunk, which the caller closes, or -1 with *error: _USAGE (`group` is a part), _LINK (nodes that may
- * be up cannot be reached: more than half of all nodes must be left, unless it is certain that the others are down),
- * _TIMEOUT (the text names nodes that have not made the call), and the errors of torus_group_open(). */
+ * - If `group` has not failed here, this member leaves it by this call. The other members see it fail, at their next
+ *   call at the latest. If no node is down, the new group has all nodes.
+ * - The call waits for every node that is up, including a node that was down and is up again: the same program there,
+ *   or another program that has opened a group of this name, can shrink the group. Set a timeout. If a new program
+ *   runs there, open a new group of all nodes.
+ * - The new group avoids links that are down, as every group does, and all links of nodes that it leaves out. It
+ *   fails (_LINK) if its members cannot reach each other over the remaining links.
+ * - torus_group_dims() still returns the whole torus. If nodes are missing, torus_group_part() fails with _REFUSED on
+ *   all members, except with all dimensions, which gives the group itself.
+ * - A node that comes up again becomes a member of the next group that torus_group_open() opens, not of this group.
+ *
+ * Returns 0 with *shrunk, which the caller closes, or -1 with *error: _USAGE (`group` is a part), _LINK (nodes that
+ * may be up cannot be reached: more than half of all nodes must be left, unless it is certain that the others are
+ * down), _TIMEOUT (the text names nodes that have not made the call), and the errors of torus_group_open(). */
 TORUS_EXPORT int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,
                                     struct torus_error *error);
 
-/* Closes a group, or a part. Calls under way are given up, which fails the group. If there are none, closing
- * disturbs no other member: the daemon continues to relay for them. Closing a group closes its parts. NULL does
- * nothing. */
+/* Closes a group or a part; NULL does nothing. Closing the whole group also closes its parts and frees its memory. If
+ * calls are under way, they are abandoned, and the group fails. Otherwise closing does not disturb other members: the
+ * daemon continues to relay their data. */
 TORUS_EXPORT void torus_group_close(struct torus_group *group);
 
-/* Opens the part of the group whose members differ from this member in the given dimensions only (bit d:
- * dimension d). On a 4x8 torus, dimensions 1 << 1 give the row of 8 nodes that this node is in, 1 << 0 its
- * column of 4 nodes. All members of the group make this call, with the same dimensions, once for each set of
- * dimensions. All dimensions together give the whole group again, with the same order of calls as the group.
- * Any other part has its own order of calls.
+/* Opens the part of the group whose members differ from this member only in the given dimensions (bit d stands for
+ * dimension d). On a 4x8 torus, dimensions 1 << 1 give the row of 8 nodes that this node is in, and 1 << 0 its column
+ * of 4 nodes. All members of the group make this call with the same dimensions, once for each set of dimensions. A
+ * part has its own order of calls, except the part with all dimensions: its calls are calls of the group.
  *
- * Returns 0 with *part, or -1 with *error: _USAGE (no such dimension, or `group` is a part), _REFUSED (the part
- * is open already, or nodes are missing in this group), _LINK (links are down, and the members of such a part
- * cannot reach each other within the part), or why the group has failed. _REFUSED and _LINK are the same on
- * all members, and do not fail the group. */
+ * Returns 0 with *part, which the caller closes (closing the group does, too), or -1 with *error: _USAGE (no such
+ * dimension, or `group` is a part), _REFUSED (the part is open already, or nodes are missing in this group), _LINK
+ * (links are down, and the members of such a part cannot reach each other within the part), or the reason why the
+ * group has failed. _REFUSED and _LINK are the same on all members, and do not fail the group. */
 TORUS_EXPORT int torus_group_part(struct torus_group *group, uint32_t dimensions,
                                   struct torus_group **part, struct torus_error *error);
 
-/* The number of this member, and the number of members. */
+/* Return the number of this member, and the number of members. */
 TORUS_EXPORT uint32_t torus_group_rank(const struct torus_group *group);
 TORUS_EXPORT uint32_t torus_group_size(const struct torus_group *group);
 
-/* The rank in the torus of a member of the group or part; TORUS_RANK_NONE if there is no such member. */
+/* Returns the node (its rank in the torus) of a member of the group or part, or TORUS_RANK_NONE if there is no such
+ * member. */
 TORUS_EXPORT uint32_t torus_group_node(const struct torus_group *group, uint32_t member);
 
-/* The torus, or that part of it, as in torus_status.dims: "4x8", "8m". Owned by the group. */
+/* Returns the dimensions of the torus, or of the part, as in torus_status.dims: "4x8", "8m". The text belongs to the
+ * group. */
 TORUS_EXPORT const char *torus_group_dims(const struct torus_group *group);
 
-/* Sets the timeout of calls made from now on; 0: none. A call that has not ended by then fails the group with
- * TORUS_ERROR_TIMEOUT, and the text names members that have not made the call. The daemon needs some time to find
- * them; a call that ends meanwhile succeeds. */
+/* Sets the timeout of calls made from now on; 0: none. A call that has not ended in time fails the group with
+ * TORUS_ERROR_TIMEOUT; the text names members that have not made the call. Finding these members takes the daemon
+ * some time, and a call that ends meanwhile succeeds. */
 TORUS_EXPORT void torus_group_set_timeout(struct torus_group *group, uint32_t milliseconds);
 
-/* Sets after how many milliseconds a call is late, for calls made from now on; 0 (the default): never. When a call
- * is late, the daemon finds out which members have not made it, for torus_call_late(). */
+/* Sets after how many milliseconds a call is late, for calls made from now on; 0 (the default): never. When a call is
+ * late, the daemon finds out which members have not made it: see torus_call_late(). */
 TORUS_EXPORT void torus_group_set_late(struct torus_group *group, uint32_t milliseconds);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Allocates memory that the daemon shares: zeroed, aligned to pages, for use by this group and its
- * parts. torus_memory_free() frees it, or closing the group does. Returns NULL with *error: _MEMORY,
- * _USAGE (size 0). */
+/* Allocates memory that this process shares with the daemon, for calls of this group and its parts. It is zeroed and
+ * aligned to pages. The caller frees it with torus_memory_free(), or by closing the group. On failure returns NULL
+ * with *error: _MEMORY, _USAGE (0 bytes), or the reason why the group has failed. */
 TORUS_EXPORT void *torus_memory_new(struct torus_group *group, size_t bytes,
                                     struct torus_error *error);
-/* Frees what torus_memory_new() has returned; NULL does nothing. No call under way may use it. */
+
+/* Frees memory from torus_memory_new(); NULL does nothing. No call under way may use the memory. */
 TORUS_EXPORT void torus_memory_free(struct torus_group *group, void *memory);
 
 /* ---- Collective operations ------------------------------------------------------------------- */
 
-/* Passed as the send area: the operation takes its input from the receive area, as MPI_IN_PLACE. */
+/* As the send area: the operation takes its input from the receive area, as with MPI_IN_PLACE. */
 #define TORUS_IN_PLACE ((const void *)(uintptr_t)-1)
 
 enum torus_type {
@@ -203,83 +211,85 @@ enum torus_type {
 
 enum torus_operator {
     TORUS_SUM = 1, /* of integers: modulo 2 to the power of their width */
-    TORUS_PRODUCT, /* the same */
-    TORUS_MIN,     /* of a number and a NaN: NaN */
-    TORUS_MAX,
-    TORUS_AND, /* bitwise; integers only, as the two below */
+    TORUS_PRODUCT, /* of integers: as TORUS_SUM */
+    TORUS_MIN,     /* NaN if an element is NaN */
+    TORUS_MAX,     /* NaN if an element is NaN */
+    TORUS_AND,     /* the last three are bitwise, for integers only */
     TORUS_OR,
     TORUS_XOR,
 };
 
-/* Bytes of an element; 0 for a value that is not a type. */
+/* Returns the bytes of an element, or 0 for a value that is not a type. */
 TORUS_EXPORT size_t torus_type_size(enum torus_type type);
 
-/* All below return 0, or -1 with *error: _USAGE (a size, type or root that cannot be), or why the
- * group has failed. Sizes are in bytes unless said otherwise; areas may be NULL where they have no
- * bytes. `size` stands for torus_group_size(). */
+/* The operations return 0, or -1 with *error: _USAGE (an invalid size, type or root), or the reason why the group has
+ * failed. Sizes are in bytes unless said otherwise. An area without bytes may be NULL. Below, `size` stands for
+ * torus_group_size(). */
 
-/* MPI_Alltoall: member i's block j, of block_bytes at send + j * block_bytes, becomes block i of
- * member j. In place: the receive area holds what is to be sent. */
+/* MPI_Alltoall: block j of member i, at send + j * block_bytes, becomes block i of member j, at receive + i *
+ * block_bytes. In place: the receive area holds the blocks to send. */
 TORUS_EXPORT int torus_alltoall(struct torus_group *group, const void *send, void *receive,
                                 size_t block_bytes, struct torus_error *error);
 
-/* MPI_Alltoallv: block j has send_bytes[j] bytes at send + send_offset[j]; that of member i arrives
- * with receive_bytes[i] bytes, which must be what i sends, at receive + receive_offset[i]. Arrays of
- * `size` entries, borrowed as the areas are. In place: send_bytes and send_offset are ignored, and
- * the receive area holds what is to be sent, so that i sends to j as much as j to i. */
+/* MPI_Alltoallv: sends member j the send_bytes[j] bytes at send + send_offset[j]. The block of member i arrives at
+ * receive + receive_offset[i]; receive_bytes[i] must be the number of bytes that i sends to this member. The arrays
+ * have `size` entries, and must stay unchanged until the call has ended. In place: send_bytes and send_offset are
+ * ignored, and the receive area holds the blocks to send, so members i and j send each other the same number of
+ * bytes. */
 TORUS_EXPORT int torus_alltoallv(struct torus_group *group, const void *send,
                                  const size_t *send_bytes, const size_t *send_offset, void *receive,
                                  const size_t *receive_bytes, const size_t *receive_offset,
                                  struct torus_error *error);
 
-/* MPI_Allgather: every member's block_bytes at `send` become block i of all. In place: the member's
- * own block is in its place in the receive area. */
+/* MPI_Allgather: the block of member i, block_bytes at `send`, becomes block i in the receive area of all members. In
+ * place: the member's block is already at its place in the receive area. */
 TORUS_EXPORT int torus_allgather(struct torus_group *group, const void *send, void *receive,
                                  size_t block_bytes, struct torus_error *error);
 
-/* MPI_Allgatherv: member i's block has bytes[i] bytes, the same array on all members, and arrives at
- * receive + offset[i]. */
+/* MPI_Allgatherv: the block of member i has bytes[i] bytes, and arrives at receive + offset[i] on all members.
+ * `bytes` is the same on all members. */
 TORUS_EXPORT int torus_allgatherv(struct torus_group *group, const void *send, void *receive,
                                   const size_t *bytes, const size_t *offset,
                                   struct torus_error *error);
 
-/* MPI_Bcast: `bytes` at `buffer` of member `root` are copied to `buffer` of all others. */
+/* MPI_Bcast: copies `bytes` bytes at `buffer` from member `root` to `buffer` of all other members. */
 TORUS_EXPORT int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes,
                                  uint32_t root, struct torus_error *error);
 
-/* MPI_Barrier: returns when all members have called it. */
+/* MPI_Barrier: returns when all members have made the call. */
 TORUS_EXPORT int torus_barrier(struct torus_group *group, struct torus_error *error);
 
-/* MPI_Allreduce: element e of the result combines element e of all members. The order of combination
- * depends only on the torus, its links that are down, the count and e: all members get the same bits,
- * and so does every repetition. There are `count` elements of `type` at `send` and at `receive`. */
+/* MPI_Allreduce: element e of the result combines element e of all members. `send` and `receive` have `count`
+ * elements of `type`. The order of combination depends only on the torus, its links that are down, the count and e.
+ * So all members get the same bits, and so does every repetition. */
 TORUS_EXPORT int torus_allreduce(struct torus_group *group, const void *send, void *receive,
                                  size_t count, enum torus_type type, enum torus_operator operation,
                                  struct torus_error *error);
 
-/* MPI_Reduce: as torus_allreduce(), but only member `root` receives the result, and the order also
- * depends on the root. On other members `receive` is not used and may be NULL, and TORUS_IN_PLACE is an
- * error (_USAGE). If the root has n links, each link carries 1/n of a long vector, combined on the way. */
+/* MPI_Reduce: as torus_allreduce(), but only member `root` receives the result, and the order of combination also
+ * depends on the root. On other members `receive` is not used and may be NULL, and TORUS_IN_PLACE is an error
+ * (_USAGE). If the root has n links, each link carries 1/n of a long vector, combined on the way. */
 TORUS_EXPORT int torus_reduce(struct torus_group *group, const void *send, void *receive,
                               size_t count, enum torus_type type, enum torus_operator operation,
                               uint32_t root, struct torus_error *error);
 
-/* MPI_Reduce_scatter: the members' vectors, of the sum of counts[] elements at `send`, are combined
- * element by element; member i receives counts[i] elements of the result, those that begin behind
- * the elements of members before it. The same counts on all members. In place: the vector is in the
- * receive area, and the result at its beginning. */
+/* MPI_Reduce_scatter: combines the vectors at `send`, which have as many elements as the sum of counts[], element by
+ * element. Member i receives counts[i] elements of the result at `receive`, in the order of the members. `counts` has
+ * `size` entries, and is the same on all members. In place: the vector is in the receive area, and the member's part
+ * of the result replaces its beginning. */
 TORUS_EXPORT int torus_reduce_scatter(struct torus_group *group, const void *send, void *receive,
                                       const size_t *counts, enum torus_type type,
                                       enum torus_operator operation, struct torus_error *error);
 
 /* ---- Without waiting ------------------------------------------------------------------------- */
 
-/* Each operation can also be started: torus_start_X() returns at once, with a call that
- * torus_call_wait() or torus_call_test() ends. Several calls may be under way, and may be waited for in
- * any order. The calls are carried out in the order in which they were started.
+/* torus_start_X() starts operation X and returns at once. Its parameters and errors are those of torus_X(), and on
+ * success it sets *call. The call must be ended with torus_call_wait() or torus_call_test(), which free it. Several
+ * calls may be under way, and may be waited for in any order. They are carried out in the order in which they were
+ * started. TORUS_ERROR_BUSY: too many calls are under way in the group and its parts.
  *
- * For event loops: watch torus_group_fd() for POLLIN; when it is readable, call torus_call_test() for
- * the calls under way. */
+ * Event loops watch torus_group_fd() for POLLIN. When it is readable, call torus_call_test() for the calls under
+ * way. */
 
 struct torus_call;
 
@@ -315,27 +325,28 @@ TORUS_EXPORT int torus_start_reduce_scatter(struct torus_group *group, const voi
                                             enum torus_type type, enum torus_operator operation,
                                             struct torus_call **call, struct torus_error *error);
 
-/* Waits until the call has ended, and frees it. Returns 0 if it has succeeded, or -1 with *error. */
+/* Waits until the call has ended, and frees it. Returns 0 if the call has succeeded, or -1 with *error. */
 TORUS_EXPORT int torus_call_wait(struct torus_call *call, struct torus_error *error);
 
-/* Does not wait. Returns 1 if the call has succeeded and 0 if it is still under way; -1 with *error
- * if it has failed. After 1 and -1 the call has been freed. */
+/* Returns without waiting: 0 if the call is still under way, 1 if it has succeeded, or -1 with *error if it has
+ * failed. After 1 and -1 the call has been freed. */
 TORUS_EXPORT int torus_call_test(struct torus_call *call, struct torus_error *error);
 
-/* Waits until the call has ended, for so many nanoseconds at most. Returns whether the call has ended:
- * then torus_call_test() or torus_call_wait(), which return its result, do not wait. Unlike all other
- * functions, this one may be called while another thread uses the group, except while that thread ends
- * this call or closes the group or part. Only torus_call_test() notices that a daemon has gone away. */
+/* Waits until the call has ended, for at most `nanoseconds`. Returns whether the call has ended; then
+ * torus_call_test() or torus_call_wait() returns its result without waiting. Unlike all other functions, this
+ * function may be called while another thread uses the group, except while that thread ends this call or closes the
+ * group or part. It does not notice that the daemon has ended; torus_call_test() does. */
 TORUS_EXPORT bool torus_call_pause(const struct torus_call *call, uint64_t nanoseconds);
 
-/* Returns whether this member has been told which members a call under way waits for, and copies the text into
- * `whom`, of `size` bytes: "node 3 has not called it", or "all have called it" (nodes are ranks in the torus). If
- * several members wait in a call, only one of them is told: the first one whose daemon asks. See
+/* Returns whether this member knows which members a late call under way waits for. If so, copies a text into `whom`,
+ * of `size` bytes: "node 3 has not called it", or "all have called it" (nodes are ranks in the torus). If several
+ * members wait in a call, only one of them gets the text: the one whose daemon asks first. See
  * torus_group_set_late(). */
 TORUS_EXPORT bool torus_call_late(const struct torus_call *call, char *whom, size_t size);
 
-/* A descriptor that is readable when a call may have ended since the last torus_call_test() or
- * torus_call_wait() of any call of the group or its parts. Owned by the group; the same for its parts. */
+/* Returns a descriptor that is readable when a call of the group or its parts may have ended since the last
+ * torus_call_test() or torus_call_wait() of any of their calls. It belongs to the group, and is the same for its
+ * parts. */
 TORUS_EXPORT int torus_group_fd(const struct torus_group *group);
 
 #ifdef __cplusplus

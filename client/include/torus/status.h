@@ -1,4 +1,5 @@
-/* The state of a daemon and of its links. Part of torus/torus.h, which says what holds for all functions. */
+/* The state of a daemon and of its links. Part of torus/torus.h, which has the rules for errors, ownership and
+ * threads. */
 #ifndef TORUS_STATUS_H
 #define TORUS_STATUS_H
 
@@ -15,19 +16,19 @@ struct torus_activity {
     const char *id;
     const char *algorithm;
     enum torus_state state;
-    const char *reason;   /* why it failed */
-    uint32_t coordinator; /* rank of the node that was asked for it */
-    uint64_t age_ms;      /* since it began */
+    const char *reason;   /* why the exchange failed or is in doubt; "" otherwise */
+    uint32_t coordinator; /* rank of the root, the node that was asked for the exchange */
+    uint64_t age_ms;      /* time since the exchange began */
 };
 
-/* An exchange that the daemon was asked for and that is committed, while some nodes have not confirmed yet that
- * their output is in place. The daemon keeps a record of the exchange until all nodes have confirmed. */
+/* A committed exchange whose root is this daemon, and for which some nodes have not confirmed yet that their output
+ * is in place. The daemon keeps a record of the exchange until all nodes have confirmed it. */
 struct torus_unconfirmed {
     const char *id;
-    uint32_t count; /* how many nodes have not confirmed */
+    uint32_t count; /* number of nodes that have not confirmed the exchange */
     size_t node_count;
-    const uint32_t *nodes; /* ranks of the first 64 of them, rising */
-    const char *reason;    /* why they have not confirmed, and what follows, for people */
+    const uint32_t *nodes; /* ranks of the first 64 of these nodes, ascending */
+    const char *reason;    /* for people: why they have not confirmed, and what happens next */
 };
 
 /* What a node has found out about the cable of one of its ports. */
@@ -35,18 +36,18 @@ struct torus_link_fault {
     uint32_t node;
     uint32_t port;       /* as in torus_link */
     const char *code;    /* "mtu", "wrong-cable", "same-side", "loop", "duplicate-rank" */
-    const char *text;    /* what is wrong and what to do, for people */
-    uint32_t found_node; /* the node at the other end of the cable; TORUS_RANK_NONE = not known */
-    uint32_t found_port; /* the port at that node, if the node is known */
+    const char *text;    /* for people: what is wrong, and what to do */
+    uint32_t found_node; /* node at the other end of the cable; TORUS_RANK_NONE: not known */
+    uint32_t found_port; /* port at that node, if the node is known */
 };
 
-/* How much of a resource one user of a daemon holds. All users share the resource: a user may take more as long as
- * enough stays free for others. */
+/* How much of a resource one user of a daemon holds. All users share each resource: a user may take more as long as
+ * enough stays free for other users. */
 struct torus_share {
-    const char *resource; /* "programs" are places; names that end in "_bytes" are bytes */
-    uint32_t user;        /* uid; for a request of another node, the uid at that node */
+    const char *resource; /* "programs" counts programs; names that end in "_bytes" count bytes */
+    uint32_t user;        /* uid; for a request from another node, the uid on that node */
     uint64_t held;
-    uint64_t most;     /* how much this user may hold now; less, if others hold more */
+    uint64_t most;     /* how much this user may hold now; less if other users hold more */
     uint64_t capacity; /* for all users */
 };
 
@@ -54,19 +55,19 @@ struct torus_share {
 struct torus_group_info {
     const char *name;
     const char *id;
-    bool open; /* programs on all nodes have opened it; otherwise it is being opened */
-    /* Nodes ("3, 7") on which no program has opened the group yet, as far as this node knows. Node 0 knows
-     * all of them, another node at most those whose requests pass it. "": none are known. */
+    bool open; /* programs on all nodes have opened the group; otherwise opening is under way */
+    /* Nodes ("3, 7") on which no program has opened the group yet, as far as this node knows; "": none known. Node 0
+     * knows all of them; another node knows only those whose requests pass through it. */
     const char *missing;
     uint64_t calls; /* calls that the program has made */
     uint64_t calls_done;
-    uint64_t bytes_sent; /* its blocks to other members, with their digests */
+    uint64_t bytes_sent; /* bytes of this program's blocks to other members, with digests */
     uint64_t bytes_received;
-    uint64_t early_bytes;    /* bytes that have arrived before the program's calls */
-    uint64_t reserved_bytes; /* the group's part of memory_reserved */
+    uint64_t early_bytes;    /* bytes that arrived before the program made their calls */
+    uint64_t reserved_bytes; /* the part of memory_reserved that this group holds */
     uint64_t pid;            /* process id of the program; 0: unknown */
-    /* Links that were down when the group was opened, which its calls avoid, and nodes that the group leaves
-     * out, for people ("link 3:+0, node 7"); "": none. */
+    /* For people: the links that the calls of this group avoid, and the nodes that it leaves out ("link 3:+0, node 7");
+     * "": none. */
     const char *avoids;
 };
 
@@ -80,29 +81,29 @@ struct torus_status {
     uint64_t uptime_ms;
     bool whole; /* every link of every node is up, as far as this node knows */
     size_t fault_count;
-    const char *const *faults; /* what is not up, for people */
+    const char *const *faults; /* for people: the links and nodes that are not up */
     size_t exchange_count;
-    const struct torus_activity *const *exchanges; /* running ones, then the last that ended */
+    const struct torus_activity *const *exchanges; /* running ones, then those that ended last */
     size_t data_root_count;
     const char *const *data_roots; /* folders below which exchanges may read and write */
-    double link_mbit;              /* nominal rate of a link, Mbit/s; 0 = unknown */
+    double link_mbit;              /* nominal rate of a link, in Mbit/s; 0: unknown */
     uint64_t memory_budget;        /* bytes for blocks in transit */
-    uint64_t memory_reserved;      /* the part that is reserved for exchanges */
-    uint64_t memory_used;          /* the part that is in use now */
+    uint64_t memory_reserved;      /* bytes of the budget that exchanges and groups have reserved */
+    uint64_t memory_used;          /* bytes of the budget that are in use now */
     const struct torus_calibration *calibration;
     size_t group_count;
     const struct torus_group_info *const *groups;
     size_t unconfirmed_count;
-    const struct torus_unconfirmed *const *unconfirmed; /* the youngest first, 16 at most */
+    const struct torus_unconfirmed *const *unconfirmed; /* youngest first, at most 16 */
 
-    /* Versions of the protocols that the daemon speaks; 0: not known. Neighbours need the same peer protocol,
-     * clients the control protocol of their daemon, programs with groups its program protocol. */
+    /* Versions of the protocols that the daemon speaks; 0: not known. Neighbours must have the same peer protocol, a
+     * client the control protocol of its daemon, and a program with groups the program protocol of its daemon. */
     uint32_t peer_protocol, control_protocol, program_protocol;
     size_t link_fault_count;
-    const struct torus_link_fault *const *link_faults; /* of all nodes; 32 at most */
+    const struct torus_link_fault *const *link_faults; /* of all nodes, at most 32 */
     size_t share_count;
-    const struct torus_share *const
-        *shares; /* of each resource, users that hold some; 16 at most */
+    /* For each resource, up to 16 users that hold some of it. */
+    const struct torus_share *const *shares;
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
@@ -111,9 +112,9 @@ TORUS_EXPORT int torus_client_status(struct torus_client *client, struct torus_s
                                      struct torus_error *error);
 TORUS_EXPORT void torus_status_free(struct torus_status *status); /* NULL does nothing */
 
-/* The same without waiting. *status is set before `done` is called, and must stay in place until then.
- * Returns 0, or -1 with *error set if another operation is under way (_USAGE), the connection is
- * closed (_LOST), or memory is missing (_MEMORY); then `done` is not called. */
+/* The same without waiting. The pointer *status must stay in place until `done` is called, and is set before that.
+ * Returns 0, or -1 with *error: another operation is under way (_USAGE), the connection is closed (_LOST), or out of
+ * memory (_MEMORY). After -1, `done` is not called. */
 TORUS_EXPORT int torus_client_start_status(struct torus_client *client,
                                            struct torus_status **status, torus_done_fn *done,
                                            void *data, struct torus_error *error);
@@ -121,46 +122,46 @@ TORUS_EXPORT int torus_client_start_status(struct torus_client *client,
 /* ---- Links ----------------------------------------------------------------------------------- */
 
 enum torus_link_state {
-    TORUS_LINK_UNKNOWN = 0, /* this version does not know it */
+    TORUS_LINK_UNKNOWN = 0, /* unknown to this version of the library */
     TORUS_LINK_DIALLING,    /* this node tries to connect to the neighbour */
     TORUS_LINK_WAITING,     /* this node waits for the neighbour to connect */
-    TORUS_LINK_HELLO,       /* connected; each side checks who the other one is */
+    TORUS_LINK_HELLO,       /* connected; each side checks the identity of the other */
     TORUS_LINK_UP,
-    TORUS_LINK_HELD,    /* the link flaps, and is not used before it has been quiet for a while */
-    TORUS_LINK_PROBING, /* the neighbour is there; both sides test whether full-size frames pass */
+    TORUS_LINK_HELD,    /* the link flaps, and is not used until it has been quiet for a while */
+    TORUS_LINK_PROBING, /* the neighbour is there; both sides check whether full-size frames pass */
 };
 
-/* "up", "dialling"...; "unknown" for any other value. Static, never NULL. */
+/* Returns "up", "dialling"..., or "unknown" for any other value. Static, never NULL. */
 TORUS_EXPORT const char *torus_link_state_name(enum torus_link_state state);
 
 struct torus_link {
     uint32_t port;       /* 2 * dimension for the + side, 2 * dimension + 1 for the - side */
     const char *name;    /* "+0", "-1" */
     uint32_t neighbour;  /* rank, or TORUS_RANK_NONE */
-    const char *address; /* configured address that is dialled, or listened on */
+    const char *address; /* configured address that this node dials or listens on */
     enum torus_link_state state;
-    const char *reason; /* why it is not up */
-    uint64_t tx_bytes;  /* since this connection came up */
+    const char *reason; /* why the link is not up; "" if it is */
+    uint64_t tx_bytes;  /* sent since this connection came up */
     uint64_t rx_bytes;
-    uint32_t rtt_us;    /* microseconds, measured by TCP; 0 = unknown */
-    uint64_t rate_bps;  /* delivery rate in bits per second, measured by TCP; 0 = unknown */
+    uint32_t rtt_us;    /* round-trip time in microseconds, measured by TCP; 0: unknown */
+    uint64_t rate_bps;  /* delivery rate in bits per second, measured by TCP; 0: unknown */
     uint64_t up_ms;     /* how long this connection has been up */
     uint32_t connects;  /* how many times the link has come up */
-    const char *key;    /* id of the cluster key that the neighbour has proved to have; "" = none */
+    const char *key;    /* id of the cluster key that the neighbour has proved to have; "": none */
     uint32_t encrypted; /* 1: all data on the link is encrypted */
-    uint64_t held_ms;   /* TORUS_LINK_HELD: how long the link still has to be quiet */
-    const char *interface; /* network interface that the link uses, or would use; "" = not known */
+    uint64_t held_ms;   /* TORUS_LINK_HELD: how long the link must still be quiet */
+    const char *interface; /* network interface that the link uses or would use; "": not known */
 };
 
 struct torus_links {
     size_t count;
     const struct torus_link *const *link;
-    uint32_t heartbeat_ms; /* time between two heartbeats of this node; 0 = unknown */
-    uint32_t silence_ms;   /* silence after which this node gives up a link; 0 = unknown */
+    uint32_t heartbeat_ms; /* interval between heartbeats of this node; 0: unknown */
+    uint32_t silence_ms;   /* silence after which this node closes a link; 0: unknown */
 };
 
-/* Asks the daemon for its links, one for each cabled port. Returns 0 with *links that the caller
- * frees with torus_links_free(), or -1 with *error set. */
+/* Asks the daemon for its links, one for each cabled port. Returns 0 with *links that the caller frees with
+ * torus_links_free(), or -1 with *error set. */
 TORUS_EXPORT int torus_client_links(struct torus_client *client, struct torus_links **links,
                                     struct torus_error *error);
 TORUS_EXPORT void torus_links_free(struct torus_links *links); /* NULL does nothing */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Milliseconds since some moment in the past. */
+/* Returns milliseconds since an arbitrary moment in the past. */
 int64_t clock_ms(void);
 
 #endif

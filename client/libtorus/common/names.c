@@ -43,7 +43,7 @@ static const char *name_of(const char *const *names, size_t count, unsigned valu
     return value < count ? names[value] : "unknown";
 }
 
-/* The index of the name in the list, or `count`. */
+/* Returns the index of the name in the list, or `count`. */
 static size_t place_of(const char *const *names, size_t count, const char *name)
 {
     size_t i = 0;

@@ -1,10 +1,10 @@
-/* The public enums as the names that the daemon uses for them. */
+/* Converts the names that the daemon uses to the values of public enums. */
 #ifndef TORUSD_CLIENT_NAMES_H
 #define TORUSD_CLIENT_NAMES_H
 
 #include <torus/torus.h>
 
-/* The value with this name; if there is none, the 0 of its enum ("unknown", any mode). */
+/* Return the value with this name, or the 0 of the enum ("unknown", any mode) if no value has it. */
 enum torus_state state_named(const char *name);
 enum torus_link_state link_state_named(const char *name);
 enum torus_mode mode_named(const char *name);

@@ -4,19 +4,20 @@
 
 #include "client/libtorus/common/fail.h"
 
-/* The sizes that these structs had in the first version of the ABI. Never change these; a struct
- * must not end in padding, in which a later version could put a field. */
+/* The sizes of these structs in the first version of the ABI. Never change them. A struct must not end in padding,
+ * because a later version could put a field there. */
 #define REQUEST_SIZE_1 (offsetof(struct torus_request, missing_ok) + 8)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
 #define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, unchecked) + 4)
 _Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,
-               "grown, or padded at the end");
+               "the struct has grown, or ends in padding");
 _Static_assert(sizeof(struct torus_request) ==
                    offsetof(struct torus_request, schedule) + sizeof(const char *),
-               "grown, or padded at the end");
-_Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1, "grown, or padded at the end");
+               "the struct has grown, or ends in padding");
+_Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1,
+               "the struct has grown, or ends in padding");
 
-/* Copies a struct that begins with its own size. */
+/* Copies a struct that begins with struct_size. `least` is its size in the first version, `known` in this version. */
 static int read_struct(const void *in, void *out, size_t least, size_t known, const char *init,
                        struct torus_error *e)
 {
@@ -28,10 +29,11 @@ static int read_struct(const void *in, void *out, size_t least, size_t known, co
         return fail(e, TORUS_ERROR_USAGE, "struct_size is not set: call %s() first", init);
     for (size_t i = known; i < size; i++)
         if (bytes[i] != 0)
-            return fail(e, TORUS_ERROR_USAGE,
-                        "the program was built for a later libtorus than this one (%s), and uses "
-                        "what only that has",
-                        TORUSD_VERSION);
+            return fail(
+                e, TORUS_ERROR_USAGE,
+                "the program uses fields that libtorus %s does not know: it was built for a "
+                "later version",
+                TORUSD_VERSION);
     memset(out, 0, known);
     memcpy(out, in, size < known ? size : known);
     return 0;

@@ -13,7 +13,7 @@
 
 #include "client/libtorus/common/fail.h"
 
-#define CONNECT_SECONDS 5 /* how long a daemon with a full queue may take */
+#define CONNECT_SECONDS 5 /* how long to wait for a daemon whose queue is full */
 
 const char *torus_default_socket(void)
 {
@@ -31,7 +31,7 @@ static int no_daemon(const char *path, int cause, struct torus_error *e)
         return fail(e, TORUS_ERROR_NO_DAEMON, "no daemon at %s: there is no such socket", path);
     case ECONNREFUSED:
         return fail(e, TORUS_ERROR_NO_DAEMON,
-                    "no daemon at %s: the socket exists, but nobody listens on it", path);
+                    "no daemon at %s: the socket exists, but no process listens on it", path);
     case EACCES:
     case EPERM:
         if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH) == 0)
@@ -78,7 +78,7 @@ char *socket_path(const char *path, const char *suffix)
 int socket_connect(const char *path, int type, struct torus_error *e)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval patience = {.tv_sec = CONNECT_SECONDS};
+    struct timeval timeout = {.tv_sec = CONNECT_SECONDS};
     int r, fd;
 
     if (strlen(path) >= sizeof address.sun_path)
@@ -90,8 +90,8 @@ int socket_connect(const char *path, int type, struct torus_error *e)
     fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return fail(e, TORUS_ERROR_IO, "cannot create a socket: %s", strerror(errno));
-    /* On a Unix socket the send timeout is also the one of connect(). */
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    /* On a Unix socket the send timeout also applies to connect(). */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     do
         r = connect(fd, (const struct sockaddr *)&address, sizeof address);
     while (r != 0 && errno == EINTR);

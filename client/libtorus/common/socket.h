@@ -4,12 +4,12 @@
 
 #include <torus/torus.h>
 
-/* The path of a socket: `path` with the host's name for each "%h", followed by `suffix`. Returns
- * a text that the caller frees, or NULL if there is no memory. */
+/* Returns `path` with each "%h" replaced by the host's name, followed by `suffix`. The caller frees the text. NULL:
+ * out of memory. */
 char *socket_path(const char *path, const char *suffix);
 
-/* Connects a socket of this type (SOCK_STREAM...). Returns the socket, which the caller closes,
- * or -1 with *e. */
+/* Connects a new socket of this type (SOCK_STREAM...) to `path`. Returns the socket, which the caller closes, or -1
+ * with *e. */
 int socket_connect(const char *path, int type, struct torus_error *e);
 
 #endif

@@ -16,11 +16,12 @@
 #include "proto/group_call.h"
 
 #define DEFAULT_NAME "default"
-#define RETRY_MS 100 /* between two attempts to reach a daemon that is being restarted */
+#define RETRY_MS 100 /* interval between attempts to reach a daemon that is being restarted */
 
 /* ---- The torus ------------------------------------------------------------------------------- */
 
-/* Reads "4x8m": the sizes of the dimensions. Returns 0, or -1 if the text is something else. */
+/* Reads the sizes of the dimensions from a text like "4x8m", and sets the coordinates of this node. Returns 0, or -1
+ * if the text or the rank is invalid. */
 static int read_dims(struct group_session *s, const char *text, uint32_t rank)
 {
     uint32_t nodes = 1;
@@ -43,7 +44,7 @@ static int read_dims(struct group_session *s, const char *text, uint32_t rank)
     return 0;
 }
 
-/* Copies from `dims` the sizes of these dimensions. */
+/* Copies the text of these dimensions from `dims` to `out`. */
 static void part_text(char *out, const char *dims, uint32_t dimensions)
 {
     size_t length = 0;
@@ -68,7 +69,7 @@ static bool is_whole(const struct torus_group *g)
     return g->dimensions == (1u << g->session->dims) - 1;
 }
 
-/* Sets the number of members, and the number of this one. */
+/* Sets the number of members and the rank of this member. */
 static void number_members(struct torus_group *g)
 {
     const struct group_session *s = g->session;
@@ -112,7 +113,7 @@ uint32_t torus_group_node(const struct torus_group *group, uint32_t member)
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-/* Lists the nodes that are not missing. */
+/* Sets s->node to the nodes that are not missing; leaves it NULL if none is missing. */
 static int find_members(struct group_session *s, const struct link_opened *o, struct torus_error *e)
 {
     uint32_t nodes = 1;
@@ -141,9 +142,8 @@ static int open_link(struct torus_group *g, const struct link_options *options,
     int result = link_open(&s->link, options, &opened, e);
 
     if (result == 0 && read_dims(s, opened.dims, opened.rank) != 0)
-        result =
-            fail(e, TORUS_ERROR_PROTOCOL, "the daemon's torus is not understood: rank %u of %s",
-                 opened.rank, opened.dims);
+        result = fail(e, TORUS_ERROR_PROTOCOL, "the daemon's torus is invalid: rank %u of %s",
+                      opened.rank, opened.dims);
     if (result == 0)
         result = find_members(s, &opened, e);
     free(opened.missing);
@@ -179,7 +179,7 @@ static int new_group(const struct link_options *options, struct torus_group **gr
     return 0;
 }
 
-/* Whether this user may not connect; waiting would not change that. */
+/* Returns whether this user lacks the permission to connect, which waiting would not change. */
 static bool is_denied(const struct link_options *options)
 {
     char *path = socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
@@ -189,8 +189,8 @@ static bool is_denied(const struct link_options *options)
     return denied;
 }
 
-/* Opens a group, and tries again while the daemon is away: until the group is open, no call was
- * made in it. */
+/* Opens a group, and retries while no daemon answers. Retrying is safe: no call has been made in a group that is not
+ * open. */
 static int new_group_in_time(const struct link_options *options, struct torus_group **group,
                              struct torus_error *error)
 {
@@ -235,11 +235,13 @@ int torus_group_open(const struct torus_group_options *options, struct torus_gro
     };
 
     if (o.shrink && o.wait)
-        return fail(error, TORUS_ERROR_USAGE,
-                    "shrink and wait: nodes that are down are either left out or waited for");
+        return fail(
+            error, TORUS_ERROR_USAGE,
+            "shrink and wait exclude each other: nodes that are down are left out or waited for");
     if (link.name[0] == '\0' || strlen(link.name) >= GROUP_NAME_SIZE)
-        return fail(error, TORUS_ERROR_USAGE, "the name of a group has 1 to %u bytes, and not %zu",
-                    GROUP_NAME_SIZE - 1, strlen(link.name));
+        return fail(error, TORUS_ERROR_USAGE,
+                    "the name of a group must have 1 to %u bytes, not %zu", GROUP_NAME_SIZE - 1,
+                    strlen(link.name));
     return o.wait ? new_group_in_time(&link, group, error) : new_group(&link, group, error);
 }
 
@@ -257,14 +259,13 @@ int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,
     *shrunk = NULL;
     if (group->is_part)
         return fail(error, TORUS_ERROR_USAGE, "a part cannot be shrunk: shrink the whole group");
-    if (link_is_whole(&s->link, NULL) == 0) /* other nodes may know already that the group has
-                                             * failed */
-        link_abandon(&s->link, "the group has been left, to be shrunk");
+    /* The group may have failed on other nodes only. */
+    if (link_check_group(&s->link, NULL) == 0)
+        link_abandon(&s->link, "this program has left the group to shrink it");
     return new_group(&link, shrunk, error);
 }
 
-/* Ends the calls, whose results the program cannot use any more. Returns whether one was under
- * way. */
+/* Frees the calls of a group or part that is being closed. Returns whether one was under way. */
 static bool give_up_calls(struct torus_group *g)
 {
     bool under_way = false;
@@ -324,10 +325,11 @@ void torus_group_close(struct torus_group *group)
 static int check_part(const struct torus_group *g, uint32_t dimensions, struct torus_error *e)
 {
     if (g->is_part)
-        return fail(e, TORUS_ERROR_USAGE, "a part of a part: take it from the whole group");
+        return fail(e, TORUS_ERROR_USAGE,
+                    "a part of a part is not possible: open it from the whole group");
     if (dimensions == 0 || dimensions >> g->session->dims != 0)
         return fail(e, TORUS_ERROR_USAGE,
-                    "there is no part with dimensions 0x%x: the torus %s has %u of them",
+                    "there is no part with dimensions 0x%x: the torus %s has %u dimensions",
                     (unsigned)dimensions, g->text, g->session->dims);
     for (const struct torus_group *p = g->session->parts; p != NULL; p = p->next)
         if (p->dimensions == dimensions)
@@ -356,7 +358,7 @@ int torus_group_part(struct torus_group *group, uint32_t dimensions, struct toru
     p->late_ms = group->late_ms;
     number_members(p);
     part_text(p->text, group->text, dimensions);
-    /* Only a part must be made known, not the whole group. */
+    /* The daemon must be told of a part, but not of a part with all dimensions, which is the group itself. */
     if (dimensions != group->dimensions &&
         (group_start(p, &operation, &call, error) != 0 || torus_call_wait(call, error) != 0)) {
         free(p);
@@ -368,7 +370,7 @@ int torus_group_part(struct torus_group *group, uint32_t dimensions, struct toru
     return 0;
 }
 
-/* ---- What is known --------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------------------ */
 
 uint32_t torus_group_rank(const struct torus_group *group)
 {

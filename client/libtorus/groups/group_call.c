@@ -1,4 +1,4 @@
-/* A call from its start to its end: finds where its bytes are, copies them, and waits. */
+/* The life of a call: finds or copies its bytes in shared memory, submits the request, waits, copies the result. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 #include "client/libtorus/link/messages.h"
 #include "proto/text.h"
 
-/* The place of an area in memory that the daemon shares. */
+/* The place of an area in memory that is shared with the daemon. */
 struct place {
-    uint32_t number; /* 0: no bytes, or staged and not leased yet */
+    uint32_t number; /* of the shared memory; 0: no bytes, or staged and not leased yet */
     uint64_t offset, size;
-    bool staged; /* its blocks are staged, one behind the other */
+    bool staged; /* the blocks are copied to staging memory, without gaps */
 };
 
 /* ---- Areas ----------------------------------------------------------------------------------- */
 
-/* The number of bytes from the area's beginning to the end of its last block. */
+/* Sets *span to the number of bytes from the beginning of the area to the end of its last block. */
 static int area_span(const struct group_area *a, uint32_t blocks, size_t *span,
                      struct torus_error *e)
 {
@@ -33,7 +33,8 @@ static int area_span(const struct group_area *a, uint32_t blocks, size_t *span,
             continue;
         if (__builtin_add_overflow(a->offset[i], a->size[i], &end))
             return fail(e, TORUS_ERROR_USAGE,
-                        "block %u, of %zu %s at offset %zu, is too large: at most %zu can be there",
+                        "block %u (%zu %s at offset %zu) is too large: at most %zu bytes are "
+                        "possible there",
                         (unsigned)i, a->size[i], text_plural(a->size[i], "byte", "bytes"),
                         a->offset[i], SIZE_MAX - a->offset[i]);
         if (end > *span)
@@ -54,8 +55,8 @@ static int find_place(const struct torus_group *g, const struct group_area *a, c
     if (a->bytes == 0)
         return 0;
     if (a->at == NULL)
-        return fail(e, TORUS_ERROR_USAGE, "the %s area is NULL, and has %zu %s", what, a->bytes,
-                    text_plural(a->bytes, "byte", "bytes"));
+        return fail(e, TORUS_ERROR_USAGE, "the %s area is NULL, but it must have %zu %s", what,
+                    a->bytes, text_plural(a->bytes, "byte", "bytes"));
     memory = copies ? NULL : group_memory_of(g->session, a->at);
     if (memory == NULL) {
         *place = (struct place){.size = a->bytes, .staged = true};
@@ -65,13 +66,13 @@ static int find_place(const struct torus_group *g, const struct group_area *a, c
         (struct place){memory->number, (uint64_t)((uint8_t *)a->at - memory->data), span, false};
     if (span > memory->size - place->offset)
         return fail(e, TORUS_ERROR_USAGE,
-                    "the %s area ends %zu %s behind the end of the memory that it begins in", what,
+                    "the %s area ends %zu %s after the end of the memory in which it begins", what,
                     (size_t)(span - (memory->size - place->offset)),
                     text_plural(span - (memory->size - place->offset), "byte", "bytes"));
     return 0;
 }
 
-/* Copies all blocks one behind the other; with a single memcpy() if they are in one piece. */
+/* Copies all blocks to `to` without gaps. */
 static void gather(uint8_t *to, const struct group_area *a, uint32_t blocks)
 {
     if (a->size == NULL) {
@@ -83,6 +84,7 @@ static void gather(uint8_t *to, const struct group_area *a, uint32_t blocks)
             memcpy(to, (const uint8_t *)a->at + a->offset[i], a->size[i]);
 }
 
+/* Copies blocks without gaps from `from` to their places. */
 static void scatter(const struct group_area *a, const uint8_t *from, uint32_t blocks)
 {
     if (a->size == NULL) {
@@ -94,7 +96,7 @@ static void scatter(const struct group_area *a, const uint8_t *from, uint32_t bl
             memcpy((uint8_t *)a->at + a->offset[i], from, a->size[i]);
 }
 
-/* Copies what the receive area must hold before the call. */
+/* Copies the input that is in the receive area. */
 static void copy_input(uint8_t *to, const struct call_setup *o, uint32_t blocks)
 {
     const struct group_area *a = &o->receive;
@@ -109,7 +111,7 @@ static void copy_input(uint8_t *to, const struct call_setup *o, uint32_t blocks)
             memcpy(to, (const uint8_t *)a->at + a->offset[i], a->size[i]);
 }
 
-/* Writes the arrays in the form that the daemon expects. */
+/* Writes the arrays of a call for the daemon. */
 static void write_counts(uint64_t *to, const struct call_setup *o, const struct place *send,
                          const struct place *receive, uint32_t members)
 {
@@ -131,7 +133,8 @@ static void write_counts(uint64_t *to, const struct call_setup *o, const struct 
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-static bool settle(struct torus_call *c)
+/* Returns whether the call has ended. If it has just ended, stores its error and frees its slot. */
+static bool call_has_ended(struct torus_call *c)
 {
     if (!c->ended && link_has_ended(&c->group->session->link, c->number, &c->error)) {
         c->ended = true;
@@ -145,9 +148,10 @@ static struct torus_call *new_call(struct torus_group *g, struct torus_error *e)
     struct group_session *s = g->session;
     struct torus_call *c = s->slot[s->link.submitted % PROGRAM_CALLS];
 
-    if (c != NULL && !settle(c)) {
+    if (c != NULL && !call_has_ended(c)) {
         (void)fail(e, TORUS_ERROR_BUSY,
-                   "%u calls are under way in this group and its parts, which is the most", //
+                   "this group and its parts have %u calls under way, and more are not possible: "
+                   "wait until some have ended",
                    PROGRAM_CALLS);
         return NULL;
     }
@@ -181,8 +185,7 @@ static size_t aligned(size_t bytes)
     return (bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN;
 }
 
-/* Leases room for everything that is not in shared memory yet: the send area, the receive area,
- * arrays. */
+/* Leases staging memory for the arrays and for areas that are not in shared memory, and copies the input there. */
 static int stage(struct torus_call *c, const struct call_setup *o, struct place *send,
                  struct place *receive, struct torus_error *e)
 {
@@ -193,10 +196,9 @@ static int stage(struct torus_call *c, const struct call_setup *o, struct place 
 
     if ((send->staged && in == 0) || (receive->staged && out == 0) ||
         __builtin_add_overflow(in, out, &total) || __builtin_add_overflow(total, counts, &total))
-        return fail(
-            e, TORUS_ERROR_MEMORY,
-            "the areas of the call have too many bytes, %zu and %zu: at most %zu are possible",
-            send->size, receive->size, SIZE_MAX);
+        return fail(e, TORUS_ERROR_MEMORY,
+                    "areas of %zu and %zu bytes are too large: at most %zu bytes are possible",
+                    send->size, receive->size, SIZE_MAX);
     if (total == 0)
         return 0;
     if (staging_lease(&s->staging, &s->link, total, &c->lease, e) != 0)
@@ -250,7 +252,7 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
     struct torus_call *c;
 
     *call = NULL;
-    if (link_is_whole(&s->link, e) != 0 ||
+    if (link_check_group(&s->link, e) != 0 ||
         find_place(group, &operation->send, "send", operation->copies, &send, e) != 0 ||
         find_place(group, &operation->receive, "receive", false, &receive, e) != 0)
         return -1;
@@ -271,7 +273,7 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
 
 /* ---- Ending ---------------------------------------------------------------------------------- */
 
-/* Finishes a call that has ended, or that cannot end because of c->error. */
+/* Frees a call that has ended, or that cannot end because of c->error. Returns its result. */
 static int finish(struct torus_call *c, struct torus_error *e)
 {
     struct group_session *s = c->group->session;
@@ -282,16 +284,16 @@ static int finish(struct torus_call *c, struct torus_error *e)
     if (!failed && c->out.at != NULL)
         scatter(&c->out, c->from, c->group->size);
     if (c->ended)
-        link_told(&s->link, 1);
+        link_acknowledge(&s->link, 1);
     group_call_free(c);
     return failed ? -1 : 0;
 }
 
 int torus_call_wait(struct torus_call *call, struct torus_error *error)
 {
-    if (!settle(call)) {
+    if (!call_has_ended(call)) {
         link_wait(&call->group->session->link, call->number, &call->error);
-        (void)settle(call);
+        (void)call_has_ended(call);
     }
     return finish(call, error);
 }
@@ -300,11 +302,11 @@ int torus_call_test(struct torus_call *call, struct torus_error *error)
 {
     struct program_link *link = &call->group->session->link;
 
-    if (!settle(call)) {
-        link_told(link, 0);
+    if (!call_has_ended(call)) {
+        link_acknowledge(link, 0);
         if (link_check(link, &call->error) == 0)
             return 0;
-        (void)settle(call);
+        (void)call_has_ended(call);
     }
     return finish(call, error) == 0 ? 1 : -1;
 }

@@ -20,10 +20,10 @@ void *torus_memory_new(struct torus_group *group, size_t bytes, struct torus_err
     struct group_memory *memory;
 
     if (bytes == 0) {
-        (void)fail(error, TORUS_ERROR_USAGE, "memory of no bytes");
+        (void)fail(error, TORUS_ERROR_USAGE, "memory of 0 bytes cannot be allocated");
         return NULL;
     }
-    if (link_is_whole(&session->link, error) != 0)
+    if (link_check_group(&session->link, error) != 0)
         return NULL;
     memory = calloc(1, sizeof *memory);
     if (memory == NULL) {
@@ -39,7 +39,7 @@ void *torus_memory_new(struct torus_group *group, size_t bytes, struct torus_err
     return memory->shared.data;
 }
 
-static void drop(struct group_session *session, struct group_memory **at)
+static void unlink_memory(struct group_session *session, struct group_memory **at)
 {
     struct group_memory *memory = *at;
 
@@ -52,7 +52,7 @@ void torus_memory_free(struct torus_group *group, void *memory)
 {
     for (struct group_memory **at = &group->session->memories; *at != NULL; at = &(*at)->next)
         if ((*at)->shared.data == memory) {
-            drop(group->session, at);
+            unlink_memory(group->session, at);
             return;
         }
 }
@@ -60,5 +60,5 @@ void torus_memory_free(struct torus_group *group, void *memory)
 void group_memory_free(struct group_session *session)
 {
     while (session->memories != NULL)
-        drop(session, &session->memories);
+        unlink_memory(session, &session->memories);
 }

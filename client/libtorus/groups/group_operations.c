@@ -50,10 +50,9 @@ static int sum(const size_t *each, uint32_t count, size_t *out, struct torus_err
     *out = 0;
     for (uint32_t i = 0; i < count; i++)
         if (__builtin_add_overflow(*out, each[i], out))
-            return fail(
-                e, TORUS_ERROR_USAGE,
-                "the sizes of the blocks are too many bytes together: at most %zu are possible",
-                SIZE_MAX);
+            return fail(e, TORUS_ERROR_USAGE,
+                        "the blocks are too large together: at most %zu bytes are possible",
+                        SIZE_MAX);
     return 0;
 }
 
@@ -84,8 +83,8 @@ static int two_areas(struct call_setup *o, const void *send, size_t send_bytes, 
     return 0;
 }
 
-/* The daemon cannot exchange blocks in place: blocks would arrive where others have not been
- * sent yet. */
+/* For calls in place: makes the daemon send from a copy. It cannot exchange blocks in place, because blocks would
+ * arrive in the place of blocks that have not been sent yet. */
 static void from_copy(struct call_setup *o)
 {
     if (o->request.in_place == 0)
@@ -171,8 +170,8 @@ static int check_root(const struct torus_group *group, uint32_t root, struct tor
 {
     if (root < group->size)
         return 0;
-    return fail(e, TORUS_ERROR_USAGE, "there is no member %u: the group has %u", (unsigned)root,
-                (unsigned)group->size);
+    return fail(e, TORUS_ERROR_USAGE, "there is no member %u: the number of members is %u",
+                (unsigned)root, (unsigned)group->size);
 }
 
 int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
@@ -248,7 +247,7 @@ int torus_start_reduce(struct torus_group *group, const void *send, void *receiv
     if (!is_root && send == TORUS_IN_PLACE)
         return fail(
             error, TORUS_ERROR_USAGE,
-            "TORUS_IN_PLACE is for the root of a reduce, member %u, only: this is member %u",
+            "only the root of a reduce, here member %u, can use TORUS_IN_PLACE: this is member %u",
             (unsigned)root, (unsigned)group->rank);
     if (two_areas(&o, send, bytes, is_root ? receive : NULL, is_root ? bytes : 0, error) != 0)
         return -1;
@@ -280,7 +279,7 @@ int torus_start_reduce_scatter(struct torus_group *group, const void *send, void
     return group_start(group, &o, call, error);
 }
 
-/* ---- Waiting for each ------------------------------------------------------------------------ */
+/* ---- Blocking calls -------------------------------------------------------------------------- */
 
 int torus_alltoall(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
                    struct torus_error *error)

@@ -12,19 +12,19 @@ struct group_memory {
     struct shared_memory shared;
 };
 
-/* What a group and its parts share. */
+/* The state that a group and its parts share. */
 struct group_session {
     struct program_link link;
     struct staging staging;
     struct group_memory *memories;
-    struct torus_call *calls;               /* all calls, including those that may be reused */
-    struct torus_call *slot[PROGRAM_CALLS]; /* the call whose outcome is, or will be, in that
-                                             * slot */
+    struct torus_call *calls; /* all records of calls, including unused ones */
+    /* By slot of the page: the call whose outcome is or will be in the slot. */
+    struct torus_call *slot[PROGRAM_CALLS];
     struct torus_group *parts;
     char name[PROGRAM_TEXT_SIZE];
     bool unchecked;
-    uint32_t *node; /* nodes by member, if nodes are missing; NULL: all nodes are members */
-    uint32_t members;
+    uint32_t *node;   /* by member: its node; NULL: all nodes are members */
+    uint32_t members; /* if nodes are missing */
     unsigned dims;
     uint32_t size[GROUP_DIMS], coordinate[GROUP_DIMS]; /* of the torus; of this node */
 };
@@ -32,14 +32,14 @@ struct group_session {
 struct torus_group {
     struct group_session *session;
     bool is_part;
-    struct torus_group *next; /* part */
+    struct torus_group *next; /* the next part of the session */
     uint32_t dimensions;      /* bit d: dimension d */
     uint32_t rank, size;
     uint32_t timeout_ms, late_ms;
-    char text[PROGRAM_TEXT_SIZE];
+    char text[PROGRAM_TEXT_SIZE]; /* torus_group_dims() */
 };
 
-/* Blocks of a buffer: `bytes` at its beginning, or block i of size[i] bytes at offset[i]. */
+/* The blocks of a buffer: `bytes` in one piece at its beginning, or block i with size[i] bytes at offset[i]. */
 struct group_area {
     void *at;
     size_t bytes;                /* in total */
@@ -49,12 +49,12 @@ struct group_area {
 struct torus_call {
     struct torus_call *next; /* in the list of all calls */
     struct torus_group *group;
-    bool used;  /* the caller holds it */
-    bool ended; /* the call has ended, with this error: */
+    bool used;  /* the program has this call; otherwise the record may be reused */
+    bool ended; /* the daemon has ended the call, with this error: */
     struct torus_error error;
     uint32_t number;
     struct lease lease;
-    /* The area that is copied from the lease if the call succeeds. */
+    /* If the call succeeds, `from` in the lease is copied to this area of the program. */
     struct group_area out;
     const uint8_t *from;
 };

@@ -1,5 +1,5 @@
-/* A list of chunks, each a shared memory from which calls lease parts, first fit. A loop of
- * calls of one size uses the same bytes again and again, so they stay in caches and page tables. */
+/* A list of chunks of shared memory, from which calls lease parts, first fit. So a loop of calls of one size reuses
+ * the same bytes, which stay in caches and page tables. */
 #include "client/libtorus/groups/staging.h"
 
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 #include "client/libtorus/common/fail.h"
 
 #define CHUNK_LEAST ((size_t)1 << 20)
-#define IDLE_MOST ((size_t)256 << 20) /* bytes that are kept unused, beside the largest chunk */
+#define IDLE_MOST                                                                                  \
+    ((size_t)256 << 20) /* bytes of unused chunks to keep, besides the largest chunk */
 
 struct staging_chunk {
     struct staging_chunk *next; /* the largest first */
@@ -15,7 +16,8 @@ struct staging_chunk {
     struct lease *first;
 };
 
-/* Finds a gap of that size: its offset, and the lease before it (NULL: none). */
+/* Finds a gap of `bytes` in a chunk. Returns whether there is one, with its offset *at and the lease before it (NULL:
+ * none) in *after. */
 static bool find_gap(const struct staging_chunk *c, size_t bytes, size_t *at, struct lease **after)
 {
     *at = 0;
@@ -29,8 +31,8 @@ static bool find_gap(const struct staging_chunk *c, size_t bytes, size_t *at, st
     return c->memory.size - *at >= bytes;
 }
 
-static void take(struct staging_chunk *c, size_t bytes, size_t at, struct lease *after,
-                 struct lease *lease)
+static void insert_lease(struct staging_chunk *c, size_t bytes, size_t at, struct lease *after,
+                         struct lease *lease)
 {
     struct lease **place = after != NULL ? &after->next : &c->first;
 
@@ -38,7 +40,7 @@ static void take(struct staging_chunk *c, size_t bytes, size_t at, struct lease 
     *place = lease;
 }
 
-static void drop(struct staging_chunk **at, struct program_link *link)
+static void free_chunk(struct staging_chunk **at, struct program_link *link)
 {
     struct staging_chunk *c = *at;
 
@@ -47,8 +49,9 @@ static void drop(struct staging_chunk **at, struct program_link *link)
     free(c);
 }
 
-/* Frees chunks without leases, the smallest first, until not too many are left. */
-static void tidy(struct staging *s, struct program_link *link)
+/* Frees chunks without leases, the smallest first, until at most IDLE_MOST bytes are unused. Keeps the largest
+ * chunk. */
+static void free_idle_chunks(struct staging *s, struct program_link *link)
 {
     size_t idle = 0;
 
@@ -59,15 +62,14 @@ static void tidy(struct staging *s, struct program_link *link)
             idle += (*at)->memory.size;
         if ((*at)->first == NULL && idle > IDLE_MOST) {
             idle -= (*at)->memory.size;
-            drop(at, link);
+            free_chunk(at, link);
         } else {
             at = &(*at)->next;
         }
     }
 }
 
-/* Rounds up to a quarter of a power of two, so that slowly growing sizes do not need a new chunk
- * each time. */
+/* Rounds up to a quarter of a power of two, so that not every slightly larger size needs a new chunk. */
 static size_t chunk_size(size_t bytes)
 {
     size_t step = CHUNK_LEAST;
@@ -86,10 +88,10 @@ static int add_chunk(struct staging *s, struct program_link *link, size_t bytes,
 
     if (c == NULL)
         return fail_memory(e);
-    /* Smaller unused chunks are not likely to be used again soon. */
+    /* Free smaller unused chunks: calls have become larger, and are unlikely to use these again soon. */
     while (*at != NULL)
         if ((*at)->first == NULL && (*at)->memory.size < bytes)
-            drop(at, link);
+            free_chunk(at, link);
         else
             at = &(*at)->next;
     if (link_memory_new(link, chunk_size(bytes), &c->memory, e) != 0) {
@@ -112,13 +114,13 @@ int staging_lease(struct staging *s, struct program_link *link, size_t bytes, st
     *lease = (struct lease){0};
     if (size < bytes)
         return fail_memory(e);
-    for (int turn = 0; turn < 2; turn++) {
+    for (int attempt = 0; attempt < 2; attempt++) {
         for (struct staging_chunk *c = s->first; c != NULL; c = c->next)
             if (find_gap(c, size, &at, &after)) {
-                take(c, size, at, after, lease);
+                insert_lease(c, size, at, after, lease);
                 return 0;
             }
-        if (turn == 0 && add_chunk(s, link, size, e) != 0)
+        if (attempt == 0 && add_chunk(s, link, size, e) != 0)
             return -1;
     }
     return fail_memory(e);
@@ -134,12 +136,12 @@ void staging_return(struct staging *s, struct program_link *link, struct lease *
         ;
     *at = lease->next;
     if (lease->chunk->first == NULL && lease->chunk != s->first)
-        tidy(s, link);
+        free_idle_chunks(s, link);
     lease->chunk = NULL;
 }
 
 void staging_free(struct staging *s, struct program_link *link)
 {
     while (s->first != NULL)
-        drop(&s->first, link);
+        free_chunk(&s->first, link);
 }

@@ -1,4 +1,5 @@
-/* Shared memory for the bytes of ordinary pointers. It is kept, and used again. */
+/* Staging memory: memory shared with the daemon, for data that the program has elsewhere. It is reused by later
+ * calls. */
 #ifndef TORUSD_CLIENT_STAGING_H
 #define TORUSD_CLIENT_STAGING_H
 
@@ -12,22 +13,23 @@ struct staging {
 
 /* A part of the staging memory, for one call. */
 struct lease {
-    struct staging_chunk *chunk; /* NULL: none */
-    struct lease *next;          /* in it, by offset */
+    struct staging_chunk *chunk; /* NULL: no lease */
+    struct lease *next;          /* the next lease in the chunk, by offset */
     size_t offset, size;
     uint32_t number; /* number of the shared memory */
     uint8_t *data;
 };
 
-/* Leases `bytes` (not 0), aligned to STAGING_ALIGN, with any contents; the caller gives *lease
- * to staging_return(). Returns 0, or -1 with *e. */
+/* Leases `bytes` (not 0), aligned to STAGING_ALIGN, with undefined contents. Returns 0 with *lease, which the caller
+ * passes to staging_return(), or -1 with *e. */
 #define STAGING_ALIGN 64u
 int staging_lease(struct staging *s, struct program_link *link, size_t bytes, struct lease *lease,
                   struct torus_error *e);
 
-/* Gives a lease back; does nothing if there is none. */
+/* Returns a lease. Does nothing if lease->chunk is NULL. */
 void staging_return(struct staging *s, struct program_link *link, struct lease *lease);
 
+/* Frees all staging memory. */
 void staging_free(struct staging *s, struct program_link *link);
 
 #endif

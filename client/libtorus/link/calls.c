@@ -11,7 +11,7 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/link/messages.h"
 
-#define SLICE_NS 100000000 /* between two checks whether the daemon is still there */
+#define SLICE_NS 100000000 /* interval between checks of the connection while waiting */
 
 struct program_slot *link_next_slot(struct program_link *link)
 {
@@ -24,8 +24,7 @@ void link_submit(struct program_link *link)
 
     atomic_store(&link->page->submitted, ++link->submitted);
     if (atomic_exchange(&link->page->rung, 1) == 0) {
-        /* The write can fail only if the counter is full, and then the doorbell is readable
-         * anyway. */
+        /* The write fails only if the counter is full, and then the doorbell is readable anyway. */
         ssize_t n = write(link->doorbell, &one, sizeof one);
         (void)n;
     }
@@ -60,24 +59,25 @@ bool link_is_late(const struct program_link *link, uint32_t number, char *whom, 
         return false;
     o = slot->outcome;
     if (atomic_load(&slot->late) != number + 1)
-        return false; /* the call has ended: the text may be that of its end */
+        return false; /* the call has just ended, and the text may be its error */
     o.text[sizeof o.text - 1] = '\0';
     copy_text(whom, size, o.text);
     return true;
 }
 
-int link_is_whole(struct program_link *link, struct torus_error *e)
+int link_check_group(struct program_link *link, struct torus_error *e)
 {
     link_refuse_children(link);
     if (link->error.code == 0 && atomic_load(&link->page->failed) != 0) {
         outcome(&link->page->failure, &link->error);
         if (link->error.code == 0)
-            (void)fail(&link->error, TORUS_ERROR_PROTOCOL, "the group has failed without a reason");
+            (void)fail(&link->error, TORUS_ERROR_PROTOCOL,
+                       "the group has failed, and the daemon gave no reason");
     }
-    return link->error.code == 0 ? 0 : link_give_up(link, e);
+    return link->error.code == 0 ? 0 : link_return_error(link, e);
 }
 
-/* The time that is so many nanoseconds ahead, on the clock of futexes. */
+/* Returns the time on CLOCK_MONOTONIC, which futexes use, in so many nanoseconds. */
 static struct timespec time_in(uint64_t nanoseconds)
 {
     const long second = 1000000000;
@@ -101,11 +101,10 @@ bool link_pause(const struct program_link *link, uint32_t number, uint64_t nanos
     for (;;) {
         uint32_t ended = atomic_load(&link->page->ended);
         atomic_store(&link->page->waiting, 1);
-        /* Another thread may have learned of the end of this call, and a later call may use the
-         * slot by now. */
+        /* Another thread may have taken the end of this call, and a later call may already use the slot. */
         if ((int32_t)(atomic_load(&slot->ended) - number) > 0)
             return true;
-        /* Waits until a fixed time, however often signals interrupt it. */
+        /* The absolute time limits the wait however often signals interrupt it. */
         if (syscall(SYS_futex, &link->page->ended, FUTEX_WAIT_BITSET, ended, &end, NULL,
                     FUTEX_BITSET_MATCH_ANY) != 0 &&
             errno == ETIMEDOUT)
@@ -117,26 +116,28 @@ void link_wait(struct program_link *link, uint32_t number, struct torus_error *e
 {
     while (!link_has_ended(link, number, e))
         if (!link_pause(link, number, SLICE_NS) && link_check(link, e) != 0) {
-            (void)link_has_ended(link, number, e); /* the call may have ended just before */
+            (void)link_has_ended(
+                link, number,
+                e); /* prefer the outcome of a call that ended before the connection did */
             return;
         }
 }
 
 /* ---- Notices --------------------------------------------------------------------------------- */
 
-void link_told(struct program_link *link, uint32_t calls)
+void link_acknowledge(struct program_link *link, uint32_t calls)
 {
     char notice;
 
-    link->told += calls;
+    link->acknowledged += calls;
     if (!link->wants_notices || !link_is_ours(link) ||
-        atomic_load(&link->page->ended) != link->told)
+        atomic_load(&link->page->ended) != link->acknowledged)
         return;
     while (recv(link->notices, &notice, sizeof notice, MSG_DONTWAIT) > 0)
         ;
     atomic_store(&link->page->noticed, 0);
-    /* The caller may have been notified before of a call that has ended meanwhile. */
-    if (atomic_load(&link->page->ended) != link->told)
+    /* A call may have ended after the comparison above, and its notice been discarded by recv(). */
+    if (atomic_load(&link->page->ended) != link->acknowledged)
         (void)link_send(link, PROGRAM_NOTICE, 0, 0);
 }
 

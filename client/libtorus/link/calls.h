@@ -1,36 +1,39 @@
-/* Calls on the page that a program shares with its daemon: making them, and waiting for their
- * end. */
+/* Submits calls on the page that a program shares with its daemon, and waits for their end. */
 #ifndef TORUSD_CLIENT_LINK_CALLS_H
 #define TORUSD_CLIENT_LINK_CALLS_H
 
 #include "client/libtorus/link/link.h"
 
-/* The slot of the next call, which must not be in use any more. The caller fills in its request
- * before link_submit(). */
+/* Returns the slot of the next call. The slot must be free. The caller fills in its request, and then calls
+ * link_submit(). */
 struct program_slot *link_next_slot(struct program_link *link);
+
+/* Submits the call in the next slot to the daemon. */
 void link_submit(struct program_link *link);
 
-/* Whether call `number` has ended. If so, *e has the call's error, or code 0. */
+/* Returns whether call `number` has ended. If so, *e is the error of the call, or has code 0. */
 bool link_has_ended(const struct program_link *link, uint32_t number, struct torus_error *e);
 
-/* Whether the daemon has named the nodes that a call waits for, which has not ended. If so,
- * copies their names to `whom`. */
+/* Returns whether call `number` is under way and late, so that the daemon has named the nodes that it waits for. If
+ * so, copies this text to `whom`. */
 bool link_is_late(const struct program_link *link, uint32_t number, char *whom, size_t size);
 
-/* Checks that the group has not failed. Returns 0, or -1 with *e. */
-int link_is_whole(struct program_link *link, struct torus_error *e);
+/* Checks that the group can be used: it has not failed, and this process has opened it. Returns 0, or -1 with *e. */
+int link_check_group(struct program_link *link, struct torus_error *e);
 
-/* Waits until call `number` has ended, for at most so many nanoseconds. Returns whether it has
- * ended. Other threads may use the link meanwhile, but must not close it. */
+/* Waits at most `nanoseconds` until call `number` has ended. Returns whether it has ended. Other threads may use the
+ * link meanwhile, but must not close it. */
 bool link_pause(const struct program_link *link, uint32_t number, uint64_t nanoseconds);
 
-/* Waits until call `number` or the connection has ended; *e is set as by link_has_ended(). */
+/* Waits until call `number` or the connection has ended. Sets *e as link_has_ended() does, or to the error of the
+ * connection. */
 void link_wait(struct program_link *link, uint32_t number, struct torus_error *e);
 
-/* The caller knows of the end of so many more calls, or has looked for ended calls. */
-void link_told(struct program_link *link, uint32_t calls);
+/* The program has learned the end of so many more calls (may be 0). Once it knows of every ended call, this clears
+ * the descriptor of link_notices(). */
+void link_acknowledge(struct program_link *link, uint32_t calls);
 
-/* A descriptor that is readable while a call has ended of which the caller does not know. */
+/* Returns a descriptor that is readable while a call has ended whose end the program has not learned. */
 int link_notices(struct program_link *link);
 
 #endif

@@ -1,4 +1,4 @@
-/* A program's connection to its daemon, for one group: messages, the page of calls, shared memory
+/* The connection of a program to its daemon for one group: messages, the page of calls, shared memory
  * (proto/program.h). */
 #ifndef TORUSD_CLIENT_LINK_H
 #define TORUSD_CLIENT_LINK_H
@@ -11,12 +11,12 @@
 
 struct program_link {
     int fd, doorbell, notices; /* -1: not open */
-    pid_t process;             /* the process that has opened it */
+    pid_t process;             /* the process that has opened the link */
     char *path;
     struct program_page *page;
-    uint32_t submitted;       /* calls that were submitted */
-    uint32_t told;            /* ended calls that the caller knows of */
-    bool wants_notices;       /* whether the caller wants notices of the other ended calls */
+    uint32_t submitted;       /* number of calls submitted */
+    uint32_t acknowledged;    /* number of ended calls whose end the program has learned */
+    bool wants_notices;       /* the program uses link_notices() */
     struct torus_error error; /* why the link cannot be used any more, unless its code is 0 */
 };
 

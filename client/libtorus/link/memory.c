@@ -9,15 +9,15 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/link/messages.h"
 
-#define PIECE (64ull << 20) /* allocated at a time: a signal undoes one piece only */
+#define PIECE (64ull << 20) /* allocated at a time, because a signal undoes a whole fallocate() */
 
-/* Sends a message about memory, and waits for the answer. */
+/* Sends a message about memory, and waits for an answer of the expected kind. */
 static int ask(struct program_link *link, enum program_kind kind, uint32_t number, uint64_t size,
                enum program_kind expected, struct program_message *m, int *fd,
                struct torus_error *e)
 {
     if (link->error.code != 0)
-        return link_give_up(link, e);
+        return link_return_error(link, e);
     if (link_send(link, kind, number, size) != 0)
         return link_check(link, e) != 0 ? -1 : link_lost(link, e);
     if (link_await(link, LINK_ANSWER_MS, NULL, e) != 0 ||
@@ -29,7 +29,7 @@ static int ask(struct program_link *link, enum program_kind kind, uint32_t numbe
         return 0;
     (void)fail(&link->error, TORUS_ERROR_PROTOCOL, "unexpected answer from the daemon at %s",
                link->path);
-    return link_give_up(link, e);
+    return link_return_error(link, e);
 }
 
 static int allocate(int fd, size_t bytes, struct torus_error *e)

@@ -21,7 +21,7 @@ int link_fail_as(struct torus_error *e, uint32_t code, const char *text)
     return fail(e, TORUS_ERROR_PROTOCOL, "%s (error %u, unknown to this version)", end, code);
 }
 
-int link_give_up(struct program_link *link, struct torus_error *e)
+int link_return_error(struct program_link *link, struct torus_error *e)
 {
     if (e != NULL)
         *e = link->error;
@@ -31,12 +31,11 @@ int link_give_up(struct program_link *link, struct torus_error *e)
 int link_lost(struct program_link *link, struct torus_error *e)
 {
     (void)fail(&link->error, TORUS_ERROR_LOST, "the daemon at %s has gone away", link->path);
-    return link_give_up(link, e);
+    return link_return_error(link, e);
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* A forked child has copies of everything: its messages would be sent in its parent's name. */
 bool link_is_ours(const struct program_link *link)
 {
     return link->process == getpid();
@@ -47,8 +46,7 @@ void link_refuse_children(struct program_link *link)
     if (link->error.code == 0 && !link_is_ours(link))
         (void)fail(
             &link->error, TORUS_ERROR_USAGE,
-            "the group was opened by the process that has forked this one, and only that one can "
-            "use it");
+            "the group was opened by the parent of this process: a forked child cannot use it");
 }
 
 int link_send(struct program_link *link, enum program_kind kind, uint32_t number, uint64_t size)
@@ -68,8 +66,8 @@ int link_send(struct program_link *link, enum program_kind kind, uint32_t number
     return n == (ssize_t)sizeof m ? 0 : -1;
 }
 
-/* Takes the descriptors of a message; closes those that are not expected. */
-static unsigned take_descriptors(struct msghdr *m, int *fds, unsigned most)
+/* Stores at most `most` descriptors of a message in `fds`, and closes the others. Returns how many it has stored. */
+static unsigned collect_descriptors(struct msghdr *m, int *fds, unsigned most)
 {
     unsigned count = 0;
 
@@ -103,8 +101,7 @@ int link_receive(struct program_link *link, struct program_message *m, int *fds,
     } control;
     struct iovec bytes = {m, sizeof *m};
     struct msghdr header;
-    int tries = 2; /* the first error may only say that the other side closed with messages
-                    * unread */
+    int tries = 2; /* the first ECONNRESET may only mean that the daemon left messages unread */
     ssize_t n;
 
     do {
@@ -116,31 +113,31 @@ int link_receive(struct program_link *link, struct program_message *m, int *fds,
     } while (n < 0 && (errno == EINTR || (errno == ECONNRESET && --tries > 0)));
     if (n <= 0)
         return link_lost(link, e);
-    unsigned come = take_descriptors(&header, fds, count);
+    unsigned received = collect_descriptors(&header, fds, count);
     if (n != (ssize_t)sizeof *m || m->magic != PROGRAM_MAGIC) {
-        close_all(fds, come);
+        close_all(fds, received);
         (void)fail(&link->error, TORUS_ERROR_PROTOCOL,
                    "the answer at %s is not from a torusd of this version", link->path);
-        return link_give_up(link, e);
+        return link_return_error(link, e);
     }
     m->text[sizeof m->text - 1] = '\0';
     if (m->kind == PROGRAM_ERROR) {
-        close_all(fds, come);
+        close_all(fds, received);
         (void)link_fail_as(&link->error, m->code, m->text);
-        return link_give_up(link, e);
+        return link_return_error(link, e);
     }
-    if (come == count || m->kind == PROGRAM_MEMORY_REFUSED ||
-        (come == 0 && (m->kind == PROGRAM_MISSING || m->kind == PROGRAM_WAITING)))
+    if (received == count || m->kind == PROGRAM_MEMORY_REFUSED ||
+        (received == 0 && (m->kind == PROGRAM_MISSING || m->kind == PROGRAM_WAITING)))
         return 0;
-    close_all(fds, come);
+    close_all(fds, received);
     (void)fail(&link->error, TORUS_ERROR_IO,
-               "no descriptor could be received from the daemon at %s: this process may have too "
-               "many open (ulimit -n)",
+               "no file descriptors were received from the daemon at %s: this process may have too "
+               "many open files (ulimit -n)",
                link->path);
-    return link_give_up(link, e);
+    return link_return_error(link, e);
 }
 
-/* The shorter of two waiting times, where -1 means for ever. */
+/* Returns the shorter of two waiting times; -1 means without limit. */
 static int sooner(int a, int b)
 {
     return a < 0 ? b : b < 0 || a < b ? a : b;
@@ -158,13 +155,13 @@ int link_await(struct program_link *link, uint64_t ms, struct waiting *w, struct
         if (n > 0)
             return 0;
         if (w != NULL)
-            waiting_say(w);
+            waiting_print(w);
         now = clock_ms();
         if (ms != 0 && end <= now)
             break;
     }
     (void)fail(&link->error, TORUS_ERROR_TIMEOUT, "the daemon at %s does not answer", link->path);
-    return link_give_up(link, e);
+    return link_return_error(link, e);
 }
 
 int link_check(struct program_link *link, struct torus_error *e)
@@ -174,7 +171,7 @@ int link_check(struct program_link *link, struct torus_error *e)
 
     link_refuse_children(link);
     if (link->error.code != 0)
-        return link_give_up(link, e);
+        return link_return_error(link, e);
     n = recv(link->fd, &m, sizeof m, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
@@ -182,5 +179,5 @@ int link_check(struct program_link *link, struct torus_error *e)
         return -1;
     (void)fail(&link->error, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent an unsolicited reply",
                link->path);
-    return link_give_up(link, e);
+    return link_return_error(link, e);
 }

@@ -24,8 +24,8 @@ static int map_page(struct program_link *link, int fd, struct torus_error *e)
     return 0;
 }
 
-/* Adds the nodes of a message about nodes that have been left out. */
-static int take_missing(struct link_opened *o, const char *text, struct torus_error *e)
+/* Adds the nodes in the text of a PROGRAM_MISSING message. */
+static int add_missing(struct link_opened *o, const char *text, struct torus_error *e)
 {
     for (;;) {
         char *end;
@@ -41,7 +41,8 @@ static int take_missing(struct link_opened *o, const char *text, struct torus_er
     }
 }
 
-/* The caller closes the descriptors, which are those of the last message. */
+/* Handles messages until the group is open. Returns 0 with *o and the descriptors in `fds`, which the caller closes,
+ * or -1 with *e. */
 static int await_opened(struct program_link *link, uint64_t ms, struct waiting *w,
                         struct link_opened *o, int *fds, struct torus_error *e)
 {
@@ -50,10 +51,10 @@ static int await_opened(struct program_link *link, uint64_t ms, struct waiting *
     do {
         if (link_await(link, ms, w, e) != 0 || link_receive(link, &m, fds, PROGRAM_FDS, 0, e) != 0)
             return -1;
-        if (m.kind == PROGRAM_MISSING && take_missing(o, m.text, e) != 0)
+        if (m.kind == PROGRAM_MISSING && add_missing(o, m.text, e) != 0)
             return -1;
         if (m.kind == PROGRAM_WAITING)
-            waiting_note(w, m.number, m.text);
+            waiting_update(w, m.number, m.text);
     } while (m.kind == PROGRAM_MISSING || m.kind == PROGRAM_WAITING);
     o->rank = m.number;
     copy_text(o->dims, sizeof o->dims, m.text);
@@ -85,7 +86,8 @@ int link_open(struct program_link *link, const struct link_options *options,
     if (link->fd < 0)
         return -1;
     (void)snprintf(m.text, sizeof m.text, "%s", options->name);
-    /* A daemon that refuses the connection has closed it already, and its ERROR says why. */
+    /* Sending may fail: a daemon that rejects the connection has closed it already. Its PROGRAM_ERROR is received
+     * below. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
     if (await_opened(link,
                      options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)LINK_ANSWER_MS : 0,

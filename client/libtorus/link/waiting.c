@@ -10,14 +10,14 @@
 #include "proto/notices.h"
 #include "proto/text.h"
 
-#define CHANGE_MS 1000 /* between two lines about changes */
+#define CHANGE_MS 1000 /* interval between lines while the list of nodes changes */
 
 void waiting_begin(struct waiting *w, const char *group)
 {
     *w = (struct waiting){.wanted = notices_wanted(), .group = group, .began_ms = clock_ms()};
 }
 
-void waiting_note(struct waiting *w, uint32_t count, const char *list)
+void waiting_update(struct waiting *w, uint32_t count, const char *list)
 {
     w->changed |= count != w->count || strcmp(list, w->list) != 0;
     w->count = count;
@@ -26,9 +26,9 @@ void waiting_note(struct waiting *w, uint32_t count, const char *list)
 
 static int64_t due_ms(const struct waiting *w)
 {
-    if (w->said_ms == 0)
+    if (w->printed_ms == 0)
         return w->began_ms + NOTICE_FIRST_MS;
-    return w->said_ms + (w->changed ? CHANGE_MS : NOTICE_AGAIN_MS);
+    return w->printed_ms + (w->changed ? CHANGE_MS : NOTICE_AGAIN_MS);
 }
 
 int waiting_pause(const struct waiting *w)
@@ -40,8 +40,8 @@ int waiting_pause(const struct waiting *w)
     return left > 0 ? (int)left : 0;
 }
 
-/* Writes with one write(), so that the lines of several programs on a terminal stay whole. */
-void waiting_say(struct waiting *w)
+/* dprintf() writes the line with one write(), so that lines of several programs on a terminal do not mix. */
+void waiting_print(struct waiting *w)
 {
     int64_t now = clock_ms();
     char name[80],
@@ -54,6 +54,6 @@ void waiting_say(struct waiting *w)
                        text_plural(w->count, "node", "nodes"), w->list);
     (void)dprintf(STDERR_FILENO, "libtorus: group \"%s\": waiting for %s, %" PRId64 " s so far\n",
                   text_printable(name, sizeof name, w->group), whom, (now - w->began_ms) / 1000);
-    w->said_ms = now;
+    w->printed_ms = now;
     w->changed = false;
 }

@@ -18,8 +18,8 @@ int client_watch_always(struct torus_client *c, int fd)
     return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The connection is watched only while there is an operation: otherwise a daemon that closes the
- * connection would keep the descriptor readable. */
+/* Watches the connection only while an operation is under way. Otherwise a daemon that closes the connection would
+ * keep the descriptor readable. */
 static void watch_connection(struct torus_client *c)
 {
     struct epoll_event event = {.events = 0};
@@ -43,13 +43,13 @@ void client_limit(struct torus_client *c, int64_t ms)
     c->deadline_ms = ms > 0 ? client_clock_after(ms) : NEVER;
 }
 
-/* The descriptor is unwatched first: closing does not unwatch it if a fork has a copy. */
-void client_drop(struct torus_client *c)
+/* Removes the descriptor from epoll first: closing it does not remove it if a forked child has a copy. */
+void client_disconnect(struct torus_client *c)
 {
     if (c->watched != 0)
         (void)epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->connection.fd, NULL);
     c->watched = 0;
-    connection_drop(&c->connection);
+    connection_close(&c->connection);
 }
 
 static void watch_clock(struct torus_client *c)

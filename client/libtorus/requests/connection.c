@@ -30,7 +30,7 @@ int connection_reopen(struct connection *c, struct torus_error *e)
     return c->fd >= 0 ? 0 : -1;
 }
 
-void connection_drop(struct connection *c)
+void connection_close(struct connection *c)
 {
     if (c->fd >= 0)
         (void)close(c->fd);
@@ -41,7 +41,7 @@ void connection_drop(struct connection *c)
 
 void connection_free(struct connection *c)
 {
-    connection_drop(c);
+    connection_close(c);
     free(c->path);
 }
 
@@ -110,8 +110,8 @@ int connection_read(struct connection *c, struct torus_error *e)
                 strerror(errno));
 }
 
-/* The most memory for one unpacked reply. Tiny submessages take far more memory than bytes on
- * the wire. */
+/* Limit of memory for one unpacked reply. A reply of tiny submessages takes far more memory than its bytes on the
+ * wire. */
 #define UNPACK_MOST ((size_t)64 * 1024 * 1024)
 
 static void *unpack_alloc(void *left, size_t size)
@@ -129,7 +129,7 @@ static void unpack_free(void *left, void *p)
     free(p);
 }
 
-/* Unpacks a reply that can be freed without an allocator of its own. */
+/* Unpacks a reply within UNPACK_MOST. The reply can be freed with the default allocator. */
 static Control__Reply *unpack(const uint8_t *head, size_t length)
 {
     size_t left = UNPACK_MOST;
@@ -151,7 +151,7 @@ int connection_next(struct connection *c, Control__Reply **reply, struct torus_e
         return 0;
     *reply = unpack(head, length);
     if (*reply == NULL)
-        return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent a reply that is malformed",
+        return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent a malformed reply",
                     c->path);
     return 1;
 }

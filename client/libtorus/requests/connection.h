@@ -13,33 +13,33 @@ struct connection {
     struct frame_stream in, out;
 };
 
-/* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e; the caller
- * releases *c with connection_free() in either case. */
+/* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e. In either case the caller frees *c
+ * with connection_free(). */
 int connection_open(struct connection *c, const char *path, struct torus_error *e);
 void connection_free(struct connection *c);
 
-/* Connects again to the path of a connection that was dropped. Returns 0, or -1 with *e. */
+/* Connects again after connection_close(), to the same path. Returns 0, or -1 with *e. */
 int connection_reopen(struct connection *c, struct torus_error *e);
 
-/* Closes the socket, and drops what was queued or not read yet. */
-void connection_drop(struct connection *c);
+/* Closes the socket, and discards queued and unread bytes. */
+void connection_close(struct connection *c);
 
-/* Queues a request. Returns 0, or -1 with *e: _MEMORY. */
+/* Queues a request for connection_flush(). Returns 0, or -1 with *e: _MEMORY. */
 int connection_queue(struct connection *c, const Control__Request *request, struct torus_error *e);
 
-/* Whether queued bytes have not been sent yet. */
+/* Returns whether queued bytes have not been sent yet. */
 bool connection_is_sending(const struct connection *c);
 
-/* Sends as much as the socket takes. Returns 0, also if the daemon has closed its end, because
- * earlier replies must still be read; or -1 with *e: _IO. */
+/* Sends as many queued bytes as the socket takes. Returns 0, or -1 with *e: _IO. Returns 0 also if the daemon has
+ * closed the connection, because its last replies must still be read. */
 int connection_flush(struct connection *c, struct torus_error *e);
 
-/* Reads the bytes that are there. Returns 1 if something was read, 0 if not, or -1 with *e:
- * _LOST if the daemon has closed the connection, _IO or _MEMORY. */
+/* Reads available bytes without waiting. Returns 1 if bytes were read, 0 if none were available, or -1 with *e: _LOST
+ * if the daemon has closed the connection, _IO or _MEMORY. */
 int connection_read(struct connection *c, struct torus_error *e);
 
-/* Unpacks the next reply among the bytes read. Returns 1 with *reply, which the caller frees
- * with control__reply__free_unpacked(); 0 if there is none; or -1 with *e: _PROTOCOL. */
+/* Unpacks the next reply from the bytes read. Returns 1 with *reply, which the caller frees with
+ * control__reply__free_unpacked(), 0 if no complete reply has been read, or -1 with *e: _PROTOCOL. */
 int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e);
 
 #endif

@@ -8,6 +8,7 @@
 
 #define BARRIER_NAME_MOST 63
 
+/* Returns how long the client waits for the end of an exchange; 0: without limit. */
 static int64_t limit_of(uint64_t timeout_ms)
 {
     return timeout_ms > 0 && timeout_ms < INT64_MAX / 2 ? (int64_t)timeout_ms + CLIENT_GRACE : 0;
@@ -18,7 +19,7 @@ static bool has_schedule(const struct torus_request *r)
     return r->schedule != NULL && r->schedule[0] != '\0';
 }
 
-/* Checks what can be checked without knowing the torus. */
+/* Checks everything that does not depend on the torus. */
 static int check(const struct torus_request *r, struct torus_error *e)
 {
     if (r->operation != TORUS_EXCHANGE && r->operation != TORUS_ALLGATHER &&
@@ -27,40 +28,43 @@ static int check(const struct torus_request *r, struct torus_error *e)
                     (unsigned)r->operation);
     if (r->mode != TORUS_MODE_ANY && r->mode != TORUS_MODE_STEPPED &&
         r->mode != TORUS_MODE_STREAMING)
-        return fail(e, TORUS_ERROR_USAGE, "mode %u is not known", (unsigned)r->mode);
+        return fail(e, TORUS_ERROR_USAGE, "there is no mode %u", (unsigned)r->mode);
     if ((r->from == NULL) != (r->to == NULL))
-        return fail(e, TORUS_ERROR_USAGE, "an exchange of files needs both paths, from and to");
+        return fail(e, TORUS_ERROR_USAGE, "an exchange of files needs both paths: from and to");
     if (r->from != NULL && (r->from[0] != '/' || r->to[0] != '/'))
         return fail(e, TORUS_ERROR_USAGE, "paths must be absolute: %s",
                     r->from[0] != '/' ? r->from : r->to);
     if (r->from != NULL && r->block_bytes != 0)
         return fail(e, TORUS_ERROR_USAGE,
-                    "a block size and files: give one or the other, files have their own sizes");
+                    "a block size and files exclude each other: files have their own sizes");
     if (r->repeat > TORUS_REPEAT_MAX)
-        return fail(e, TORUS_ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
+        return fail(e, TORUS_ERROR_USAGE, "%u repetitions are too many: at most %u are possible",
                     r->repeat, (unsigned)TORUS_REPEAT_MAX);
     if (r->repeat > 1 && r->from != NULL)
         return fail(e, TORUS_ERROR_USAGE,
-                    "files are exchanged once: only a generated pattern can be repeated");
+                    "an exchange of files cannot be repeated: only a generated pattern can");
     if (has_schedule(r) && r->algorithm != NULL && r->algorithm[0] != '\0' &&
         strcmp(r->algorithm, TORUS_AUTO) != 0)
-        return fail(e, TORUS_ERROR_USAGE, "an algorithm and a schedule: give one or the other");
+        return fail(e, TORUS_ERROR_USAGE,
+                    "an algorithm and a schedule exclude each other: give one of them");
     if (has_schedule(r) && r->operation == TORUS_BROADCAST)
-        return fail(e, TORUS_ERROR_USAGE, "a broadcast has no schedule of its own");
+        return fail(e, TORUS_ERROR_USAGE, "a broadcast cannot use a schedule");
     if (r->shrink && (r->operation != TORUS_EXCHANGE || has_schedule(r)))
-        return fail(e, TORUS_ERROR_USAGE,
-                    "shrink is for exchanges with algorithm auto: only they can leave out nodes");
+        return fail(
+            e, TORUS_ERROR_USAGE,
+            "shrink needs an exchange with algorithm auto: no other request can leave out nodes");
     if (r->shrink && r->wait)
-        return fail(e, TORUS_ERROR_USAGE,
-                    "shrink and wait: nodes that are down are either left out or waited for");
+        return fail(
+            e, TORUS_ERROR_USAGE,
+            "shrink and wait exclude each other: nodes that are down are left out or waited for");
     if (r->from == NULL && r->missing_ok)
-        return fail(e, TORUS_ERROR_USAGE, "missing_ok is for exchanges of files");
+        return fail(e, TORUS_ERROR_USAGE, "missing_ok is for exchanges of files only");
     if (r->to == NULL && r->replace)
-        return fail(e, TORUS_ERROR_USAGE, "replace is for exchanges of files");
+        return fail(e, TORUS_ERROR_USAGE, "replace is for exchanges of files only");
     return 0;
 }
 
-/* Starts the operation that the spec describes. */
+/* Starts the exchange or barrier that the spec describes. */
 static int start(struct torus_client *client, Torus__Spec *spec, const struct operation *what,
                  struct torus_error *error)
 {
@@ -87,10 +91,10 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         return -1;
     operation.limit_ms = limit_of(r.timeout_ms);
     operation.commits = r.to != NULL;
-    operation.waits = r.wait && !has_schedule(&r); /* a restarted daemon does not have the
-                                                    * schedule */
+    /* A restarted daemon does not have the schedule any more. */
+    operation.waits = r.wait && !has_schedule(&r);
 
-    /* Packing only reads these texts; protobuf-c has no const for them. */
+    /* The casts are safe: packing only reads these texts, but protobuf-c has no const. */
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;
     if (r.algorithm != NULL && r.algorithm[0] != '\0')
         spec.algorithm = (char *)(uintptr_t)r.algorithm;
@@ -121,9 +125,10 @@ static int start_barrier(struct torus_client *client, const char *name, uint64_t
     Torus__Spec spec = TORUS__SPEC__INIT;
 
     if (name != NULL && strlen(name) > BARRIER_NAME_MOST)
-        return fail(error, TORUS_ERROR_USAGE,
-                    "the name of the barrier is too long, %zu bytes of at most %d", strlen(name),
-                    BARRIER_NAME_MOST);
+        return fail(
+            error, TORUS_ERROR_USAGE,
+            "the name of the barrier is too long: it has %zu bytes, and at most %d are possible",
+            strlen(name), BARRIER_NAME_MOST);
     operation.limit_ms = limit_of(timeout_ms);
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;
     spec.operation = TORUS_BARRIER;

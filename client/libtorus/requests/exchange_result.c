@@ -11,7 +11,7 @@ _Static_assert((int)TORUS_CHECK_DIGESTS == (int)CONTROL__CHECK__DIGESTS, "checks
 _Static_assert((int)TORUS_CHECK_BYTES == (int)CONTROL__CHECK__BYTES, "checks");
 
 struct result_holder {
-    struct torus_result result; /* first: what the caller sees */
+    struct torus_result result; /* must be first: torus_result_free() casts it back */
     Control__Reply *reply;
     struct torus_node *node;
     const struct torus_node **nodes;
@@ -35,19 +35,19 @@ void torus_result_free(struct torus_result *result)
 static int check(const Control__ExchangeResult *in, struct torus_error *e)
 {
     if (in->id[0] == '\0' || in->dims[0] == '\0')
-        return senseless(e, "a result without an id or dimensions");
-    if (!measurable(in->bound) || !measurable(in->link_mbit))
-        return senseless(e, "a bound or a link rate that is not a number");
+        return invalid_reply(e, "it has no id or no dimensions");
+    if (!is_measurement(in->bound) || !is_measurement(in->link_mbit))
+        return invalid_reply(e, "its bound or link rate is not a valid number");
     if (in->n_each_nanoseconds != 0 && in->n_each_nanoseconds != in->repeat)
-        return senseless(e, "more or fewer times than repetitions");
+        return invalid_reply(e, "its number of times differs from its number of repetitions");
     if (in->n_node > in->nodes)
-        return senseless(e, "figures of more nodes than there are");
+        return invalid_reply(e, "it has results of more nodes than exist");
     for (size_t i = 0; i < in->n_missing; i++)
         if (in->missing[i] >= in->nodes || (i > 0 && in->missing[i] <= in->missing[i - 1]))
-            return senseless(e, "missing nodes that do not exist, or out of order");
+            return invalid_reply(e, "its missing nodes do not exist or are not in order");
     for (size_t i = 0; i < in->n_node; i++)
         if (in->node[i]->rank >= in->nodes)
-            return senseless(e, "figures of a rank that does not exist");
+            return invalid_reply(e, "it has results of a rank that does not exist");
     return 0;
 }
 
@@ -58,7 +58,7 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the nodes. Returns 0 with their ports counted, or -1 with *e. */
+/* Sorts the nodes by rank. Returns 0 with the number of all their ports, or -1 with *e. */
 static int sort_nodes(const Control__ExchangeResult *in, size_t *ports, struct torus_error *e)
 {
     *ports = 0;
@@ -66,7 +66,7 @@ static int sort_nodes(const Control__ExchangeResult *in, size_t *ports, struct t
         qsort(in->node, in->n_node, sizeof in->node[0], by_rank);
     for (size_t i = 0; i < in->n_node; i++) {
         if (i > 0 && in->node[i]->rank == in->node[i - 1]->rank)
-            return senseless(e, "figures of one rank twice");
+            return invalid_reply(e, "it has results of one rank twice");
         *ports += in->node[i]->n_port;
     }
     return 0;
@@ -75,7 +75,7 @@ static int sort_nodes(const Control__ExchangeResult *in, size_t *ports, struct t
 static void fill_port(struct torus_port *port, const Control__ExchangeResult__Port *in)
 {
     *port = (struct torus_port){
-        .name = clean(in->name),
+        .name = clean_text(in->name),
         .tx_bytes = in->tx_bytes,
         .rx_bytes = in->rx_bytes,
         .tx_blocks = in->tx_blocks,
@@ -92,10 +92,10 @@ static int fill_nodes(struct result_holder *h, struct torus_error *e)
 
     if (sort_nodes(in, &ports, e) != 0)
         return -1;
-    h->node = several(in->n_node, sizeof *h->node);
-    h->nodes = several(in->n_node, sizeof *h->nodes);
-    h->port = several(ports, sizeof *h->port);
-    h->ports = several(ports, sizeof *h->ports);
+    h->node = array_new(in->n_node, sizeof *h->node);
+    h->nodes = array_new(in->n_node, sizeof *h->nodes);
+    h->port = array_new(ports, sizeof *h->port);
+    h->ports = array_new(ports, sizeof *h->ports);
     if (h->node == NULL || h->nodes == NULL || h->port == NULL || h->ports == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_node; i++) {
@@ -125,14 +125,14 @@ static int fill(struct result_holder *h, struct torus_error *e)
     enum torus_operation operation;
 
     if (operation_named(in->operation, &operation) != 0)
-        return senseless(e, "an unknown operation");
+        return invalid_reply(e, "its operation is unknown");
     if (check(in, e) != 0 || fill_nodes(h, e) != 0)
         return -1;
     h->result = (struct torus_result){
-        .id = clean(in->id),
-        .dims = clean(in->dims),
+        .id = clean_text(in->id),
+        .dims = clean_text(in->dims),
         .operation = operation,
-        .algorithm = clean(in->algorithm),
+        .algorithm = clean_text(in->algorithm),
         .mode = mode_named(in->mode),
         .check = (enum torus_check)in->check,
         .nodes = in->nodes,
@@ -151,7 +151,7 @@ static int fill(struct result_holder *h, struct torus_error *e)
         .each_count = in->n_each_nanoseconds,
         .each = in->each_nanoseconds,
         .all_nanoseconds = in->all_nanoseconds,
-        .without = clean(in->without),
+        .without = clean_text(in->without),
         .reroutes = in->reroutes,
         .damages = in->damages,
         .kept_bytes = in->kept_bytes,

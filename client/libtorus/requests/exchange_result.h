@@ -1,4 +1,4 @@
-/* Makes the result of an exchange or a barrier from the daemon's reply. */
+/* Converts the daemon's reply to the result of an exchange or barrier. */
 #ifndef TORUSD_CLIENT_EXCHANGE_RESULT_H
 #define TORUSD_CLIENT_EXCHANGE_RESULT_H
 
@@ -6,9 +6,9 @@
 
 #include "proto/control.pb-c.h"
 
-/* Takes over `reply`, also on failure, and stores a struct torus_result at the struct
- * torus_result ** `result`, unless that is NULL; the caller of the library frees it. Returns 0,
- * or -1 with *e: _PROTOCOL if the reply contradicts itself, or _MEMORY. */
+/* A convert_fn: stores a struct torus_result * at `result`, a struct torus_result **, unless `result` is NULL. The
+ * user of the library frees it. Takes ownership of `reply`, also on failure. Returns 0, or -1 with *e: _PROTOCOL if
+ * the reply contradicts itself, or _MEMORY. */
 int result_from(Control__Reply *reply, void *result, struct torus_error *e);
 
 #endif

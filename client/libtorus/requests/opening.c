@@ -9,7 +9,7 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/requests/client_watch.h"
 
-#define DEFAULT_TIMEOUT 10000 /* ms, for what a daemon answers immediately */
+#define DEFAULT_TIMEOUT 10000 /* ms: see torus_client_set_timeout() */
 
 const char *torus_version(void)
 {
@@ -82,8 +82,7 @@ void torus_client_cancel(struct torus_client *client)
 {
     int saved = errno;
     uint64_t one = 1;
-    /* The write can fail only if the counter is full, and then the descriptor is readable
-     * anyway. */
+    /* The write fails only if the counter is full, and then the descriptor is readable anyway. */
     ssize_t n = write(client->cancel_fd, &one, sizeof one);
     (void)n;
     errno = saved;

@@ -9,8 +9,8 @@
 #include "client/libtorus/requests/operation_end.h"
 #include "client/libtorus/requests/replies.h"
 
-#define READS 64             /* reads at a time: other users of the event loop must be served */
-#define LONGEST_AWAY 3600000 /* ms that a daemon may be away, without a timeout of the request */
+#define READS 64             /* reads per dispatch, so that other users of the event loop can run */
+#define LONGEST_AWAY 3600000 /* ms to wait for a restarted daemon if the request has no timeout */
 
 static int keep_request(struct torus_client *c, const Control__Request *request,
                         struct torus_error *e)
@@ -41,7 +41,7 @@ static int queue_again(struct torus_client *c, struct torus_error *e)
     return r;
 }
 
-/* The daemon was not there: tries to reach it now. */
+/* Tries to reach the restarted daemon, and sends the request again. */
 static void ask_again(struct torus_client *c)
 {
     struct torus_error e;
@@ -67,7 +67,7 @@ int client_start(struct torus_client *c, const struct operation *operation,
                     "the connection to the daemon was closed after an earlier failure; open a new "
                     "client");
     if (c->connection.in.taken < c->connection.in.length) {
-        client_drop(c);
+        client_disconnect(c);
         return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent an unsolicited reply",
                     c->connection.path);
     }
@@ -75,11 +75,10 @@ int client_start(struct torus_client *c, const struct operation *operation,
     versioned.version = CONTROL_VERSION;
     if (connection_queue(&c->connection, &versioned, e) != 0 ||
         (operation->waits && keep_request(c, &versioned, e) != 0)) {
-        client_drop(c);
+        client_disconnect(c);
         return -1;
     }
-    (void)client_drain(c->cancel_fd); /* an earlier cancellation was meant for an earlier
-                                       * operation */
+    (void)client_drain(c->cancel_fd); /* discard a cancellation of an earlier operation */
     c->operation = *operation;
     c->phase = PHASE_RUNNING;
     c->progress = (struct torus_progress){.waits_for = ""};
@@ -99,7 +98,7 @@ static bool is_connected(const struct torus_client *c)
     return c->phase == PHASE_RUNNING || c->phase == PHASE_CANCELLING;
 }
 
-/* Reads replies, and handles them. */
+/* Reads and handles replies, at most READS times. */
 static void receive(struct torus_client *c)
 {
     struct torus_error e;

@@ -11,13 +11,13 @@
 void client_finish(struct torus_client *c, Control__Reply *reply, struct torus_error *e)
 {
     const struct operation operation = c->operation;
-    struct torus_error own;
+    struct torus_error invalid;
 
     c->phase = PHASE_IDLE;
     c->retry_ms = NEVER;
-    if (reply != NULL && operation.convert(reply, operation.result, &own) != 0) {
-        client_drop(c); /* the daemon's replies cannot be understood */
-        e = &own;
+    if (reply != NULL && operation.convert(reply, operation.result, &invalid) != 0) {
+        client_disconnect(c); /* later replies would be as invalid */
+        e = &invalid;
     }
     if (e != NULL && e->exchange[0] == '\0')
         fail_exchange(e, c->id);
@@ -29,7 +29,7 @@ bool client_await_daemon(struct torus_client *c, bool undecided)
     if (!c->operation.waits || c->phase != PHASE_RUNNING || (c->operation.commits && !undecided) ||
         clock_ms() >= c->until_ms)
         return false;
-    client_drop(c);
+    client_disconnect(c);
     c->phase = PHASE_AWAY;
     c->id[0] = '\0';
     c->retry_ms = client_clock_after(CLIENT_RETRY);
@@ -46,11 +46,11 @@ void client_break_off(struct torus_client *c, struct torus_error *e)
 
     if (e->code == TORUS_ERROR_LOST && client_await_daemon(c, false))
         return;
-    client_drop(c);
+    client_disconnect(c);
     if (accepted && c->operation.commits) {
         copy_text(why, sizeof why, e->text);
         fail(e, TORUS_ERROR_IN_DOUBT,
-             "%.280s; whether the exchange was committed is not known here: look at the output "
+             "%.280s; it is not known here whether the exchange was committed: look at the output "
              "folders, or ask another node for its status",
              why);
     } else if (accepted && e->code == TORUS_ERROR_LOST) {
@@ -66,12 +66,12 @@ void client_expire(struct torus_client *c)
 
     if (c->phase == PHASE_CANCELLING)
         fail(&e, TORUS_ERROR_CANCELLED,
-             "cancelled, but the daemon at %s has not said in time how it has ended",
+             "cancelled, but the daemon at %s did not report in time how the operation ended",
              c->connection.path);
     else if (c->phase == PHASE_AWAY)
         fail(&e, TORUS_ERROR_LOST,
-             "the daemon at %s has gone away during the exchange, and is not back within the "
-             "timeout",
+             "the daemon at %s has gone away during the exchange, and did not come back within "
+             "the timeout",
              c->connection.path);
     else
         fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.10g s",

@@ -14,7 +14,7 @@ void client_report(struct torus_client *c)
         client_end_early(c);
 }
 
-static void note_progress(struct torus_client *c, const Control__Progress *progress)
+static void store_progress(struct torus_client *c, const Control__Progress *progress)
 {
     copy_text(c->missing, sizeof c->missing, progress->missing);
     copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
@@ -31,10 +31,12 @@ static void note_progress(struct torus_client *c, const Control__Progress *progr
     };
 }
 
-/* Fills *e from an Error of the daemon. */
-static void refuse(const Control__Error *error, struct torus_error *e)
+/* Converts an Error of the daemon to *e. */
+static void error_from_daemon(const Control__Error *error, struct torus_error *e)
 {
-    const char *text = error->text[0] != '\0' ? error->text : "failed without a reason";
+    const char *text = error->text[0] != '\0'
+                           ? error->text
+                           : "the request has failed, and the daemon gave no reason";
 
     if (error->code > TORUS_ERROR_NONE && error->code <= TORUS_ERROR_BUSY)
         fail(e, (enum torus_error_code)error->code, "%s", text);
@@ -47,7 +49,7 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
 {
     struct torus_error e;
 
-    refuse(reply->error, &e);
+    error_from_daemon(reply->error, &e);
     if (reply->error->stopping)
         e.code = TORUS_ERROR_LOST;
     if (reply->error->stopping && client_await_daemon(c, true)) {
@@ -58,14 +60,14 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
     client_finish(c, NULL, &e);
 }
 
-/* The daemon has shown that it is running: from now on it may take its time. */
-static void note_accepted(struct torus_client *c, const Control__Accepted *accepted)
+/* The first Accepted shows that the daemon is running. From then on the limit of the operation applies. */
+static void store_accepted(struct torus_client *c, const Control__Accepted *accepted)
 {
     if (c->id[0] == '\0' && c->phase == PHASE_RUNNING)
         client_limit(c, c->operation.limit_ms);
-    if (c->deadline_ms > c->until_ms) /* the request was sent to an earlier daemon before */
+    if (c->deadline_ms > c->until_ms) /* the limit has been running since the first daemon */
         c->deadline_ms = c->until_ms;
-    copy_text(c->id, sizeof c->id, accepted->id); /* the latest id is used */
+    copy_text(c->id, sizeof c->id, accepted->id); /* every attempt has a new id */
 }
 
 void client_handle(struct torus_client *c, Control__Reply *reply)
@@ -81,15 +83,15 @@ void client_handle(struct torus_client *c, Control__Reply *reply)
     } else if (is_last || !c->operation.is_exchange) {
         control__reply__free_unpacked(reply, NULL);
         fail(&e, TORUS_ERROR_PROTOCOL,
-             "unexpected reply from the daemon at %s; are it and this program (%s) of the same "
-             "version?",
+             "unexpected reply from the daemon at %s: it may have another version than this "
+             "program (%s)",
              c->connection.path, TORUSD_VERSION);
         client_break_off(c, &e);
     } else {
         if (reply->kind_case == CONTROL__REPLY__KIND_ACCEPTED)
-            note_accepted(c, reply->accepted);
+            store_accepted(c, reply->accepted);
         else
-            note_progress(c, reply->progress);
+            store_progress(c, reply->progress);
         control__reply__free_unpacked(reply, NULL);
         if (c->operation.progress != NULL)
             client_report(c);

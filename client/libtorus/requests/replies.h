@@ -1,16 +1,16 @@
-/* Replies of the daemon to the operation under way. */
+/* Handles the daemon's replies to the operation under way. */
 #ifndef TORUSD_CLIENT_REPLIES_H
 #define TORUSD_CLIENT_REPLIES_H
 
 #include "client/libtorus/requests/client.h"
 
-#define CLIENT_TICK 200 /* the least time in ms between two calls of a progress function */
+#define CLIENT_TICK 200 /* ms after which the progress function is called again without a reply */
 
-/* Handles a reply to the operation under way, which it may end. Takes over `reply`. */
+/* Handles a reply to the operation under way, which may end the operation. Takes ownership of `reply`. */
 void client_handle(struct torus_client *c, Control__Reply *reply);
 
-/* Calls the operation's progress function, which must exist, and sets the time of the next call.
- * That function may cancel the operation. */
+/* Calls the progress function of the operation, which must exist and may cancel the operation. Sets the time of the
+ * next call. */
 void client_report(struct torus_client *c);
 
 #endif

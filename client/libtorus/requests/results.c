@@ -7,28 +7,28 @@
 #include "client/libtorus/common/names.h"
 #include "proto/text.h"
 
-void *several(size_t count, size_t size)
+void *array_new(size_t count, size_t size)
 {
     return calloc(count > 0 ? count : 1, size);
 }
 
-const char *clean(char *text)
+const char *clean_text(char *text)
 {
     text_clean(text);
     return text;
 }
 
-int senseless(struct torus_error *e, const char *what)
+int invalid_reply(struct torus_error *e, const char *what)
 {
-    return fail(e, TORUS_ERROR_PROTOCOL, "the daemon's reply makes no sense: %s", what);
+    return fail(e, TORUS_ERROR_PROTOCOL, "the daemon's reply is invalid: %s", what);
 }
 
-bool measurable(double value)
+bool is_measurement(double value)
 {
     return isfinite(value) && value >= 0;
 }
 
-static const char *const *clean_all(char **texts, size_t count)
+static const char *const *clean_texts(char **texts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         text_clean(texts[i]);
@@ -38,7 +38,8 @@ static const char *const *clean_all(char **texts, size_t count)
 /* ---- Calibration ----------------------------------------------------------------------------- */
 
 struct calibration_holder {
-    struct torus_calibration calibration; /* first: what the caller sees */
+    struct torus_calibration
+        calibration; /* must be first: torus_calibration_free() frees this address */
     struct torus_costs costs;
 };
 
@@ -47,9 +48,9 @@ static int fill_calibration(struct calibration_holder *h, const Control__Calibra
 {
     const Control__Costs *costs = in != NULL ? in->costs : NULL;
 
-    if (costs == NULL || !measurable(costs->step_seconds) || !measurable(costs->message_seconds) ||
-        !measurable(costs->bytes_per_second))
-        return senseless(e, "costs that are not numbers");
+    if (costs == NULL || !is_measurement(costs->step_seconds) ||
+        !is_measurement(costs->message_seconds) || !is_measurement(costs->bytes_per_second))
+        return invalid_reply(e, "its costs are not valid numbers");
     torus_costs_init(&h->costs);
     h->costs.step_seconds = costs->step_seconds;
     h->costs.message_seconds = costs->message_seconds;
@@ -105,17 +106,17 @@ static int fill_candidates(struct candidates_holder *h, struct torus_error *e)
 
     if (fill_calibration(&h->calibration, in->calibration, e) != 0)
         return -1;
-    h->candidate = several(in->n_candidate, sizeof *h->candidate);
-    h->list = several(in->n_candidate, sizeof *h->list);
+    h->candidate = array_new(in->n_candidate, sizeof *h->candidate);
+    h->list = array_new(in->n_candidate, sizeof *h->list);
     if (h->candidate == NULL || h->list == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_candidate; i++) {
         const Control__Candidates__Candidate *from = in->candidate[i];
-        if (!measurable(from->steps) || !measurable(from->messages) || !measurable(from->blocks) ||
-            !measurable(from->seconds))
-            return senseless(e, "a prediction that is not a number");
+        if (!is_measurement(from->steps) || !is_measurement(from->messages) ||
+            !is_measurement(from->blocks) || !is_measurement(from->seconds))
+            return invalid_reply(e, "a prediction is not a valid number");
         h->candidate[i] = (struct torus_candidate){
-            .algorithm = clean(from->algorithm),
+            .algorithm = clean_text(from->algorithm),
             .mode = mode_named(from->mode),
             .segments = from->segments,
             .piece_bytes = from->piece_bytes,
@@ -194,17 +195,17 @@ static int fill_exchanges(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
 
-    h->exchange = several(in->n_exchange, sizeof *h->exchange);
-    h->list = several(in->n_exchange, sizeof *h->list);
+    h->exchange = array_new(in->n_exchange, sizeof *h->exchange);
+    h->list = array_new(in->n_exchange, sizeof *h->list);
     if (h->exchange == NULL || h->list == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_exchange; i++) {
         const Control__Status__Exchange *from = in->exchange[i];
         h->exchange[i] = (struct torus_activity){
-            .id = clean(from->id),
-            .algorithm = clean(from->algorithm),
+            .id = clean_text(from->id),
+            .algorithm = clean_text(from->algorithm),
             .state = state_named(from->state),
-            .reason = clean(from->reason),
+            .reason = clean_text(from->reason),
             .coordinator = from->root,
             .age_ms = from->age_ms,
         };
@@ -217,17 +218,17 @@ static int fill_groups(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
 
-    h->group = several(in->n_group, sizeof *h->group);
-    h->groups = several(in->n_group, sizeof *h->groups);
+    h->group = array_new(in->n_group, sizeof *h->group);
+    h->groups = array_new(in->n_group, sizeof *h->groups);
     if (h->group == NULL || h->groups == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_group; i++) {
         const Control__Status__Group *from = in->group[i];
         h->group[i] = (struct torus_group_info){
-            .name = clean(from->name),
-            .id = clean(from->id),
+            .name = clean_text(from->name),
+            .id = clean_text(from->id),
             .open = from->open != 0,
-            .missing = clean(from->missing),
+            .missing = clean_text(from->missing),
             .calls = from->calls,
             .calls_done = from->calls_done,
             .bytes_sent = from->bytes_sent,
@@ -235,7 +236,7 @@ static int fill_groups(struct status_holder *h, struct torus_error *e)
             .early_bytes = from->early,
             .reserved_bytes = from->reserved,
             .pid = from->process,
-            .avoids = clean(from->avoids),
+            .avoids = clean_text(from->avoids),
         };
         h->groups[i] = &h->group[i];
     }
@@ -246,18 +247,18 @@ static int fill_unconfirmed(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
 
-    h->unconfirmed = several(in->n_unconfirmed, sizeof *h->unconfirmed);
-    h->unconfirmed_list = several(in->n_unconfirmed, sizeof *h->unconfirmed_list);
+    h->unconfirmed = array_new(in->n_unconfirmed, sizeof *h->unconfirmed);
+    h->unconfirmed_list = array_new(in->n_unconfirmed, sizeof *h->unconfirmed_list);
     if (h->unconfirmed == NULL || h->unconfirmed_list == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_unconfirmed; i++) {
         const Control__Status__Unconfirmed *from = in->unconfirmed[i];
         h->unconfirmed[i] = (struct torus_unconfirmed){
-            .id = clean(from->id),
+            .id = clean_text(from->id),
             .count = from->count,
             .node_count = from->n_node,
             .nodes = from->node,
-            .reason = clean(from->reason),
+            .reason = clean_text(from->reason),
         };
         h->unconfirmed_list[i] = &h->unconfirmed[i];
     }
@@ -268,8 +269,8 @@ static int fill_link_faults(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
 
-    h->fault = several(in->n_link_fault, sizeof *h->fault);
-    h->faults = several(in->n_link_fault, sizeof *h->faults);
+    h->fault = array_new(in->n_link_fault, sizeof *h->fault);
+    h->faults = array_new(in->n_link_fault, sizeof *h->faults);
     if (h->fault == NULL || h->faults == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_link_fault; i++) {
@@ -277,8 +278,8 @@ static int fill_link_faults(struct status_holder *h, struct torus_error *e)
         h->fault[i] = (struct torus_link_fault){
             .node = from->node,
             .port = from->port,
-            .code = clean(from->code),
-            .text = clean(from->text),
+            .code = clean_text(from->code),
+            .text = clean_text(from->text),
             .found_node = from->found ? from->found_node : TORUS_RANK_NONE,
             .found_port = from->found_port,
         };
@@ -291,14 +292,14 @@ static int fill_shares(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
 
-    h->share = several(in->n_share, sizeof *h->share);
-    h->shares = several(in->n_share, sizeof *h->shares);
+    h->share = array_new(in->n_share, sizeof *h->share);
+    h->shares = array_new(in->n_share, sizeof *h->shares);
     if (h->share == NULL || h->shares == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_share; i++) {
         const Control__Status__Share *from = in->share[i];
         h->share[i] = (struct torus_share){
-            .resource = clean(from->resource),
+            .resource = clean_text(from->resource),
             .user = from->user,
             .held = from->held,
             .most = from->most,
@@ -314,28 +315,28 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
     const Control__Status *in = h->reply->status;
 
     if (in->dims[0] == '\0')
-        return senseless(e, "a status without dimensions");
-    if (!measurable(in->link_mbit))
-        return senseless(e, "a link rate that is not a number");
+        return invalid_reply(e, "it has no dimensions");
+    if (!is_measurement(in->link_mbit))
+        return invalid_reply(e, "its link rate is not a valid number");
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
         fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0 ||
         fill_shares(h, e) != 0)
         return -1;
     h->status = (struct torus_status){
-        .version = clean(in->version),
+        .version = clean_text(in->version),
         .pid = in->pid,
-        .dims = clean(in->dims),
+        .dims = clean_text(in->dims),
         .rank = in->rank,
         .coordinate_count = in->n_coordinates,
         .coordinates = in->coordinates,
         .uptime_ms = in->uptime_ms,
         .whole = in->whole != 0,
         .fault_count = in->n_fault,
-        .faults = clean_all(in->fault, in->n_fault),
+        .faults = clean_texts(in->fault, in->n_fault),
         .exchange_count = in->n_exchange,
         .exchanges = h->list,
         .data_root_count = in->n_data_root,
-        .data_roots = clean_all(in->data_root, in->n_data_root),
+        .data_roots = clean_texts(in->data_root, in->n_data_root),
         .link_mbit = in->link_mbit,
         .memory_budget = in->memory_budget,
         .memory_reserved = in->memory_reserved,
@@ -398,31 +399,31 @@ static int fill_links(struct links_holder *h, struct torus_error *e)
 {
     const Control__Links *in = h->reply->links;
 
-    h->link = several(in->n_link, sizeof *h->link);
-    h->list = several(in->n_link, sizeof *h->list);
+    h->link = array_new(in->n_link, sizeof *h->link);
+    h->list = array_new(in->n_link, sizeof *h->list);
     if (h->link == NULL || h->list == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_link; i++) {
         const Control__Links__Link *from = in->link[i];
         if (from->name[0] == '\0')
-            return senseless(e, "a link without a name");
+            return invalid_reply(e, "a link has no name");
         h->link[i] = (struct torus_link){
             .port = from->port,
-            .name = clean(from->name),
+            .name = clean_text(from->name),
             .neighbour = from->neighbour,
-            .address = clean(from->address),
+            .address = clean_text(from->address),
             .state = link_state_named(from->state),
-            .reason = clean(from->reason),
+            .reason = clean_text(from->reason),
             .tx_bytes = from->tx_bytes,
             .rx_bytes = from->rx_bytes,
             .rtt_us = from->rtt_us,
             .rate_bps = from->rate_bps,
             .up_ms = from->up_ms,
             .connects = from->connects,
-            .key = clean(from->key),
+            .key = clean_text(from->key),
             .encrypted = from->encrypted != 0,
             .held_ms = from->held_ms,
-            .interface = clean(from->interface),
+            .interface = clean_text(from->interface),
         };
         h->list[i] = &h->link[i];
     }

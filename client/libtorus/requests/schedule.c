@@ -1,4 +1,4 @@
-/* Gives the daemon a schedule, part by part: the daemon says each time how much it has. */
+/* Sends the daemon a schedule part by part. The daemon replies to each part with the number of bytes that it has. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ struct upload {
     const char *text;
     size_t length;
     char digest[TORUS_DIGEST_SIZE];
-    uint32_t have; /* bytes that the daemon has, as it said last */
-    bool asked;    /* the daemon has been asked for that; from then on each answer must have more */
+    uint32_t have; /* bytes that the daemon has, according to its last reply */
+    bool asked;    /* the first reply has come; every later one must report more bytes */
     torus_done_fn *done;
     void *data;
 };
@@ -30,14 +30,14 @@ static int have_from(Control__Reply *reply, void *result, struct torus_error *e)
     u->have = reply->schedule->offset;
     control__reply__free_unpacked(reply, NULL);
     if (u->have > u->length || (u->asked && u->have <= before))
-        return senseless(e, "how much of a schedule it has");
+        return invalid_reply(e, "it reports an impossible length of the schedule");
     u->asked = true;
     return 0;
 }
 
 static void on_part(void *data, const struct torus_error *error);
 
-/* Sends the part that the daemon does not have or, the first time, asks what it has. */
+/* Sends the next `length` bytes. The first request has length 0, and asks how much the daemon has. */
 static int send_part(struct upload *u, size_t length, struct torus_error *e)
 {
     const struct operation operation = {
@@ -84,7 +84,8 @@ int torus_client_start_schedule(struct torus_client *client, const char *text, s
 
     if (length == 0 || length > UINT32_MAX)
         return fail(error, TORUS_ERROR_USAGE,
-                    "a schedule of %zu bytes: 1 to %" PRIu32 " are possible", length, UINT32_MAX);
+                    "a schedule of %zu bytes is not possible: it must have 1 to %" PRIu32 " bytes",
+                    length, UINT32_MAX);
     u = calloc(1, sizeof *u);
     if (u == NULL)
         return fail_memory(error);

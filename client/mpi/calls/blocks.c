@@ -65,7 +65,7 @@ static ptrdiff_t displacement(const struct block_list *list, uint32_t rank)
     return (ptrdiff_t)number_at(&b->displacements, rank) * list->one.extent;
 }
 
-/* MPI_BOTTOM is a null pointer with displacements that are addresses: hence integers. */
+/* Computes with integers, because MPI_BOTTOM is a null pointer with addresses as displacements. */
 char *block_at(const struct block_list *list, uint32_t rank)
 {
     return (char *)((uintptr_t)list->blocks->at + (uintptr_t)displacement(list, rank));

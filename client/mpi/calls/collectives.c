@@ -5,29 +5,29 @@
 
 #define SHORT_BYTES ((size_t)64 << 10)
 
-bool taking_is_short(const struct taking *t, size_t bytes)
+bool served_is_short(const struct served_call *t, size_t bytes)
 {
     return t->first && bytes <= SHORT_BYTES;
 }
 
-enum reason taking_ends(struct taking *t, int result, const struct torus_error *error)
+enum reason served_result(struct served_call *t, int result, const struct torus_error *error)
 {
     t->result = result == 0 ? MPI_SUCCESS : failure_of_torus(error);
     t->raises = result != 0;
-    return REASON_TAKEN;
+    return REASON_SERVED;
 }
 
-enum reason taking_returns(struct taking *t, int code)
+enum reason served_code(struct served_call *t, int code)
 {
     t->result = code;
     t->raises = code != MPI_SUCCESS;
-    return REASON_TAKEN;
+    return REASON_SERVED;
 }
 
-enum reason taking_lacks_memory(struct taking *t)
+enum reason served_no_memory(struct served_call *t)
 {
     struct torus_error error;
     int result = node_lacks_memory(t->c, &error);
 
-    return taking_ends(t, result, &error);
+    return served_result(t, result, &error);
 }

@@ -1,7 +1,6 @@
-/* The operations with the arguments of MPI's functions. Each function checks its arguments. It
- * returns REASON_TAKEN after carrying the operation out, with the result of the MPI function in
- * t->result; otherwise it has done nothing, and the caller calls the function of the MPI
- * library. */
+/* The operations, with the arguments of MPI's functions. Each function checks its arguments. It returns REASON_SERVED
+ * if it has carried the operation out, with the result of the MPI function in t->result. Otherwise it has done
+ * nothing, and the caller calls the function of the MPI library. */
 #ifndef TORUSD_MPI_COLLECTIVES_H
 #define TORUSD_MPI_COLLECTIVES_H
 
@@ -10,11 +9,11 @@
 #include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/operations.h"
 
-/* An argument: a number, or an array with one number for each rank, of int or of a 64-bit type. */
+/* An argument: one number for all ranks, or an array with a number for each rank, of type int or of a 64-bit type. */
 struct numbers {
     int64_t each;
-    const void *array; /* NULL: `each` */
-    size_t width;      /* of an entry in bytes */
+    const void *array; /* NULL: the number is `each` for all ranks */
+    size_t width;      /* bytes of an entry of the array */
 };
 
 #define NUMBER(value) ((struct numbers){.each = (int64_t)(value)})
@@ -32,65 +31,64 @@ struct blocks {
     const void *at;
     struct numbers counts;
     struct numbers
-        displacements; /* in extents of the type; without an array: one behind the other */
+        displacements; /* in extents of the type; without an array: blocks without gaps */
     MPI_Datatype type;
-    const MPI_Datatype *types; /* not NULL: one type for each rank, and displacements in bytes */
+    const MPI_Datatype *types; /* not NULL: a type for each rank, and displacements in bytes */
 };
 
-/* The state of a call that is being taken. */
-struct taking {
+/* A call that may be served by the torus. */
+struct served_call {
     struct communicator *c;
-    bool first; /* the first call on a communicator, which may have been made for this call alone */
-    int result;
-    bool raises;    /* the error handler is to be called with `result` */
-    uint64_t bytes; /* bytes that this rank passes on, for the statistics */
+    bool first;  /* the first call on a communicator that may have been made for this call alone */
+    int result;  /* the result of the MPI function */
+    bool raises; /* the error handler must be called with `result` */
+    uint64_t bytes; /* bytes that this rank contributes, for the statistics */
 };
 
-/* `same`: every block of every rank has the same size. */
-enum reason take_alltoall(struct taking *t, const struct blocks *send, const struct blocks *receive,
-                          bool same);
-/* `send` has one block. */
-enum reason take_allgather(struct taking *t, const struct blocks *send,
+/* `same`: all blocks of all ranks have the same size. */
+enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
                            const struct blocks *receive, bool same);
-enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Datatype type,
-                           int root);
-enum reason take_barrier(struct taking *t);
+/* `send` has one block. */
+enum reason serve_allgather(struct served_call *t, const struct blocks *send,
+                            const struct blocks *receive, bool same);
+enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, MPI_Datatype type,
+                            int root);
+enum reason serve_barrier(struct served_call *t);
 
-/* ALL_RANKS as root: MPI_Allreduce. */
+/* With ALL_RANKS as root, this is MPI_Allreduce. */
 #define ALL_RANKS (-1)
-enum reason take_reduce(struct taking *t, const void *send, void *receive, int64_t count,
-                        MPI_Datatype type, MPI_Op op, int root);
-enum reason take_reduce_scatter(struct taking *t, const void *send, void *receive,
-                                const struct numbers *counts, MPI_Datatype type, MPI_Op op);
+enum reason serve_reduce(struct served_call *t, const void *send, void *receive, int64_t count,
+                         MPI_Datatype type, MPI_Op op, int root);
+enum reason serve_reduce_scatter(struct served_call *t, const void *send, void *receive,
+                                 const struct numbers *counts, MPI_Datatype type, MPI_Op op);
 
-/* Ends the call with its result on the torus: 0, or -1 with *error. */
-enum reason taking_ends(struct taking *t, int result, const struct torus_error *error);
+/* Stores the result of the torus, 0 or -1 with *error, as the result of the call. Returns REASON_SERVED. */
+enum reason served_result(struct served_call *t, int result, const struct torus_error *error);
 
-/* Ends the call without the torus: with MPI_SUCCESS, or an error class or code of MPI for the
- * error handler. */
-enum reason taking_returns(struct taking *t, int code);
+/* Stores MPI_SUCCESS or an error class or code of MPI as the result of the call. Returns REASON_SERVED. */
+enum reason served_code(struct served_call *t, int code);
 
-/* Whether a first call is so short that it is left to MPI (REASON_FIRST). `bytes` is the same on
- * all ranks. */
-bool taking_is_short(const struct taking *t, size_t bytes);
+/* Returns whether the call is a first call that is so short that it is left to MPI (REASON_FIRST). `bytes` must be
+ * the same on all ranks. */
+bool served_is_short(const struct served_call *t, size_t bytes);
 
-/* Ends the call because this rank has no memory for it. */
-enum reason taking_lacks_memory(struct taking *t);
+/* Makes the call fail on all ranks because this rank has no memory for it. Returns REASON_SERVED. */
+enum reason served_no_memory(struct served_call *t);
 
-/* Whether a block may be an element that cannot be packed, here or at a rank that has other
- * types. All ranks know its size, and so all leave the call to MPI. */
+/* Returns whether a block may be a single element that cannot be packed, here or at a rank that uses other types. All
+ * ranks know the size of the block, so all of them leave the call to MPI. */
 static inline bool block_is_too_large(size_t bytes)
 {
     return !ABI_LARGE_COUNTS && bytes > INT_MAX;
 }
 
-/* Whether `at` is no buffer. The caller has replaced MPI_IN_PLACE by a buffer where MPI allows it. */
+/* Returns whether `at` is not a buffer. The caller has replaced MPI_IN_PLACE by a buffer where MPI allows it. */
 static inline bool is_no_buffer(const void *at)
 {
     return at == NULL || at == MPI_IN_PLACE;
 }
 
-/* Whether two areas share a byte. */
+/* Returns whether two areas have a byte in common. */
 static inline bool areas_overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
     const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;

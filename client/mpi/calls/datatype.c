@@ -9,13 +9,13 @@
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
 
-#define PIECE ((size_t)1 << 30) /* bytes that are packed at a time, because sizes are int */
-#define DEPTH 8                 /* how deep types made of types are examined */
+#define PIECE ((size_t)1 << 30) /* bytes packed at a time, because sizes are int */
+#define DEPTH 8                 /* levels of derived types that are examined */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Whether a type is predefined, or consists of consecutive elements of such a type. An indexed
- * type may have no gaps and still have its bytes in another order. */
+/* Returns whether a type is predefined, or consists of consecutive elements of a predefined type. Checking for gaps
+ * is not enough: an indexed type may have none, and still have its bytes in another order. */
 static bool is_row(MPI_Datatype handle, unsigned depth)
 {
     int integers, addresses, types, combiner, integer = 0;
@@ -39,8 +39,7 @@ static bool is_row(MPI_Datatype handle, unsigned depth)
     return result;
 }
 
-/* Asks on the preload's own communicator, so that an error does not reach an error handler of
- * the program. */
+/* Uses the communicator of the preload, so that an error does not reach an error handler of the program. */
 static bool is_type(MPI_Datatype handle)
 {
     int size;
@@ -68,7 +67,7 @@ bool datatype_is_packable(const struct datatype *type)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* As many elements as fit into a piece, but at least 1. */
+/* Returns how many elements fit into a piece, but at least 1. */
 static size_t piece_of(const struct datatype *type, size_t left)
 {
     size_t most = type->size < PIECE ? PIECE / type->size : 1;
@@ -76,8 +75,7 @@ static size_t piece_of(const struct datatype *type, size_t left)
     return left < most ? left : most;
 }
 
-/* Packs into `size` bytes. Only a single element may have more than an int can say, if MPI has a
- * function for that. */
+/* Packs into `size` bytes. `size` exceeds an int only for a single element, and only if MPI has a function for it. */
 static int pack(const void *at, int count, MPI_Datatype type, void *bytes, size_t size)
 {
     int position = 0;
@@ -103,15 +101,16 @@ static int unpack(const void *bytes, size_t size, void *at, int count, MPI_Datat
     return real.Unpack(bytes, (int)size, &position, at, count, type, job.messages);
 }
 
-/* The form of elements in which MPI_Pack() takes them. */
+/* Elements in the form in which they are passed to MPI_Pack(). */
 struct elements {
     uintptr_t at;
     int count;
     MPI_Datatype type;
 };
 
-/* MPICH's MPI_Pack() refuses null pointers, even if a type has addresses in it (MPI_BOTTOM).
- * Then all elements are packed as one element of a type that begins a byte before the pointer. */
+/* MPICH's MPI_Pack() rejects null pointers, even if the type contains addresses (MPI_BOTTOM). To pack from a null
+ * pointer, this makes all elements one element of a type that begins a byte before the pointer, and passes
+ * address 1. */
 static int elements_at(struct elements *e, const struct datatype *type, const void *at,
                        size_t count)
 {
@@ -123,7 +122,7 @@ static int elements_at(struct elements *e, const struct datatype *type, const vo
     *e = (struct elements){(uintptr_t)at, number, type->handle};
     if (at != NULL)
         return MPI_SUCCESS;
-    errhandlers_set_aside(&errhandlers, mpi.null);
+    errhandlers_replace(&errhandlers, mpi.null);
     result = real.Type_create_hindexed(1, &number, &below, type->handle, &e->type);
     if (result == MPI_SUCCESS) {
         e->at = 1;
@@ -132,7 +131,7 @@ static int elements_at(struct elements *e, const struct datatype *type, const vo
     } else {
         e->type = type->handle;
     }
-    errhandlers_put_back(&errhandlers);
+    errhandlers_restore(&errhandlers);
     return result;
 }
 
@@ -142,7 +141,7 @@ static void elements_end(struct elements *e, const struct datatype *type)
         (void)real.Type_free(&e->type);
 }
 
-/* Packs `count` elements at `at` into their bytes, or unpacks them. */
+/* Packs `count` elements at `at` into `bytes`, or unpacks them. */
 static int move(const struct datatype *type, char *at, size_t count, char *bytes, bool packs)
 {
     if (type->size == 0 || count == 0)

@@ -1,4 +1,4 @@
-/* The types of MPI as runs of bytes. */
+/* The datatypes of MPI, packed into bytes. */
 #ifndef TORUSD_MPI_DATATYPE_H
 #define TORUSD_MPI_DATATYPE_H
 
@@ -8,18 +8,17 @@ struct datatype {
     MPI_Datatype handle;
     size_t size;      /* bytes of data */
     ptrdiff_t extent; /* from an element to the next one */
-    bool plain;       /* elements consist of their bytes in order, one behind the other, without
-                       * gaps */
+    bool plain;       /* packing changes nothing: elements have no gaps, and their bytes in order */
 };
 
-/* Returns 0, or -1 if the handle is not a type, or a type of unknown size. */
+/* Reads a type. Returns 0 with *type, or -1 if the handle is not a type or its size is unknown. */
 int datatype_read(MPI_Datatype handle, struct datatype *type);
 
-/* Whether the library can pack at least a single element: sizes are int before MPI 4. */
+/* Returns whether the MPI library can pack at least a single element: before MPI 4, sizes are int. */
 bool datatype_is_packable(const struct datatype *type);
 
-/* Pack `count` elements at `at` into consecutive bytes, and unpack them. Return MPI_SUCCESS, or
- * an error of MPI, with which no error handler has been called. */
+/* Pack `count` elements at `at` into consecutive bytes, and unpack them. Return MPI_SUCCESS or an error of MPI. Do
+ * not call an error handler. */
 int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes);
 int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes);
 

@@ -1,6 +1,6 @@
-/* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings
- * PMPI_X, so both names are exported; the library's own function is found by its PMPI name
- * behind ours. Calls that the library itself makes are passed on to it. */
+/* The functions of MPI that the preload defines. C programs call MPI_X and some Fortran bindings call PMPI_X, so both
+ * names are exported. The function of the MPI library is found by its PMPI name. Calls that the MPI library itself
+ * makes are passed on to it. */
 #include "client/mpi/calls/collectives.h"
 #include "client/mpi/communicators/communicator.h"
 #include "client/mpi/communicators/sharing.h"
@@ -15,17 +15,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Taking ---------------------------------------------------------------------------------- */
+/* ---- Serving --------------------------------------------------------------------------------- */
 
 struct call {
-    struct taking taking;
+    struct served_call served;
     enum operation operation;
     enum reason reason;
     uint64_t begin; /* 0: statistics are off */
 };
 
-/* Whether the torus may carry out a call on this communicator. If not, the caller calls the
- * library's function, which may call an error handler that never returns, and then leave(). */
+/* Begins a call. Returns whether the torus may carry it out. If not, the caller calls the function of the MPI library
+ * (which may call an error handler that does not return), and then leave(). */
 static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
                   const void *return_address)
 {
@@ -41,46 +41,46 @@ static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
     call->begin = job.statistics ? statistics_now() : 0;
     c = communicator_of(comm);
     call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
-    call->taking = (struct taking){.c = c, .first = c != NULL && communicator_is_new(c)};
-    if (call->reason == REASON_TAKEN)
+    call->served = (struct served_call){.c = c, .first = c != NULL && communicator_is_new(c)};
+    if (call->reason == REASON_SERVED)
         torus_call_for(operation, c->size);
-    return call->reason == REASON_TAKEN;
+    return call->reason == REASON_SERVED;
 }
 
-/* The error handler is called at the very end, because it may do anything: make another call, or
- * never return. */
+/* Ends a call. The error handler is called last, because it may make another call, or may not return. */
 static int leave(const struct call *call, int result)
 {
     if (call->begin == UINT64_MAX)
         return result;
     if (call->begin != 0)
-        statistics_add(call->operation, call->reason, call->taking.bytes,
+        statistics_add(call->operation, call->reason, call->served.bytes,
                        statistics_now() - call->begin);
-    if (call->taking.raises)
-        (void)real.Comm_call_errhandler(call->taking.c->handle, result);
+    if (call->served.raises)
+        (void)real.Comm_call_errhandler(call->served.c->handle, result);
     return result;
 }
 
-static bool takes(struct call *call, enum reason reason)
+/* Records the reason after a serve_X(). Returns whether the torus has carried out the call. */
+static bool serve(struct call *call, enum reason reason)
 {
     lanes_leave();
-    communicator_leave(call->taking.c);
+    communicator_leave(call->served.c);
     call->reason = reason;
-    return reason == REASON_TAKEN;
+    return reason == REASON_SERVED;
 }
 
-/* Carries out the operation by the torus, or calls the library's function. */
+/* Carries out the operation on the torus with `take`, or by the function of the MPI library, `otherwise`. */
 #define INTERCEPT(its_operation, comm, take, otherwise)                                            \
     do {                                                                                           \
         struct call call;                                                                          \
-        struct taking *t = &call.taking;                                                           \
+        struct served_call *t = &call.served;                                                      \
         if (enter(&call, its_operation, comm, __builtin_return_address(0)) &&                      \
-            (lanes_enter(), takes(&call, take)))                                                   \
+            (lanes_enter(), serve(&call, take)))                                                   \
             return leave(&call, t->result);                                                        \
         return leave(&call, otherwise);                                                            \
     } while (0)
 
-/* Exports a function that has been defined as PMPI_X as MPI_X, too. */
+/* Exports PMPI_X also as MPI_X. */
 #define ALSO_AS_MPI(name) __attribute__((alias("PMPI_" #name))) __typeof__(MPI_##name) MPI_##name
 
 /* ---- Beginning ------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ ALSO_AS_MPI(Init_thread);
 
 int PMPI_Barrier(MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_BARRIER, comm, take_barrier(t), real.Barrier(comm));
+    INTERCEPT(OPERATION_BARRIER, comm, serve_barrier(t), real.Barrier(comm));
 }
 ALSO_AS_MPI(Barrier);
 

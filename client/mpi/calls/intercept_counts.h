@@ -1,5 +1,5 @@
-/* Part of intercept.c, which includes it once for each kind of counts: int, and MPI_Count (MPI_X_c).
- * NAME, PNAME, COUNT and DISPLACEMENT are defined there. */
+/* Part of intercept.c, which includes this file once for each type of counts: int, and MPI_Count (MPI_X_c). NAME,
+ * PNAME, COUNT and DISPLACEMENT are defined there. */
 
 _Static_assert(sizeof(COUNT) == sizeof(int) || sizeof(COUNT) == sizeof(int64_t), "number_at()");
 _Static_assert(sizeof(DISPLACEMENT) == sizeof(int) || sizeof(DISPLACEMENT) == sizeof(int64_t),
@@ -28,8 +28,8 @@ int PNAME(Alltoall)(const void *send, COUNT send_count, MPI_Datatype send_type, 
                     COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_ALLTOALL, comm,
-              take_alltoall(t, ROW(send, send_count, send_type),
-                            ROW(receive, receive_count, receive_type), true),
+              serve_alltoall(t, ROW(send, send_count, send_type),
+                             ROW(receive, receive_count, receive_type), true),
               real.NAME(Alltoall)(send, send_count, send_type, receive, receive_count, receive_type,
                                   comm));
 }
@@ -41,9 +41,9 @@ int PNAME(Alltoallv)(const void *send, const COUNT send_counts[],
                      MPI_Datatype receive_type, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_ALLTOALLV, comm,
-              take_alltoall(t, ROWS(send, send_counts, send_displacements, send_type),
-                            ROWS(receive, receive_counts, receive_displacements, receive_type),
-                            false),
+              serve_alltoall(t, ROWS(send, send_counts, send_displacements, send_type),
+                             ROWS(receive, receive_counts, receive_displacements, receive_type),
+                             false),
               real.NAME(Alltoallv)(send, send_counts, send_displacements, send_type, receive,
                                    receive_counts, receive_displacements, receive_type, comm));
 }
@@ -56,9 +56,9 @@ int PNAME(Alltoallw)(const void *send, const COUNT send_counts[],
                      MPI_Comm comm)
 {
     INTERCEPT(OPERATION_ALLTOALLW, comm,
-              take_alltoall(t, ROWS_OF(send, send_counts, send_displacements, send_types),
-                            ROWS_OF(receive, receive_counts, receive_displacements, receive_types),
-                            false),
+              serve_alltoall(t, ROWS_OF(send, send_counts, send_displacements, send_types),
+                             ROWS_OF(receive, receive_counts, receive_displacements, receive_types),
+                             false),
               real.NAME(Alltoallw)(send, send_counts, send_displacements, send_types, receive,
                                    receive_counts, receive_displacements, receive_types, comm));
 }
@@ -68,8 +68,8 @@ int PNAME(Allgather)(const void *send, COUNT send_count, MPI_Datatype send_type,
                      COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_ALLGATHER, comm,
-              take_allgather(t, ROW(send, send_count, send_type),
-                             ROW(receive, receive_count, receive_type), true),
+              serve_allgather(t, ROW(send, send_count, send_type),
+                              ROW(receive, receive_count, receive_type), true),
               real.NAME(Allgather)(send, send_count, send_type, receive, receive_count,
                                    receive_type, comm));
 }
@@ -80,8 +80,8 @@ int PNAME(Allgatherv)(const void *send, COUNT send_count, MPI_Datatype send_type
                       MPI_Datatype receive_type, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_ALLGATHERV, comm,
-              take_allgather(t, ROW(send, send_count, send_type),
-                             ROWS(receive, receive_counts, displacements, receive_type), false),
+              serve_allgather(t, ROW(send, send_count, send_type),
+                              ROWS(receive, receive_counts, displacements, receive_type), false),
               real.NAME(Allgatherv)(send, send_count, send_type, receive, receive_counts,
                                     displacements, receive_type, comm));
 }
@@ -89,7 +89,7 @@ ALSO_AS_MPI_(NAME(Allgatherv));
 
 int PNAME(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_BCAST, comm, take_broadcast(t, buffer, count, type, root),
+    INTERCEPT(OPERATION_BCAST, comm, serve_broadcast(t, buffer, count, type, root),
               real.NAME(Bcast)(buffer, count, type, root, comm));
 }
 ALSO_AS_MPI_(NAME(Bcast));
@@ -97,7 +97,7 @@ ALSO_AS_MPI_(NAME(Bcast));
 int PNAME(Allreduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLREDUCE, comm, take_reduce(t, send, receive, count, type, op, ALL_RANKS),
+    INTERCEPT(OPERATION_ALLREDUCE, comm, serve_reduce(t, send, receive, count, type, op, ALL_RANKS),
               real.NAME(Allreduce)(send, receive, count, type, op, comm));
 }
 ALSO_AS_MPI_(NAME(Allreduce));
@@ -106,7 +106,7 @@ int PNAME(Reduce)(const void *send, void *receive, COUNT count, MPI_Datatype typ
                   int root, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_REDUCE, comm,
-              root < 0 ? REASON_ARGUMENTS : take_reduce(t, send, receive, count, type, op, root),
+              root < 0 ? REASON_ARGUMENTS : serve_reduce(t, send, receive, count, type, op, root),
               real.NAME(Reduce)(send, receive, count, type, op, root, comm));
 }
 ALSO_AS_MPI_(NAME(Reduce));
@@ -115,7 +115,7 @@ int PNAME(Reduce_scatter)(const void *send, void *receive, const COUNT counts[],
                           MPI_Op op, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_REDUCE_SCATTER, comm,
-              take_reduce_scatter(t, send, receive, &NUMBERS(counts), type, op),
+              serve_reduce_scatter(t, send, receive, &NUMBERS(counts), type, op),
               real.NAME(Reduce_scatter)(send, receive, counts, type, op, comm));
 }
 ALSO_AS_MPI_(NAME(Reduce_scatter));
@@ -124,7 +124,7 @@ int PNAME(Reduce_scatter_block)(const void *send, void *receive, COUNT count, MP
                                 MPI_Op op, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_REDUCE_SCATTER_BLOCK, comm,
-              take_reduce_scatter(t, send, receive, &NUMBER(count), type, op),
+              serve_reduce_scatter(t, send, receive, &NUMBER(count), type, op),
               real.NAME(Reduce_scatter_block)(send, receive, count, type, op, comm));
 }
 ALSO_AS_MPI_(NAME(Reduce_scatter_block));

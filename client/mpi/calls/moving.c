@@ -5,7 +5,7 @@
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/nodes/nodes.h"
 
-/* Whether a buffer has bytes and is missing. A null pointer is MPI_BOTTOM if the types have
+/* Returns whether a buffer is needed and missing. A null pointer is valid (MPI_BOTTOM) if the types contain
  * addresses. */
 static bool is_missing(const struct block_list *list, size_t bytes)
 {
@@ -15,9 +15,8 @@ static bool is_missing(const struct block_list *list, size_t bytes)
            (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
 }
 
-/* Whether MPICH refuses the buffers: they begin at the same address, and their arguments are the
- * same. With different arguments the blocks may be apart, by their displacements or (at
- * MPI_BOTTOM) by their types. */
+/* Returns whether MPICH rejects the buffers because they begin at the same address with the same arguments. With
+ * different arguments, the displacements or (at MPI_BOTTOM) the types may keep the blocks apart. */
 static bool is_alias(const struct block_list *send, const struct block_list *receive, size_t bytes)
 {
     const struct blocks *a = send->blocks, *b = receive->blocks;
@@ -28,7 +27,7 @@ static bool is_alias(const struct block_list *send, const struct block_list *rec
 
 /* ---- All to all ------------------------------------------------------------------------------ */
 
-/* Uses the program's own memory. In place, the torus copies what it sends. */
+/* Exchanges directly from and to the memory of the program. In place, libtorus copies the blocks that it sends. */
 static int alltoall_directly(const struct communicator *c, const struct block_list *send,
                              const struct block_list *receive, const size_t *send_bytes,
                              const size_t *receive_bytes, bool same, struct torus_error *e)
@@ -48,32 +47,32 @@ static int alltoall_directly(const struct communicator *c, const struct block_li
                                                receive_offset, &call, e));
 }
 
-/* Uses copies of the blocks, in the order of places. */
-static enum reason alltoall_packed(struct taking *t, const struct block_list *send,
+/* Exchanges copies of the blocks, packed in the order of places. */
+static enum reason alltoall_packed(struct served_call *t, const struct block_list *send,
                                    const struct block_list *receive, size_t sent, size_t received,
                                    bool same)
 {
     const size_t *send_bytes = t->c->numbers, *receive_bytes = send_bytes + t->c->size;
-    char *out = scratch_take(sent), *in = scratch_take(received);
+    char *out = scratch_alloc(sent), *in = scratch_alloc(received);
     struct torus_error error;
     enum reason reason;
     int code;
 
     if (out == NULL || in == NULL) {
-        reason = taking_lacks_memory(t);
+        reason = served_no_memory(t);
     } else if ((code = blocks_pack(send, t->c, out)) != MPI_SUCCESS) {
-        reason = taking_returns(t, code);
+        reason = served_code(t, code);
     } else if (nodes_alltoall(t->c, out, send_bytes, in, receive_bytes, same, &error) != 0) {
-        reason = taking_ends(t, -1, &error);
+        reason = served_result(t, -1, &error);
     } else {
-        reason = taking_returns(t, blocks_unpack(receive, t->c, in));
+        reason = served_code(t, blocks_unpack(receive, t->c, in));
     }
-    scratch_give(in);
-    scratch_give(out);
+    scratch_free(in);
+    scratch_free(out);
     return reason;
 }
 
-static enum reason alltoall_of(struct taking *t, const struct block_list *send,
+static enum reason alltoall_of(struct served_call *t, const struct block_list *send,
                                const struct block_list *receive, bool same)
 {
     struct communicator *c = t->c;
@@ -87,28 +86,28 @@ static enum reason alltoall_of(struct taking *t, const struct block_list *send,
         is_missing(receive, received))
         return REASON_ARGUMENTS;
     if (same && sent != received)
-        return taking_returns(t, MPI_ERR_TRUNCATE);
-    /* On other ranks the blocks have other sizes, but hardly other types. */
+        return served_code(t, MPI_ERR_TRUNCATE);
+    /* All ranks should decide alike. Sizes differ between ranks, but types are unlikely to differ. */
     if (same ? block_is_too_large(send_bytes[0])
              : !blocks_are_packable(send, c) || !blocks_are_packable(receive, c))
         return REASON_LARGE;
     if (same && sent == 0)
-        return taking_returns(t, MPI_SUCCESS);
+        return served_code(t, MPI_SUCCESS);
     if (is_alias(send, receive, sent))
         return REASON_ARGUMENTS;
-    if (same && taking_is_short(t, sent))
+    if (same && served_is_short(t, sent))
         return REASON_FIRST;
     if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
         (send == receive || !same ||
          !areas_overlap(send->blocks->at, sent, receive->blocks->at, received)))
-        return taking_ends(
+        return served_result(
             t, alltoall_directly(c, send, receive, send_bytes, receive_bytes, same, &error),
             &error);
     return alltoall_packed(t, send, receive, sent, received, same);
 }
 
-enum reason take_alltoall(struct taking *t, const struct blocks *send, const struct blocks *receive,
-                          bool same)
+enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
+                           const struct blocks *receive, bool same)
 {
     const bool in_place = send->at == MPI_IN_PLACE;
     struct block_list out, in;
@@ -128,9 +127,9 @@ enum reason take_alltoall(struct taking *t, const struct blocks *send, const str
 
 /* ---- One to all ------------------------------------------------------------------------------ */
 
-/* Finds the bytes of this rank's block, one behind the other, maybe in *room. Returns
- * MPI_SUCCESS, or an error. */
-static int own_block(const struct block_list *list, uint32_t index, const void **at, void **room)
+/* Sets *at to the packed bytes of this rank's block, which may be in new scratch memory *room. The caller frees
+ * *room, also after an error. Returns MPI_SUCCESS or an error of MPI. */
+static int find_block(const struct block_list *list, uint32_t index, const void **at, void **room)
 {
     const struct datatype *type = &list->one;
 
@@ -138,7 +137,7 @@ static int own_block(const struct block_list *list, uint32_t index, const void *
     *at = block_at(list, index);
     if (type->plain)
         return MPI_SUCCESS;
-    *room = scratch_take(block_bytes(list, index));
+    *room = scratch_alloc(block_bytes(list, index));
     if (*room == NULL)
         return MPI_ERR_NO_MEM;
     *at = *room;
@@ -146,8 +145,9 @@ static int own_block(const struct block_list *list, uint32_t index, const void *
                          (size_t)number_at(&list->blocks->counts, index), *room);
 }
 
-/* Receives straight into the program's memory, if that is possible. Returns whether it is. */
-static bool allgather_directly(struct taking *t, const struct block_list *receive,
+/* Receives directly into the memory of the program, if that is possible. Returns whether it is; then *result and *e
+ * are the outcome. */
+static bool allgather_directly(struct served_call *t, const struct block_list *receive,
                                const void *block, size_t mine, bool in_place, size_t received,
                                bool same, int *result, struct torus_error *e)
 {
@@ -171,7 +171,7 @@ static bool allgather_directly(struct taking *t, const struct block_list *receiv
     return true;
 }
 
-static enum reason allgather_of(struct taking *t, const struct block_list *send,
+static enum reason allgather_of(struct served_call *t, const struct block_list *send,
                                 const struct block_list *receive, bool same)
 {
     struct communicator *c = t->c;
@@ -187,9 +187,9 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
     if (received == SIZE_MAX || is_missing(receive, received) || is_missing(send, mine))
         return REASON_ARGUMENTS;
     if (mine != c->numbers[c->place_of[c->rank]])
-        return taking_returns(t, MPI_ERR_TRUNCATE);
+        return served_code(t, MPI_ERR_TRUNCATE);
     if (received == 0)
-        return taking_returns(t, MPI_SUCCESS);
+        return served_code(t, MPI_SUCCESS);
     for (uint32_t place = 0; place < c->size; place++)
         if (block_is_too_large(c->numbers[place]))
             return REASON_LARGE;
@@ -197,30 +197,30 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
         send->blocks->type == receive->blocks->type &&
         block_at(send, 0) == block_at(receive, c->rank))
         return REASON_ARGUMENTS;
-    if (taking_is_short(t, received))
+    if (served_is_short(t, received))
         return REASON_FIRST;
-    result = own_block(send, index, &block, &room);
+    result = find_block(send, index, &block, &room);
     if (result != MPI_SUCCESS) {
-        scratch_give(room);
-        return result == MPI_ERR_NO_MEM ? taking_lacks_memory(t) : taking_returns(t, result);
+        scratch_free(room);
+        return result == MPI_ERR_NO_MEM ? served_no_memory(t) : served_code(t, result);
     }
     if (allgather_directly(t, receive, block, mine, in_place, received, same, &result, &error)) {
-        (void)taking_ends(t, result, &error);
-    } else if ((all = scratch_take(received)) == NULL) {
-        (void)taking_lacks_memory(t);
+        (void)served_result(t, result, &error);
+    } else if ((all = scratch_alloc(received)) == NULL) {
+        (void)served_no_memory(t);
     } else {
         result = nodes_allgather(c, block, all, c->numbers, same, &error);
-        (void)taking_ends(t, result, &error);
+        (void)served_result(t, result, &error);
         if (result == 0)
-            (void)taking_returns(t, blocks_unpack(receive, c, all));
+            (void)served_code(t, blocks_unpack(receive, c, all));
     }
-    scratch_give(all);
-    scratch_give(room);
-    return REASON_TAKEN;
+    scratch_free(all);
+    scratch_free(room);
+    return REASON_SERVED;
 }
 
-enum reason take_allgather(struct taking *t, const struct blocks *send,
-                           const struct blocks *receive, bool same)
+enum reason serve_allgather(struct served_call *t, const struct blocks *send,
+                            const struct blocks *receive, bool same)
 {
     struct block_list out, in;
 
@@ -231,8 +231,8 @@ enum reason take_allgather(struct taking *t, const struct blocks *send,
     return blocks_read(&out, send, t->c) == 0 ? allgather_of(t, &out, &in, same) : REASON_ARGUMENTS;
 }
 
-enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Datatype type,
-                           int root)
+enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, MPI_Datatype type,
+                            int root)
 {
     struct communicator *c = t->c;
     const struct blocks blocks = {.at = buffer, .counts = NUMBER(count), .type = type};
@@ -248,38 +248,38 @@ enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Da
     if (is_missing(&list, bytes))
         return REASON_ARGUMENTS;
     if (bytes == 0)
-        return taking_returns(t, MPI_SUCCESS);
+        return served_code(t, MPI_SUCCESS);
     if (block_is_too_large(bytes))
         return REASON_LARGE;
-    if (taking_is_short(t, bytes))
+    if (served_is_short(t, bytes))
         return REASON_FIRST;
     if (!list.plain) {
-        at = scratch_take(bytes);
+        at = scratch_alloc(bytes);
         if (at == NULL)
-            return taking_lacks_memory(t);
+            return served_no_memory(t);
         if ((uint32_t)root == c->rank)
             result = datatype_pack(&list.one, buffer, (size_t)count, at);
     }
     if (result == MPI_SUCCESS) {
         int ended = nodes_broadcast(c, at, bytes, c->place_of[root], &error);
-        (void)taking_ends(t, ended, &error);
+        (void)served_result(t, ended, &error);
         if (ended == 0 && !list.plain && (uint32_t)root != c->rank)
-            (void)taking_returns(t, datatype_unpack(&list.one, buffer, (size_t)count, at));
+            (void)served_code(t, datatype_unpack(&list.one, buffer, (size_t)count, at));
     } else {
-        (void)taking_returns(t, result);
+        (void)served_code(t, result);
     }
     if (!list.plain)
-        scratch_give(at);
-    return REASON_TAKEN;
+        scratch_free(at);
+    return REASON_SERVED;
 }
 
-enum reason take_barrier(struct taking *t)
+enum reason serve_barrier(struct served_call *t)
 {
     struct torus_error error;
     int result;
 
-    if (taking_is_short(t, 0))
+    if (served_is_short(t, 0))
         return REASON_FIRST;
     result = nodes_barrier(t->c, &error);
-    return taking_ends(t, result, &error);
+    return served_result(t, result, &error);
 }

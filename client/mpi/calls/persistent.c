@@ -17,11 +17,12 @@ struct made {
 };
 
 static struct made *lists[LISTS]; /* by a hash of the request */
-static _Atomic unsigned
-    requests; /* 0 in most programs, so that the functions below cost nothing there */
+/* How many requests are known. 0 in most programs, where the functions below then cost nothing. */
+static _Atomic unsigned requests;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Handles are integers (MPICH) or pointers (Open MPI), whose lowest bits are the same. */
+/* Multiplies before taking bits, because the lowest bits of handles are all the same: handles are integers (MPICH) or
+ * pointers (Open MPI). */
 static struct made **list_of(MPI_Request request)
 {
     uint64_t bits = (uint64_t)(uintptr_t)request * UINT64_C(0x9e3779b97f4a7c15);
@@ -29,8 +30,9 @@ static struct made **list_of(MPI_Request request)
     return &lists[bits >> 32 & (LISTS - 1)];
 }
 
-/* Where the request is linked, or, if it is unknown, where NULL is. The mutex is locked. */
-static struct made **find(MPI_Request request)
+/* Returns the pointer that links the request, or the NULL at the end of its list if it is unknown. The mutex must be
+ * locked. */
+static struct made **find_request(MPI_Request request)
 {
     struct made **at = list_of(request);
 
@@ -44,7 +46,7 @@ void persistent_made(MPI_Request request, enum unserved operation, uint64_t byte
     struct made **at, *made;
 
     (void)pthread_mutex_lock(&mutex);
-    at = find(request);
+    at = find_request(request);
     made = *at != NULL ? *at : calloc(1, sizeof *made);
     if (made != NULL) {
         *made = (struct made){made->next, request, operation, bytes};
@@ -60,19 +62,19 @@ static void count_starts(const MPI_Request *started, int count)
         return;
     (void)pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++) {
-        const struct made *made = *find(started[i]);
+        const struct made *made = *find_request(started[i]);
         if (made != NULL)
             statistics_add_start(made->operation, made->bytes);
     }
     (void)pthread_mutex_unlock(&mutex);
 }
 
-static void forget(MPI_Request request)
+static void remove_request(MPI_Request request)
 {
     struct made **at, *made;
 
     (void)pthread_mutex_lock(&mutex);
-    at = find(request);
+    at = find_request(request);
     made = *at;
     if (made != NULL) {
         *at = made->next;
@@ -105,7 +107,7 @@ __attribute__((alias("PMPI_Startall"))) __typeof__(MPI_Startall) MPI_Startall;
 int PMPI_Request_free(MPI_Request *request)
 {
     if (atomic_load_explicit(&requests, memory_order_relaxed) > 0 && request != NULL)
-        forget(*request);
+        remove_request(*request);
     if (real.Request_free == NULL)
         real_find();
     return real.Request_free(request);

@@ -6,8 +6,8 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/nodes/nodes.h"
 
-/* Returns REASON_TAKEN if the torus can combine the vector. The MPI library reports invalid
- * arguments. */
+/* Reads how the torus combines vectors of this type with this operator. Returns REASON_SERVED if it can. Invalid
+ * arguments are left to the MPI library, which reports them. */
 static enum reason read_vector(struct vector *v, MPI_Datatype type, MPI_Op op)
 {
     bool by_operator;
@@ -17,7 +17,7 @@ static enum reason read_vector(struct vector *v, MPI_Datatype type, MPI_Op op)
     v->type = type;
     v->op = op;
     v->type_size = v->reduction.parts * torus_type_size(v->reduction.type);
-    return REASON_TAKEN;
+    return REASON_SERVED;
 }
 
 static size_t bytes_of(const struct vector *v)
@@ -25,10 +25,10 @@ static size_t bytes_of(const struct vector *v)
     return v->count * v->type_size;
 }
 
-/* ---- To one or all --------------------------------------------------------------------------- */
+/* ---- Reduce and allreduce -------------------------------------------------------------------- */
 
-enum reason take_reduce(struct taking *t, const void *send, void *receive, int64_t count,
-                        MPI_Datatype type, MPI_Op op, int root)
+enum reason serve_reduce(struct served_call *t, const void *send, void *receive, int64_t count,
+                         MPI_Datatype type, MPI_Op op, int root)
 {
     struct communicator *c = t->c;
     const bool gets = root == ALL_RANKS || (uint32_t)root == c->rank;
@@ -39,7 +39,7 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
     enum reason reason = read_vector(&v, type, op);
     int result;
 
-    if (reason != REASON_TAKEN)
+    if (reason != REASON_SERVED)
         return reason;
     if (count < 0 || root < ALL_RANKS || (root >= 0 && (uint32_t)root >= c->size) ||
         (send == MPI_IN_PLACE && !gets))
@@ -49,27 +49,27 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
     if (count > 0 && (is_no_buffer(from) || (gets && is_no_buffer(receive))))
         return REASON_ARGUMENTS;
     if (count == 0)
-        return taking_returns(t, MPI_SUCCESS);
-    if (taking_is_short(t, t->bytes))
+        return served_code(t, MPI_SUCCESS);
+    if (served_is_short(t, t->bytes))
         return REASON_FIRST;
     if (gets && send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, t->bytes)) {
         if (ABI_ALIAS_IS_ERROR && send == receive)
             return REASON_ARGUMENTS;
-        copy = scratch_take(t->bytes);
+        copy = scratch_alloc(t->bytes);
         if (copy == NULL)
-            return taking_lacks_memory(t);
+            return served_no_memory(t);
         from = memcpy(copy, send, t->bytes);
     }
     result = nodes_reduce(c, &v, from, gets ? receive : NULL,
                           root == ALL_RANKS ? PLACE_ALL : c->place_of[root], &error);
-    scratch_give(copy);
-    return taking_ends(t, result, &error);
+    scratch_free(copy);
+    return served_result(t, result, &error);
 }
 
-/* ---- To each its part ------------------------------------------------------------------------ */
+/* ---- Reduce-scatter -------------------------------------------------------------------------- */
 
-/* Fills in the elements of all ranks, by place, and where the elements of each begin, by rank.
- * Returns the sum, or SIZE_MAX. */
+/* Stores the number of elements of each rank, by place, and the first element of each rank, by rank. Returns the number
+ * of all elements, or SIZE_MAX if a count is invalid. */
 static size_t read_counts(const struct communicator *c, const struct numbers *counts,
                           size_t *of_place, size_t *begin)
 {
@@ -87,6 +87,7 @@ static size_t read_counts(const struct communicator *c, const struct numbers *co
     return all;
 }
 
+/* Copies the vector so that the elements of the ranks are in the order of places. */
 static void put_in_order(const struct communicator *c, const struct vector *v,
                          const size_t *of_place, const size_t *begin, const void *from, char *to)
 {
@@ -98,8 +99,8 @@ static void put_in_order(const struct communicator *c, const struct vector *v,
     }
 }
 
-enum reason take_reduce_scatter(struct taking *t, const void *send, void *receive,
-                                const struct numbers *counts, MPI_Datatype type, MPI_Op op)
+enum reason serve_reduce_scatter(struct served_call *t, const void *send, void *receive,
+                                 const struct numbers *counts, MPI_Datatype type, MPI_Op op)
 {
     struct communicator *c = t->c;
     size_t *of_place = c->numbers, *begin = of_place + c->size, mine;
@@ -110,7 +111,7 @@ enum reason take_reduce_scatter(struct taking *t, const void *send, void *receiv
     enum reason reason = read_vector(&v, type, op);
     int result;
 
-    if (reason != REASON_TAKEN)
+    if (reason != REASON_SERVED)
         return reason;
     v.count = read_counts(c, counts, of_place, begin);
     mine = of_place[c->place_of[c->rank]] * v.type_size;
@@ -119,19 +120,19 @@ enum reason take_reduce_scatter(struct taking *t, const void *send, void *receiv
         return REASON_ARGUMENTS;
     t->bytes = bytes_of(&v);
     if (v.count == 0)
-        return taking_returns(t, MPI_SUCCESS);
+        return served_code(t, MPI_SUCCESS);
     if (ABI_ALIAS_IS_ERROR && send == receive && mine > 0)
         return REASON_ARGUMENTS;
-    if (taking_is_short(t, t->bytes))
+    if (served_is_short(t, t->bytes))
         return REASON_FIRST;
     if (!c->in_order || (send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, mine))) {
-        copy = scratch_take(t->bytes);
+        copy = scratch_alloc(t->bytes);
         if (copy == NULL)
-            return taking_lacks_memory(t);
+            return served_no_memory(t);
         put_in_order(c, &v, of_place, begin, from, copy);
         from = copy;
     }
     result = nodes_reduce_scatter(c, &v, from, receive, of_place, &error);
-    scratch_give(copy);
-    return taking_ends(t, result, &error);
+    scratch_free(copy);
+    return served_result(t, result, &error);
 }

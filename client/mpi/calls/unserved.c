@@ -1,5 +1,4 @@
-/* The functions that count operations torusd does not serve, made from the lists in
- * unserved_list.h. */
+/* Defines the functions that torusd does not serve, to count their calls, from the lists in unserved_list.h. */
 #include "client/mpi/library/unserved_list.h"
 
 #include "client/mpi/calls/persistent.h"
@@ -13,8 +12,8 @@
 
 #define NOT_KNOWN UINT64_C(0)
 
-/* Asks MPI only where the MPI library demands a valid type; for an invalid one, its own function
- * reports the error. */
+/* Returns the bytes of `count` elements. An invalid type gives NOT_KNOWN; the function of the MPI library
+ * reports it. */
 static uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
 {
     MPI_Count size;
@@ -25,7 +24,7 @@ static uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
     return (uint64_t)count * (uint64_t)size;
 }
 
-/* `bytes` for each rank to which this one sends. */
+/* Returns `bytes` times the number of ranks to which this rank sends. */
 static uint64_t parts_of(uint64_t bytes, MPI_Comm comm)
 {
     int inter, size;
@@ -43,7 +42,7 @@ static inline bool is_counted(const void *return_address)
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* The parameters behind those of a shape. */
+/* The parameters that follow those of a shape. */
 #define BLOCKING_PARAMETERS
 #define BLOCKING_ARGUMENTS
 #define NONBLOCKING_PARAMETERS , MPI_Request *request
@@ -51,13 +50,12 @@ static inline bool is_counted(const void *return_address)
 #define PERSISTENT_PARAMETERS , MPI_Info info, MPI_Request *request
 #define PERSISTENT_ARGUMENTS , info, request
 
-/* Defines both names, since some bindings call MPI_X, others PMPI_X. */
+/* Defines MPI_X and PMPI_X, because bindings call either of them. */
 #define FUNCTION(name, shape, kind)                                                                \
     __attribute__((alias("P" #name))) __typeof__(name) name;                                       \
     int P##name(shape##_PARAMETERS kind##_PARAMETERS)
 
-/* Calls the library's function. This may be before MPI_Init, and an MPI library may lack the
- * function. */
+/* Calls the function of the MPI library, perhaps before MPI_Init. An MPI library may lack the function. */
 #define PASS_ON(name, shape, kind)                                                                 \
     (real.name != NULL || (real_find(), real.name != NULL)                                         \
          ? real.name(shape##_ARGUMENTS kind##_ARGUMENTS)                                           \
@@ -71,7 +69,7 @@ static inline bool is_counted(const void *return_address)
         return PASS_ON(name, shape, kind);                                                         \
     }
 
-/* Functions that make a request, which may be started any number of times. */
+/* Functions that make a persistent request, which may be started any number of times. */
 #define COUNTED_REQUEST(function, name, operation, shape)                                          \
     FUNCTION(function, shape, PERSISTENT)                                                          \
     {                                                                                              \

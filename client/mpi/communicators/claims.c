@@ -1,38 +1,38 @@
 #include "client/mpi/communicators/claims.h"
 
-#define OPEN_AFTER 16u /* calls; a lane costs memory of every daemon (client/doc/programs.md) */
+#define OPEN_AFTER 16u /* calls before opening a lane, which costs memory of every daemon */
 
-static struct look look_at(const struct lane_votes *l)
+static struct lane_seen lane_seen_now(const struct lane_votes *l)
 {
-    struct look look = {.owner = l->owner, .calls = l->calls};
+    struct lane_seen seen = {.owner = l->owner, .calls = l->calls};
 
-    look.known = l->owner != VOTE_ANY && l->calls != VOTE_ANY && l->owner == -l->minus_owner &&
+    seen.known = l->owner != VOTE_ANY && l->calls != VOTE_ANY && l->owner == -l->minus_owner &&
                  l->calls == -l->minus_calls;
-    return look;
+    return seen;
 }
 
-void claims_look(struct looks *looks, const struct votes *all, uint32_t calls)
+void claims_remember(struct lanes_seen *seen, const struct votes *all, uint32_t calls)
 {
-    looks->at = calls;
+    seen->at = calls;
     for (unsigned l = 0; l < LANES_MOST; l++)
-        looks->lane[l] = look_at(&all->lane[l]);
+        seen->lane[l] = lane_seen_now(&all->lane[l]);
 }
 
-/* Calls that the owner has made since the last look; UINT32_MAX if its lane cannot be taken
- * away. */
-static uint32_t use_of(const struct lane_votes *l, const struct look *last)
+/* Returns how many calls the owner of a lane has made since the votes in *last; UINT32_MAX if its lane cannot be
+ * taken away. */
+static uint32_t use_of(const struct lane_votes *l, const struct lane_seen *last)
 {
-    struct look now = look_at(l);
+    struct lane_seen now = lane_seen_now(l);
 
     if (!l->yields || !now.known || !last->known || now.owner != last->owner)
         return UINT32_MAX;
     return (uint32_t)(now.calls - last->calls);
 }
 
-struct claim claims_decide(const struct votes *all, const struct looks *last, uint32_t calls)
+struct claim claims_decide(const struct votes *all, const struct lanes_seen *last, uint32_t calls)
 {
     uint32_t least = UINT32_MAX;
-    unsigned idlest = 0;
+    unsigned least_used = 0;
 
     if (!all->proceeds)
         return (struct claim){CLAIM_NOTHING, 0};
@@ -43,16 +43,16 @@ struct claim claims_decide(const struct votes *all, const struct looks *last, ui
         uint32_t use = use_of(&all->lane[l], &last->lane[l]);
         if (use < least) {
             least = use;
-            idlest = l;
+            least_used = l;
         }
     }
     if (least == 0)
-        return (struct claim){CLAIM_LANE, idlest};
+        return (struct claim){CLAIM_LANE, least_used};
     if (all->opens && calls >= OPEN_AFTER)
         return (struct claim){CLAIM_NEW, (unsigned)all->lanes};
-    /* Demands twice as many calls, so that two communicators that call equally often do not take
-     * the lane from each other again and again. */
+    /* The asking communicator must have made more than twice as many calls. Otherwise two communicators that call
+     * equally often would take the lane from each other again and again. */
     if (least < (calls - last->at) / 2)
-        return (struct claim){CLAIM_LANE, idlest};
+        return (struct claim){CLAIM_LANE, least_used};
     return (struct claim){CLAIM_NOTHING, 0};
 }

@@ -1,5 +1,5 @@
-/* What the ranks of a communicator decide about the lanes, each by itself, from what all of them
- * have said: see sharing.h. */
+/* Decides which lane an asking communicator gets, from the votes of its ranks: see sharing.h. Every rank decides by
+ * itself, and all decide alike because they have the same votes. */
 #ifndef TORUSD_MPI_CLAIMS_H
 #define TORUSD_MPI_CLAIMS_H
 
@@ -9,22 +9,21 @@
 
 #include "client/mpi/job/lanes.h"
 
-/* What one rank says or, number by number, the least that all ranks say (MPI_MIN over so many
- * ints). A rank that does not know a number, because its process does not lead and has never
- * used a lane, says VOTE_ANY. */
+/* The vote of one rank or, number by number, the minimum of the votes of all ranks (MPI_MIN over VOTE_INTS ints). A
+ * rank that does not know a number, because its process is not a leader and has never used a lane, votes VOTE_ANY. */
 #define VOTE_ANY INT_MAX
 
 struct votes {
     int proceeds; /* no other communicator asks at the same time */
     int salt;     /* a random number */
     int opens;    /* another lane can be opened */
-    int lanes;    /* open lanes */
+    int lanes;    /* number of open lanes */
     struct lane_votes {
-        int free;   /* the lane is open, and has no owner */
-        int yields; /* its owner is not in a call, and all ranks of the owner are ranks of the
-                     * asking communicator */
-        /* How many owners it has had, and calls of the last owner. The least of the negative
-         * numbers is the largest number, so it shows whether all ranks say the same. */
+        int free; /* the lane is open, and has no owner */
+        /* The owner can lose the lane: it is not in a call, and all its ranks are ranks of the asking communicator. */
+        int yields;
+        /* The number of owners that the lane has had, and the number of calls of the last owner. The negative numbers
+         * are there because their minimum gives the maximum: minimum and maximum show whether all ranks agree. */
         int owner, minus_owner;
         int calls, minus_calls;
     } lane[LANES_MOST];
@@ -32,21 +31,21 @@ struct votes {
 
 #define VOTE_INTS (sizeof(struct votes) / sizeof(int))
 
-/* What was said of a lane the last time. */
-struct look {
-    bool known; /* all ranks said the same */
+/* The last votes about a lane. */
+struct lane_seen {
+    bool known; /* all ranks agreed on the numbers below */
     int owner, calls;
 };
 
-struct looks {
-    uint32_t at; /* calls that the asking communicator had made then */
-    struct look lane[LANES_MOST];
+struct lanes_seen {
+    uint32_t at; /* number of calls that the asking communicator had made then */
+    struct lane_seen lane[LANES_MOST];
 };
 
 enum claim_kind {
     CLAIM_NOTHING,
-    CLAIM_LANE, /* a lane that is free, or that its owner loses */
-    CLAIM_NEW,  /* a lane that has to be opened */
+    CLAIM_LANE, /* an open lane, which is free or which its owner loses */
+    CLAIM_NEW,  /* a lane that must be opened */
 };
 
 struct claim {
@@ -54,11 +53,11 @@ struct claim {
     unsigned lane;
 };
 
-/* Decides for the asking communicator, which has made `calls` calls, the same number on all its
- * ranks. */
-struct claim claims_decide(const struct votes *all, const struct looks *last, uint32_t calls);
+/* Decides for the asking communicator, from all votes and the votes of its last question. `calls` is the number of
+ * its calls, the same on all its ranks. */
+struct claim claims_decide(const struct votes *all, const struct lanes_seen *last, uint32_t calls);
 
-/* Remembers what all ranks have said. */
-void claims_look(struct looks *looks, const struct votes *all, uint32_t calls);
+/* Stores the votes for the next question. */
+void claims_remember(struct lanes_seen *seen, const struct votes *all, uint32_t calls);
 
 #endif

@@ -1,5 +1,5 @@
-/* The record of a communicator is an attribute of it. MPI_Comm_dup copies the record to a
- * duplicate, so that nothing has to be found out again. */
+/* The record of a communicator is an MPI attribute of it. MPI_Comm_dup copies the attribute, so a duplicate needs no
+ * new search for the places of its ranks. */
 #include "client/mpi/communicators/communicator.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ static void free_communicator(struct communicator *c)
 
 static int add_numbers(struct communicator *c)
 {
-    if (c->reason != REASON_TAKEN)
+    if (c->reason != REASON_SERVED)
         return 0;
     c->numbers = malloc(4 * (size_t)c->size * sizeof *c->numbers);
     return c->numbers != NULL ? 0 : -1;
@@ -44,8 +44,8 @@ static struct communicator *duplicate(const struct communicator *of)
     if (c == NULL)
         return NULL;
     *c = *of;
-    c->handle = mpi.null; /* MPI tells it later */
-    c->calls = c->said = 0;
+    c->handle = mpi.null; /* not known yet: communicator_of() sets it */
+    c->calls = c->printed = 0;
     c->share = (struct share){0};
     c->numbers = NULL;
     if (c->placement != NULL)
@@ -81,8 +81,8 @@ static void create_keyval(void)
 
 /* ---- Setting up ------------------------------------------------------------------------------ */
 
-/* Other ranks may use the torus for this call, so the group fails. */
-static void lack_memory(void)
+/* Makes the group fail: other ranks may already use the torus for this call. */
+static void fail_for_memory(void)
 {
     static const struct torus_error out_of_memory = {
         .code = TORUS_ERROR_MEMORY, .text = "a process has no memory for a communicator"};
@@ -94,8 +94,8 @@ static void lack_memory(void)
     lanes_leave();
 }
 
-/* Frees what only a served communicator has. */
-static void drop_places(struct communicator *c)
+/* Frees the parts of the record that only a served communicator has. */
+static void free_places(struct communicator *c)
 {
     placement_release(c->placement);
     *c = (struct communicator){
@@ -110,19 +110,19 @@ static struct communicator *set_up(MPI_Comm comm)
 
     if (c != NULL) {
         c->handle = comm;
-        errhandlers_set_aside(&errhandlers, comm);
+        errhandlers_replace(&errhandlers, comm);
         result = placement_find(c);
-        if (c->reason != REASON_TAKEN)
-            drop_places(c);
+        if (c->reason != REASON_SERVED)
+            free_places(c);
         if (result == 0 &&
             (add_numbers(c) != 0 || real.Comm_set_attr(comm, keyval, c) != MPI_SUCCESS))
             result = -1;
-        errhandlers_put_back(&errhandlers);
+        errhandlers_restore(&errhandlers);
     }
     if (result == 0)
         return c;
     free_communicator(c);
-    lack_memory();
+    fail_for_memory();
     return NULL;
 }
 
@@ -143,9 +143,9 @@ struct communicator *communicator_of(MPI_Comm comm)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static void say_where(const struct communicator *c, enum reason reason)
+static void print_placement(const struct communicator *c, enum reason reason)
 {
-    if (reason == REASON_TAKEN)
+    if (reason == REASON_SERVED)
         (void)fprintf(stderr, "torus: a communicator of size %u is on %u %s\n", (unsigned)c->size,
                       (unsigned)c->nodes, text_plural(c->nodes, "node", "nodes"));
     else
@@ -160,11 +160,11 @@ bool communicator_is_new(const struct communicator *c)
 
 enum reason communicator_enter(struct communicator *c)
 {
-    enum reason reason = c->reason == REASON_TAKEN ? sharing_enter(c) : c->reason;
+    enum reason reason = c->reason == REASON_SERVED ? sharing_enter(c) : c->reason;
 
-    if (job.verbose && c->rank == 0 && reason != REASON_FIRST && c->said != reason + 1) {
-        say_where(c, reason);
-        c->said = reason + 1;
+    if (job.verbose && c->rank == 0 && reason != REASON_FIRST && c->printed != reason + 1) {
+        print_placement(c, reason);
+        c->printed = reason + 1;
     }
     return reason;
 }

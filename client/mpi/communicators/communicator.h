@@ -1,17 +1,18 @@
-/* Finding the record of a communicator, and beginning and ending its calls. */
+/* Finds the record of a communicator, and begins and ends its calls. */
 #ifndef TORUSD_MPI_COMMUNICATOR_H
 #define TORUSD_MPI_COMMUNICATOR_H
 
 #include "client/mpi/communicators/communicator_record.h"
 
-/* The record of this communicator. NULL: the communicator is invalid, or memory ran out, which fails the group. */
+/* Returns the record of a communicator, which MPI frees with the communicator. NULL: the communicator is invalid, or
+ * memory is short, which makes the group fail. */
 struct communicator *communicator_of(MPI_Comm comm);
 
-/* Whether this is the first call on a communicator that the program has made. */
+/* Returns whether this is the first call on a communicator that the program has created. */
 bool communicator_is_new(const struct communicator *c);
 
-/* Begins a call: returns REASON_TAKEN if the call may use the torus, until communicator_leave().
- * All ranks of the communicator make this call at the same point, and get the same result. */
+/* Begins a call, which communicator_leave() ends. Returns REASON_SERVED if the call may use the torus. All ranks of
+ * the communicator make this call at the same point, and get the same result. */
 enum reason communicator_enter(struct communicator *c);
 void communicator_leave(struct communicator *c);
 

@@ -8,35 +8,35 @@
 #include "client/mpi/library/abi.h"
 #include "client/mpi/library/operations.h"
 
-/* A communicator's state in the sharing of lanes (sharing.h). */
+/* The lane of a communicator (sharing.h). */
 struct share {
-    bool owns; /* the communicator owns a lane: */
+    bool owns; /* the communicator owns lane `lane` */
     unsigned lane;
-    bool under_way;                /* a call that uses the lane is under way */
-    uint32_t ask_at, ask_distance; /* when it asks next, and the distance between questions; in
-                                    * calls */
-    struct looks looks;
+    bool under_way; /* a call that uses the lane is under way */
+    /* The number of the call in which the communicator asks next, and the number of calls between questions. */
+    uint32_t ask_at, ask_distance;
+    struct lanes_seen seen;
 };
 
-/* A communicator. The record is made by its first collective operation, or when it is duplicated. Nodes are numbered like the members of their group, and the ranks on a node from
- * its leader on; rank `local` on node `n` has place n * locals + local. Blocks travel in the
- * order of places. */
+/* A communicator. Its first collective operation makes the record, or its duplication. Nodes are numbered like the
+ * members of their group. The ranks on a node are numbered from its leader on: rank `local` on node `n` has place n *
+ * locals + local. Blocks are sent in the order of places. */
 struct communicator {
     MPI_Comm handle;
-    enum reason reason; /* REASON_TAKEN, or why none of its calls is ever taken: then it has no more
-                          * than the next two */
-    uint32_t size, rank; /* of the communicator */
-    uint32_t dimensions; /* of the part of the torus that its nodes form */
-    uint32_t nodes, locals;
-    uint32_t node, local;        /* where this process is */
+    /* REASON_SERVED, or why no call on this communicator is ever served; then only the next two fields are set. */
+    enum reason reason;
+    uint32_t size, rank;         /* of the communicator */
+    uint32_t dimensions;         /* dimensions of the part of the torus that its nodes form */
+    uint32_t nodes, locals;      /* number of nodes, and of ranks on each node */
+    uint32_t node, local;        /* the node and local rank of this process */
     bool in_order;               /* every rank equals its place */
     struct placement *placement; /* owns the next two tables */
     const uint32_t *rank_at;     /* [place] */
     const uint32_t *place_of;    /* [rank] */
-    struct torus_group *group;   /* NULL: this process does not lead */
+    struct torus_group *group;   /* NULL: this process is not a leader */
     size_t *numbers;             /* room for 4 * size numbers */
-    uint32_t calls;              /* calls that have been made on it, if it can be served */
-    unsigned said;               /* the reason that was printed last, plus 1; 0: none */
+    uint32_t calls;              /* number of calls on it, if it can be served */
+    unsigned printed;            /* the reason printed last, plus 1; 0: none */
     struct share share;
 };
 

@@ -41,8 +41,8 @@ void placement_release(struct placement *p)
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-/* Finds ranks in MPI_COMM_WORLD. Returns 0; 1 if a rank has none there, or MPI does not tell it;
- * -1 without memory. */
+/* Finds the ranks of a communicator in MPI_COMM_WORLD. Returns 0 with world[], 1 if a rank is not in MPI_COMM_WORLD
+ * or MPI fails, or -1 if memory is short. */
 static int world_ranks(MPI_Comm comm, uint32_t size, int *world)
 {
     int *mine = calloc(size, sizeof *mine), result = 1;
@@ -75,7 +75,7 @@ static uint32_t coordinate(uint32_t node, unsigned d)
     return node % job.size[d];
 }
 
-/* The dimensions in which these nodes differ. */
+/* Returns the dimensions (bit d: dimension d) in which the nodes of these ranks differ. */
 static uint32_t dimensions_of(const int *world, uint32_t size)
 {
     uint32_t mask = 0, first = job.process[world[0]].node;
@@ -87,7 +87,7 @@ static uint32_t dimensions_of(const int *world, uint32_t size)
     return mask;
 }
 
-/* The node's number in the part with these dimensions, as libtorus counts. */
+/* Returns the member number of a node in the part with these dimensions, as libtorus counts. */
 static uint32_t member_of(uint32_t node, uint32_t mask)
 {
     uint32_t member = 0;
@@ -98,13 +98,12 @@ static uint32_t member_of(uint32_t node, uint32_t mask)
     return member;
 }
 
-/* Gives every rank its place: leaders first, the other ranks of a node by rank. Returns
- * REASON_RANKS unless all nodes have the same number of ranks, including their leaders. `count`
- * has a 0 for each node. */
+/* Gives every rank its place: on each node the leader first, then the other ranks in order. Returns REASON_RANKS
+ * unless all nodes have the same number of ranks, including their leaders. `count` has a 0 for each node on entry. */
 static enum reason place(struct communicator *c, uint32_t *count)
 {
     struct placement *p = c->placement;
-    enum reason reason = REASON_TAKEN;
+    enum reason reason = REASON_SERVED;
 
     for (int leaders = 1; leaders >= 0; leaders--)
         for (uint32_t r = 0; r < c->size; r++) {

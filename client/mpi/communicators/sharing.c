@@ -11,36 +11,36 @@
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/real.h"
 
-#define FIRST_QUESTION 2u          /* call; some communicators are made for a single call */
-#define QUESTIONS_APART 1024u      /* the most calls between two questions */
-#define AGAIN_WITHIN 8u            /* calls, when two have asked at the same time */
-#define OPEN_AGAIN_NS 60000000000u /* between two attempts, after a lane could not be opened */
+#define FIRST_QUESTION 2u   /* the second call: some communicators are made for one call */
+#define MOST_DISTANCE 1024u /* the most calls between two questions */
+#define RETRY_WITHIN 8u     /* calls until the next question if two communicators ask at a time */
+#define OPEN_AGAIN_NS 60000000000u /* interval between attempts to open a lane */
 
-/* A lane in a part of the torus. */
+/* The ownership of a lane in a part of the torus. */
 struct seat {
-    struct communicator *owner; /* NULL: it has no owner here */
-    uint32_t owners;            /* how many owners it has had */
+    struct communicator *owner; /* NULL: no communicator of this process */
+    uint32_t owners;            /* number of owners so far */
 };
 
-/* The state of a part, under the job's lock. */
+/* The state of a part, protected by job_lock(). */
 static struct part {
     struct seat seat[LANES_MOST];
-    bool asked;   /* a communicator is in the second or third step */
-    bool held_up; /* calls are held up, in the second step */
+    bool asked;   /* a communicator is in step 2 or 3 of sharing.h */
+    bool blocked; /* calls of owners wait, in step 2 */
 } parts[1u << JOB_DIMS];
 
-static pthread_cond_t goes_on = PTHREAD_COND_INITIALIZER; /* signalled when a part is no longer held
-                                                           * up */
+static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER; /* a part is not blocked any more */
 static uint64_t open_again_at;
 
-/* ---- What this rank says --------------------------------------------------------------------- */
+/* ---- Votes ----------------------------------------------------------------------------------- */
 
 static int call_number(const struct communicator *c)
 {
     return (int)(c->calls % (uint32_t)VOTE_ANY);
 }
 
-static struct lane_votes say_of(const struct communicator *c, const struct seat *seat, bool is_open)
+static struct lane_votes lane_votes_of(const struct communicator *c, const struct seat *seat,
+                                       bool is_open)
 {
     const struct communicator *owner = seat->owner;
     struct lane_votes v = {.free = owner == NULL && is_open, .owner = (int)seat->owners};
@@ -56,8 +56,8 @@ static struct lane_votes say_of(const struct communicator *c, const struct seat 
     return v;
 }
 
-/* What this rank says. The job is locked. */
-static struct votes say(const struct communicator *c)
+/* Returns the votes of this rank. The job must be locked. */
+static struct votes votes_of_rank(const struct communicator *c)
 {
     static _Thread_local unsigned seed;
     const struct part *part = &parts[c->dimensions];
@@ -75,13 +75,14 @@ static struct votes say(const struct communicator *c)
                   statistics_now() >= open_again_at;
     }
     for (unsigned l = 0; l < LANES_MOST; l++)
-        v.lane[l] = say_of(c, &part->seat[l], !job.leads || lanes_part(l, c->dimensions) != NULL);
+        v.lane[l] =
+            lane_votes_of(c, &part->seat[l], !job.leads || lanes_part(l, c->dimensions) != NULL);
     return v;
 }
 
-/* Returns 0 with what all ranks say; or -1 if MPI has failed and called the error handler, as it
- * will in the call itself, which is then left to MPI. */
-static int hear(struct communicator *c, struct votes *v)
+/* Combines the votes of all ranks in *v. Returns 0, or -1 if MPI has failed and called the error handler. The call is
+ * then left to MPI, which fails in the same way. */
+static int combine_votes(struct communicator *c, struct votes *v)
 {
     struct votes mine = *v;
 
@@ -92,8 +93,8 @@ static int hear(struct communicator *c, struct votes *v)
 
 /* ---- Taking a lane --------------------------------------------------------------------------- */
 
-/* Makes `c` the owner number `which` of the lane. The job is locked. */
-static void own(struct communicator *c, unsigned lane, uint32_t which)
+/* Makes `c` the owner of the lane, as its owner number `which`. The job must be locked. */
+static void set_owner(struct communicator *c, unsigned lane, uint32_t which)
 {
     struct seat *seat = &parts[c->dimensions].seat[lane];
 
@@ -106,22 +107,23 @@ static void own(struct communicator *c, unsigned lane, uint32_t which)
     c->group = communicator_leads(c) ? lanes_part(lane, c->dimensions) : NULL;
 }
 
-/* As own(), in a call that uses the lane already. */
-static void own_in_call(struct communicator *c, unsigned lane, uint32_t which)
+/* As set_owner(), for a communicator whose call under way will use the lane. */
+static void set_owner_in_call(struct communicator *c, unsigned lane, uint32_t which)
 {
-    own(c, lane, which);
+    set_owner(c, lane, which);
     c->share.under_way = true;
 }
 
-static void say_opened(bool opened, const char *why_not)
+static void print_opened(bool opened, const char *why_not)
 {
     if (opened)
-        (void)fprintf(stderr, "torus: a second group is open: communicators are used together\n");
+        (void)fprintf(stderr, "torus: a second group is open, because several communicators make "
+                              "calls at the same time\n");
     else
         (void)fprintf(stderr, "torus: a second group could not be opened: %s\n", why_not);
 }
 
-/* Opens a lane; all leaders of the torus do so at the same time, each in its rank of `c`. */
+/* Opens a lane for `c`. All leaders of the torus do so at the same time. */
 static void open_lane(struct communicator *c, unsigned lane)
 {
     const bool leads = communicator_leads(c);
@@ -134,17 +136,17 @@ static void open_lane(struct communicator *c, unsigned lane)
     if (leads && opened)
         lanes_keep_another();
     else if (leads)
-        lanes_drop_another();
+        lanes_close_another();
     if (opened)
-        own_in_call(c, lane, 1);
+        set_owner_in_call(c, lane, 1);
     else
         open_again_at = statistics_now() + OPEN_AGAIN_NS;
     job_unlock();
     if (job.verbose && leads && (c->rank == 0 || !mine))
-        say_opened(opened, mine ? "not all nodes could" : error.text);
+        print_opened(opened, mine ? "not all nodes could" : error.text);
 }
 
-/* Carries out the second and third step. Returns what all ranks have said. */
+/* Carries out steps 2 and 3 of sharing.h. Returns the votes. */
 static struct votes decide(struct communicator *c)
 {
     struct part *part = &parts[c->dimensions];
@@ -153,19 +155,19 @@ static struct votes decide(struct communicator *c)
     bool proceeds;
 
     job_lock();
-    v = say(c);
+    v = votes_of_rank(c);
     v.proceeds = proceeds = v.proceeds && !part->asked;
     if (proceeds)
-        part->asked = part->held_up = true;
+        part->asked = part->blocked = true;
     job_unlock();
-    if (hear(c, &v) == 0)
-        claim = claims_decide(&v, &c->share.looks, c->calls);
+    if (combine_votes(c, &v) == 0)
+        claim = claims_decide(&v, &c->share.seen, c->calls);
     job_lock();
     if (claim.kind == CLAIM_LANE)
-        own_in_call(c, claim.lane, 1 + (uint32_t)-v.lane[claim.lane].minus_owner);
+        set_owner_in_call(c, claim.lane, 1 + (uint32_t)-v.lane[claim.lane].minus_owner);
     if (proceeds)
-        part->held_up = false;
-    (void)pthread_cond_broadcast(&goes_on);
+        part->blocked = false;
+    (void)pthread_cond_broadcast(&unblocked);
     job_unlock();
     if (claim.kind == CLAIM_NEW)
         open_lane(c, claim.lane);
@@ -176,9 +178,9 @@ static struct votes decide(struct communicator *c)
     return v;
 }
 
-static uint32_t distance_of_next(const struct share *s, const struct votes *v)
+static uint32_t calls_until_next(const struct share *s, const struct votes *v)
 {
-    return v->proceeds ? s->ask_distance : 1 + (uint32_t)v->salt % AGAIN_WITHIN;
+    return v->proceeds ? s->ask_distance : 1 + (uint32_t)v->salt % RETRY_WITHIN;
 }
 
 static void ask(struct communicator *c)
@@ -187,28 +189,28 @@ static void ask(struct communicator *c)
     struct votes v;
 
     job_lock();
-    v = say(c);
+    v = votes_of_rank(c);
     job_unlock();
-    if (hear(c, &v) != 0)
+    if (combine_votes(c, &v) != 0)
         return;
-    if (claims_decide(&v, &s->looks, c->calls).kind != CLAIM_NOTHING)
+    if (claims_decide(&v, &s->seen, c->calls).kind != CLAIM_NOTHING)
         v = decide(c);
-    claims_look(&s->looks, &v, c->calls);
-    s->ask_at = c->calls + distance_of_next(s, &v);
-    if (v.proceeds && s->ask_distance < QUESTIONS_APART)
+    claims_remember(&s->seen, &v, c->calls);
+    s->ask_at = c->calls + calls_until_next(s, &v);
+    if (v.proceeds && s->ask_distance < MOST_DISTANCE)
         s->ask_distance *= 2;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Whether the communicator owns a lane, which it keeps until its call is over. */
+/* Begins a call. Returns whether the communicator owns a lane, which it then keeps until the call has ended. */
 static bool begin_call(struct communicator *c)
 {
     struct share *s = &c->share;
 
     job_lock();
-    while (s->owns && parts[c->dimensions].held_up)
-        job_wait(&goes_on);
+    while (s->owns && parts[c->dimensions].blocked)
+        job_wait(&unblocked);
     c->calls++;
     s->under_way = s->owns;
     job_unlock();
@@ -222,10 +224,10 @@ enum reason sharing_enter(struct communicator *c)
     if (!job.threaded) {
         c->calls++;
         c->group = communicator_leads(c) ? lanes_part(0, c->dimensions) : NULL;
-        return REASON_TAKEN;
+        return REASON_SERVED;
     }
     if (begin_call(c))
-        return REASON_TAKEN;
+        return REASON_SERVED;
     if (s->ask_distance == 0)
         s->ask_at = s->ask_distance = FIRST_QUESTION;
     if (c->calls < s->ask_at)
@@ -233,7 +235,7 @@ enum reason sharing_enter(struct communicator *c)
     lanes_enter();
     ask(c);
     lanes_leave();
-    return s->under_way ? REASON_TAKEN : REASON_ORDER; /* no other thread changes that */
+    return s->under_way ? REASON_SERVED : REASON_ORDER; /* only this thread has set it */
 }
 
 void sharing_leave(struct communicator *c)
@@ -253,6 +255,6 @@ void sharing_forget(struct communicator *c)
 
 void sharing_begin(struct communicator *world)
 {
-    if (world->reason == REASON_TAKEN)
-        own(world, 0, 1);
+    if (world->reason == REASON_SERVED)
+        set_owner(world, 0, 1);
 }

@@ -1,8 +1,7 @@
-/* MPI lets launchers publish names, with which programs find each other. A process that finds
- * the name of its program is not the first. Otherwise it publishes its rank under that name.
- * Several processes may do so at the same time; then the launcher keeps the first (MPICH) or
- * finds the last (Open MPI), but the same one for all processes, once each of them has
- * published. */
+/* MPI launchers publish names, by which programs find each other. A process that finds the name of its program is not
+ * the first. Otherwise it publishes its rank under that name. If several processes publish at the same time, the
+ * launcher returns the first entry (MPICH) or the last one (Open MPI), but the same to all processes once each of
+ * them has published. */
 #include "client/mpi/job/first.h"
 
 #include <ctype.h>
@@ -16,13 +15,13 @@
 
 #define FIRST "torus-"
 #define OPENED "torusopened-"
-#define SETTLED_MS 500 /* by then a process that has not found a name has published its own */
-#define LISTENS_MS 100 /* between two looks for what other processes say */
+#define PUBLISH_MS 500 /* by then, every process that has not found a name has published its own */
+#define POLL_MS 100    /* interval between look-ups */
 
-static char said[128]; /* the name that says it; "": nothing was said */
+static char published[128]; /* the name that first_publish_opened() has published; "": none */
 
-/* The name of a service: launchers take letters and digits only, and other programs may use the
- * same launcher. */
+/* Makes a service name from a prefix and the text that identifies the program, because other programs may use the same
+ * launcher. Launchers accept letters and digits only. */
 static void name_of_service(const char *prefix, char *name, uint32_t size)
 {
     char program[512] = "";
@@ -36,8 +35,8 @@ static void name_of_service(const char *prefix, char *name, uint32_t size)
     name[used] = '\0';
 }
 
-/* Finds what a process has published; false: nothing. */
-static bool look_up(const char *service, char *found)
+/* Finds the value that a process has published under a name. Returns whether there is one. */
+static bool find_published(const char *service, char *found)
 {
     return real.Lookup_name(service, mpi.info_null, found) == MPI_SUCCESS;
 }
@@ -46,15 +45,15 @@ static bool is_first(const char *service)
 {
     char mine[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME] = "";
 
-    if (look_up(service, found))
+    if (find_published(service, found))
         return false;
     (void)snprintf(mine, sizeof mine, "rank%u", (unsigned)job.rank);
     (void)real.Publish_name(service, mpi.info_null, mine);
-    (void)poll(NULL, 0, SETTLED_MS);
-    return look_up(service, found) ? strcmp(found, mine) == 0 : job.rank == 0;
+    (void)poll(NULL, 0, PUBLISH_MS);
+    return find_published(service, found) ? strcmp(found, mine) == 0 : job.rank == 0;
 }
 
-/* ---- What is called -------------------------------------------------------------------------- */
+/* ---- Public functions ------------------------------------------------------------------------ */
 
 bool first_of_program(void)
 {
@@ -64,34 +63,35 @@ bool first_of_program(void)
     return is_first(service);
 }
 
-void first_say_opened(void)
+void first_publish_opened(void)
 {
-    name_of_service(OPENED, said, sizeof said);
-    /* If several processes say it, MPICH's launcher keeps the first, which unpublishes it. */
-    if (real.Publish_name(said, mpi.info_null, "opened") != MPI_SUCCESS)
-        said[0] = '\0';
+    name_of_service(OPENED, published, sizeof published);
+    /* If several processes publish it, MPICH's launcher keeps the first, and that process unpublishes it. */
+    if (real.Publish_name(published, mpi.info_null, "opened") != MPI_SUCCESS)
+        published[0] = '\0';
 }
 
-bool first_hear_opened(uint32_t most_ms)
+bool first_await_opened(uint32_t most_ms)
 {
     char opened[128], alone[128], found[MPI_MAX_PORT_NAME];
-    bool heard;
+    bool found_opened;
 
     name_of_service(OPENED, opened, sizeof opened);
     name_of_service(FIRST, alone, sizeof alone);
-    heard = look_up(opened, found);
-    for (uint32_t waited = 0; !heard && waited < most_ms && !look_up(alone, found);
-         waited += LISTENS_MS) {
-        (void)poll(NULL, 0, LISTENS_MS);
-        heard = look_up(opened, found);
+    found_opened = find_published(opened, found);
+    for (uint32_t waited_ms = 0;
+         !found_opened && waited_ms < most_ms && !find_published(alone, found);
+         waited_ms += POLL_MS) {
+        (void)poll(NULL, 0, POLL_MS);
+        found_opened = find_published(opened, found);
     }
-    return heard;
+    return found_opened;
 }
 
-void first_unsay_opened(void)
+void first_unpublish_opened(void)
 {
-    if (said[0] == '\0')
+    if (published[0] == '\0')
         return;
-    (void)real.Unpublish_name(said, mpi.info_null, "opened");
-    said[0] = '\0';
+    (void)real.Unpublish_name(published, mpi.info_null, "opened");
+    published[0] = '\0';
 }

@@ -1,13 +1,13 @@
 #include "client/mpi/job/job.h"
 
-#define ALL_PARTS_DIMS                                                                             \
-    4u /* up to so many dimensions all parts are opened, beyond that lines and planes */
+/* Up to this number of dimensions all parts are opened; with more dimensions, lines and planes only. */
+#define ALL_PARTS_DIMS 4u
 
 struct job job;
 bool job_is_served;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct torus_error failed; /* why this process has given up; code 0: it has not */
+static struct torus_error failed; /* the reason of job_fail(); code 0: none */
 
 void job_lock(void)
 {
@@ -28,8 +28,7 @@ void job_wait(pthread_cond_t *condition)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Parts are rows, columns, planes... A dimension of size 1 makes no difference, so no part has
- * it. */
+/* Parts are rows, columns, planes... No part has a dimension of size 1, which would make no difference. */
 bool job_is_part(uint32_t mask)
 {
     unsigned wide = 0, in = 0;
@@ -62,7 +61,7 @@ bool job_has_part(uint32_t mask)
     return job_is_all(mask) || (job_is_part(mask) && !job.refused[mask]);
 }
 
-/* ---- Giving up ------------------------------------------------------------------------------- */
+/* ---- Failure --------------------------------------------------------------------------------- */
 
 bool job_has_failed(struct torus_error *error)
 {

@@ -10,12 +10,12 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
 
-#define ANOTHER_MS 1000 /* all leaders are there, but the daemons may lack memory */
+#define ANOTHER_MS                                                                                 \
+    1000 /* timeout for another lane: all leaders open it now, but a daemon may lack memory */
 
 struct lane {
     struct torus_group *group;
-    struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions of the part; the group for all
-                                               * dimensions */
+    struct torus_group *part[1u << JOB_DIMS]; /* by dimensions; the group itself for all of them */
 };
 
 static char name[64]; /* of lane 0 */
@@ -38,7 +38,7 @@ static int open_lane(struct lane *lane, const char *its_name, uint32_t timeout_m
     return torus_group_open(&options, &lane->group, e);
 }
 
-/* If the group has failed, its next call reports that. */
+/* Opens all parts. A part whose links are down stays NULL, which is not an error. */
 static int open_parts(struct lane *lane, struct torus_error *e)
 {
     for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
@@ -51,7 +51,7 @@ static int open_parts(struct lane *lane, struct torus_error *e)
     return 0;
 }
 
-/* When the barrier has ended, the group is open at every node, as it is here. */
+/* Opens the parts, and waits in a barrier until all leaders have done so. */
 static int complete_lane(struct lane *lane, struct torus_error *e)
 {
     if (open_parts(lane, e) != 0 || torus_barrier(lane->group, e) != 0)
@@ -79,7 +79,7 @@ int lanes_complete(struct torus_error *error)
     return complete_lane(&lanes[0], error);
 }
 
-/* ---- Another one ----------------------------------------------------------------------------- */
+/* ---- Another lane ---------------------------------------------------------------------------- */
 
 struct opening {
     char name[sizeof name + 12];
@@ -99,8 +99,8 @@ static void *open_another(void *context)
     return NULL;
 }
 
-/* Runs in a thread, since libtorus waits, and another process may reach its own call only if MPI
- * makes progress in this process. */
+/* Opens the lane in a thread. libtorus waits for the other processes, which may be able to make their calls only if
+ * MPI makes progress in this process. */
 int lanes_open_another(struct torus_error *error)
 {
     struct opening o = {.result = -1};
@@ -112,7 +112,7 @@ int lanes_open_another(struct torus_error *error)
     if (pthread_create(&thread, NULL, open_another, &o) != 0)
         return -1;
     while (!atomic_load(&o.ended)) {
-        torus_call_let_mpi_go_on();
+        torus_call_progress_mpi();
         (void)poll(NULL, 0, 1);
     }
     (void)pthread_join(thread, NULL);
@@ -126,13 +126,13 @@ void lanes_keep_another(void)
     another = (struct lane){0};
 }
 
-void lanes_drop_another(void)
+void lanes_close_another(void)
 {
     torus_group_close(another.group);
     another = (struct lane){0};
 }
 
-/* ---- What there is --------------------------------------------------------------------------- */
+/* ---- Use ------------------------------------------------------------------------------------- */
 
 unsigned lanes_count(void)
 {

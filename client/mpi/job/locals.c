@@ -1,9 +1,8 @@
-/* The first process binds a socket whose name all of them know, and becomes the host. The others
- * connect to it. When all have connected, the host appoints the process with the lowest rank,
- * which may be itself, as the leader. The leader opens the group, and tells the host the result,
- * which the host tells all others (struct message). The socket's name exists in the kernel only
- * (an abstract socket), so that nothing is left behind however a process dies; each end notices
- * when the other end has gone. */
+/* The first process on a node binds a socket whose name all processes know, and becomes the host. The other
+ * processes, the guests, connect to it. When all have connected, the host appoints the process with the lowest rank
+ * (perhaps itself) as the leader. The leader opens the group and sends the result to the host, which sends it to all
+ * guests. The socket is abstract, so that its name vanishes however a process ends. Each end notices when the other
+ * end is closed. */
 #include "client/mpi/job/locals.h"
 
 #include <errno.h>
@@ -20,8 +19,9 @@
 #include "client/mpi/job/statistics.h"
 #include "proto/text.h"
 
-#define AGAIN_MS 10 /* until the next attempt, if the host has not called listen() yet */
+#define AGAIN_MS 10 /* interval between attempts to connect, until the host has called listen() */
 
+/* Messages from a guest: it has arrived. From the host: lead. From the leader and the host: the result. */
 enum kind { HERE, LEAD, ENDED };
 
 struct message {
@@ -53,7 +53,7 @@ static uint64_t now_ms(void)
     return statistics_now() / 1000000;
 }
 
-/* Milliseconds until `end`, at least 1, because 0 would mean for ever. */
+/* Returns milliseconds until `end`, but at least 1, because 0 means no timeout for libtorus. */
 static uint32_t left_ms(uint64_t end)
 {
     uint64_t now = now_ms();
@@ -74,7 +74,8 @@ static bool is_readable(int fd, uint64_t end)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Another user's process may have bound the name, or may connect to it. */
+/* Returns whether the process at the other end belongs to this user. A process of another user can bind or connect to
+ * the name. */
 static bool is_of_user(int fd)
 {
     struct ucred who;
@@ -83,13 +84,13 @@ static bool is_of_user(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == getuid();
 }
 
-static void tell(int fd, const struct message *m)
+static void send_message(int fd, const struct message *m)
 {
     (void)send(fd, m, sizeof *m, MSG_NOSIGNAL);
 }
 
-/* Waits for a message. Returns -1 if the other end has gone. */
-static int hear(int fd, struct message *m)
+/* Waits for a message. Returns 0, or -1 if the other end is closed. */
+static int receive_message(int fd, struct message *m)
 {
     ssize_t n;
 
@@ -106,40 +107,40 @@ struct guest {
     uint32_t rank;
 };
 
-/* Waits until the other processes have connected. Returns how many have. */
+/* Waits until all other processes on this node have connected, or until `end`. Returns how many have. */
 static uint32_t gather(int listener, struct guest *guests, uint64_t end)
 {
-    uint32_t come = 0;
+    uint32_t arrived = 0;
 
-    while (come + 1 < job.per_node && is_readable(listener, end)) {
+    while (arrived + 1 < job.per_node && is_readable(listener, end)) {
         struct message m;
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0)
             continue;
-        if (is_of_user(fd) && is_readable(fd, end) && hear(fd, &m) == 0)
-            guests[come++] = (struct guest){fd, m.rank};
+        if (is_of_user(fd) && is_readable(fd, end) && receive_message(fd, &m) == 0)
+            guests[arrived++] = (struct guest){fd, m.rank};
         else
             (void)close(fd);
     }
-    return come;
+    return arrived;
 }
 
-/* Lets the process with the lowest rank open the group. */
-static int appoint(struct guest *guests, uint32_t come, const char *name, locals_open_fn *open,
+/* Appoints the process with the lowest rank as the leader. Returns the result of opening the group. */
+static int appoint(struct guest *guests, uint32_t arrived, const char *name, locals_open_fn *open,
                    uint64_t end, struct torus_error *e)
 {
     struct message m = {.kind = LEAD, .timeout_ms = left_ms(end)};
     const struct guest *first = NULL;
 
-    for (uint32_t i = 0; i < come; i++)
+    for (uint32_t i = 0; i < arrived; i++)
         if (guests[i].rank < (first != NULL ? first->rank : job.rank))
             first = &guests[i];
     if (first == NULL) {
         job.leads = true;
         return open(name, m.timeout_ms);
     }
-    tell(first->fd, &m);
-    if (hear(first->fd, &m) != 0)
+    send_message(first->fd, &m);
+    if (receive_message(first->fd, &m) != 0)
         return fail(e, "rank %u has ended", (unsigned)first->rank);
     *e = m.error;
     return m.result;
@@ -150,31 +151,31 @@ static int be_host(int listener, const char *name, locals_open_fn *open, uint64_
 {
     struct guest *guests = calloc(job.per_node, sizeof *guests);
     struct message m = {.kind = ENDED};
-    uint32_t come;
+    uint32_t arrived;
 
     if (guests == NULL)
         return fail(e, "a rank is out of memory");
-    come = gather(listener, guests, end);
-    if (come + 1 < job.per_node)
-        m.result =
-            fail(e, "%u of the %u ranks that belong on node %u %s come together there in time",
-                 (unsigned)come + 1, (unsigned)job.per_node, (unsigned)job.node,
-                 text_plural(come + 1, "has", "have"));
+    arrived = gather(listener, guests, end);
+    if (arrived + 1 < job.per_node)
+        m.result = fail(e, "only %u of the %u ranks of node %u %s started there in time",
+                        (unsigned)arrived + 1, (unsigned)job.per_node, (unsigned)job.node,
+                        text_plural(arrived + 1, "has", "have"));
     else
-        m.result = appoint(guests, come, name, open, end, e);
+        m.result = appoint(guests, arrived, name, open, end, e);
     if (m.result != 0)
         m.error = *e;
-    for (uint32_t i = 0; i < come; i++) {
-        tell(guests[i].fd, &m);
+    for (uint32_t i = 0; i < arrived; i++) {
+        send_message(guests[i].fd, &m);
         (void)close(guests[i].fd);
     }
     free(guests);
     return m.result;
 }
 
-/* ---- The others ------------------------------------------------------------------------------ */
+/* ---- The guests ------------------------------------------------------------------------------ */
 
-/* The host tells the result within its own timeout; if it does not, it has gone. */
+/* Waits for the messages of the host without a timeout: the host has a timeout, and if it ends, its socket is
+ * closed. */
 static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, const char *name,
                     locals_open_fn *open, uint64_t end, struct torus_error *e)
 {
@@ -187,17 +188,17 @@ static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, co
         (void)poll(NULL, 0, AGAIN_MS);
     }
     if (!is_of_user(fd))
-        return fail(e, "the socket of the ranks on node %u is that of another user",
+        return fail(e, "the socket for the ranks on node %u belongs to another user",
                     (unsigned)job.node);
-    tell(fd, &m);
-    if (hear(fd, &m) == 0 && m.kind == LEAD) {
+    send_message(fd, &m);
+    if (receive_message(fd, &m) == 0 && m.kind == LEAD) {
         job.leads = true;
         m = (struct message){.kind = ENDED, .result = open(name, m.timeout_ms)};
         if (m.result != 0)
             m.error = *e;
-        tell(fd, &m);
+        send_message(fd, &m);
     }
-    if (m.kind == HERE || (m.kind == ENDED && job.leads && hear(fd, &m) != 0))
+    if (m.kind == HERE || (m.kind == ENDED && job.leads && receive_message(fd, &m) != 0))
         return fail(e, "another rank on node %u has ended", (unsigned)job.node);
     *e = m.error;
     return m.result;

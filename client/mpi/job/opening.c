@@ -17,18 +17,17 @@
 #include "client/mpi/library/real.h"
 #include "proto/text.h"
 
-#define MISSED_MS 10000u /* in this time all other nodes notice that a node is cut off */
+#define MISSED_MS 10000u /* within this time all other nodes notice that a node is cut off */
 
 static struct torus_error why; /* why this program is not served */
-static uint32_t first_unready; /* the first of all ranks that is not ready, once the ranks have
-                                * told each other */
+static uint32_t first_unready; /* once have_agreed: the lowest rank that is not ready */
 static bool have_agreed;
 
-/* ---- What is said ---------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
-static int because(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int set_reason(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-static int because(const char *format, ...)
+static int set_reason(const char *format, ...)
 {
     va_list arguments;
 
@@ -38,8 +37,8 @@ static int because(const char *format, ...)
     return -1;
 }
 
-/* Warns once: by the rank that is the first to know, or by the lowest rank of those that are the
- * reason. */
+/* Prints the reason on one rank only: the first rank that decided it by itself or, if all ranks have agreed, the
+ * lowest rank that is not ready. With TORUS_MPI=verbose, every rank prints it. */
 static void warn_not_served(void)
 {
     if ((have_agreed ? job.rank == first_unready : first_of_program()) || job.verbose)
@@ -49,7 +48,7 @@ static void warn_not_served(void)
                       (unsigned)job.rank, why.text);
 }
 
-static void say_served(const char *dims)
+static void print_served(const char *dims)
 {
     if (job.rank == 0 && job.verbose)
         (void)fprintf(stderr, "torus: %u %s on the torus %s, %u on each node%s\n",
@@ -59,7 +58,7 @@ static void say_served(const char *dims)
 
 /* ---- The torus ------------------------------------------------------------------------------- */
 
-/* Reads "4x8m". */
+/* Reads dimensions like "4x8m". Returns 0 with job.dims, job.size and job.nodes, or -1. */
 static int read_dims(const char *text)
 {
     uint64_t nodes = 1;
@@ -77,7 +76,7 @@ static int read_dims(const char *text)
             return 0;
         }
     }
-    return because("the daemon's torus is not understood");
+    return set_reason("the daemon's torus is invalid");
 }
 
 /* Asks the daemon which node this is. */
@@ -102,11 +101,11 @@ static int find_node(char *dims, size_t size)
 static int check_processes(void)
 {
     if (job.nodes == 1)
-        return because("the torus has a single node");
+        return set_reason("the torus has a single node");
     if (job.processes % job.nodes != 0)
-        return because("its %u %s cannot be the same number on each of the %u nodes of the torus",
-                       (unsigned)job.processes, text_plural(job.processes, "rank", "ranks"),
-                       (unsigned)job.nodes);
+        return set_reason("its %u %s cannot be divided equally among the %u nodes of the torus",
+                          (unsigned)job.processes, text_plural(job.processes, "rank", "ranks"),
+                          (unsigned)job.nodes);
     job.per_node = job.processes / job.nodes;
     return 0;
 }
@@ -129,8 +128,8 @@ static int name_of_group(char *name, size_t size)
     char program[512];
 
     if (!settings_program(program, sizeof program))
-        return because("nothing tells it from other programs that use the torus at the same time; "
-                       "set TORUS_MPI_JOB to a text of its own");
+        return set_reason("nothing distinguishes it from other programs that use the torus at the "
+                          "same time: set TORUS_MPI_JOB to a text that no other program has");
     value = hash(value, program, strlen(program));
     value = hash(value, &user, sizeof user);
     value = hash(value, &job.processes, sizeof job.processes);
@@ -143,7 +142,7 @@ static int open_group(const char *name, uint32_t timeout_ms)
     return lanes_open(name, timeout_ms, &why);
 }
 
-/* Completes the group, in a leader. */
+/* Opens the parts of the group, in a leader. */
 static int complete_group(void)
 {
     if (lanes_complete(&why) != 0)
@@ -155,13 +154,13 @@ static int complete_group(void)
 
 /* ---- Beginning and ending -------------------------------------------------------------------- */
 
-/* Makes job.messages; every process of the program calls this at the same point. */
+/* Creates job.messages. All processes call this at the same point. */
 static int make_messages(void)
 {
     if (real.Comm_dup(mpi.world, &job.messages) != MPI_SUCCESS)
-        return because("MPI_Comm_dup has failed");
+        return set_reason("MPI_Comm_dup has failed");
     if (real.Comm_set_errhandler(job.messages, mpi.errors_return) != MPI_SUCCESS)
-        return because("MPI_Comm_set_errhandler has failed");
+        return set_reason("MPI_Comm_set_errhandler has failed");
     return 0;
 }
 
@@ -171,9 +170,9 @@ static void free_messages(void)
         (void)real.Comm_free(&job.messages);
 }
 
-/* Every process of the program calls this function, so that the processes can use MPI to decide
- * the rest: whether all are ready (a link or a daemon may have been lost for some of them up to
- * the last moment), and where each of them is. The result is the same in all of them. */
+/* Decides by MPI whether the torus serves the program, with the same result in all processes. All processes call this
+ * function. They exchange whether each of them is ready (some may have lost a link or a daemon since) and their
+ * nodes. */
 static int agree(bool ready)
 {
     struct job_process mine = {job.node, job.leads};
@@ -186,7 +185,7 @@ static int agree(bool ready)
     count = calloc(job.nodes, sizeof *count);
     if (ready && (job.process == NULL || count == NULL)) {
         ready = false;
-        (void)because("a rank is out of memory");
+        (void)set_reason("a rank is out of memory");
     }
     if (make_messages() != 0)
         ready = false;
@@ -197,21 +196,21 @@ static int agree(bool ready)
     if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
         MPI_SUCCESS) {
         free(count);
-        return because("MPI_Allreduce has failed");
+        return set_reason("MPI_Allreduce has failed");
     }
     have_agreed = true;
     first_unready = (uint32_t)all[UNREADY];
     if (first_unready < job.processes) {
         free(count);
-        return ready ? because("rank %u could not open its part of the torus",
-                               (unsigned)first_unready)
+        return ready ? set_reason("rank %u could not open the group on its node",
+                                  (unsigned)first_unready)
                      : -1;
     }
-    first_unready = 0; /* the rank that prints the warning, if anything below fails */
+    first_unready = 0; /* the rank that prints the reason if anything below fails */
     if (real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
                        mpi.world) != MPI_SUCCESS) {
         free(count);
-        return because("MPI_Allgather has failed");
+        return set_reason("MPI_Allgather has failed");
     }
     job.threaded = all[SINGLE] == 0;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
@@ -221,13 +220,13 @@ static int agree(bool ready)
             count[job.process[i].node]++;
     for (uint32_t i = 0; i < job.nodes && result == 0; i++)
         if (count[i] != job.per_node)
-            result = because("node %u has %u of its ranks, and not %u", (unsigned)i,
-                             (unsigned)count[i], (unsigned)job.per_node);
+            result = set_reason("node %u has %u of its ranks instead of %u", (unsigned)i,
+                                (unsigned)count[i], (unsigned)job.per_node);
     free(count);
     return result;
 }
 
-/* The group could not be opened here: whether it may be open elsewhere. */
+/* After a failure to open the group here: returns whether it may be open on other nodes. */
 static bool is_in_doubt(void)
 {
     return why.code == TORUS_ERROR_IN_DOUBT || why.code == TORUS_ERROR_LOST;
@@ -248,23 +247,23 @@ static int open_job(uint32_t timeout_ms)
     } else {
         opened = locals_open(name, open_group, timeout_ms, &why) == 0;
     }
-    /* If the group is open here, all processes have asked for it, so all ranks have this preload
-     * and use MPI to decide. Only a rank that has not seen the group open, although others may
-     * have, must be told: the others tell it when their first call has failed, within the
-     * timeout of that call, which begins when they have noticed that a node is cut off. */
+    /* If the group is open here, all processes have this preload, and they use agree() to decide. A process that
+     * could not open the group, although others may have, must know whether to call agree(). The others publish that
+     * the group was open when their first call has failed. That takes at most the time until they notice that a node
+     * is cut off, and the timeout of the call. */
     ready = opened && (!job.leads || complete_group() == 0);
     if (opened && !ready)
-        first_say_opened();
-    if (!opened && (!is_in_doubt() || !first_hear_opened(timeout_ms + MISSED_MS)))
+        first_publish_opened();
+    if (!opened && (!is_in_doubt() || !first_await_opened(timeout_ms + MISSED_MS)))
         return -1;
     result = agree(ready);
-    first_unsay_opened();
+    first_unpublish_opened();
     if (result == 0)
-        say_served(dims);
+        print_served(dims);
     return result;
 }
 
-static int ends(MPI_Comm comm, int keyval, void *value, void *extra)
+static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
@@ -278,7 +277,7 @@ static int ends(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static int not_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+static int not_inherited(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
     (void)comm;
     (void)keyval;
@@ -289,13 +288,13 @@ static int not_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *ou
     return MPI_SUCCESS;
 }
 
-/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their
+/* Registers on_finalize(). MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their
  * creation. */
-static void wait_for_end(void)
+static void register_finalize(void)
 {
     int keyval;
 
-    if (real.Comm_create_keyval(not_copied, ends, &keyval, NULL) == MPI_SUCCESS)
+    if (real.Comm_create_keyval(not_inherited, on_finalize, &keyval, NULL) == MPI_SUCCESS)
         (void)real.Comm_set_attr(mpi.self, keyval, &job);
 }
 
@@ -320,14 +319,14 @@ void opening_begin(void)
                       "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, stats "
                       "or verbose, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE a number of seconds\n",
                       settings.wrong);
-    errhandlers_set_aside(&errhandlers, mpi.null);
+    errhandlers_replace(&errhandlers, mpi.null);
     job_is_served = open_job(settings.timeout_ms) == 0;
     if (job_is_served) {
-        wait_for_end();
+        register_finalize();
     } else {
         warn_not_served();
         lanes_close();
         free_messages();
     }
-    errhandlers_put_back(&errhandlers);
+    errhandlers_restore(&errhandlers);
 }

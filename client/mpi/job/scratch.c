@@ -4,9 +4,9 @@
 
 #include "client/mpi/job/job.h"
 
-#define LEAST ((size_t)64 << 10)
-#define IDLE 4u                       /* pieces that are kept */
-#define IDLE_BYTES ((size_t)64 << 20) /* the largest piece that is kept */
+#define LEAST ((size_t)64 << 10)      /* the smallest piece */
+#define IDLE 4u                       /* how many unused pieces are kept */
+#define IDLE_BYTES ((size_t)64 << 20) /* the largest unused piece that is kept */
 
 struct piece {
     struct piece *next;
@@ -16,9 +16,9 @@ struct piece {
 };
 
 static struct piece *pieces;
-static struct torus_group *sharer; /* the group whose memory is shared; NULL: none is */
+static struct torus_group *sharer; /* the group of scratch_share(); NULL: none */
 
-static void drop(struct piece **at)
+static void free_piece(struct piece **at)
 {
     struct piece *p = *at;
 
@@ -30,8 +30,8 @@ static void drop(struct piece **at)
     free(p);
 }
 
-/* The smallest piece that is large enough. */
-static struct piece *find(size_t bytes)
+/* Returns the smallest unused piece that is large enough, or NULL. */
+static struct piece *find_free_piece(size_t bytes)
 {
     struct piece *best = NULL;
 
@@ -52,7 +52,7 @@ static size_t rounded(size_t bytes)
     return size;
 }
 
-static struct piece *add(size_t bytes)
+static struct piece *add_piece(size_t bytes)
 {
     struct piece *p = calloc(1, sizeof *p);
     struct torus_error ignored;
@@ -74,21 +74,21 @@ static struct piece *add(size_t bytes)
     return p;
 }
 
-void *scratch_take(size_t bytes)
+void *scratch_alloc(size_t bytes)
 {
     struct piece *p;
 
     job_lock();
-    p = find(bytes);
+    p = find_free_piece(bytes);
     if (p == NULL)
-        p = add(bytes);
+        p = add_piece(bytes);
     if (p != NULL)
         p->used = true;
     job_unlock();
     return p != NULL ? p->at : NULL;
 }
 
-void scratch_give(void *memory)
+void scratch_free(void *memory)
 {
     unsigned idle = 0;
 
@@ -100,7 +100,7 @@ void scratch_give(void *memory)
         if (p->at == memory)
             p->used = false;
         if (!p->used && (p->size > IDLE_BYTES || ++idle > IDLE))
-            drop(at);
+            free_piece(at);
         else
             at = &p->next;
     }
@@ -115,6 +115,6 @@ void scratch_share(struct torus_group *group)
 void scratch_forget(void)
 {
     while (pieces != NULL)
-        drop(&pieces);
+        free_piece(&pieces);
     sharer = NULL;
 }

@@ -1,6 +1,5 @@
-/* Memory for blocks that are packed or put in order. In a process that leads, the memory is
- * shared with the daemon as far as possible, so that blocks are not copied again. Memory that is
- * given back is kept for the next call. */
+/* Temporary memory for blocks that are packed or put in order. In a leader, the memory is shared with the daemon if
+ * possible, so that libtorus does not copy the blocks again. Freed memory is kept for later calls. */
 #ifndef TORUSD_MPI_SCRATCH_H
 #define TORUSD_MPI_SCRATCH_H
 
@@ -8,16 +7,15 @@
 
 struct torus_group;
 
-/* Memory for `bytes`, also if that is 0; the caller gives it to scratch_give(). NULL: there is
- * no memory. */
-void *scratch_take(size_t bytes);
-void scratch_give(void *memory); /* NULL does nothing */
+/* Allocates `bytes` of memory, which may be 0. The caller frees it with scratch_free(). Returns NULL only if memory
+ * is short. */
+void *scratch_alloc(size_t bytes);
+void scratch_free(void *memory); /* NULL does nothing */
 
-/* From now on, memory is shared with the daemon through this group, whose calls do not copy it,
- * until scratch_forget(). */
+/* From now on, until scratch_forget(), new memory is shared memory of this group. */
 void scratch_share(struct torus_group *group);
 
-/* The group is about to be closed, and all shared memory with it. No memory may be in use. */
+/* Frees all memory, because the group is about to be closed. No memory may be in use. */
 void scratch_forget(void);
 
 #endif

@@ -10,7 +10,7 @@
 #define LATE_S 60
 #define MOST_S 86400
 
-/* The value of an environment variable; NULL if it is not set or empty. */
+/* Returns the value of an environment variable, or NULL if it is not set or empty. */
 static const char *value_of(const char *variable)
 {
     const char *value = getenv(variable);
@@ -18,7 +18,8 @@ static const char *value_of(const char *variable)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* The milliseconds in a variable that holds a number of seconds. */
+/* Reads a variable with a number of seconds. Returns milliseconds. If the value is invalid, returns the default
+ * `usual` and sets *wrong. */
 static uint32_t milliseconds(const char *variable, unsigned long least, unsigned long usual,
                              const char **wrong)
 {
@@ -61,7 +62,7 @@ struct settings settings_read(void)
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
-/* The parent of a process, or 0. */
+/* Returns the parent of a process, or 0 if it is unknown. */
 static unsigned parent_of(unsigned pid)
 {
     char path[64], text[512], *name_end;
@@ -79,7 +80,7 @@ static unsigned parent_of(unsigned pid)
     return parent;
 }
 
-/* Appends the value of an option to `out`. */
+/* Appends the value of an option to `out`. Returns whether the arguments have the option. */
 static bool append_option(const char *arguments, size_t length, const char *option, char *out,
                           uint32_t size)
 {
@@ -92,9 +93,9 @@ static bool append_option(const char *arguments, size_t length, const char *opti
     return false;
 }
 
-/* MPICH's launcher does not tell processes which program they belong to. But each process has an
- * ancestor on its node, hydra_pmi_proxy, whose arguments have the port of this mpiexec, and the
- * number of the program among those that this mpiexec has started. */
+/* MPICH's launcher gives processes no name of their program. But each process has an ancestor on its node,
+ * hydra_pmi_proxy, whose arguments have the port of this mpiexec and the number of the program among the programs of
+ * this mpiexec. */
 static bool find_hydra(char *out, uint32_t size)
 {
     for (unsigned pid = (unsigned)getppid(); pid > 1; pid = parent_of(pid)) {

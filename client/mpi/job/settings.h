@@ -7,17 +7,17 @@
 
 struct settings {
     bool off, statistics, verbose;
-    uint32_t timeout_ms; /* how long the processes of a program look for each other */
-    uint32_t late_ms;    /* after which a waiting process says which nodes it waits for; 0: never */
-    const char *wrong;   /* the name of a variable with an invalid value; NULL: none */
+    uint32_t timeout_ms; /* how long opening the group may take */
+    uint32_t late_ms;  /* after which a waiting process prints which nodes it waits for; 0: never */
+    const char *wrong; /* name of a variable with an invalid value; NULL: none */
 };
 
 /* Reads TORUS_MPI, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE. */
 struct settings settings_read(void);
 
-/* Writes a text that distinguishes this program from others that run on the same torus at the
- * same time, and is the same in all its processes: TORUS_MPI_JOB, or what its launcher is known
- * to provide. Returns whether there is such a text. */
+/* Stores a text in `out` that is the same in all processes of this program, and differs from other programs that use
+ * the torus at the same time: TORUS_MPI_JOB, or an identifier from the launcher. Returns whether there is such a
+ * text. */
 bool settings_program(char *out, uint32_t size);
 
 #endif

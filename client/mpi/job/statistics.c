@@ -104,7 +104,7 @@ void statistics_add_start(enum unserved operation, uint64_t bytes)
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-/* "MPI_Alltoall 12 calls, 4096 bytes, 0.003 s", and why if there is a reason. */
+/* Prints "MPI_Alltoall 12 calls, 4096 bytes, 0.003 s" or, with a reason, "MPI_Bcast 5 calls, 0.001 s (REASON)". */
 static void print_count(FILE *to, unsigned operation, unsigned reason, const char **separator)
 {
     struct count *c = &counts[operation][reason];
@@ -113,15 +113,16 @@ static void print_count(FILE *to, unsigned operation, unsigned reason, const cha
         return;
     (void)fprintf(to, "%s%s %" PRIu64 " %s", *separator, operations[operation], c->calls,
                   text_plural(c->calls, "call", "calls"));
-    if (reason == REASON_TAKEN)
+    if (reason == REASON_SERVED)
         (void)fprintf(to, ", %" PRIu64 " %s", c->bytes, text_plural(c->bytes, "byte", "bytes"));
     (void)fprintf(to, ", %.3f s", (double)c->nanoseconds / 1e9);
-    if (reason != REASON_TAKEN)
+    if (reason != REASON_SERVED)
         (void)fprintf(to, " (%s)", reasons[reason]);
     *separator = "; ";
 }
 
-/* "MPI_Iallreduce 12 calls, 96 bytes (not served by torusd: nonblocking)", "MPI_Bcast_init 1 call, 20 starts..." */
+/* Prints "MPI_Iallreduce 12 calls, 96 bytes (not served by torusd: nonblocking)", "MPI_Bcast_init 1 call, 20
+ * starts...". */
 static void print_unserved(FILE *to, unsigned operation, const char **separator)
 {
     uint64_t calls = unserved_counts[operation].calls, starts = unserved_counts[operation].starts;
@@ -143,13 +144,13 @@ static void print_all(FILE *to)
 {
     const char *separator = "";
 
-    (void)fputs("torus: taken: ", to);
+    (void)fputs("torus: served: ", to);
     for (unsigned o = 0; o < COUNT(operations); o++)
-        print_count(to, o, REASON_TAKEN, &separator);
-    (void)fputs(*separator == '\0' ? "nothing; fallen back: " : "; fallen back: ", to);
+        print_count(to, o, REASON_SERVED, &separator);
+    (void)fputs(*separator == '\0' ? "nothing; left to MPI: " : "; left to MPI: ", to);
     separator = "";
     for (unsigned o = 0; o < COUNT(operations); o++)
-        for (unsigned r = REASON_TAKEN + 1; r < COUNT(reasons); r++)
+        for (unsigned r = REASON_SERVED + 1; r < COUNT(reasons); r++)
             print_count(to, o, r, &separator);
     for (unsigned o = 0; o < UNSERVED_COUNT; o++)
         print_unserved(to, o, &separator);
@@ -158,7 +159,7 @@ static void print_all(FILE *to)
     (void)fputc('\n', to);
 }
 
-/* Writes in one piece, so that lines of other processes do not come in between. */
+/* Writes the line at once, so that lines of other processes do not mix with it. */
 void statistics_print(void)
 {
     char *line = NULL;

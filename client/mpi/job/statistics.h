@@ -1,4 +1,4 @@
-/* The statistics that TORUS_MPI=stats prints at the end. */
+/* The statistics that TORUS_MPI=stats prints in MPI_Finalize. */
 #ifndef TORUSD_MPI_STATISTICS_H
 #define TORUSD_MPI_STATISTICS_H
 
@@ -7,20 +7,20 @@
 #include "client/mpi/library/operations.h"
 #include "client/mpi/library/unserved_list.h"
 
-uint64_t statistics_now(void); /* on a clock, in nanoseconds */
+/* Returns nanoseconds on a monotonic clock. */
+uint64_t statistics_now(void);
 
-/* Counts a call of this operation; the torus has carried it out if the reason is REASON_TAKEN. */
+/* Counts a call of this operation. The torus has carried it out if the reason is REASON_SERVED. */
 void statistics_add(enum operation operation, enum reason reason, uint64_t bytes,
                     uint64_t nanoseconds);
 
-/* Counts a call of an operation that torusd does not serve, in which this rank passes on `bytes`
- * (0: not known). */
+/* Counts a call of an operation that torusd does not serve, to which this rank contributes `bytes` (0: not known). */
 void statistics_add_unserved(enum unserved operation, uint64_t bytes);
 
-/* Counts a start of a persistent operation. */
+/* Counts a start of a persistent operation, to which this rank contributes `bytes`. */
 void statistics_add_start(enum unserved operation, uint64_t bytes);
 
-/* Prints one line on standard error. */
+/* Prints the statistics as one line on standard error. */
 void statistics_print(void);
 
 #endif

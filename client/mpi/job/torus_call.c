@@ -8,12 +8,13 @@
 #include "client/mpi/job/statistics.h"
 #include "client/mpi/library/real.h"
 
-/* Nanoseconds between two turns for MPI. */
-#define USUAL_SLICE 1000000u  /* at first: most small calls have ended by then */
-#define FIRST_SLICE 50000000u /* the longest first slice, where calls take longer */
-#define LEAST_SLICE 100000u   /* the slice while MPI has something to do */
-#define MOST_SLICE 10000000u  /* the longest slice, while MPI has nothing to do */
-#define BUSY 30000u /* a poll of MPI that takes so much processor time has moved something */
+/* Slices: nanoseconds between two polls of MPI while a call of the torus is under way. */
+#define USUAL_SLICE                                                                                \
+    1000000u /* the shortest slice while MPI is idle: most small calls have ended by then */
+#define FIRST_SLICE 50000000u /* the longest first slice, if recent calls took long */
+#define LEAST_SLICE 100000u   /* the slice while MPI is busy */
+#define MOST_SLICE 10000000u  /* the longest later slice */
+#define BUSY 30000u           /* nanoseconds of processor time after which a poll counts as busy */
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
@@ -25,8 +26,8 @@ static uint64_t processor_time(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Uses a probe that finds nothing: even a probe that finds a message lets MPI make progress. */
-bool torus_call_let_mpi_go_on(void)
+/* MPI makes progress in any probe, even in one that can find no message. */
+bool torus_call_progress_mpi(void)
 {
     uint64_t begin = processor_time();
     int found;
@@ -35,7 +36,8 @@ bool torus_call_let_mpi_go_on(void)
     return processor_time() - begin > BUSY;
 }
 
-static int look(struct torus_call *call, struct torus_error *error)
+/* As torus_call_test(), with the job locked; also -1 if the job has failed. */
+static int test_call(struct torus_call *call, struct torus_error *error)
 {
     int ended;
 
@@ -45,8 +47,8 @@ static int look(struct torus_call *call, struct torus_error *error)
     return ended;
 }
 
-/* Slices grow with the time that the call has taken: polling costs processor time, which other
- * processes on this machine may need. */
+/* Slices grow with the time that the call has taken, because polling costs processor time that other processes on
+ * this machine may need. */
 static uint64_t next_slice(uint64_t taken)
 {
     uint64_t slice = taken / 8;
@@ -54,14 +56,14 @@ static uint64_t next_slice(uint64_t taken)
     return slice < USUAL_SLICE ? USUAL_SLICE : slice > MOST_SLICE ? MOST_SLICE : slice;
 }
 
-/* How long calls have taken lately. A useless poll in each call would make all calls slower
- * where ranks share processors: so the first poll comes when a call has taken twice as long,
- * unless MPI has had something to do. */
-static _Thread_local uint64_t lately;
+/* How long recent calls have taken. If ranks share processors, a useless poll in each call would make all calls
+ * slower. So the first poll comes when a call has taken twice as long as recent calls, unless polls have found MPI
+ * busy. */
+static _Thread_local uint64_t recent_ns;
 
 static uint64_t first_slice(void)
 {
-    uint64_t slice = 2 * lately;
+    uint64_t slice = 2 * recent_ns;
 
     return slice < USUAL_SLICE ? USUAL_SLICE : slice > FIRST_SLICE ? FIRST_SLICE : slice;
 }
@@ -77,9 +79,9 @@ void torus_call_for(enum operation operation, uint32_t ranks)
     purpose.ranks = ranks;
 }
 
-/* Prints which nodes the call waits for; only one of the waiting processes is told. Returns
- * whether that was printed. */
-static bool say_if_late(const struct torus_call *call, uint64_t taken)
+/* If the call is late, prints which nodes it waits for. Of several waiting processes, libtorus informs only one.
+ * Returns whether a line was printed. */
+static bool print_if_late(const struct torus_call *call, uint64_t taken)
 {
     char whom[200];
 
@@ -95,18 +97,18 @@ static bool say_if_late(const struct torus_call *call, uint64_t taken)
 static int wait_until_ended(struct torus_call *call, struct torus_error *error)
 {
     uint64_t begin = statistics_now(), slice = first_slice();
-    bool moved = false, said = false;
+    bool moved = false, printed = false;
 
     for (;;) {
         int ended;
         (void)torus_call_pause(call, slice);
-        ended = look(call, error);
+        ended = test_call(call, error);
         if (ended != 0) {
-            lately = moved ? 0 : lately - lately / 8 + (statistics_now() - begin) / 8;
+            recent_ns = moved ? 0 : recent_ns - recent_ns / 8 + (statistics_now() - begin) / 8;
             return ended;
         }
-        said = said || say_if_late(call, statistics_now() - begin);
-        slice = torus_call_let_mpi_go_on() ? LEAST_SLICE : next_slice(statistics_now() - begin);
+        printed = printed || print_if_late(call, statistics_now() - begin);
+        slice = torus_call_progress_mpi() ? LEAST_SLICE : next_slice(statistics_now() - begin);
         moved = moved || slice == LEAST_SLICE;
     }
 }
@@ -117,7 +119,7 @@ int torus_call_begin(struct torus_error *error)
     return job_has_failed(error) ? -1 : 0;
 }
 
-bool torus_call_is_for_later(int started, const struct torus_error *error)
+bool torus_call_retries(int started, const struct torus_error *error)
 {
     struct torus_error ignored;
 
@@ -125,7 +127,7 @@ bool torus_call_is_for_later(int started, const struct torus_error *error)
         job_has_failed(&ignored))
         return false;
     job_unlock();
-    (void)torus_call_let_mpi_go_on();
+    (void)torus_call_progress_mpi();
     (void)poll(NULL, 0, 1);
     return true;
 }
@@ -133,7 +135,7 @@ bool torus_call_is_for_later(int started, const struct torus_error *error)
 int torus_call_end(int started, struct torus_call *call, struct torus_error *error)
 {
     if (started != 0)
-        job_fail(error); /* the other processes wait for a call that this process cannot make */
+        job_fail(error); /* other processes wait for a call that this process cannot make */
     job_unlock();
     return started == 0 && wait_until_ended(call, error) == 1 ? 0 : -1;
 }

@@ -1,8 +1,7 @@
-/* The MPI library for which this preload is compiled. All files of client/mpi are compiled once
- * for each library, with its <mpi.h>, and are linked with none: a process into which the preload
- * is loaded need not be an MPI program (mpiexec and ssh inherit LD_PRELOAD), and may load MPI
- * after the preload (Python). Hence no file refers to a symbol of MPI; functions and objects are
- * found by name (real.h). */
+/* The MPI library for which this preload is compiled. All files of client/mpi are compiled once for each MPI library,
+ * with its <mpi.h>, and are linked with none of them. A process into which the preload is loaded may not be an MPI
+ * program at all (mpiexec and ssh inherit LD_PRELOAD), or may load MPI after the preload (Python). So no file refers
+ * to a symbol of MPI; functions and objects are found by name (real.h). */
 #ifndef TORUSD_MPI_ABI_H
 #define TORUSD_MPI_ABI_H
 
@@ -24,8 +23,8 @@
 #else
 #define ABI_NAME "MPICH"
 #define ABI_PRELOAD "libtorus-mpich.so"
-#define ABI_ALIAS_IS_ERROR 1         /* the same send and receive buffer is MPI_ERR_BUFFER */
-#define ABI_TYPES_OF_NOTHING_COUNT 0 /* 0: MPI_Alltoallw takes a null type with a count of 0 */
+#define ABI_ALIAS_IS_ERROR 1         /* 1: equal send and receive buffers are MPI_ERR_BUFFER */
+#define ABI_TYPES_OF_NOTHING_COUNT 0 /* 0: MPI_Alltoallw accepts a null type with a count of 0 */
 #endif
 
 /* Functions with counts of type MPI_Count: MPI_Alltoall_c... */
@@ -46,9 +45,9 @@
 #define ABI_HAS_PERSISTENT 0
 #endif
 
-/* A handle constant (MPI_INT, MPI_COMM_WORLD...), once real_find() has succeeded. MPICH's are numbers.
- * Those of Open MPI expand to the address of an object, "((MPI_Datatype) ((void *) &(ompi_mpi_int)))",
- * whose name real_object() takes from that text. */
+/* The value of a handle constant (MPI_INT, MPI_COMM_WORLD...), once real_find() has succeeded. In MPICH these
+ * constants are numbers. In Open MPI they expand to the address of an object, "((MPI_Datatype) ((void *)
+ * &(ompi_mpi_int)))"; real_object() finds the object by the name in this text. */
 #define ABI_TEXT_(...) #__VA_ARGS__
 #define ABI_TEXT(...) ABI_TEXT_(__VA_ARGS__)
 #ifdef OPEN_MPI

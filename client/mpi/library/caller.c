@@ -9,7 +9,7 @@
 
 #include "client/mpi/library/real.h"
 
-#define REMEMBERED 32u /* objects that have called are remembered; programs have one to three */
+#define REMEMBERED 32u /* how many calling objects are remembered; programs have one to three */
 
 #ifdef OPEN_MPI
 #define COMPONENT "mca_" /* mca_io_romio321.so */
@@ -24,8 +24,7 @@ struct object {
 };
 
 static struct object objects[REMEMBERED];
-static _Atomic unsigned remembered; /* the entries below this number are complete, and never
-                                     * change */
+static _Atomic unsigned remembered; /* entries below this index are complete and do not change */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static bool contains(const struct object *o, uintptr_t address)
@@ -33,7 +32,7 @@ static bool contains(const struct object *o, uintptr_t address)
     return address >= o->begin && address < o->end;
 }
 
-static const struct object *recall(uintptr_t address)
+static const struct object *find_known(uintptr_t address)
 {
     unsigned count = atomic_load_explicit(&remembered, memory_order_acquire);
 
@@ -78,15 +77,16 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* Code that was made at run time is in no object, and does not belong to MPI. */
-static bool find(uintptr_t address)
+/* Finds the object that contains the address. Returns whether it belongs to MPI. Code that was generated at run time
+ * is in no object, and does not belong to MPI. */
+static bool find_object(uintptr_t address)
 {
     struct search s = {.address = address};
 
     if (dl_iterate_phdr(search_object, &s) == 0)
         return false;
     (void)pthread_mutex_lock(&mutex);
-    if (recall(address) == NULL) {
+    if (find_known(address) == NULL) {
         unsigned count = atomic_load_explicit(&remembered, memory_order_relaxed);
         if (count < REMEMBERED) {
             objects[count] = s.found;
@@ -99,7 +99,7 @@ static bool find(uintptr_t address)
 
 bool caller_is_mpi(const void *return_address)
 {
-    const struct object *known = recall((uintptr_t)return_address);
+    const struct object *known = find_known((uintptr_t)return_address);
 
-    return known != NULL ? known->is_mpi : find((uintptr_t)return_address);
+    return known != NULL ? known->is_mpi : find_object((uintptr_t)return_address);
 }

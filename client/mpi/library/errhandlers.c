@@ -4,10 +4,10 @@
 
 #include "client/mpi/library/real.h"
 
-/* If two threads set aside the handler of one communicator, they would put back the wrong one. */
+/* If two threads replaced the handler of one communicator at the same time, they would restore the wrong one. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void set_aside(struct errhandlers *h, MPI_Comm comm)
+static void replace_handler(struct errhandlers *h, MPI_Comm comm)
 {
     struct errhandler *e = &h->each[h->count];
 
@@ -20,7 +20,7 @@ static void set_aside(struct errhandlers *h, MPI_Comm comm)
         (void)real.Errhandler_free(&e->kept);
 }
 
-static void put_back(struct errhandler *e)
+static void restore_handler(struct errhandler *e)
 {
     MPI_Errhandler now;
 
@@ -32,19 +32,19 @@ static void put_back(struct errhandler *e)
     (void)real.Errhandler_free(&e->kept);
 }
 
-void errhandlers_set_aside(struct errhandlers *h, MPI_Comm comm)
+void errhandlers_replace(struct errhandlers *h, MPI_Comm comm)
 {
     (void)pthread_mutex_lock(&mutex);
     h->count = 0;
-    set_aside(h, mpi.world);
-    set_aside(h, mpi.self);
+    replace_handler(h, mpi.world);
+    replace_handler(h, mpi.self);
     if (comm != mpi.null && comm != mpi.world && comm != mpi.self)
-        set_aside(h, comm);
+        replace_handler(h, comm);
 }
 
-void errhandlers_put_back(struct errhandlers *h)
+void errhandlers_restore(struct errhandlers *h)
 {
     while (h->count > 0)
-        put_back(&h->each[--h->count]);
+        restore_handler(&h->each[--h->count]);
     (void)pthread_mutex_unlock(&mutex);
 }

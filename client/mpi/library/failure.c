@@ -27,18 +27,18 @@ static int add_code(const char *text)
     struct errhandlers errhandlers;
     int added;
 
-    errhandlers_set_aside(&errhandlers, mpi.null);
+    errhandlers_replace(&errhandlers, mpi.null);
     (void)pthread_once(&once, add_class);
     if (real.Add_error_code(class_of_torus, &added) == MPI_SUCCESS)
         (void)real.Add_error_string(added, text);
     else
         added = class_of_torus;
-    errhandlers_put_back(&errhandlers);
+    errhandlers_restore(&errhandlers);
     return added;
 }
 
-/* The code for a text. The last code is kept: a group that has failed ends all calls with the
- * same text, and codes cannot be freed. */
+/* Returns the error code for a text. The last code is reused, because codes cannot be freed, and a failed group ends
+ * all calls with the same text. */
 static int code_of(const char *text)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

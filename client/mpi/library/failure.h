@@ -1,4 +1,4 @@
-/* Errors in the form of MPI: codes for the communicator's error handler. */
+/* Converts errors of libtorus to error codes of MPI. */
 #ifndef TORUSD_MPI_FAILURE_H
 #define TORUSD_MPI_FAILURE_H
 
@@ -6,7 +6,7 @@
 
 #include "client/mpi/library/abi.h"
 
-/* An error code of an error class of our own, with the text of *error. */
+/* Returns an error code with the text of *error, in an error class of this preload. */
 int failure_of_torus(const struct torus_error *error);
 
 #endif

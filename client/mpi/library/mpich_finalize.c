@@ -1,13 +1,11 @@
-/* For LD_PRELOAD: keeps MPICH over UCX and TCP from hanging in MPI_Finalize.
+/* Prevents MPICH over UCX and TCP from hanging in MPI_Finalize.
  *
- * There MPICH (4.0.2, device ch4:ucx) flushes its connections. With UCX over TCP it asks every rank
- * to which something was sent for an answer, and only ranks that are inside UCX answer. A rank that
- * has its own answers proceeds to a barrier of the process manager, in which it reads from a socket
- * and answers no rank: later ranks that wait for its answer wait for ever. So from the first
- * connection that is closed, this preload lets UCX make progress while the process waits for the
- * process manager. Programs in which no rank has sent to another one are not concerned, nor are
- * programs without UCX.
- */
+ * In MPI_Finalize, MPICH (4.0.2, device ch4:ucx) flushes its connections. With UCX over TCP, a rank asks every rank
+ * to which it has sent something for an answer, and only ranks that are inside UCX answer. A rank that has received
+ * its answers goes on to a barrier of the process manager, in which it reads from a socket and answers nobody. Slower
+ * ranks that wait for its answer wait for ever. So once the first connection is closed, this preload lets UCX make
+ * progress while the process waits for the process manager. Programs without UCX, and programs in which no rank has
+ * sent anything, are not affected. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,14 +15,14 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define SLICE_MS 1 /* between two polls of the connections */
+#define SLICE_MS 1 /* interval between polls of the connections */
 
-/* Functions of UCX, whose headers are not needed for these. */
+/* Functions of UCX, declared here so that its headers are not needed. */
 EXPORT int ucp_worker_create(void *context, const void *parameters, void **worker);
 EXPORT void *ucp_disconnect_nb(void *endpoint);
 EXPORT void ucp_worker_destroy(void *worker);
 
-static void *the_worker; /* MPICH's, if there is only one */
+static void *the_worker; /* the worker of MPICH, if `workers` is 1 */
 static unsigned workers;
 static bool closing;
 
@@ -57,7 +55,7 @@ void ucp_worker_destroy(void *worker)
     real(worker);
 }
 
-/* Finds the socket of the process manager; -1: there is none. */
+/* Returns the socket of the process manager, or -1 if there is none. */
 static int manager(void)
 {
     const char *text = getenv("PMI_FD");
@@ -66,7 +64,7 @@ static int manager(void)
 
 typedef ssize_t read_fn(int fd, void *buffer, size_t size);
 
-/* The read() of the C library, in which threads can be cancelled, unlike in a bare system call. */
+/* Returns the read() of the C library. Unlike a bare system call, it is a cancellation point. */
 static read_fn *real_read(void)
 {
     static _Atomic(read_fn *) found;
@@ -79,7 +77,7 @@ static read_fn *real_read(void)
     return real;
 }
 
-/* Runs before there can be a signal handler that reads: dlsym() must not be called in those. */
+/* Finds read() before a signal handler can call it, because dlsym() must not be called in signal handlers. */
 __attribute__((constructor)) static void find_read(void)
 {
     (void)real_read();

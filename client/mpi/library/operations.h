@@ -1,4 +1,4 @@
-/* The operations that the preload takes, and the reasons why it may not take a call. */
+/* The operations that the preload serves, and the reasons why it may leave a call to MPI. */
 #ifndef TORUSD_MPI_OPERATIONS_H
 #define TORUSD_MPI_OPERATIONS_H
 
@@ -21,12 +21,12 @@ enum operation {
 #undef X
 };
 
-/* The reasons why the MPI library carries out a call. All but ARGUMENTS are the same on all
- * ranks of the communicator. */
+/* SERVED, and the reasons why a call is left to MPI. All except ARGUMENTS are the same on all ranks of the
+ * communicator. */
 #define REASONS(X)                                                                                 \
-    X(TAKEN, "")                                                                                   \
-    X(COMMUNICATOR, "a communicator that is neither the torus nor a row, column or plane of it")   \
-    X(RANKS, "a communicator without the lowest rank of each node, or with more ranks on some")    \
+    X(SERVED, "")                                                                                  \
+    X(COMMUNICATOR, "a communicator that is not the torus or a row, column or plane of it")        \
+    X(RANKS, "a communicator that lacks the lowest rank of a node, or has more on some nodes")     \
     X(INTERCOMMUNICATOR, "an intercommunicator")                                                   \
     X(ONE_NODE, "a communicator on one node")                                                      \
     X(FIRST, "the first call of a communicator")                                                   \
@@ -42,7 +42,7 @@ enum reason {
 #undef X
 };
 
-/* The texts above. Static. */
+/* Return the texts above. Static. */
 const char *operation_name(enum operation operation);
 const char *reason_text(enum reason reason);
 

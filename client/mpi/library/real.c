@@ -9,11 +9,11 @@
 #include <string.h>
 
 #ifdef OPEN_MPI
-#define OWN_LIBRARY "libmpi.so"
-#define OTHERS_SYMBOL "MPIR_F08_MPI_BOTTOM"
+#define LIBRARY_NAME "libmpi.so"
+#define FOREIGN_SYMBOL "MPIR_F08_MPI_BOTTOM"
 #else
-#define OWN_LIBRARY "libmpi" /* libmpich.so.12, libmpi.so.12 */
-#define OTHERS_SYMBOL "ompi_mpi_comm_world"
+#define LIBRARY_NAME "libmpi" /* libmpich.so.12, libmpi.so.12 */
+#define FOREIGN_SYMBOL "ompi_mpi_comm_world"
 #endif
 
 struct real real;
@@ -21,7 +21,7 @@ struct real_handles mpi;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* An MPI library that was loaded into a scope of its own (dlopen with RTLD_LOCAL); NULL: none. */
+/* The MPI library, if it was loaded by dlopen() with RTLD_LOCAL; otherwise NULL. */
 static void *local_library;
 
 /* ---- Finding --------------------------------------------------------------------------------- */
@@ -32,14 +32,14 @@ static int find_local(struct dl_phdr_info *info, size_t size, void *data)
 
     (void)size;
     (void)data;
-    if (name != NULL && strncmp(name + 1, OWN_LIBRARY, strlen(OWN_LIBRARY)) == 0)
+    if (name != NULL && strncmp(name + 1, LIBRARY_NAME, strlen(LIBRARY_NAME)) == 0)
         local_library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     return local_library != NULL;
 }
 
-/* The library's own functions come behind ours. An object may have been copied into the program
- * itself (a copy relocation), and is the first of its name. */
-static void *find(void *where, const char *name)
+/* Finds a symbol of the MPI library. For functions, `where` is RTLD_NEXT, because the preload defines the same names.
+ * For objects it is RTLD_DEFAULT, because a copy relocation may have put the object into the program itself. */
+static void *find_symbol(void *where, const char *name)
 {
     void *found = dlsym(where, name);
 
@@ -52,7 +52,7 @@ static void *find(void *where, const char *name)
 
 static void find_function(const char *name, void *to)
 {
-    void *found = find(RTLD_NEXT, name);
+    void *found = find_symbol(RTLD_NEXT, name);
 
     memcpy(to, &found, sizeof found);
 }
@@ -60,7 +60,7 @@ static void find_function(const char *name, void *to)
 static void find_functions(void)
 {
 #define X(name) find_function("PMPI_" #name, &real.name);
-    REAL_TAKEN(X)
+    REAL_SERVED(X)
     REAL_LARGE(X)
     REAL_OTHERS(X)
 #undef X
@@ -84,10 +84,10 @@ static void find_functions(void)
 
 static void find_all(void)
 {
-    if (find(RTLD_DEFAULT, OTHERS_SYMBOL) != NULL) {
+    if (find_symbol(RTLD_DEFAULT, FOREIGN_SYMBOL) != NULL) {
         (void)fputs(ABI_PRELOAD ": this program does not use " ABI_NAME
-                                ", but another MPI library; "
-                                "preload the one for that library\n",
+                                ", but another MPI library: "
+                                "use the preload for that library\n",
                     stderr);
         exit(EXIT_FAILURE);
     }
@@ -131,5 +131,5 @@ void *real_object(const char *expansion)
         length++;
     memcpy(name, at, length);
     name[length] = '\0';
-    return find(RTLD_DEFAULT, name);
+    return find_symbol(RTLD_DEFAULT, name);
 }

@@ -1,11 +1,11 @@
-/* The functions of the MPI library itself, by their PMPI names, and a few of its handles. */
+/* The functions of the MPI library itself, found by their PMPI names, and some of its handles. */
 #ifndef TORUSD_MPI_REAL_H
 #define TORUSD_MPI_REAL_H
 
 #include "client/mpi/library/unserved_list.h"
 
-/* The functions that the preload defines itself. */
-#define REAL_TAKEN(X)                                                                              \
+/* The functions that the preload also defines, to serve them. */
+#define REAL_SERVED(X)                                                                             \
     X(Allgather)                                                                                   \
     X(Allgatherv)                                                                                  \
     X(Allreduce)                                                                                   \
@@ -88,7 +88,7 @@
 /* clang-format off */
 struct real {
 #define X(name) __typeof__(PMPI_##name) *name;
-    REAL_TAKEN(X)
+    REAL_SERVED(X)
     REAL_LARGE(X)
     REAL_OTHERS(X)
 #undef X
@@ -122,11 +122,12 @@ struct real_handles {
 extern struct real real;
 extern struct real_handles mpi;
 
-/* Finds all functions and handles; does nothing after the first time. Ends the process if the
- * program uses the other MPI library, to which nothing can be passed on. */
+/* Finds all functions and handles; does nothing after the first time. Ends the process if the program uses the other
+ * MPI library, because calls could not be passed on to it. */
 void real_find(void);
 
-/* The object that Open MPI's handle constant `expansion` stands for; NULL if this version lacks it. */
+/* Returns the object of a handle constant of Open MPI, from the text of its expansion; NULL if this version of Open
+ * MPI lacks the object. */
 void *real_object(const char *expansion);
 
 #endif

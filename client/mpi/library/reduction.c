@@ -1,4 +1,4 @@
-/* Which of MPI's types and operators the torus can reduce. */
+/* The types and operators of MPI that the torus can reduce. */
 #include <pthread.h>
 
 #include "client/mpi/library/real.h"
@@ -6,8 +6,8 @@
 
 enum kind { SIGNED, UNSIGNED, INTEGER, FLOATING, COMPLEX, BYTES };
 
-/* The types that torusd can compute with. Their widths depend on the machine and on the Fortran
- * compiler, so MPI is asked for them. Types that a library lacks are MPI_DATATYPE_NULL. */
+/* The types that torusd can compute with. Their widths depend on the machine and on the Fortran compiler, so
+ * fill_in() asks MPI for them. Types that an MPI library lacks are MPI_DATATYPE_NULL. */
 #define TYPES(X)                                                                                   \
     X(MPI_SIGNED_CHAR, SIGNED)                                                                     \
     X(MPI_SHORT, SIGNED)                                                                           \
@@ -51,8 +51,8 @@ enum kind { SIGNED, UNSIGNED, INTEGER, FLOATING, COMPLEX, BYTES };
     X(MPI_DOUBLE_COMPLEX, COMPLEX)                                                                 \
     X(MPI_BYTE, BYTES)
 
-/* Bit k: kind k. MPI has logical operators for integers of C and for Fortran's LOGICAL, whose
- * values depend on the compiler. */
+/* Sets of kinds; bit k stands for kind k. Logical operators are served for C integers only: MPI also allows them for
+ * Fortran's LOGICAL, whose values depend on the compiler. */
 #define C_INTEGERS (1u << SIGNED | 1u << UNSIGNED)
 #define INTEGERS (C_INTEGERS | 1u << INTEGER)
 #define NUMBERS (INTEGERS | 1u << FLOATING)
@@ -72,7 +72,7 @@ enum kind { SIGNED, UNSIGNED, INTEGER, FLOATING, COMPLEX, BYTES };
 struct type_row {
     MPI_Datatype handle;
     enum kind kind;
-    enum torus_type type; /* type of its parts; 0: torusd does not have it */
+    enum torus_type type; /* type of the parts of an element; 0: torusd lacks it */
 };
 
 struct operator_row {

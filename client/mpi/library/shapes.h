@@ -1,8 +1,8 @@
-/* The shapes of the parameters of MPI's collective operations. Each shape has the parameters,
- * the same as arguments, and the bytes of this rank's part as far as a count and a type that
- * this rank must set determine them: unserved.c defines bytes_of(), parts_of() and NOT_KNOWN.
- * COUNT and DISPLACEMENT are the types of counts and displacements. Nonblocking and persistent
- * functions have further parameters behind these. */
+/* The shapes of the parameters of MPI's collective operations. For each shape X there are X_PARAMETERS, X_ARGUMENTS
+ * (the parameters as arguments of a call), and X_BYTES: the bytes that this rank contributes, or NOT_KNOWN if a count
+ * and a type that this rank must set do not determine them. unserved.c defines bytes_of(), parts_of(), NOT_KNOWN, and
+ * COUNT and DISPLACEMENT, the types of counts and displacements. Nonblocking and persistent functions have further
+ * parameters after these. */
 #ifndef TORUSD_MPI_SHAPES_H
 #define TORUSD_MPI_SHAPES_H
 
@@ -12,7 +12,7 @@
 
 #define BCAST_PARAMETERS void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm
 #define BCAST_ARGUMENTS buffer, count, type, root, comm
-#define BCAST_BYTES (root < 0 ? NOT_KNOWN : bytes_of(count, type)) /* between groups */
+#define BCAST_BYTES (root < 0 ? NOT_KNOWN : bytes_of(count, type)) /* < 0: intercommunicator */
 
 #define REDUCTION_PARAMETERS                                                                       \
     const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
@@ -35,7 +35,7 @@
 #define REDUCE_SCATTER_BLOCK_ARGUMENTS REDUCTION_ARGUMENTS
 #define REDUCE_SCATTER_BLOCK_BYTES parts_of(bytes_of(count, type), comm)
 
-/* The first parameters of all operations that move blocks of one size. */
+/* The first parameters of operations with blocks of one size. */
 #define BLOCKS_PARAMETERS                                                                          \
     const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,                     \
         COUNT receive_count, MPI_Datatype receive_type

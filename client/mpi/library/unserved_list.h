@@ -1,10 +1,10 @@
-/* The collective operations that torusd does not serve. The MPI library carries them out; the
- * preload defines them only to count them. They are named in these lists alone: the functions
- * (unserved.c), the library's own (real.h) and the names in the statistics follow from them.
+/* The collective operations that torusd does not serve. The MPI library carries them out, and the preload defines
+ * them only to count them. The functions (unserved.c), the pointers to the functions of the MPI library (real.h) and
+ * the names in the statistics are all made from these lists.
  *
- * A row has the name of the function, without "MPI_", and the shape of its parameters
- * (shapes.h). The functions in UNSERVED_PLAIN have no counts; each of the others exists a second
- * time with large counts, as MPI_X_c, if the library has such functions. */
+ * A row has the name of the function, without "MPI_", and the shape of its parameters (shapes.h). The functions in
+ * lists named _PLAIN have no counts. Each other function also exists with large counts, as MPI_X_c, if the MPI
+ * library has such functions. */
 #ifndef TORUSD_MPI_UNSERVED_LIST_H
 #define TORUSD_MPI_UNSERVED_LIST_H
 
@@ -52,7 +52,7 @@
     X(Iscatter, SCATTER)                                                                           \
     X(Iscatterv, SCATTERV)
 
-/* The names of these begin with ABI_PERSISTENT. */
+/* ABI_PERSISTENT() makes the full names of these. */
 #if ABI_HAS_PERSISTENT
 #define UNSERVED_PERSISTENT_PLAIN(X) X(Barrier_init, BARRIER)
 
@@ -83,7 +83,7 @@
 #define UNSERVED_PERSISTENT(X)
 #endif
 
-/* Lists of lists: of the functions that begin with MPI_, and of all functions. */
+/* Combined lists: the functions whose names begin with MPI_, and all functions. */
 #define UNSERVED_OF_MPI_PLAIN(X) UNSERVED_NONBLOCKING_PLAIN(X)
 #define UNSERVED_OF_MPI(X) UNSERVED_BLOCKING(X) UNSERVED_NEIGHBORHOOD(X) UNSERVED_NONBLOCKING(X)
 #define UNSERVED(X)                                                                                \

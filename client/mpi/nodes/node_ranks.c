@@ -1,8 +1,7 @@
-/* All messages are between two ranks. Collective operations of MPI would need a communicator for
- * each set of ranks on a node, and MPI has few (MPICH: 2048). Messages to or from all ranks
- * travel along a binomial tree: the children of rank r are r + 1, r + 2, r + 4... as long as the
- * added number is smaller than the lowest bit of r. Long messages travel in pieces, so that all
- * levels of the tree are busy. */
+/* All messages are between two ranks. Collective operations of MPI would need a communicator for each set of ranks on
+ * a node, and MPI has few communicators (MPICH: 2048). Messages to or from all ranks go along a binomial tree: the
+ * children of rank r are r + 1, r + 2, r + 4... as long as the added number is smaller than the lowest set bit of r.
+ * Long messages are divided into pieces, so that all levels of the tree work at the same time. */
 #include "client/mpi/nodes/node_ranks.h"
 
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/library/real.h"
 
-#define MESSAGE ((size_t)1 << 30) /* bytes of a message at most, because counts are int */
-#define PIECE ((size_t)4 << 20)   /* bytes of a piece that travels along the tree */
+#define MESSAGE ((size_t)1 << 30) /* the most bytes of a message, because counts are int */
+#define PIECE ((size_t)4 << 20)   /* bytes of a piece that is sent along the tree */
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
@@ -23,14 +22,14 @@ static size_t at_most(size_t limit, size_t left)
     return left < limit ? left : limit;
 }
 
-/* Only one communicator at a time has a lane in a part of the torus, so messages that threads
- * send on several communicators do not mix. */
+/* Returns the tag for messages of a communicator. A lane in a part of the torus belongs to one communicator at a
+ * time, so messages of several communicators do not mix. */
 static int tag_of(const struct communicator *c)
 {
     return JOB_FIRST_TAG + (int)(c->share.lane << JOB_DIMS | c->dimensions);
 }
 
-/* The rank in job.messages. */
+/* Returns the rank in job.messages of rank `local` on this node. */
 static int rank_of(const struct communicator *c, uint32_t local)
 {
     return c->placement->world[c->rank_at[c->node * c->locals + local]];
@@ -64,7 +63,7 @@ int node_receive(const struct communicator *c, uint32_t from, void *at, size_t b
 
 /* ---- The tree -------------------------------------------------------------------------------- */
 
-/* `distance` is a power of 2. If there is no such child, there is none at a greater distance. */
+/* Returns whether there is a child at this distance, a power of 2. If not, there is none at a greater distance. */
 static bool has_child(const struct communicator *c, uint32_t distance)
 {
     uint32_t lowest_bit = c->local & -c->local;
@@ -114,16 +113,16 @@ static int add_children(const struct communicator *c, const struct vector *v, ch
     return 0;
 }
 
-/* Combines pieces of at most `most` elements. There is room for two of them. */
+/* Combines the vectors in pieces of at most `most` elements. `room` has space for two pieces. */
 static int reduce(const struct communicator *c, const struct vector *v, const char *from, char *to,
                   size_t most, char *room)
 {
     const bool leads = communicator_leads(c);
-    char *const own = leads ? to : room + most * v->type_size;
+    char *const sums = leads ? to : room + most * v->type_size;
     size_t done = 0;
 
     for (size_t n, bytes; done < v->count; done += n) {
-        char *sum = leads ? own + done * v->type_size : own;
+        char *sum = leads ? sums + done * v->type_size : sums;
         n = at_most(most, v->count - done);
         bytes = n * v->type_size;
         if (sum != from)
@@ -141,17 +140,17 @@ int node_reduce(const struct communicator *c, const struct vector *v, const void
 {
     const size_t most = at_most(v->type_size < PIECE ? PIECE / v->type_size : 1, v->count);
     struct torus_error ignored;
-    char *room = scratch_take(2 * most * v->type_size);
+    char *room = scratch_alloc(2 * most * v->type_size);
     int result;
 
     if (room == NULL)
         return node_lacks_memory(c, &ignored);
     result = reduce(c, v, send, receive, most, room);
-    scratch_give(room);
+    scratch_free(room);
     return result;
 }
 
-int node_meet(const struct communicator *c)
+int node_gather_all(const struct communicator *c)
 {
     char here = 0;
 
@@ -161,7 +160,7 @@ int node_meet(const struct communicator *c)
     return communicator_leads(c) ? 0 : node_send(c, parent_of(c), &here, sizeof here);
 }
 
-/* ---- Endings --------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 int node_failed(struct torus_error *error)
 {
@@ -175,8 +174,8 @@ int node_failed(struct torus_error *error)
     return -1;
 }
 
-/* The other ranks of a node cannot be told: they wait in calls of MPI that this rank does not
- * make. */
+/* Aborts the program if there are other ranks on this node, because they cannot be informed: they wait in calls of
+ * MPI that this rank will not make. */
 int node_lacks_memory(const struct communicator *c, struct torus_error *e)
 {
     static const struct torus_error out_of_memory = {
@@ -191,7 +190,7 @@ int node_lacks_memory(const struct communicator *c, struct torus_error *e)
     return -1;
 }
 
-int node_settle(const struct communicator *c, int result, struct torus_error *error)
+int node_share_result(const struct communicator *c, int result, struct torus_error *error)
 {
     if (node_broadcast(c, &result, sizeof result) != 0 ||
         (result != 0 && node_broadcast(c, error, sizeof *error) != 0))

@@ -9,13 +9,13 @@
 #include "client/mpi/library/real.h"
 #include "client/mpi/nodes/node_ranks.h"
 
-/* The second half of the communicator's numbers; the caller uses the first half. */
+/* Returns the second half of c->numbers. The callers in calls/ use the first half. */
 static size_t *numbers_of(const struct communicator *c)
 {
     return c->numbers + 2 * (size_t)c->size;
 }
 
-/* Sets the offsets of blocks that lie one behind the other. Returns the end of the last block. */
+/* Stores the offsets of blocks without gaps. Returns the end of the last block. */
 static size_t offsets(const size_t *bytes, size_t count, size_t *offset)
 {
     size_t end = 0;
@@ -38,7 +38,6 @@ static size_t sum(const size_t *numbers, size_t count)
 
 /* ---- Between nodes --------------------------------------------------------------------------- */
 
-/* Exchanges blocks between nodes. */
 static int alltoall(const struct communicator *c, const void *send, const size_t *send_bytes,
                     void *receive, const size_t *receive_bytes, bool same, struct torus_error *e)
 {
@@ -75,8 +74,7 @@ static int allreduce(const struct communicator *c, const struct vector *v, const
 
 /* ---- All to all ------------------------------------------------------------------------------ */
 
-/* Sizes of the blocks of all ranks on a node, at the node's leader: by rank on the node, then by
- * place. */
+/* At a leader: the sizes of the blocks of all ranks on its node, by rank on the node, then by place. */
 struct sizes {
     size_t *send, *receive;
 };
@@ -97,9 +95,8 @@ static int gather_sizes(const struct communicator *c, const size_t *send_bytes,
     return 0;
 }
 
-/* Sets the sizes of the blocks for the nodes. The block for a node has what ranks here send to
- * ranks there: first everything from rank 0 here, then everything from rank 1, each in the order
- * of the ranks there. */
+/* Stores the sizes of the blocks between nodes. The block from one node to another has all data from rank 0 of the
+ * first node, then all data from its rank 1, and so on, each in the order of the ranks of the other node. */
 static void node_blocks(const struct communicator *c, const size_t *sizes, size_t *bytes)
 {
     for (uint32_t n = 0; n < c->nodes; n++) {
@@ -109,8 +106,8 @@ static void node_blocks(const struct communicator *c, const size_t *sizes, size_
     }
 }
 
-/* Copies what rank l here sends into the blocks for the nodes. `filled` has the bytes in each
- * block so far. */
+/* Copies the data that a rank here sends, at `from`, into the blocks for the nodes. `filled` has the offset of the
+ * free space in each block. */
 static void distribute(const struct communicator *c, const char *from, const size_t *sizes,
                        char *const blocks, size_t *filled)
 {
@@ -122,7 +119,7 @@ static void distribute(const struct communicator *c, const char *from, const siz
     }
 }
 
-/* Collects what rank `to` here receives: from each block, the part of each rank there in turn. */
+/* Collects the data that rank `to` here receives, from the blocks of all nodes. */
 static void collect(const struct communicator *c, const char *blocks, const size_t *sizes,
                     uint32_t to, char *out)
 {
@@ -137,7 +134,7 @@ static void collect(const struct communicator *c, const char *blocks, const size
         }
 }
 
-/* At the leader: gathers its own blocks and those that the other ranks send. */
+/* At the leader: gathers the data of all ranks of this node in the blocks for the nodes. */
 static int gather_blocks(const struct communicator *c, const void *send, const struct sizes *sizes,
                          const size_t *bytes, char *blocks, char *room)
 {
@@ -166,7 +163,7 @@ static int scatter_blocks(const struct communicator *c, void *receive, const str
     return 0;
 }
 
-/* The most bytes that a rank on this node sends or receives. */
+/* Returns the most bytes that a rank on this node sends or receives. */
 static size_t most_of(const struct communicator *c, const struct sizes *sizes)
 {
     size_t most = 0;
@@ -185,7 +182,7 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
                          struct torus_error *e)
 {
     const size_t all = (size_t)c->locals * c->size;
-    size_t *const room_for_sizes = scratch_take((2 * all + 2 * (size_t)c->nodes) * sizeof(size_t));
+    size_t *const room_for_sizes = scratch_alloc((2 * all + 2 * (size_t)c->nodes) * sizeof(size_t));
     struct sizes sizes = {room_for_sizes, room_for_sizes + all};
     size_t *out_bytes = room_for_sizes + 2 * all, *in_bytes = out_bytes + c->nodes;
     char *out = NULL, *in = NULL, *room = NULL;
@@ -198,23 +195,23 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
     } else {
         node_blocks(c, sizes.send, out_bytes);
         node_blocks(c, sizes.receive, in_bytes);
-        out = scratch_take(sum(out_bytes, c->nodes));
-        in = scratch_take(sum(in_bytes, c->nodes));
-        room = scratch_take(most_of(c, &sizes));
+        out = scratch_alloc(sum(out_bytes, c->nodes));
+        in = scratch_alloc(sum(in_bytes, c->nodes));
+        room = scratch_alloc(most_of(c, &sizes));
         if (out == NULL || in == NULL || room == NULL)
             result = node_lacks_memory(c, e);
         else if (gather_blocks(c, send, &sizes, out_bytes, out, room) != 0)
             result = node_failed(e);
         else
             result = alltoall(c, out, out_bytes, in, in_bytes, same, e);
-        result = node_settle(c, result, e);
+        result = node_share_result(c, result, e);
         if (result == 0 && scatter_blocks(c, receive, &sizes, in, room) != 0)
             result = node_failed(e);
     }
-    scratch_give(room);
-    scratch_give(in);
-    scratch_give(out);
-    scratch_give(room_for_sizes);
+    scratch_free(room);
+    scratch_free(in);
+    scratch_free(out);
+    scratch_free(room_for_sizes);
     return result;
 }
 
@@ -230,20 +227,20 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
     if (gather_sizes(c, send_bytes, receive_bytes, NULL) != 0 ||
         node_send(c, 0, send, sum(send_bytes, c->size)) != 0)
         return node_failed(error);
-    result = node_settle(c, 0, error);
+    result = node_share_result(c, 0, error);
     if (result == 0 && node_receive(c, 0, receive, sum(receive_bytes, c->size)) != 0)
         result = node_failed(error);
     return result;
 }
 
-/* ---- One to all, all to one ------------------------------------------------------------------ */
+/* ---- Allgather, broadcast, barrier ----------------------------------------------------------- */
 
 static int lead_allgather(struct communicator *c, const void *block, void *receive,
                           const size_t *bytes, bool same, struct torus_error *e)
 {
     const size_t *mine = bytes + (size_t)c->node * c->locals;
     size_t *node_bytes = numbers_of(c) + c->nodes, filled = mine[0];
-    char *blocks = scratch_take(sum(mine, c->locals));
+    char *blocks = scratch_alloc(sum(mine, c->locals));
     int result;
 
     if (blocks == NULL)
@@ -257,7 +254,7 @@ static int lead_allgather(struct communicator *c, const void *block, void *recei
             result = node_failed(e);
     if (result == 0)
         result = allgather(c, blocks, receive, node_bytes, same, e);
-    scratch_give(blocks);
+    scratch_free(blocks);
     return result;
 }
 
@@ -273,7 +270,7 @@ int nodes_allgather(struct communicator *c, const void *block, void *receive, co
         result = lead_allgather(c, block, receive, bytes, same, error);
     else if (node_send(c, 0, block, mine) != 0)
         return node_failed(error);
-    result = node_settle(c, result, error);
+    result = node_share_result(c, result, error);
     if (result == 0 && node_broadcast(c, receive, sum(bytes, c->size)) != 0)
         result = node_failed(error);
     return result;
@@ -297,7 +294,7 @@ int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t
     }
     if (c->locals == 1)
         return result;
-    result = node_settle(c, result, error);
+    result = node_share_result(c, result, error);
     if (result == 0 && node_broadcast(c, buffer, bytes) != 0)
         result = node_failed(error);
     return result;
@@ -307,16 +304,16 @@ int nodes_barrier(struct communicator *c, struct torus_error *error)
 {
     int result = 0;
 
-    if (c->locals > 1 && node_meet(c) != 0)
+    if (c->locals > 1 && node_gather_all(c) != 0)
         return node_failed(error);
     if (communicator_leads(c))
         result = TORUS_CALL(error, torus_start_barrier(c->group, &call, error));
-    return c->locals > 1 ? node_settle(c, result, error) : result;
+    return c->locals > 1 ? node_share_result(c, result, error) : result;
 }
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
 
-/* Combines the vectors of the nodes for the rank at `only`, or for all. */
+/* Combines the vectors of the nodes for the node of place `only`, or for all nodes. */
 static int reduce(const struct communicator *c, const struct vector *v, const void *send,
                   void *receive, uint32_t only, struct torus_error *e)
 {
@@ -328,8 +325,8 @@ static int reduce(const struct communicator *c, const struct vector *v, const vo
                                          v->reduction.operator, only / c->locals, &call, e));
 }
 
-/* For the only rank on its node: a rank that gets no result needs no memory for one, unless its
- * operands have to be converted for the torus. */
+/* nodes_reduce() if there is one rank on each node. A rank that gets no result needs memory only if its numbers must
+ * be converted for a logical operator. */
 static int reduce_alone(struct communicator *c, const struct vector *v, const void *send,
                         void *receive, uint32_t only, struct torus_error *e)
 {
@@ -337,13 +334,13 @@ static int reduce_alone(struct communicator *c, const struct vector *v, const vo
     int result;
 
     if (v->reduction.logical) {
-        if (receive == NULL && (room = scratch_take(v->count * v->type_size)) == NULL)
+        if (receive == NULL && (room = scratch_alloc(v->count * v->type_size)) == NULL)
             return node_lacks_memory(c, e);
         reduction_normalise(v->reduction.type, room != NULL ? room : receive, send, v->count);
         send = room != NULL ? room : receive;
     }
     result = reduce(c, v, send, receive, only, e);
-    scratch_give(room);
+    scratch_free(room);
     return result;
 }
 
@@ -360,7 +357,7 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
     if (c->locals == 1)
         return reduce_alone(c, v, send, receive, only, error);
     if (leads && !wants) {
-        out = room = scratch_take(bytes);
+        out = room = scratch_alloc(bytes);
         if (room == NULL)
             result = node_lacks_memory(c, error);
     }
@@ -368,18 +365,19 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
         result = node_failed(error);
     if (result == 0 && leads)
         result = reduce(c, v, out, here ? out : NULL, only, error);
-    result = node_settle(c, result, error);
+    result = node_share_result(c, result, error);
     if (result == 0 && only == PLACE_ALL)
         result = node_broadcast(c, out, bytes) != 0 ? node_failed(error) : 0;
     else if (result == 0 && wants && !leads)
         result = node_receive(c, 0, receive, bytes) != 0 ? node_failed(error) : 0;
     else if (result == 0 && leads && here && !wants)
         result = node_send(c, only % c->locals, out, bytes) != 0 ? node_failed(error) : 0;
-    scratch_give(room);
+    scratch_free(room);
     return result;
 }
 
-/* At a leader: `vector` is the node's, and the result is distributed among the node's ranks. */
+/* At a leader: combines the vector of the node with those of the other nodes, and distributes this node's part of the
+ * result among its ranks. */
 static int lead_reduce_scatter(struct communicator *c, const struct vector *v, const void *vector,
                                void *receive, const size_t *counts, struct torus_error *e)
 {
@@ -391,7 +389,7 @@ static int lead_reduce_scatter(struct communicator *c, const struct vector *v, c
     for (uint32_t n = 0; n < c->nodes; n++)
         node_counts[n] = sum(counts + (size_t)n * c->locals, c->locals) * v->reduction.parts;
     if (c->locals > 1)
-        room = scratch_take(sum(mine, c->locals) * v->type_size);
+        room = scratch_alloc(sum(mine, c->locals) * v->type_size);
     if (room == NULL && c->locals > 1)
         return node_lacks_memory(c, e);
     result = TORUS_CALL(e, torus_start_reduce_scatter(
@@ -399,7 +397,7 @@ static int lead_reduce_scatter(struct communicator *c, const struct vector *v, c
                                node_counts, v->reduction.type, v->reduction.operator, & call, e));
     if (c->locals == 1)
         return result;
-    result = node_settle(c, result, e);
+    result = node_share_result(c, result, e);
     if (result == 0) {
         const char *at = room + mine[0] * v->type_size;
         memcpy(receive, room, mine[0] * v->type_size);
@@ -407,7 +405,7 @@ static int lead_reduce_scatter(struct communicator *c, const struct vector *v, c
             if (node_send(c, l, at, mine[l] * v->type_size) != 0)
                 result = node_failed(e);
     }
-    scratch_give(room);
+    scratch_free(room);
     return result;
 }
 
@@ -420,7 +418,7 @@ int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const v
     int result = 0;
 
     if (copies) {
-        room = scratch_take(v->count * v->type_size);
+        room = scratch_alloc(v->count * v->type_size);
         if (room == NULL)
             return node_lacks_memory(c, error);
     }
@@ -433,9 +431,9 @@ int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const v
     if (result == 0 && communicator_leads(c))
         result = lead_reduce_scatter(c, v, copies ? room : send, receive, counts, error);
     else if (result == 0)
-        result = node_settle(c, 0, error);
+        result = node_share_result(c, 0, error);
     if (result == 0 && !communicator_leads(c) && node_receive(c, 0, receive, mine) != 0)
         result = node_failed(error);
-    scratch_give(room);
+    scratch_free(room);
     return result;
 }

@@ -1,4 +1,4 @@
-"""Arrays that are sent and received, and what can be done with them."""
+"""Checks and conversions of the arrays that are sent and received."""
 
 import ctypes
 import itertools
@@ -13,9 +13,9 @@ class _InPlace:
 
 
 IN_PLACE = _InPlace()
-"""Passed as the input: it is what `out` contains."""
+"""Pass this as the input to take the input from `out`."""
 
-MOST_BYTES = 2 ** 63 - 1  # of an array: numpy counts them with a sign
+MOST_BYTES = 2 ** 63 - 1  # in an array: numpy counts bytes in a signed integer
 _TYPES = {np.dtype(name): number for number, name in enumerate(
     ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64'),
     start=1)}
@@ -25,8 +25,8 @@ IN_PLACE_ADDRESS = ctypes.c_void_p(-1).value
 
 
 def integer(value, what):
-    """The number as an int. TypeError for what is not one, though it may be equal to one, as 1.0 and True
-    are: rounding it would hide a mistake."""
+    """Returns the value as an int. Raises TypeError for floats and bools, even 1.0 and True, because they are
+    probably a mistake of the caller."""
     if not isinstance(value, (bool, np.bool_)):
         try:
             return operator.index(value)
@@ -36,7 +36,7 @@ def integer(value, what):
 
 
 def input_array(value):
-    """An array in the order of C, which may be a copy."""
+    """Returns the value as a C-contiguous array, which may be a copy."""
     array = np.asarray(value)
     if array.dtype.hasobject:
         raise TypeError('arrays of Python objects cannot be sent')
@@ -44,7 +44,7 @@ def input_array(value):
 
 
 def output_array(out, shape, dtype, what='out'):
-    """The array to fill: `out` if it fits, or a new one."""
+    """Returns the array to fill: `out`, which must fit, or a new array if `out` is None."""
     if out is None:
         return np.empty(shape, dtype)
     check_output(out, what)
@@ -60,7 +60,7 @@ def check_output(out, what='out'):
     if out.dtype.hasobject:
         raise TypeError('arrays of Python objects cannot be sent')
     if not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError(f'{what} must be writable and in the order of C')
+        raise ValueError(f'{what} must be writable and C-contiguous')
 
 
 def is_in_place(send, out):
@@ -70,13 +70,13 @@ def is_in_place(send, out):
 
 
 def address_of(array):
-    """None for an array without elements: then there is nothing to point to."""
+    """Returns the address of the data, or None if the array has no elements."""
     return array.ctypes.data if array.size > 0 else None
 
 
 def check_overlap(send, out):
     if np.may_share_memory(send, out):
-        raise ValueError('the input and out overlap; for the same array pass IN_PLACE')
+        raise ValueError('the input and out overlap: to use the same array, pass IN_PLACE as input')
 
 
 def sizes_array(values):
@@ -85,20 +85,20 @@ def sizes_array(values):
 
 def reduction_of(dtype, op):
     if dtype not in _TYPES:
-        raise TypeError(f'{dtype} cannot be reduced; these can: '
+        raise TypeError(f'arrays of type {dtype} cannot be reduced; these types can: '
                         + ', '.join(str(known) for known in _TYPES))
     if op not in _OPERATORS:
-        raise ValueError(f'"{op}" is not an operator; these are: {", ".join(_OPERATORS)}')
+        raise ValueError(f'"{op}" is not an operator; the operators are: {", ".join(_OPERATORS)}')
     if dtype.kind == 'f' and op in ('and', 'or', 'xor'):
         raise TypeError(f'"{op}" is for integers, not for {dtype}')
     return _TYPES[dtype], _OPERATORS[op]
 
 
 def counted(count, one):
-    """"1 member", "2 members"."""
+    """Returns a count with its noun: "1 member", "2 members"."""
     return f'{count} {one}' if count == 1 else f'{count} {one}s'
 
 
 def offsets(sizes):
-    """Where each begins if they follow each other."""
+    """Returns the offsets of blocks of these sizes, packed without gaps."""
     return list(itertools.accumulate(sizes, initial=0))[:-1]

@@ -9,12 +9,12 @@ class Call:
 
     def __init__(self, group, pointer, result, kept):
         self._group, self._pointer, self._result = group, pointer, result
-        self._kept = kept  # what the library still uses
+        self._kept = kept  # keeps the arrays alive that the library still uses
         self._error = None
         group._calls.add(self)
 
     def done(self):
-        """Whether it has ended, without waiting. Also true if it has failed: wait() says how."""
+        """Returns whether the call has ended, without waiting. If the call has failed, wait() raises the error."""
         if self._pointer is None:
             return True
         error = Error()
@@ -27,7 +27,7 @@ class Call:
         return True
 
     def wait(self):
-        """Waits until it has ended, and returns its result. TorusError if it has failed."""
+        """Waits until the call has ended, and returns its result. Raises TorusError if the call has failed."""
         while not self.done():
             self._group._poll.poll()
         if self._error is not None:

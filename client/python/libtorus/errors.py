@@ -1,10 +1,10 @@
-"""Errors of the library."""
+"""The exception for errors of libtorus, and its codes."""
 
 import enum
 
 
 class ErrorCode(enum.IntEnum):
-    """enum torus_error_code. A code that is missing here is passed as a number."""
+    """The codes of enum torus_error_code. TorusError.code is a plain int if a newer library uses another code."""
 
     USAGE = 1
     REFUSED = 2
@@ -22,7 +22,7 @@ class ErrorCode(enum.IntEnum):
 
 
 class TorusError(Exception):
-    """What libtorus reports. `code`: an ErrorCode."""
+    """An error that libtorus reports. `code` is an ErrorCode."""
 
     def __init__(self, text, code):
         super().__init__(text)

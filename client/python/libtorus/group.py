@@ -15,14 +15,14 @@ from .errors import ErrorCode, TorusError
 from .handles import Memory, new_group
 from .library import CALL, Error, Options, library, raise_error
 
-LONGEST = 2 ** 32 / 1000  # seconds of a timeout: torus.h has milliseconds
+LONGEST = 2 ** 32 / 1000  # timeouts are below this many seconds: the library counts milliseconds in 32 bits
 
 
 def text_bytes(text, what):
     if text is None:
         return None
     text = os.fsencode(text)
-    if b'\0' in text:  # where C ends it
+    if b'\0' in text:  # C would cut the text here
         raise ValueError(f'a {what} cannot contain a null character')
     return text
 
@@ -34,25 +34,29 @@ def milliseconds(seconds):
         raise TypeError(f'a timeout must be a number of seconds or None, not {seconds!r:.40} '
                         f'({type(seconds).__name__})')
     if not 0 < seconds < LONGEST:
-        raise ValueError(f'a timeout of {seconds} seconds is not possible: it is None, or more than 0 and '
-                         f'less than {LONGEST}')
+        raise ValueError(f'a timeout of {seconds} seconds is not possible: it must be None, or more than 0 '
+                         f'and less than {LONGEST}')
     return max(1, round(seconds * 1000))
 
 
 class Group:
-    """Programs on all nodes of a torus. Opening waits until one has opened the group on each of them.
+    """A group of programs, one on each node of a torus, that call collective operations.
 
-    name       the same on all nodes (default: "default")
-    socket     of the daemon, in which %h stands for the host's name (default: $TORUS_SOCKET)
-    timeout    seconds for opening, and for every call (default: none)
-    checked    blocks travel with digests; the same on all nodes
-    on_failure what nodes that are down do to the group until it is open; the same on all nodes:
-               'fail' it (the default); 'shrink': they are left out, members are numbered from 0 without
-               gaps, and `nodes` says which they are; 'wait': they are waited for within the timeout, as is
-               this node's own daemon
+    The constructor opens the group, and waits until a program on every node has opened it.
 
-    It can be used in a `with` statement, at whose end it is closed. While opening takes longer than a second, it is
-    said on standard error which nodes it waits for, if that is a terminal or $TORUS_PROGRESS is 1 (0: never).
+    name       name of the group, the same on all nodes (default: "default")
+    socket     path of the daemon's socket; %h stands for the host's name (default: $TORUS_SOCKET)
+    timeout    seconds for opening the group, and for every call (default: no limit)
+    checked    whether blocks are sent with digests; the same on all nodes
+    on_failure what to do if nodes are down when the group is opened; the same on all nodes:
+               'fail'    opening fails (the default)
+               'shrink'  the group leaves out these nodes; members are numbered from 0 without gaps, and
+                         `nodes` lists the nodes of the members
+               'wait'    opening waits for these nodes within the timeout, and also for the daemon of
+                         this node
+
+    A `with` statement closes the group at its end. If opening takes longer than a second, the nodes that it waits
+    for are written to standard error if that is a terminal ($TORUS_PROGRESS=1: always, 0: never).
     """
 
     def __init__(self, name=None, *, socket=None, timeout=None, checked=True, on_failure='fail'):
@@ -78,9 +82,9 @@ class Group:
                             for member in range(self._size))
 
     def close(self):
-        """Closes the group, or the part. If no call is under way, this disturbs no other member; else
-        the group fails. Arrays from array() stay valid; the group stays open at the daemon as long as
-        there are any, and as long as a part is not closed."""
+        """Closes the group or the part. If a call is under way, the group fails; otherwise closing does not disturb
+        other members. Arrays from array() stay valid. At the daemon, the group stays open as long as such an array
+        exists or a part is open."""
         if self._calls:
             self._handle.give_up_calls()
         for call in list(self._calls):
@@ -99,7 +103,7 @@ class Group:
 
     @property
     def rank(self):
-        """This member's number."""
+        """The number of this member."""
         return self._rank
 
     @property
@@ -109,18 +113,18 @@ class Group:
 
     @property
     def dims(self):
-        """The torus, or the part of it: "4x8"; a size followed by m does not wrap."""
+        """The dimensions of the torus, or of the part, as text: "4x8". A dimension followed by m does not wrap."""
         return self._dims
 
     @property
     def nodes(self):
-        """The rank in the whole torus of each member."""
+        """The node of each member, as its rank in the whole torus."""
         return self._nodes
 
     def part(self, *dimensions):
-        """The group of the members that differ from this one in the given dimensions only: on a 4x8
-        torus part(1) is this member's row of 8. All members make this call. Returns a Group, whose
-        calls are independent of this one's."""
+        """Returns the group of the members that differ from this member only in the given dimensions: on a 4x8
+        torus, part(1) is the row of 8 members that this member is in. All members make this call. The calls of the
+        part are independent of the calls of the whole group."""
         mask = 0
         for dimension in dimensions:
             dimension = integer(dimension, 'a dimension')
@@ -133,11 +137,11 @@ class Group:
         return part
 
     def shrink(self):
-        """The group of the members that are left when this one has failed because nodes are down. All
-        of them make this call. Returns a Group; its `nodes` says which they are. This one is still to be
-        closed."""
+        """Returns a new group of the remaining members after this group has failed because nodes are down. All
+        remaining members make this call. `nodes` of the new group lists their nodes. The caller still closes this
+        group."""
         self._pointer()
-        failed = self._handle  # not to be closed meanwhile, also after Ctrl-C
+        failed = self._handle  # keeps the handle open during the call, also after Ctrl-C
 
         def shrink(pointer, error):
             return library.torus_group_shrink(failed.pointer, pointer, error)
@@ -147,15 +151,16 @@ class Group:
         return shrunk
 
     def set_timeout(self, seconds):
-        """For calls made from now on; None: none. A call that has not ended by then fails the group."""
+        """Sets the timeout of calls made from now on; None: no limit. A call that has not ended in time fails the
+        group."""
         library.torus_group_set_timeout(self._pointer(), milliseconds(seconds))
 
     def fileno(self):
-        """A descriptor for event loops: readable when Call.done() may have become true of a call."""
+        """Returns a descriptor for event loops. It is readable when Call.done() may have become true for a call."""
         return library.torus_group_fd(self._pointer())
 
     def array(self, shape, dtype=np.float64):
-        """An array of zeros in memory that the daemon shares."""
+        """Returns an array of zeros in memory that this process shares with the daemon."""
         dtype = np.dtype(dtype)
         if dtype.hasobject:
             raise TypeError('arrays of Python objects cannot be sent')
@@ -164,21 +169,21 @@ class Group:
         shape = tuple(integer(size, 'a size of the shape') for size in shape)
         count = math.prod(shape)
         if count <= 0:
-            return np.zeros(shape, dtype)  # which refuses negative dimensions
+            return np.zeros(shape, dtype)  # raises ValueError for negative sizes
         if count * dtype.itemsize > MOST_BYTES:
             raise ValueError(f'an array of {count} elements of {dtype} is too large: at most {MOST_BYTES} '
                              'bytes are possible')
         self._pointer()
         memory = Memory(self._handle, count * dtype.itemsize)
         buffer = (ctypes.c_char * (count * dtype.itemsize)).from_address(memory.address)
-        buffer.memory = memory  # as long as there are arrays with this buffer
+        buffer.memory = memory  # keeps the memory alive as long as an array uses this buffer
         return np.frombuffer(buffer, dtype).reshape(shape)
 
     # --- operations ---
 
     def alltoall(self, send, out=None):
-        """Every member's send[j] becomes out[i] of member j, if i is its rank. The first dimension of
-        both is the number of members."""
+        """Sends send[j] to member j for every j, where it becomes out[i] if this is member i. The first dimension of
+        both arrays is the number of members."""
         return self.start_alltoall(send, out).wait()
 
     def start_alltoall(self, send, out=None):
@@ -196,11 +201,11 @@ class Group:
                            result=lambda: out, kept=(kept, out))
 
     def alltoallv(self, blocks, counts=None):
-        """Every member's blocks[j], an array with any number of elements, goes to member j. Returns the
-        list of arrays received, of one dimension each. All blocks of all members have one type.
+        """Sends blocks[j], an array with any number of elements, to member j for every j. Returns the list of
+        one-dimensional arrays received from the members. All blocks of all members have the same type.
 
-        counts: the number of elements that each member sends here. Without it, members tell each other
-        first, which is one more call."""
+        counts: the number of elements that each member sends to this one. Without it, an additional call exchanges
+        the counts first."""
         if counts is None:
             blocks = self._blocks(blocks)
             counts = self.alltoall(np.array([block.size for block in blocks], np.uint64))
@@ -220,8 +225,8 @@ class Group:
                            lists[3], result=lambda: np.split(out, ends), kept=(send, out, lists))
 
     def allgather(self, send, out=None):
-        """Every member's array becomes out[i] of all members, if i is its rank. In place: out[rank] is
-        the input."""
+        """Sends this member's array to all members: the array of member i becomes out[i]. In place: out[rank] is the
+        input."""
         return self.start_allgather(send, out).wait()
 
     def start_allgather(self, send, out=None):
@@ -239,9 +244,10 @@ class Group:
                            result=lambda: out, kept=(kept, out))
 
     def allgatherv(self, send, counts=None):
-        """The same for arrays with different numbers of elements. Returns a list of arrays, of one
-        dimension each. counts: the number of elements of each member; without it, members tell each
-        other first, which is one more call."""
+        """As allgather(), for arrays with different numbers of elements. Returns the list of one-dimensional arrays
+        of all members.
+
+        counts: the number of elements of each member. Without it, an additional call exchanges the counts first."""
         send = input_array(send)
         if counts is None:
             counts = self.allgather(np.uint64(send.size))
@@ -261,7 +267,8 @@ class Group:
                            kept=(send, out, lists))
 
     def broadcast(self, array, root=0):
-        """The array of member `root` is copied to all others' arrays, of the same size. Returns it."""
+        """Copies the array of member `root` into the arrays of all other members, which have the same size. Returns
+        the array."""
         return self.start_broadcast(array, root).wait()
 
     def start_broadcast(self, array, root=0):
@@ -271,15 +278,15 @@ class Group:
                            kept=array)
 
     def barrier(self):
-        """Returns when all members have called it."""
+        """Returns when all members have made this call."""
         self.start_barrier().wait()
 
     def start_barrier(self):
         return self._start('barrier', result=lambda: None, kept=None)
 
     def allreduce(self, send, op='sum', out=None):
-        """Every element of the result is the sum (or the product, min, max, and, or, xor) of this
-        element of all members' arrays, with the same bits on all members. Numbers are possible, too."""
+        """Combines the arrays of all members element by element: by sum, product, min, max, and, or, xor. The result
+        has the same bits on all members. `send` may also be a number."""
         return self.start_allreduce(send, op, out).wait()
 
     def start_allreduce(self, send, op='sum', out=None):
@@ -295,8 +302,8 @@ class Group:
                            result=lambda: out if out.shape else out[()], kept=(kept, out))
 
     def reduce(self, send, op='sum', root=0, out=None):
-        """The same, but only member `root` gets the result; the others get None. In place: of the others'
-        `out` only the contents are used, as their input."""
+        """As allreduce(), but only member `root` gets the result; the other members get None. In place: the other
+        members' `out` is only read, as their input."""
         return self.start_reduce(send, op, root, out).wait()
 
     def start_reduce(self, send, op='sum', root=0, out=None):
@@ -317,9 +324,9 @@ class Group:
                            result=lambda: out if out.shape else out[()], kept=(kept, out))
 
     def reduce_scatter(self, send, op='sum', counts=None, out=None):
-        """The members' arrays are combined as by allreduce(), and each member receives a part of the
-        result: counts[i] rows (along the first dimension) go to member i. Without counts they are
-        divided as by numpy.array_split()."""
+        """Combines the arrays as allreduce() does, and divides the result among the members: member i receives
+        counts[i] rows (along the first dimension). Without counts, the rows are divided as by
+        numpy.array_split()."""
         return self.start_reduce_scatter(send, op, counts, out).wait()
 
     def start_reduce_scatter(self, send, op='sum', counts=None, out=None):
@@ -331,7 +338,7 @@ class Group:
             counts = [each + (member < more) for member in range(self._size)]
         counts = self._counts(counts)
         if sum(counts) != send.shape[0]:
-            raise ValueError(f'counts are {counted(sum(counts), "row")} in all, but the array has '
+            raise ValueError(f'the counts add up to {counted(sum(counts), "row")}, but the array has '
                              f'{send.shape[0]}')
         row = int(np.prod(send.shape[1:], dtype=np.int64))
         out = output_array(out, (counts[self._rank], *send.shape[1:]), send.dtype)
@@ -341,7 +348,7 @@ class Group:
                            *reduction_of(send.dtype, op), result=lambda: out,
                            kept=(send, out, elements))
 
-    # --- for these ---
+    # --- helpers ---
 
     def _pointer(self):
         if self._handle is None:
@@ -357,7 +364,7 @@ class Group:
     def _checked_root(self, root):
         root = integer(root, 'root')
         if not 0 <= root < self._size:
-            raise ValueError(f'{root} is not a member: these are 0 to {self._size - 1}')
+            raise ValueError(f'there is no member {root}: the members are 0 to {self._size - 1}')
         return root
 
     def _check_first(self, array):

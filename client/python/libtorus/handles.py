@@ -1,4 +1,4 @@
-"""Groups of the library and their memory, which live as long as something refers to them."""
+"""Owners of the library's groups and memory, which free them when the last reference is gone."""
 
 import threading
 
@@ -6,8 +6,10 @@ from .library import GROUP, Error, library, raise_error
 
 
 def new_group(function, *arguments, parent=None):
-    """The handle of a group that the function stores. It waits for other members in a thread, since a
-    signal cannot interrupt it: after Ctrl-C nobody takes the handle, and the group is closed."""
+    """Calls a function of the library that stores a new group, and returns the handle of the group.
+
+    The function waits for other members and cannot be interrupted by a signal, so it runs in a thread. After Ctrl-C
+    the thread continues, and the group is closed when its handle is dropped."""
     pointer, error, done = GROUP(), Error(), []
 
     def wait():
@@ -23,12 +25,12 @@ def new_group(function, *arguments, parent=None):
 
 
 class Handle:
-    """A group of the library, closed when nothing refers to it any more: its Group, its parts, arrays in
-    its memory, or calls under way."""
+    """Owns a group of the library. Its Group, its parts and arrays in its memory refer to it; the group is closed
+    when the last of these references is gone."""
 
     def __init__(self, pointer, parent=None):
         self.pointer, self.parent = pointer, parent
-        self.calls_given_up = False  # which may use memory until the group is closed
+        self.calls_given_up = False  # abandoned calls may use memory until the group is closed
 
     def give_up_calls(self):
         self.calls_given_up = True
@@ -41,7 +43,7 @@ class Handle:
 
 
 class Memory:
-    """Memory of a group, freed when no array uses it any more, or with the group."""
+    """Owns memory of a group. The memory is freed when no array uses it any more, or with the group."""
 
     def __init__(self, handle, size):
         error = Error()

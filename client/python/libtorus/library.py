@@ -1,4 +1,4 @@
-"""libtorus itself, by ctypes."""
+"""The functions of libtorus, loaded by ctypes."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ GROUP = CALL = _ARRAY = ctypes.c_void_p
 _SIZE, _U32, _INT = ctypes.c_size_t, ctypes.c_uint32, ctypes.c_int
 _SIZES = ctypes.POINTER(ctypes.c_size_t)
 
-# The parameters of torus_start_X() between the group and the call.
+# The parameters of torus_start_X() after the group and before the call.
 _STARTS = {
     'alltoall': [_ARRAY, _ARRAY, _SIZE],
     'alltoallv': [_ARRAY, _SIZES, _SIZES, _ARRAY, _SIZES, _SIZES],

@@ -97,8 +97,8 @@ def foreign_tables(result):
             f'{preloaded["torus_bytes"] / preloaded["link_bytes"]:.0%}' if preloaded['link_bytes'] else NONE,
             'failed' if failed else '**differs**' if not row['alike'] else results or 'by itself'])
         if preloaded['said']:
-            taken, _, left = preloaded['said'].partition('; fallen back: ')
-            said.rows.append([row['program'], row['torus'], _counted(taken), _counted(left)])
+            served, _, left = preloaded['said'].partition('; left to MPI: ')
+            said.rows.append([row['program'], row['torus'], _counted(served), _counted(left)])
     table.note = FOREIGN_NOTE
     return [each for each in (table, said) if each.rows]
 
