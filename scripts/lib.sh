@@ -1,4 +1,4 @@
-# Functions for the scripts in this folder: messages, packages, building. To be sourced by bash.
+# Functions for the scripts in this folder, which source this file: messages, packages, building.
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=/usr/bin/python3
@@ -45,8 +45,8 @@ install_packages() {
     fi
 }
 
-# check_launch LAUNCHER [argument...]: ends the script if a launcher of topo/ refuses the arguments, before
-# anything is installed or built for it.
+# check_launch LAUNCHER [argument...]: ends the script if a launcher of topo/ refuses the arguments. Call it
+# before installing or building anything for the launcher.
 check_launch() {
     local launcher=$1
     shift

@@ -16,13 +16,13 @@ def source_of(build, name):
 
 
 def nearest(caller, definers):
-    """The definer that shares most folders with the caller: programs have functions of the same name."""
+    """The definer that shares most folders with the caller. Different programs may define functions of one name."""
     return max(sorted(definers), key=lambda name: len(os.path.commonprefix([caller.split('/'), name.split('/')])))
 
 
 @functools.cache
 def calls_of(root, build):
-    """{caller: {callee: {symbol}}}, of source files."""
+    """{caller: {callee: {symbol}}}: which source files call which others."""
     defined, used = collections.defaultdict(set), collections.defaultdict(set)
     sources = {}
     for name in build.rglob('*.c.o'):
@@ -60,7 +60,7 @@ def reachable(edges, start):
 
 
 def circles(edges):
-    """The sets of names that all reach each other."""
+    """Sets of names in which each name reaches all others."""
     reach = {name: reachable(edges, name) for name in edges}
     return sorted({frozenset(other for other in reach[name] if name in reach.get(other, ()))
                    for name in edges if name in reach[name]}, key=sorted)
@@ -72,7 +72,7 @@ def describe(circle, edges):
 
 
 def between_folders(files):
-    """The same, of folders."""
+    """{caller: {callee: {symbol}}}: which folders call which others."""
     folders = collections.defaultdict(lambda: collections.defaultdict(set))
     for caller, callees in files.items():
         for callee, symbols in callees.items():

@@ -1,4 +1,4 @@
-"""What may break a rule, and why: exceptions.txt."""
+"""The exceptions from rules, with reasons, in exceptions.txt."""
 
 import re
 
@@ -17,7 +17,7 @@ def read(root):
 
 
 def apply(root, rules, findings):
-    """The findings (where, rule, text) that are no exceptions, and exceptions of these rules without a reason or a use."""
+    """The findings (where, rule, text) that are not exceptions, and one for each exception without reason or use."""
     known, used = read(root), set()
     for where, rule, text in findings:
         key = rule, re.sub(r':\d+', '', where)

@@ -1,5 +1,4 @@
-"""Includes from folders above. The order of the folders is that of their calls and includes: what one calls or includes
-is below it."""
+"""Includes of headers of a folder above. A folder is above the folders that it calls or includes."""
 
 import collections
 import os
@@ -11,7 +10,7 @@ FORBIDDEN = {'daemon/': ('client/', 'tests/'), 'proto/': ('daemon/', 'client/', 
 
 
 def includes_of(root):
-    """(includer, line, included), of the project's own headers."""
+    """(includer, line, included) for each include of one of the project's own headers."""
     for name in sources.files(root, '.c', '.h'):
         if not name.startswith(calls.FOLDERS):
             continue

@@ -1,4 +1,4 @@
-"""Files and functions that are too long to be read at once."""
+"""Files and functions that are too long to read at once."""
 
 import re
 

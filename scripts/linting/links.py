@@ -1,4 +1,4 @@
-"""Links between documents: the file exists in the project, and has the heading. Links to other sites are not followed."""
+"""Links between documents: the file and the heading exist. Links to other sites are not checked."""
 
 import os
 import re
@@ -14,7 +14,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """Those of its headings, as GitHub makes them."""
+    """The anchors of a text's headings, as GitHub makes them."""
     found = {}
     text = re.sub(r'^( *)```.*?^ *```', '', text, flags=re.M | re.S)
     for heading in re.findall(r'^#{1,6} +(.+?)(?: +#+)? *$', text, re.M):

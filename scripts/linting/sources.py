@@ -1,11 +1,11 @@
-"""The project's files: those that git knows, or in a folder that is no clone (an archive's), all but builds."""
+"""The project's files: the files that git tracks. In a folder that is not a clone, all files outside builds."""
 
 import os
 import subprocess
 
 
 def git(root, *args):
-    """What it prints; '' if it fails or is missing, or the root is in no clone."""
+    """The output of a git command; '' if it fails, git is missing, or the root is not a clone."""
     if not (root / '.git').exists():
         return ''
     try:
@@ -15,7 +15,7 @@ def git(root, *args):
 
 
 def files(root, *suffixes):
-    """Sorted names, relative to the root, of files that end so."""
+    """The sorted names, relative to the root, of files with these suffixes."""
     names = git(root, 'ls-files', '-z').split('\0') if (root / '.git').exists() else walk(root)
     return sorted(name for name in names if name.endswith(suffixes) and (root / name).is_file())
 

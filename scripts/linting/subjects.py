@@ -1,4 +1,4 @@
-"""Commit subjects since the last tag, or the last few if there is no tag; none if there is no clone."""
+"""Commit subjects since the last tag; the last few if there is no tag, none outside a clone."""
 
 import re
 
@@ -8,7 +8,7 @@ LONGEST, LAST = 72, 20
 
 
 def oldest_of_shallow(root):
-    """The commits where a shallow clone ends: it cannot tell whether one is a merge."""
+    """The commits where a shallow clone ends. It does not show whether one of these is a merge."""
     name = git(root, 'rev-parse', '--git-path', 'shallow').strip()
     return set((root / name).read_text().split()) if name and (root / name).is_file() else set()
 

@@ -1,2 +1,2 @@
-"""The man pages: sections from the tables that --help prints, joined with prose. scripts/manual/__main__.py is run by
-the build."""
+"""The man pages, made from the tables that --help prints and from prose. The build runs
+scripts/manual/__main__.py."""

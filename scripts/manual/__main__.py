@@ -1,5 +1,5 @@
-"""Writes the man pages into a folder. Each page has a file of prose, NAME.SECTION.scd.in, whose sections are joined
-with those that are made from tables of options, parsers of options and headers."""
+"""Writes the man pages into a folder. Each page joins the sections of a file of prose, NAME.SECTION.scd.in, with
+sections made from tables of options, parsers of options and headers."""
 
 import argparse
 import json
@@ -44,8 +44,8 @@ def read_prose(folders):
 
 
 def render(scdoc, text, name):
-    """What scdoc makes of it, but names of functions and options are not divided at the ends of lines, and the hyphens
-    of options are those that a shell knows."""
+    """The page in man's format, by scdoc. Names of functions and options do not break at the ends of lines, and
+    options have plain hyphens, which can be pasted into a shell."""
     done = subprocess.run([scdoc], input=text, capture_output=True, text=True)
     if done.returncode != 0 or done.stderr:
         raise PageError(f'{name}: scdoc says: {done.stderr.strip()}')
@@ -74,12 +74,13 @@ def tables(program):
 
 def main():
     parser = argparse.ArgumentParser(prog='manual', description=__doc__)
-    parser.add_argument('--torusctl-tables', required=True, help='the program that prints the tables of torusctl')
-    parser.add_argument('--torusd-tables', required=True, help='the program that prints those of torusd')
+    parser.add_argument('--torusctl-tables', required=True, help='a torusctl that prints its tables')
+    parser.add_argument('--torusd-tables', required=True, help='a torusd that prints its tables')
     parser.add_argument('--scdoc', default='scdoc', help='the program')
-    parser.add_argument('--version', required=True, help='of this project')
-    parser.add_argument('--prose', type=Path, action='append', help='a folder with prose, instead of the usual ones')
-    parser.add_argument('out', type=Path, metavar='FOLDER', help='where man1, man3, man5 and man8 are written')
+    parser.add_argument('--version', required=True, help='version of this project')
+    parser.add_argument('--prose', type=Path, action='append',
+                        help='a folder with prose (default: the folders of the project)')
+    parser.add_argument('out', type=Path, metavar='FOLDER', help='folder for man1, man3, man5 and man8')
     options = parser.parse_args()
     try:
         write(options.out, options.scdoc, options.version,

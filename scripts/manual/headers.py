@@ -12,13 +12,13 @@ EXPORT = 'TORUS_EXPORT '
 
 
 def comment_text(comment):
-    """The text between the marks, its lines moved to the left."""
+    """The text of a comment without its marks and indentation."""
     lines = comment.removesuffix('*/').rstrip().splitlines()
     return '\n'.join(line[3:].rstrip() for line in lines)
 
 
 def body(text):
-    """A header without its guard, the declarations for C++, and includes."""
+    """The text of a header without its guard, the lines for C++, and includes."""
     text = re.sub(r'^#ifdef __cplusplus\n.*?^#endif\n', '', text, flags=re.M | re.S)
     text = re.sub(r'^#if defined\(__GNUC__\)\n.*?^#endif\n', '', text, flags=re.M | re.S)
     return re.sub(r'^#(ifndef|endif|include|define TORUS_\w+_H\b).*\n', '', text, flags=re.M)
@@ -44,7 +44,7 @@ def chunks(text):
 
 
 def ends(lines):
-    """Whether a declaration is complete."""
+    """Whether the lines are a complete declaration."""
     code = re.sub(r'/\*.*?(\*/|\Z)', '', '\n'.join(lines), flags=re.S).strip()
     if code.startswith('#define'):
         return not code.endswith('\\')
@@ -63,7 +63,7 @@ def shown(lines):
 
 
 def groups(text):
-    """(comment, declarations, heading) in order: a comment explains the declarations below it up to an empty line."""
+    """(comment, declarations, heading) in order. A comment explains the declarations below it up to an empty line."""
     comment, declarations = '', []
     for kind, lines in chunks(text):
         heading = re.match(r'/\* -+ (.*?) -+ \*/', lines[0]) if kind == 'comment' else None

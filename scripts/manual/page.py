@@ -1,15 +1,15 @@
-"""A page: its sections in the usual order, from tables and from a file of prose."""
+"""A page: its sections from tables and from a file of prose, in the usual order."""
 
 import re
 
 from . import scdoc
 
 ORDER = ['SYNOPSIS', 'DESCRIPTION', 'COMMANDS', 'OPTIONS', 'OPTIONS OF ALL COMMANDS', 'SETTINGS', '*', 'EXIT STATUS',
-         'ENVIRONMENT', 'FILES', 'EXAMPLES', 'SEE ALSO']  # '*': all others
+         'ENVIRONMENT', 'FILES', 'EXAMPLES', 'SEE ALSO']  # '*': all other sections
 
 
 class PageError(Exception):
-    """A page cannot be made."""
+    """A page cannot be made; the message says why."""
 
 
 def sections(text, name):
@@ -25,12 +25,13 @@ def place(heading):
 
 
 def references(bodies):
-    """Lists of pages as one list that names each of them once."""
+    """Merges lists of pages into one list without duplicates."""
     return ', '.join(dict.fromkeys(page.strip() for body in reversed(bodies) for page in body.split(','))) + '\n'
 
 
 def page(name, number, version, summary, made, written):
-    """The text of a page for scdoc. Where both have a section, what is written comes first, except in the synopsis."""
+    """The text of a page for scdoc. If prose and tables both have a section, the prose comes first, except in the
+    synopsis."""
     both = {**made, **written}
     order = sorted(both, key=place)
     parts = [f'{name}({number}) "torusd {version}" "torusd"\n', f'# NAME\n\n{name} - {scdoc.escape(summary)}\n']

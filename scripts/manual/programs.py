@@ -18,7 +18,7 @@ def options(rows):
 
 
 def forms(usage):
-    """A usage of several lines: those that begin with an option are forms of their own, others go on."""
+    """The forms of a usage of several lines. A line that begins with "[" continues the form above it."""
     lines = []
     for line in usage.splitlines():
         if lines and line.strip().startswith('['):

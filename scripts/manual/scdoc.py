@@ -5,12 +5,12 @@ import textwrap
 
 
 def within_line(text):
-    """As it is, except at the beginning of a line."""
+    """Escapes text that does not begin a line."""
     return re.sub(r'([\\*_`])', r'\\\1', text).replace('++', r'\+\+')
 
 
 def escape(text):
-    """As it is, wherever it stands in a line."""
+    """Escapes text that may begin a line."""
     return re.sub(r'^([#.;:|\]\[-])', r'\\\1', within_line(text))
 
 
@@ -23,17 +23,17 @@ def underlined(text):
 
 
 def literal(lines):
-    """A block of lines as they are."""
+    """A literal block of lines."""
     return '```\n' + textwrap.dedent('\n'.join(lines)).strip('\n').replace('\\', r'\\') + '\n```\n'
 
 
 def definition(term, paragraph):
-    """A term in scdoc's language, and below it, indented, a paragraph."""
+    """A term, already in scdoc's language, with an indented paragraph below it."""
     return f'{term}\n\t{paragraph}\n'
 
 
 def synopsis(usage):
-    """The words of a usage line, or of a value: literal ones bold, those that stand for something underlined."""
+    """The words of a usage line or a value: literal words are bold, placeholders underlined."""
     if re.fullmatch(r'[A-Z][\w,=]*', usage):
         return underlined(usage)
 
@@ -76,13 +76,13 @@ def indented(lines):
 
 
 def begins_item(found):
-    """Whether a line with a dash may follow: a paragraph may have one at the beginning of a line, too."""
+    """Whether a line that begins with a dash may be an item here. In a paragraph, a line may begin with a dash, too."""
     kind, lines = found[-1] if found else ('', [])
     return kind != 'prose' or len(lines) == 1 or lines[-1].endswith(':')
 
 
 def groups(text):
-    """The text's lines as (kind, lines), where lines of one kind follow each other: 'prose', 'indented', 'item'."""
+    """The text as groups (kind, lines) of successive lines of one kind: 'prose', 'indented' or 'item'."""
     found = []
     for line in text.splitlines():
         if not line.strip():
@@ -103,7 +103,7 @@ def groups(text):
 
 
 def joined(found):
-    """The same with indented groups that only empty lines divide as one, unless each is a table."""
+    """Joins indented groups that only empty lines divide, unless each of them is a table."""
     result = []
     for kind, lines in found:
         last = result[-2] if len(result) > 1 and not result[-1][0] else None
@@ -116,7 +116,7 @@ def joined(found):
 
 
 def prose(text):
-    """Plain text of help texts and comments: paragraphs, lists, tables, and indented lines."""
+    """Converts the plain text of help texts and comments: paragraphs, lists, tables, and indented lines."""
     result, before = '', None
     for kind, lines in joined(groups(text)):
         if kind == 'indented':

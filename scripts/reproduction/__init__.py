@@ -1,5 +1,6 @@
-"""What scripts/reproduce does: the papers' tables and figures again, from what torusctl counts.
+"""The papers' tables and figures, reproduced from the counts of torusctl, for scripts/reproduce.
 
-One module a paper (all_port, one_port, broadcast, products), each with a function paper(torusctl)
-that returns a document.Paper. The others run torusctl, and write what the papers consist of.
+Each paper has a module (all_port, banyan, broadcast, cccube, one_port, products) with a function
+paper(torusctl) that returns a document.Paper. The other modules run torusctl, count independently of it, and
+write papers as text and pages.
 """

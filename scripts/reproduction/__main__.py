@@ -53,7 +53,7 @@ def write(papers, folder, with_plots):
     (folder / 'results.json').write_text(
         json.dumps([dataclasses.asdict(paper) for paper in papers], indent=1) + '\n')
     if with_plots:
-        from . import plots  # needs matplotlib, which the tables do not
+        from . import plots  # imported here because the tables do not need matplotlib
         for paper in papers:
             for figure in paper.figures:
                 plots.draw(figure, folder)

@@ -186,7 +186,7 @@ def as_printed(torusctl):
     for r, c in SHAPES + [(12, 20)]:
         blocks, more = r * c * c // 8, PRINTED_AR.get((r, c))
         why = '' if more is None else LOCKSTEP if more[1] == blocks else \
-            'c is 4 mod 8: all blocks for a logical opposite go the same way'
+            'c is 4 mod 8: all blocks for the opposite node of a logical ring go the same way'
         with table.row(r, c, paper=(c // 2 + 2, blocks, blocks), why=why,
                        known=more and (c // 2 + 2, *more)) as row:
             plan = torusctl.plan(f'{r}x{c}', 'at2-printed')
@@ -213,7 +213,7 @@ def table_two(torusctl):
                   ('torus', 'algorithm', 'here by', 'rearranged, by the paper'),
                   ('startups', 'transmission'),
                   'Paper: the row\'s formulas. AT2 is enumerated at every size. Of the compared '
-                  'algorithms only the formulas are known, which torusctl has once more: their rows '
+                  'algorithms only the formulas are known, which torusctl also has: their rows '
                   'show that both copies are the same.')
     for d in range(2, 8):
         for algorithm, (label, formula) in COMPARED.items():

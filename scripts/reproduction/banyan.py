@@ -25,7 +25,7 @@ def paper(torusctl):
             'is not the square of the paper\'s 8×8 network: with nothing crossed τ passes '
             '0 2 4 6 1 3 5 7, by the definition of τ_i. (The square printed for the network is '
             'missing in the copy of the paper that this project has.)',
-            'The table of networks has orders of growth, of algorithms that it does not name. Here a '
+            'The table of networks has the orders of growth of algorithms that it does not name. Here a '
             'schedule stands for each, at two sizes; that its delay grows by the paper\'s order from '
             'one to the other is what can be compared.',
         )))
@@ -49,8 +49,8 @@ def interstage(stage, line):
 
 
 def lines(m, crossed, source):
-    """The lines behind each stage of an input's way; the last one is the output. `crossed` says of
-    each stage whether all of its switches cross."""
+    """The lines that a message from an input takes behind each stage; the last one is the output. `crossed` has
+    for each stage whether all of its switches cross."""
     line, way = source, []
     for stage in range(m):
         line ^= crossed[stage]  # σ_i is φ_1 or I
@@ -65,7 +65,7 @@ def permutation(m, crossed):
 
 
 def self_routed(m, source, output):
-    """The lines of a message that every switch sends up or down by a bit of its destination."""
+    """The lines of a message if every switch sends it up or down according to a bit of its destination."""
     line, way = source, []
     for stage in range(m):
         line = line & ~1 | output >> ((stage + 1) % m) & 1
@@ -128,8 +128,8 @@ def tau(m):
 
 
 def run_order(torusctl, dims):
-    """The square in whose order torusctl's atape sends: row i has for each source the destination
-    of the block that leaves in step i, its own number where none does."""
+    """The square of torusctl's atape: row i has, for each source, the destination of the block that leaves in
+    step i, or the source's own number if none leaves."""
     nodes = walk.Torus.count(dims)
     rows = [list(range(nodes)) for _ in range(nodes)]
     for source, destination, _, legs in torusctl.routes(dims, 'atape'):
@@ -203,7 +203,7 @@ def settings(torusctl):
             row.labels = (i, *('×' if cross else '=' for cross in crossed))
             for source, output in enumerate(wanted):
                 if self_routed(3, source, output) != lines(3, crossed, source):
-                    raise Failed(f'row {i}: the message from {source} routes itself otherwise')
+                    raise Failed(f'row {i}: the message from {source} takes other lines when it routes itself')
             sent = run_order(torusctl, '8')[i]
             run = torusctl.simulate('--banyan', 8, '--rows')['rows'][i]
             if sent != wanted or run['outputs'] != wanted:
@@ -278,14 +278,14 @@ KINDS = [
     Kind('3D mesh', ('4mx4mx4m', '6mx6mx6m'), 'stream', lambda n: 6, lambda n: n ** (1 / 3),
          lambda n: n ** (4 / 3)),
 ]
-STEADY = 1.15  # how far a ratio to the order may rise from one size to the other
+STEADY = 1.15  # the most by which a ratio to the order may rise from the smaller size to the larger one
 
 
 def networks(torusctl):
     table = Table('banyan-networks', '"Time complexity and comparisons" of networks',
                   ('network', 'nodes', 'by', 'diameter or stages', 'delay (blocks)'),
-                  ('node degree', 'diameter as said', 'delay as said'),
-                  'Node degree: of the larger network; where it is log n, by its n. As said: divided '
+                  ('node degree', 'diameter has its order', 'delay has its order'),
+                  'Node degree: of the larger network; where it is log n, by its n. Has its order: divided '
                   'by the paper\'s order (diameter: log n in hypercubes and banyan networks, √n in two '
                   f'dimensions, ∛n in three; delay: n log n, n, n^(3/2), n^(4/3), n), it rises by less '
                   f'than {STEADY - 1:.0%} from one size to the other. Delays: of schedules that '
@@ -309,7 +309,7 @@ def networks(torusctl):
 
 
 def delay(torusctl, dims, algorithm):
-    """Blocks; of stream, where nothing waits for a step, the time in blocks."""
+    """The delay in blocks; for stream, which has no steps, the time in blocks."""
     if algorithm == 'stream':
         return torusctl.simulate('--dims', dims)['block_times']
     return torusctl.plan(dims, algorithm)['transmission']

@@ -6,7 +6,7 @@ from . import model, pattern, walk
 from .document import DEDUCTION, FORMULA, Curve, Figure, Panel, Paper, Table, parts, remarks
 
 ALPHA, GAMMA = model.PARAGON['ts'], model.PARAGON['tw']
-EVEN = 'n even: nodes halfway round get it from both sides; the printed figures are not whole'
+EVEN = 'n even: nodes halfway round get a block from both sides; the printed figures are not whole numbers'
 
 
 def paper(torusctl):
@@ -21,10 +21,10 @@ def paper(torusctl):
             pattern_on_tori, balanced,
             'The paper says that Saad and Schultz\'s and Calvin\'s algorithms take less time than '
             'the pattern once switching takes more than 2Lγ. By its own formulas the ratio is '
-            'larger, since they have more startups and switching of their own; it goes to 2 for '
+            'larger, since these algorithms have more startups and switching of their own; it tends to 2 for '
             'large tori and long messages.',
-            'Enumeration counts a startup for each step, the paper one (or two) in all, for nodes '
-            'send on what they receive at once. Delays here are by the paper\'s formulas.',
+            'Enumeration counts a startup for each step, the paper one (or two) in all, because nodes '
+            'pass blocks on at once. Delays here are by the paper\'s formulas.',
         )))
 
 
@@ -49,7 +49,7 @@ def balanced(torusctl):
 
 
 def dimensions(torusctl, algorithm):
-    """The most dimensions of more than one node that it takes."""
+    """The most dimensions of more than one node that the algorithm balanced takes."""
     return max(k for k in range(1, 5) if torusctl.accepts('x'.join(['3'] * k), algorithm))
 
 
@@ -168,7 +168,7 @@ def meshes(torusctl):
     return table
 
 
-BEYOND = {  # the busiest channel of balanced where that is not the bound; why
+BEYOND = {  # blocks on the busiest channel of balanced where it exceeds the bound, and why
     '2x5m': (4, 'the shortest ways to the end of an array of 5 or more'),
     '2x9m': (8, 'the shortest ways to the end of an array of 5 or more'),
     '3x3x3': ('refused', 'it takes two dimensions at most'),
@@ -209,8 +209,8 @@ def parents(torusctl):
 
 
 def to_the_letter(n, mesh):
-    """{(source, from, to)}: a block of that source goes from one node to another. Here x counts
-    along the last dimension."""
+    """{(source, from, to)}: a block of a source goes from one node to another. x counts along the last
+    dimension."""
     taken = set()
     for y, x in ((y, x) for y in range(n) for x in range(n)):
         ways = pattern.in_mesh(n, x, y) if mesh else pattern.in_torus(n)
@@ -234,7 +234,7 @@ def by_routes(torusctl, dims):
 # ---- Delay ---------------------------------------------------------------------------------------
 
 def predicted(torusctl, n, algorithm, delta, sizes):
-    """Microseconds by the library's formula, for each size."""
+    """Microseconds by torusctl's formula, for each size."""
     _, times = torusctl.predict(f'{n}x{n}', algorithm, *model.parameters(0), '--tp', delta,
                                 '--block-size', ','.join(map(str, sizes)))
     return [row['formula_time_us'] for row in times]
@@ -304,7 +304,7 @@ def never_slower(torusctl):
 
 
 def ratio(torusctl, n, algorithm, size):
-    """Where two lines meet: delays are linear in δ above Lγ."""
+    """The ratio at which two curves meet: delays are linear in δ above Lγ."""
     send = size * GAMMA
     low, high = 2 * send, 4 * send
     ours = [predicted(torusctl, n, 'yangwang', delta, [size])[0] for delta in (low, high)]

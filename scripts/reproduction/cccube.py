@@ -26,7 +26,7 @@ def paper(torusctl):
             'The paper is "a strongly reduced version" of a report. It has the algorithm (section 4, '
             'Fig. 1) and the cost of a message without conflicts, t_s + d·t_p + N·t_e, but neither '
             'the two embeddings nor the routing nor any formula or plot of the resulting costs; it '
-            'takes these from its references. What stands under "paper" here is what follows from '
+            'takes these from its references. The values under "paper" here follow from '
             'that cost: d + Q − 1 steps of 2^(d−1)/Q blocks, without conflicts.',
             'The embeddings are reconstructed. The bits of a node are dealt to the dimensions in '
             'turn, so that iterations which follow each other use different ones. Mesh (standard): '
@@ -34,7 +34,7 @@ def paper(torusctl):
             'highest, so that both are a quarter of the ring away.',
             'Section 3 demands routes without conflicts, "optimal in terms of communication cost", '
             'by dimension order and minimal, and does not say how. On hypercubes and on rings of 4 '
-            'nothing is shared, and all counts are the paper\'s. On rings of 8 nodes or more and on '
+            'no channel is shared, and all counts are the paper\'s. On rings of 8 nodes or more and on '
             'arrays of 4 or more the nodes of some iterations are 2 or more hops apart, and with these '
             'embeddings as many messages as there are hops need the channel in the middle between '
             'them. Here they leave one after the other, in as many steps as there are on the '
@@ -158,7 +158,7 @@ SHARING = {  # network, Q: startups, transmission, contended steps
 
 
 def free(d, degree):
-    """(startups, blocks) where nothing is shared."""
+    """(startups, blocks) if no channel is shared."""
     return d + degree - 1, (d + degree - 1) * 2 ** (d - 1) / degree
 
 
@@ -188,8 +188,8 @@ def pipelining(torusctl):
 
 
 def startups_with_ports(d, degree, k):
-    """Steps in which a node sends at most k messages: 1, 2 ... iterations begin to overlap, all that
-    can do, and end."""
+    """The startups if a node sends at most k messages in a step. The number of iterations that overlap grows from
+    1 to the most that can overlap, and falls again."""
     most = min(d, degree)
     ramps = 2 * sum(ceil(active / k) for active in range(1, most))
     return ramps + (d + degree - 1 - 2 * (most - 1)) * ceil(most / k)
@@ -227,14 +227,14 @@ def counts(torusctl, dims, degree):
 
 
 def best(torusctl, dims, size):
-    """(milliseconds, degree) of the fastest one of all."""
+    """(milliseconds, degree) of the fastest degree."""
     return min((price(*counts(torusctl, dims, degree), size), degree)
                for degree in range(1, cube(dims).blocks + 1))
 
 
 def optimum(d, size):
-    """Where (d + Q − 1)·(ts + 2^(d−1)/Q · m·tw) is least: the better whole number beside the root of
-    its derivative, of 1 .. 2^(d−1)."""
+    """The whole number Q from 1 to 2^(d−1) for which (d + Q − 1)·(ts + 2^(d−1)/Q · m·tw) is least: one of the two
+    beside the root of the derivative."""
     root = sqrt((d - 1) * 2 ** (d - 1) * size * PARAGON['tw'] / PARAGON['ts'])
     whole = {min(max(1, round_(root)), 2 ** (d - 1)) for round_ in (floor, ceil)}
     return min(whole, key=lambda degree: price(*free(d, degree), size))
@@ -390,7 +390,7 @@ def twice_as_fast(torusctl):
 
 
 def part(torusctl, dims, algorithm, size):
-    """The time of an algorithm, by torusctl, as a part of the CC-cube's with the best degree."""
+    """The time of an algorithm by torusctl, as a fraction of the CC-cube's time with the best degree."""
     at = SIZES.index(size)
     return times(torusctl, dims, algorithm)[at] / times(torusctl, dims, 'cccube-best')[at]
 

@@ -10,9 +10,8 @@ from .walk import Torus
 
 
 def vectors(d):
-    """What the nodes of a hypercube send, by the text of section 4: {(node, iteration): [(source,
-    destination), ...]}, the blocks of x_i in their order. Raises Failed unless every block is
-    where it belongs at the end."""
+    """The blocks that the nodes of a hypercube send, by the text of section 4: {(node, iteration): [(source,
+    destination), ...]}, in the order of x_i. Raises Failed unless every block reaches its destination."""
     nodes = range(1 << d)
     store = {m: [(m, m ^ place) for place in nodes] for m in nodes}  # block (m, j) in M[m XOR j]
     sent = {}
@@ -24,7 +23,7 @@ def vectors(d):
             for place, block in zip(places, sent[m ^ 1 << i, i]):
                 store[m][place] = block
     if any(store[m][m ^ j] != (j, m) for m in nodes for j in nodes):
-        raise Failed('CC-cube: a block is not where it belongs at the end')
+        raise Failed('CC-cube: a block did not reach its destination')
     return sent
 
 
@@ -90,7 +89,7 @@ class Cube:
         return {tuple(crowd[channel] for crowd in crowds) for channel in set().union(*crowds)}
 
     def packets(self, degree):
-        """The blocks of each packet of a message: as even as can be, as whole blocks."""
+        """The number of blocks in each packet of a message: whole numbers, as even as possible."""
         places = Counter((self.blocks - 1 - place) * degree // self.blocks
                          for place in range(self.blocks))
         return [places[q] for q in range(degree)]
@@ -106,9 +105,9 @@ class Cube:
         return steps
 
     def counts(self, degree, ports=None):
-        """(startups, blocks). Without conflicts, messages that need the same channel leave one after
-        the other, in as many steps as there are on the busiest one. Exact where all packets have
-        the same size, or no channel is shared; else no schedule with these routes has less."""
+        """(startups, blocks) without conflicts: messages that need the same channel leave one after the other,
+        in as many steps as the busiest channel has messages. Exact if all packets have the same size or no
+        channel is shared; otherwise a lower bound for these routes."""
         startups = blocks = 0
         for sizes in self.steps(degree, ports):
             startups += max(sum(channel[i] for i in sizes) for channel in self.channels)

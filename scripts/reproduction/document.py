@@ -1,17 +1,17 @@
-"""What a reproduction consists of: papers, and in each tables and figures.
+"""The parts of a reproduction: papers with tables and figures.
 
-A table holds the paper's value of each quantity against the one found here. A row in which the two
-are known to differ says what is found instead, and why: any other difference, and a value that
-cannot be found at all, is an error of this project or of its algorithms.
+A table holds, for each quantity, the paper's value and the value found here. A row whose values are known
+to differ says which value is found, and why. Any other difference, or a value that cannot be found, is an
+error of this project or of its algorithms.
 """
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-# Where the values found here come from.
+# Origins of the values found here.
 ENUMERATION = 'enumeration'  # from every route, message or node
 FORMULA = 'formula'  # from torusctl's own copy of the paper's formula
-DEDUCTION = 'deduction'  # from the paper's formulas, for something that it says of them
+DEDUCTION = 'deduction'  # from the paper's formulas, to check a statement about them
 ORIGINS = (ENUMERATION, FORMULA, DEDUCTION)
 
 
@@ -19,7 +19,7 @@ class Failed(Exception):
     """A value cannot be found: torusctl has failed, or contradicts itself."""
 
 
-# What a wrong answer of torusctl can lead to.
+# Exceptions that a wrong answer of torusctl can cause.
 FAILURES = (Failed, ArithmeticError, LookupError, TypeError, ValueError)
 
 
@@ -36,7 +36,7 @@ class Row:
     paper: tuple = ()
     here: tuple = ()
     by: str = ENUMERATION
-    known: tuple | None = None  # what `here` is where the two are known to differ; None: anything
+    known: tuple | None = None  # the value of `here` if it is known to differ; None: any value
     why: str = ''  # they differ
     failure: str = ''  # why there is nothing in `here`
 
@@ -76,7 +76,7 @@ class Table:
     @contextmanager
     def row(self, *labels, paper=(), known=None, why='', by=ENUMERATION):
         """A row whose values are found in the block of the `with` statement, which sets `here`.
-        What goes wrong there is written into the row."""
+        An error in the block is written into the row."""
         row = Row(tuple(labels), tuple(paper), by=by, why=why,
                   known=None if known is None else tuple(known))
         assert len(row.labels) == len(self.labels), self.name
@@ -124,7 +124,7 @@ class Curve:
     x: list
     y: list
     dashed: bool = False  # by a formula only
-    bound: bool = False  # what no curve can be below
+    bound: bool = False  # a lower bound of all curves
 
 
 @dataclass
@@ -147,7 +147,7 @@ class Figure:
 
     @contextmanager
     def curve(self, panel, label):
-        """What goes wrong in the block, which adds this curve to the panel, is noted."""
+        """For a block that adds this curve to the panel. An error in the block is noted in the figure."""
         try:
             yield
         except FAILURES as failure:
@@ -204,8 +204,8 @@ class Paper:
 
 
 def remarks(torusctl, makers):
-    """The Remarks of these texts. What counts say is not written down but made of them, by a function
-    of torusctl that returns the text."""
+    """The Remarks of these texts. A text that depends on counts is made by a function of torusctl, which returns
+    the text."""
     made = Remarks()
     for maker in makers:
         try:
@@ -216,8 +216,8 @@ def remarks(torusctl, makers):
 
 
 def parts(torusctl, makers):
-    """The parts that these functions make of torusctl's answers; a part that cannot be made is a
-    table that says why."""
+    """The parts that these functions make from torusctl's answers. A part that cannot be made becomes a table
+    that says why."""
     made = []
     for make in makers:
         try:
@@ -232,7 +232,7 @@ def parts(torusctl, makers):
 
 
 def show(value):
-    """A cell as text: whole numbers in full, others with four digits."""
+    """A cell as text: whole numbers in full, other numbers with four digits."""
     if isinstance(value, bool):
         return 'yes' if value else 'no'
     if isinstance(value, float) and value.is_integer():

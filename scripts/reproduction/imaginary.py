@@ -1,4 +1,4 @@
-"""Imaginary nodes: what an algorithm costs on a torus whose sizes it does not take."""
+"""Imaginary nodes: the cost of an algorithm on a torus whose sizes it does not take."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -27,7 +27,7 @@ def table(torusctl, name, title, formula_name, cases):
     for case in cases:
         expected = case.formula([int(size) for size in case.padded.split('x')])
         why = ('fewer nodes, fewer blocks' if case.known[1] <= expected[1] else
-               'nodes handle the messages of all that they host')
+               'nodes handle the messages of all imaginary nodes that they host')
         labels = [f'{case.dims}, {case.padded}', case.algorithm, '-', '-', '-', '-', '-']
         with made.row(*labels, paper=expected, known=case.known, why=why) as row:
             plan = torusctl.plan(case.dims, case.algorithm)

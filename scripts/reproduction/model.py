@@ -1,4 +1,4 @@
-"""What the papers' figures have in common: times by the cost model, over the block size."""
+"""Shared by the papers' figures: times by the cost model over the block size."""
 
 from math import ceil
 
@@ -11,10 +11,10 @@ SQUARES = [16, 32, 64, 128]
 
 
 def counted(torusctl, dims, algorithm, by):
-    """(startups, transmission) by the origin that the row names."""
+    """(startups, transmission) from the origin that the row names."""
     counts, _ = torusctl.predict(dims, algorithm)
     if counts['from'] != by:
-        raise Failed(f'torusctl predict has {algorithm} on {dims} by {counts["from"]}, not by {by}')
+        raise Failed(f'torusctl predict takes {algorithm} on {dims} from {counts["from"]}, not from {by}')
     return counts['startups'], counts['transmission']
 
 
@@ -44,7 +44,7 @@ DIRECT = 'tseng-gupta'
 
 
 def faster_at(ours, other, rho):
-    """The bytes of a block with which `ours` takes less time, in words; both as predict's counts."""
+    """The block sizes, in words, with which `ours` takes less time. Both are counts of torusctl predict."""
     startups = (ours['startups'] - other['startups']) * PARAGON['ts']
     per_byte = ((other['transmission'] - ours['transmission']) * PARAGON['tw']
                 + (other['rearranged'] - ours['rearranged']) * rho)
@@ -57,8 +57,8 @@ def faster_at(ours, other, rho):
 
 
 def faster_table(torusctl, name, title, ours, compared, rho, known):
-    """With which block sizes `ours` is faster; the papers say with any. `compared` has a label for
-    each algorithm; `known` what is found instead and why, by algorithm and torus."""
+    """The block sizes with which `ours` is faster; the papers say all. `compared` has a label for each
+    algorithm; `known`, by algorithm and torus, has what is found instead, and why."""
     table = Table(name, title, ('torus', 'compared with'), ('faster with blocks of (bytes)',),
                   'The block sizes with which the paper\'s algorithm takes less time: its counts are '
                   'enumerated, those of the others come from their formulas, the parameters are the '

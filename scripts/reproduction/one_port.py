@@ -183,7 +183,7 @@ def table_one(torusctl):
 def table_one_compared(torusctl):
     table = Table('one-port-table-1-compared', 'Table 1: the algorithms compared',
                   ('torus', 'algorithm'), ('startups', 'transmission'),
-                  'Of [12] and [13] only the formulas are known, which torusctl has once more: these '
+                  'Only the formulas of [12] and [13] are known, which torusctl also has: these '
                   'rows show that both copies are the same.')
     for name, label, formula, shapes in (
             ('suh-yalamanchili', '[12]', suh_yalamanchili, ('8x8', '16x16', '64x64')),
@@ -232,7 +232,7 @@ def coefficients(torusctl):
 
 
 def recurrence(k):
-    """AR1's p/2 blocks are half of what a node has; then PTk/2 twice, and k swaps of half."""
+    """AR1's p/2 blocks are half of a node's blocks; then follow PTk/2 twice, and k swaps of half the blocks."""
     return 0.5 if k == 1 else 2 * recurrence(k // 2) + k / 2
 
 
@@ -262,7 +262,7 @@ def loads_by_classes(k):
 # ---- Comparison ----------------------------------------------------------------------------------
 
 COMPARED = {'suh-yalamanchili': '[12] Suh, Yalamanchili', 'suh-shin': '[13] Suh, Shin'}
-AGAINST_SUH_SHIN = [  # torus, algorithm, its name; (fewer startups, fewer blocks) where not both
+AGAINST_SUH_SHIN = [  # torus, algorithm, its name: (fewer startups, fewer blocks) if it does not have fewer of both
     ('8x8', 'at2-1port', 'AT2', (False, False)), ('16x16', 'at2-1port', 'AT2', None),
     ('64x64', 'at2-1port', 'AT2', None), ('12x12x12', 'mt', 'MTk', (False, True)),
     ('24x12x12', 'mt', 'MTk', None), ('8x8x8x8', 'mt', 'MTk', (False, False)),

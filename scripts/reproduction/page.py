@@ -64,21 +64,20 @@ def _intro(papers, parameters):
                  f'<td><a href="{paper.name}.txt">{paper.name}.txt</a></td></tr>')
     values = ', '.join(f'{name} = {value} &micro;s' for name, value in parameters.items())
     return f"""<h1>The papers' tables and figures, reproduced</h1>
-<p>Each table has what the <em>paper</em> prints, or what its formula gives, beside what is found
-<em>here</em>. That is of three kinds:</p><ul>
+<p>Each table shows the value that the <em>paper</em> prints, or that its formula gives, beside the value found
+<em>here</em>. There are three kinds of values found here:</p><ul>
 <li><em>enumeration</em>: counted over all routes, messages or nodes. Most counts are those of
-<code>torusctl plan</code>, which walks the routes that the daemons run; on tori of up to
-{WALKED} nodes its routes are followed once more here, and must come to the same. The rest is
-<code>torusctl simulate</code>'s, or computed from the paper's own rule, independently of
+<code>torusctl plan</code>, which walks the routes that the daemons run. On tori of up to
+{WALKED} nodes, an independent program follows these routes as well, and its counts must agree. The other
+counts are from <code>torusctl simulate</code>, or computed from the paper's own rule, independently of
 torusd.</li>
-<li><em>deduction</em>: what the paper says of its algorithm, against what follows from the counts
-and the formulas that it compares.</li>
-<li><em>formula</em>: of algorithms that papers only compare with, and of the delay of a broadcast,
-nothing but the formula is known. Such a row compares it with torusctl's own copy, and shows no more
-than that both are the same.</li>
-</ul><p>Where a row is known to differ, it says why, and what is found instead; anything else counts
-as not explained. One block is what one node has for one other, in a broadcast for all others. Times
-are by the cost model, with the parameters measured on the Intel Paragon: {values}.</p>
+<li><em>deduction</em>: a statement of the paper, checked by the counts and formulas that it is about.</li>
+<li><em>formula</em>: only the formula is known of algorithms that papers merely compare with, and of the
+delay of a broadcast. Such a row compares the formula with torusctl's copy, and shows only that both are the
+same.</li>
+</ul><p>If a row is known to differ, it says why, and which value is found; any other difference counts
+as not explained. A block is the data that one node has for one other node, or in a broadcast for all other
+nodes. Times are by the cost model, with the parameters measured on the Intel Paragon: {values}.</p>
 <div class="scroll"><table><thead><tr><th rowspan="2">paper</th><th rowspan="2">rows compared</th>
 <th class="pair" colspan="3">of these by</th><th class="pair" colspan="3">paper and here</th>
 <th rowspan="2">as text</th></tr><tr><th>enumeration</th><th>deduction</th><th>formula</th>

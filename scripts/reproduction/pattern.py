@@ -31,8 +31,9 @@ def _next(x, y):
 
 
 def edges(keep, place=lambda node: node):
-    """[(phase, node, next node)] of a block's way from (0, 0), as far as keep(node, next node). A
-    node that it reaches again does not pass it on again. `place` names a node after a hop."""
+    """[(phase, node, next node)] for the hops of a block from (0, 0), limited to hops for which keep(node, next
+    node) is true. A node that the block reaches again does not pass it on again. `place` names a node after a
+    hop."""
     found, reached, known = [], [(0, 0)], {(0, 0)}
     while reached:
         new = []
@@ -74,8 +75,8 @@ def reached_twice(n):
 
 
 def by_channel(ways):
-    """{phase: {direction: blocks}}. Where all nodes send alike and all look alike, a node's channel
-    in a direction carries in a phase as many blocks as one block's way has edges there."""
+    """{phase: {direction: blocks}} on a channel. Because all nodes look and send alike, a channel carries as many
+    blocks in a phase as one block makes hops in that direction."""
     loads = {}
     for phase, (a, b), (x, y) in ways:
         loads.setdefault(phase, Counter())[x - a, y - b] += 1

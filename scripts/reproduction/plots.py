@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 from support import axes
 
-# Told apart by colour (safe for colour-blind eyes) and by marker.
+# Curves differ by colour (colour-blind safe) and by marker.
 STYLES = [('#0072b2', 'o'), ('#d55e00', 's'), ('#009e73', '^'), ('#cc79a7', 'D'), ('#56b4e9', 'v'),
           ('#e69f00', 'P'), ('#000000', 'X')]
 LEGEND_ROW = 0.27  # inches, below the panels

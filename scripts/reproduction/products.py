@@ -56,7 +56,7 @@ def short(network):
 
 
 def average_status(graph, n):
-    """Of one dimension: the sum of the distances between all pairs, over n."""
+    """The status of one dimension: the sum of the distances between all pairs, over n."""
     if graph == 'ring':
         return n * n // 4
     return n - 1 if graph == 'complete' else (n * n - 1) / 3
@@ -137,7 +137,7 @@ def single_port(torusctl):
 
 
 def kept(torusctl, dims, algorithm):
-    """What plan counts of an algorithm that keeps to the paper's model."""
+    """The counts of torusctl plan. Raises Failed unless the algorithm keeps to the paper's model."""
     plan = torusctl.plan(dims, algorithm)
     if not plan['port_model_kept']:
         raise Failed(f'{algorithm} on {dims} does not keep to {plan["bound_of"]}')
@@ -160,7 +160,7 @@ def a1(torusctl):
     return table
 
 
-WITH_ARRAYS = {  # what A2 takes there
+WITH_ARRAYS = {  # the blocks that A2 takes there
     'array:4 x array:4': 56, 'array:5 x array:3': 56, 'ring:8 x array:4 x complete:3': 424}
 
 
@@ -189,7 +189,7 @@ def other_networks(torusctl):
 
 
 def way(graph, n, a, b):
-    """The first step of a block's way in one dimension, and the nodes that it comes through."""
+    """The first step of a block's route in one dimension, and the nodes that it passes."""
     forth, back = (b - a) % n, (a - b) % n
     if graph == 'complete':
         return forth - 1, [b]

@@ -11,7 +11,7 @@ from . import walk
 from .document import Failed
 
 TIMEOUT = 60  # seconds; the longest answer takes two
-WALKED = 81  # nodes: up to here what plan counts is counted again from its routes
+WALKED = 81  # nodes: on tori up to this size, the counts of plan are checked against its routes
 
 
 class Torusctl:
@@ -22,7 +22,7 @@ class Torusctl:
         self._failed = {}
 
     def _run(self, *words):
-        """What `torusctl WORDS` prints. What has failed once is not tried again."""
+        """The output of `torusctl WORDS`. A command that has failed once does not run again."""
         words = tuple(str(word) for word in words)
         if words in self._failed:
             raise self._failed[words]
@@ -46,15 +46,15 @@ class Torusctl:
         return done.stdout
 
     def __call__(self, *words):
-        """The JSON object that `torusctl WORDS --json` prints; the same question is asked once."""
+        """The JSON object that `torusctl WORDS --json` prints. The command runs only once."""
         words = tuple(str(word) for word in words)
         if words not in self._answers:
             self._answers[words] = json.loads(self._run(*words, '--json'))
         return self._answers[words]
 
     def plan(self, dims, algorithm, *more):
-        """What plan counts. On small tori its routes are followed as well, and must come to the
-        same."""
+        """The counts of torusctl plan. On small tori its routes are followed as well, and must give the same
+        counts."""
         counts = self('plan', '--dims', dims, '--algorithm', algorithm, *more)
         dims = str(dims)
         if walk.Torus.count(dims) <= WALKED:
@@ -68,14 +68,14 @@ class Torusctl:
                            ('port_model_kept', walked.keeps(counts['bound_of']))):
             if counts[key] != again:
                 raise Failed(f'torusctl plan says {key} {counts[key]} for {algorithm} on {dims}, '
-                             f'its routes come to {again}')
+                             f'its routes give {again}')
         bound = walk.bounds(dims).get(counts['bound_of'], counts['bound'])
         if abs(counts['bound'] - bound) > 1e-9:
             raise Failed(f'torusctl plan says bound {counts["bound"]} for {algorithm} on {dims}, the '
-                         f'cables come to {bound}')
+                         f'cables give {bound}')
 
     def walk(self, dims, algorithm):
-        """The walk.Counts of its routes."""
+        """The walk.Counts of the routes that torusctl plan prints."""
         if (dims, algorithm) not in self._walks:
             routes = self.routes(dims, algorithm)
             self._walks[dims, algorithm] = walk.follow(dims, routes, self._is_allgather(algorithm))
@@ -91,18 +91,18 @@ class Torusctl:
         return answer['algorithms'][0], answer['times']
 
     def accepts(self, dims, algorithm):
-        """Whether it takes this torus."""
+        """Whether an algorithm takes this torus."""
         rows = self('algorithms', '--dims', dims)['algorithms']
         return next(row['accepts'] for row in rows if row['algorithm'] == algorithm)
 
     def single_hops(self, dims, algorithm):
-        """Whether all its legs are from neighbour to neighbour."""
+        """Whether all legs of an algorithm have one hop."""
         counts, _ = self.predict(dims, algorithm)  # hops: the longest leg of each step, summed up
         found = counts['hops'] == counts['startups']
         if walk.Torus.count(dims) <= WALKED and found != all(
                 hops == 1 for hops in self.walk(dims, algorithm).legs):
             raise Failed(f'torusctl predict says {counts["hops"]} hops in {counts["startups"]} steps '
-                         f'for {algorithm} on {dims}, its routes come to something else')
+                         f'for {algorithm} on {dims}, its routes give other numbers')
         return found
 
     def simulate(self, *words):

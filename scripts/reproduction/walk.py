@@ -97,7 +97,7 @@ def bounds(dims):
 
 
 def circles(dims, start):
-    """The number of nodes at each distance from one, by a search; the last distance is the farthest."""
+    """The number of nodes at each distance from one node, by a search, up to the farthest."""
     torus = Torus(dims)
     distance, queue = {start: 0}, deque([start])
     while queue:
@@ -114,7 +114,7 @@ def circles(dims, start):
 
 @dataclass
 class Counts:
-    """What torusctl plan counts, counted here."""
+    """The numbers that torusctl plan counts, counted independently."""
     startups: int = 0
     transmission: float = 0  # blocks
     contended: int = 0  # steps in which two messages share a channel
@@ -127,7 +127,7 @@ class Counts:
     legs: list = field(default_factory=list)  # the longest of each step
 
     def keeps(self, ports):
-        """Whether it keeps to the ports of this name, as in torusctl's `bound_of`."""
+        """Whether the routes keep to the port model of this name, as in torusctl's `bound_of`."""
         return (self.contended == 0 and (self.one_port or not ports.startswith('one-port'))
                 and (self.hops <= self.startups or not ports.endswith('single hops')))
 

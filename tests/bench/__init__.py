@@ -1,18 +1,18 @@
-"""scripts/bench: torusd beside MPI_Alltoall and beside what the links allow, in one network.
+"""scripts/bench: torusd compared with MPI_Alltoall and with the lower bound of the links, in one network.
 
 arithmetic  sizes, medians, the lower bound, routes
-machine     processors: what they are, how busy
+machine     the processors, and how busy they are
 programs    compiling the C programs beside this file
 network     a Mininet torus that also routes
-systems     what is measured
+systems     the interface of measured systems
 ours        the systems of torusd
 jobs        programs on all nodes, which measure on request
 mpi         the systems of MPI libraries
-warm        exchanges that are not counted, before those that are
+warm        uncounted exchanges before the counted ones
 run         one torus, all systems, all sizes
-groups      calls of programs: libtorus, MPI, and the daemons' own
-goals       what such calls should take
-unlimited   links without a limit
+groups      calls of programs by libtorus and MPI, and the same operations by the daemons alone
+goals       goals for the times of such calls
+unlimited   unlimited links
 growth      how cost grows with the torus
 against     two builds in turn
 tables/     results as tables, and as pages

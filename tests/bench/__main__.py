@@ -18,17 +18,17 @@ from . import against, arithmetic, cuts, files, fit, foreign, groups, machine, p
 from .tables import page  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
-CABLE_TORI = '4x4@10,8x8@2.5'  # about half of what two processors carry packet by packet
+CABLE_TORI = '4x4@10,8x8@2.5'  # about half of what two processors can carry packet by packet
 CABLE_SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
 
 COMMAND = os.environ.get('BENCH_COMMAND', 'scripts/bench')
-# Options of other scripts, which pass them on by their names here.
+# Options that other scripts pass on, and their names there.
 ELSEWHERE = {'scripts/mpi-bench': {'--preloads': '--torus', '--foreign': '--programs-on'}}
 
 EPILOG = """\
-Without --tori, --cables, --fit, --growth, --unlimited, --files, --schedules, --cuts and --groups, everything
-is measured (but not --preloads and --foreign, see scripts/mpi-bench); with some of them, only those.
+If none of --tori, --cables, --fit, --growth, --unlimited, --files, --schedules, --cuts and --groups is given,
+all of them are measured (--preloads and --foreign only on request, see scripts/mpi-bench).
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -38,10 +38,10 @@ examples:
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --cables 4x4@10 --algorithms auto,pair # small blocks: links without a burst
   scripts/bench --fit                                  # the papers' model, fitted to times
-  scripts/bench --fit 4x4@2.5 --algorithms a3          # where processors take longer than these links
+  scripts/bench --fit 4x4@2.5 --algorithms a3          # links that are slower than the processors
   scripts/bench --growth --no-tori                     # how cost grows
-  scripts/bench --files                                # files beside generated data, and cp
-  scripts/bench --schedules                            # a solver's schedules beside stream
+  scripts/bench --files                                # files, generated data, and cp
+  scripts/bench --schedules                            # a solver's schedules, and stream
   scripts/bench --cuts 4x4@50                          # links that go down, nodes that die
   scripts/bench --groups                               # programs' calls: libtorus and MPI
   scripts/bench --groups --repeats 6 --cell-seconds 0.4 --into tests/bench/results
@@ -90,7 +90,7 @@ def foreign_program(text):
 
 
 class Parser(argparse.ArgumentParser):
-    """Its messages are those of the script that was called."""
+    """A parser whose messages name the script that the user called."""
 
     def error(self, message):
         if COMMAND in ELSEWHERE:
@@ -104,66 +104,64 @@ def parse_arguments(argv=None):
     parser = Parser(
         prog=COMMAND, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
         description='Measures complete exchanges in Mininet: all algorithms of torusd, '
-                    'MPI_Alltoall of MPICH and Open MPI, and the capacity of the links; and calls '
-                    'of programs. Or '
-                    'compares two builds of torusd. Requires root.')
+                    'MPI_Alltoall of MPICH and Open MPI, and the capacity of the links. Also measures '
+                    'calls of programs, and compares two builds of torusd. Requires root.')
     what = parser.add_argument_group('what to measure')
     what.add_argument('--torus', '--tori', dest='tori', metavar='DIMS@MBIT,...',
-                      type=comma(torus_at_rate), help=f'default {TORI}')
+                      type=comma(torus_at_rate), help=f'tori with rate-limited links (default {TORI})')
     what.add_argument('--cables', metavar='DIMS@MBIT,...', type=comma(torus_at_rate),
                       help='tori whose links carry one packet after the other, as cables do, '
-                           'without the burst of a rate limiter; in a full run '
-                           f'{CABLE_TORI}, with blocks of {CABLE_SIZES}')
+                           'without the burst of a rate limiter (default of a full run: '
+                           f'{CABLE_TORI}, with blocks of {CABLE_SIZES})')
     what.add_argument('--fit', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
                       const=comma(torus_at_rate)(fit.TORI),
-                      help="torusctl bench --fit, the papers' cost model fitted to measured times: on "
-                           'these tori with links like cables, and on the first with a burst, too '
-                           f'({fit.TORI}); what each kind of link does to a message, and how much '
-                           'the processors carry over it')
-    what.add_argument('--no-tori', action='store_true', help='no rate-limited tori')
+                      help="fit the papers' cost model to measured times (torusctl bench --fit) on "
+                           'these tori with links like cables, and on the first also with a burst '
+                           f'(default {fit.TORI}); also time single messages over each kind of link, and '
+                           'measure the capacity of all links together')
+    what.add_argument('--no-tori', action='store_true', help='measure no tori with rate-limited links')
     what.add_argument('--sizes', metavar='SIZE,...', type=comma(arithmetic.parse_size),
-                      help=f'of blocks; default {SIZES}')
+                      help=f'sizes of blocks (default {SIZES})')
     what.add_argument('--algorithms', metavar='NAME,...', type=comma(str.strip),
-                      help='of torusd; default: all that support the torus')
-    what.add_argument('--no-mpi', dest='mpi', action='store_false', help='torusd only')
+                      help='algorithms of torusd (default: all that support the torus)')
+    what.add_argument('--no-mpi', dest='mpi', action='store_false', help='measure torusd only')
     what.add_argument('--spinning', action='store_true',
-                      help='measure MPI also unmodified, without waits in empty polls')
+                      help='also measure unmodified MPI, whose empty polls do not wait')
     what.add_argument('--unlimited', action='store_true',
                       help='unlimited links: bytes per CPU-second, compared with IP forwarding')
     what.add_argument('--growth', action='store_true',
                       help='start-up time, memory, messages and CPU time from 4x4 to 16x16, and '
                            'predictions for larger tori')
     what.add_argument('--files', action='store_true',
-                      help='files beside generated data, in turn, and cp of the same bytes')
+                      help='exchanges of files, of generated data, and cp of the same bytes, in turn')
     what.add_argument('--files-in', metavar='DIR,...', type=comma(str),
-                      help='folders for the files: file systems to be compared '
-                           '(/dev/shm, and the one for temporary files)')
+                      help='folders for the files, on the file systems to compare '
+                           '(default: /dev/shm, and the folder for temporary files)')
     what.add_argument('--schedules', action='store_true',
-                      help="a solver's schedules, by multi-commodity flow, beside stream, in turn")
+                      help="a solver's schedules (by multi-commodity flow) and stream, in turn")
     what.add_argument('--cuts', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
                       const=comma(torus_at_rate)(cuts.TORI),
-                      help='exchanges on damaged tori beside their least load, and how long one takes '
-                           f'during which links go down or a node dies ({cuts.TORI})')
+                      help='exchanges on damaged tori, compared with their least load, and exchanges during '
+                           f'which links go down or a node dies (default {cuts.TORI})')
     what.add_argument('--groups', metavar='DIMS@MBIT,...', type=comma(torus_at_any_rate), nargs='?',
                       const=comma(torus_at_any_rate)(groups.TORI),
                       help='calls of programs on every node: alltoall, allgather, allreduce, broadcast '
-                           "and barrier through libtorus, by both MPI libraries, and by torusd's own "
-                           f'--repeat, in turn ({groups.TORI}; without a rate: unlimited links)')
+                           "and barrier by libtorus, by both MPI libraries, and by torusctl's "
+                           f'--repeat, in turn (default {groups.TORI}; without a rate: unlimited links)')
     what.add_argument('--preloads', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
                       const=comma(torus_at_rate)(preloads.TORI),
-                      help='calls of one MPI program with and without the library that gives it the torus\' '
-                           f'operations, by both MPI libraries, in turn ({preloads.TORI})')
+                      help="calls of one MPI program with and without torusd's preload, for both MPI libraries, "
+                           f'in turn (default {preloads.TORI})')
     what.add_argument('--foreign', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
                       const=comma(torus_at_rate)(foreign.TORI),
-                      help='MPI programs that others wrote, by Open MPI, which Debian has built them with, and '
-                           'some of this project by MPICH, with and without that library '
-                           f'({foreign.TORI})')
+                      help='MPI programs of others from Debian with Open MPI, and programs of this project with '
+                           f'MPICH, with and without the preload (default {foreign.TORI})')
     what.add_argument('--programs', metavar='NAME,...', type=comma(foreign_program),
-                      help=f'with --foreign: only these of {", ".join(foreign.NAMES)}')
+                      help=f'with --foreign: run only these of {", ".join(foreign.NAMES)}')
     what.add_argument('--mpi4py', metavar='DIR',
-                      help='with --foreign: sources of mpi4py, of the installed version, for its tests')
+                      help='with --foreign: run the tests of mpi4py; DIR has the sources of the installed version')
     what.add_argument('--operations', metavar='NAME,...', type=comma(operation),
-                      help=f'with --groups and --preloads: only these of {", ".join(groups.SIZES)}')
+                      help=f'with --groups and --preloads: measure only these of {", ".join(groups.SIZES)}')
     what.add_argument('--quick', action='store_true',
                       help='a short run to check that everything works: 2x2, few sizes, no MPI')
     what.add_argument('--against', metavar='DIR', type=Path,
@@ -171,23 +169,24 @@ def parse_arguments(argv=None):
                            'torusctl): both builds in turn in one network; by default '
                            f'{against.TORI}, blocks of {against.SIZES}, auto')
     how = parser.add_argument_group('how')
-    how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each measurement, at most (15)')
+    how.add_argument('--repeats', metavar='N', type=int, default=15, help='at most N repeats of each measurement (15)')
     how.add_argument('--rounds', metavar='N', type=int,
-                     help=f'with --cuts: of each fault ({cuts.ROUNDS})')
+                     help=f'with --cuts: rounds of each fault ({cuts.ROUNDS})')
     how.add_argument('--cell-seconds', metavar='S', type=float,
-                     help='for one system at one size; slow ones are repeated less (3; with '
+                     help='seconds for one system at one size; slow systems repeat less (3; with '
                           f'--groups {groups.CELL_SECONDS:g}, with --against '
                           f'{against.CELL_SECONDS:g})')
     how.add_argument('--longest', metavar='S', type=float,
-                     help=f'skip sizes whose lower bound is longer (70; with --groups {groups.LONGEST:g})')
+                     help='skip sizes whose lower bound is longer than S seconds (70; with --groups '
+                          f'{groups.LONGEST:g})')
     how.add_argument('--goodput-seconds', metavar='S', type=float, default=3.0,
-                     help='to measure the throughput of the links (3)')
+                     help='seconds for measuring the throughput of the links (3)')
     how.add_argument('--congestion', metavar='NAME', default='cubic',
                      help="congestion control of MPI's and iperf3's connections (cubic); '' for "
                           "the machine's default")
     how.add_argument('--wait-ms', metavar='MS', type=int,
-                     help='how long an empty poll of MPI may wait (1; 10 for more than 32 ranks)')
-    how.add_argument('--memory', metavar='SIZE', help="memory of each daemon, as torusd's --memory")
+                     help='how many ms an empty poll of MPI may wait (1; 10 for more than 32 ranks)')
+    how.add_argument('--memory', metavar='SIZE', help="memory of each daemon (torusd's --memory)")
     how.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
     where = parser.add_argument_group('results')
     where.add_argument('--out', metavar='DIR', type=Path, default=CHECKOUT / 'build' / 'bench',
@@ -197,14 +196,14 @@ def parse_arguments(argv=None):
     where.add_argument('--results', metavar='DIR', type=Path,
                        help='also write a page of Markdown for each part, with plots, into this folder')
     where.add_argument('--into', metavar='DIR', type=Path,
-                       help='also replace the pages of the parts that were measured in this folder; the '
-                            'notes at the end of a page stay, and times.png')
+                       help='also replace the pages of the measured parts in this folder; the '
+                            'notes at the end of a page stay, and so does times.png')
     where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
     where.add_argument('--render', metavar='JSON', type=Path,
                        help='do not measure: make tables and plots from this results.json')
     where.add_argument('--overview', metavar='FILE', type=Path,
-                       help='do not measure: draw overview.png, the plot in the README, beside this '
-                            'page of a torus from its first table')
+                       help='do not measure: draw overview.png, the plot in the README, from the first '
+                            'table in this page of a torus, into the same folder')
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.rounds is not None and options.rounds < 1) or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats, --rounds and --cell-seconds must be positive')
@@ -242,7 +241,7 @@ def complete_against(options):
 
 
 def complete(options):
-    """Fills in what follows from what was given."""
+    """Fills in the defaults that depend on other options."""
     everything = not (options.tori or options.cables or options.fit or options.growth or
                       options.unlimited or options.files or options.schedules or options.cuts or
                       options.groups or options.preloads or options.foreign or options.quick)
@@ -315,7 +314,7 @@ def commit():
 
 
 def write_whole(path, results):
-    """Writes results as JSON; a reader finds the old file or the new one."""
+    """Writes results as JSON. Replaces the file as a whole, so that a reader never finds half of it."""
     write_text(path, json.dumps(results, indent=1) + '\n')
 
 
@@ -349,7 +348,7 @@ class Bench:
         programs = options.out / 'programs'
         if self.results['load_before'] > 0.5:
             self.say(f'the machine is busy (load {self.results["load_before"]:.1f}): '
-                     'times will be too long')
+                     'times may be too long')
         from . import growth, run, unlimited  # they need Mininet
         for (dims, mbit), cable in [(torus, False) for torus in options.tori] + [
                 (torus, True) for torus in options.cables]:
@@ -389,7 +388,7 @@ class Bench:
 
 
 def present(results, options, say):
-    """Tables and plots."""
+    """Writes tables and plots."""
     options.out.mkdir(parents=True, exist_ok=True)
     text = page.as_text(results)
     (options.out / 'results.txt').write_text(text)
@@ -407,7 +406,7 @@ def present(results, options, say):
         for name, text in page.as_pages(results, drawn):
             write_text(options.results / name, text)
     if options.into:
-        # times.png shows all tori: some of them must not replace it.
+        # times.png shows all tori: a plot of some of them must not replace it.
         drawn = plots.draw({**results, 'tori': []}, options.into, overview_only=True) if plots else ()
         for name, text in page.as_pages(results, drawn):
             path = options.into / name
@@ -417,7 +416,7 @@ def present(results, options, say):
 
 
 def compare(options, say):
-    """Compares two builds, and prints how they compare. Returns the exit status."""
+    """Compares two builds, and prints the result. Returns the exit status."""
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / 'against.json'
     for folder in options.against, options.bin:

@@ -1,22 +1,22 @@
 """Two builds in one network, in turn: is one slower than the other?
 
 The daemons of both builds run at the same time, in the same namespaces and on the same interfaces,
-on a TCP port each; only one build exchanges at a time. So the builds can take turns within
-milliseconds, which starting and stopping daemons would not allow, and both meet the same machine and
-the same links. What an idle daemon costs (a heartbeat a second on each link) it costs both builds.
+on a TCP port each; only one build exchanges at a time. So the builds can take turns within milliseconds,
+without starting and stopping daemons, and both meet the same machine and the same links. Idle daemons (a
+heartbeat a second on each link) cost both builds the same.
 
-All of it is done twice with new daemons, which the one build starts first and then the other: neither
-the order nor the port, nor the luck of a process with its memory, counts for one build.
+Everything is measured twice with new daemons; the first time one build starts its daemons first, the second
+time the other. So the order, the port, and the luck of a process with its memory favour neither build.
 
 The turns come in pairs, A B, B A, A B, ...: a steady drift of the machine cancels. A turn is one call
 of the build's own torusctl, with exchanges that are not counted before those that are. The ratio of
-a pair, B over A, compares what was measured within the same moment; the quartiles of these ratios say
-how far the ratio of the medians can be trusted.
+a pair, B over A, compares times of nearly the same moment; the quartiles of these ratios show how
+reliable the ratio of the medians is.
 
-`auto` runs uncalibrated: two calibrations differ by chance, and builds would be compared by algorithms.
+`auto` runs uncalibrated: two calibrations differ by chance, and the builds could choose different algorithms.
 
-Without a limit of the links the processors are what is compared: payload bytes times hops in a second of
-processor time, whatever used it, the kernel's own threads too.
+On unlimited links, the comparison is of payload bytes times hops per second of processor time of the whole
+machine, including the kernel.
 """
 
 import statistics
@@ -38,12 +38,12 @@ SIZES = '1,1KiB,64KiB'
 ALGORITHMS = ['auto']
 UNLIMITED_DIMS, UNLIMITED_SIZES, UNLIMITED_ALGORITHMS = '4x4', '64KiB,1MiB', ['stream', 'auto']
 CELL_SECONDS = 20.0
-LEAST_PAIRS, MOST_PAIRS = 2, 20   # each time; an even number
-TURN_SECONDS = 0.25   # of counted exchanges in a turn, unless one takes longer
+LEAST_PAIRS, MOST_PAIRS = 2, 20   # pairs each time; an even number
+TURN_SECONDS = 0.25   # seconds of counted exchanges in a turn, unless one takes longer
 MOST_REPEATS = 100
-LONG = 1.0            # seconds of an exchange that needs no other before it in its turn
-UNCOUNTED = 3         # exchanges before the counted ones
-OVERHEAD = 2.0        # seconds for the warm-up of a cell and the calls
+LONG = 1.0            # an exchange of more seconds than this needs no uncounted exchange before it
+UNCOUNTED = 3         # uncounted exchanges in a turn
+OVERHEAD = 2.0        # seconds that the warm-up and the calls of a cell take besides
 SIDES = 'AB'
 
 
@@ -63,12 +63,12 @@ class SecondTorus(MininetTorus):
             self.nodes.append(MininetNode(self, node.rank, daemon, addresses, node.host))
 
     def _tear_down(self):
-        """Nothing: the network is the first torus's."""
+        """Does nothing: the network belongs to the first torus."""
 
 
 @dataclass
 class Cell:
-    """One algorithm at one size: what both builds took, pair by pair."""
+    """One algorithm at one size: the times of both builds, pair by pair."""
 
     algorithm: str
     size: int
@@ -124,7 +124,7 @@ class Comparison:
             self.say(f'{self._name(cell)}: ' + (cell.failed or ratio_text(cell.as_object())))
 
     def _with_daemons(self, first, cells, after_each_cell):
-        """Starts daemons of both builds, first those of the given side, and measures all cells."""
+        """Starts the daemons of both builds, those of the given side first, and measures all cells."""
         bins = {'A': self.options.against, 'B': self.options.bin}
         second = 'B' if first == 'A' else 'A'
         tori = {first: MininetTorus(self.dims, bw=self.mbit, bin=bins[first],
@@ -134,7 +134,7 @@ class Comparison:
             tori[second] = SecondTorus(tori[first], bins[second])
             tori[second].start()
             self.say(f'{rate_text(self.result)}: {self.geometry.nodes} daemons of each '
-                     f'build are up, those of {first} first')
+                     f'build are up, started by {first} first')
             for cell in cells:
                 self._cell({side: ours.Ours(tori[side], cell.algorithm, True)
                             for side in SIDES}, cell)
@@ -171,7 +171,7 @@ class Comparison:
         end = time.monotonic() + self.options.cell_seconds / len(SIDES)
         for pair in range(MOST_PAIRS):
             if pair >= LEAST_PAIRS and pair % 2 == 0 and time.monotonic() >= end:
-                break  # after as many pairs that A began as pairs that B began
+                break  # after equal numbers of pairs that A and B began
             for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
                 before = machine.Times()
                 sample = members[side].measure(cell.size, uncounted, repeats, timeout)
@@ -186,7 +186,7 @@ def rate_text(torus):
 
 
 def hop_gigabytes(torus, cell, side):
-    """Payload times hops in a second of processor time."""
+    """Payload bytes times hops per second of processor time."""
     geometry = Geometry(torus['dims'])
     payload = cell['size'] * geometry.nodes * (geometry.nodes - 1)
     return payload * arithmetic.mean_hops(geometry) / cell['machine_seconds'][side] / 1e9
@@ -200,7 +200,7 @@ def ratio_text(cell):
 
 
 def expected_seconds(options):
-    """About how long the comparison takes."""
+    """About how many seconds the comparison takes."""
     total = 0.0
     for dims, mbit in options.tori:
         geometry = Geometry(dims)
@@ -215,7 +215,7 @@ def expected_seconds(options):
 def tables(results):
     for torus in results['tori']:
         work = ['GB x hops / CPU s: A', 'B', 'B / A'] if torus['mbit'] is None else []
-        table = Table(f'{rate_text(torus)}: milliseconds, medians',
+        table = Table(f'{rate_text(torus)}: median times in ms',
                       ['algorithm', 'block', 'A', 'B', 'B / A', 'quartiles', 'pairs', 'CPU B / A',
                        *work])
         for cell in torus['cells']:
@@ -271,7 +271,7 @@ def run(options, say, save):
 
 
 def progress_on(stream):
-    """A function that shows a text on a line that changes in place, or nothing but on a terminal."""
+    """A function that shows a text on a line that changes in place. It does nothing if there is no terminal."""
     def show(text):
         if stream.isatty():
             print(f'\r\033[K{text or ""}', end='', file=stream, flush=True)

@@ -44,7 +44,7 @@ def ring_distances(size, wraps):
 def bound_blocks(geometry):
     """The least number of blocks on the busiest channel that any algorithm needs.
 
-    In a ring: the sum of distances divided by the channels. In a linear array: what must cross the
+    In a ring: the sum of distances divided by the channels. In a linear array: the blocks that must cross the
     middle.
     """
     least = Fraction(0)
@@ -57,8 +57,8 @@ def bound_blocks(geometry):
 
 
 def bound_of(geometry, operation):
-    """The least number of blocks on the busiest channel for any operation. A block is what alltoall and
-    allgather have of each node, what a broadcast is of, and an allreduce's vector; blocks can be divided.
+    """The least number of blocks on the busiest channel for any operation. A block is the data of each node (alltoall,
+    allgather), the data (broadcast), or the vector (allreduce); blocks can be divided.
 
     A node has to receive, by all of its links, N - 1 blocks of an allgather and one of a broadcast. Each
     element of an allreduce has to go over N - 1 channels on its way to the sum, and the sum over as
@@ -73,7 +73,7 @@ def bound_of(geometry, operation):
 
 
 def least_bytes(geometry, operation, size):
-    """What has to cross all links together in a call of an operation."""
+    """The bytes that must cross all links together in a call of an operation."""
     others = geometry.nodes - 1
     return size * {'alltoall': total_hops(geometry), 'allgather': geometry.nodes * others,
                    'broadcast': others, 'allreduce': 2 * others, 'barrier': 0}[operation]
@@ -88,7 +88,7 @@ def bound_seconds(geometry, block, mbit, operation='alltoall'):
 
 
 def largest_within(geometry, seconds, mbit):
-    """The largest power of two that, as a block's bytes, the bound allows in so many seconds."""
+    """The largest power of two of bytes for which the bound of a block is at most so many seconds."""
     size = 1
     if mbit is None:
         return 1 << 62
@@ -98,7 +98,7 @@ def largest_within(geometry, seconds, mbit):
 
 
 def total_hops(geometry):
-    """Over all ordered pairs: the hops of a shortest path."""
+    """The hops of shortest paths, summed over all ordered pairs of nodes."""
     total = 0
     for size, wraps in zip(geometry.sizes, geometry.wraps):
         others = geometry.nodes // size
@@ -156,8 +156,8 @@ def routed_loads(geometry):
 def share_out(repeats, rounds, estimate, budget, fill=0.0):
     """(rounds, repeats in each) for something that takes `estimate` seconds.
 
-    As many repeats as wanted, more (up to 20 times) while they fill less than `fill` seconds, fewer
-    where they would take more than about `budget` seconds, but at least one.
+    As many repeats as wanted; more (up to 20 times as many) if they take less than `fill` seconds, fewer
+    if they would take more than about `budget` seconds, but at least one.
     """
     estimate = max(estimate, 1e-6)
     wanted = max(repeats, min(20 * repeats, int(fill / estimate)))

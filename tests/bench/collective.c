@@ -1,4 +1,4 @@
-/* Collective operations of a library, timed and verified: the program of scripts/bench on every node.
+/* Times and verifies the collective operations of a library. scripts/bench runs this program on every node.
  *
  *   collective OPERATION SIZE [REPEATS]   measures once; rank 0 prints a JSON object
  *   collective --control SOCKET   each rank connects to that Unix socket, identifies itself, and then
@@ -8,7 +8,7 @@
  *
  * OPERATION is alltoall, allgather, broadcast (from rank 0), allreduce (sums of doubles) or barrier. SIZE
  * is in bytes: of a block, of the data, of the vector; 0 for a barrier. MEMORY is registered or ordinary,
- * which is the same to MPI. VARIABLE is a control variable of an MPI library (MPI_T) that selects the
+ * which makes no difference to MPI. VARIABLE is a control variable of an MPI library (MPI_T) that selects the
  * algorithm; it is set before the communicator for the measurement is created. A rank that waits for a
  * command uses no CPU time, so several libraries can be measured in turn.
  *
@@ -16,8 +16,8 @@
  * of PAUSE microseconds and a barrier to the return of the call. The contents differ between repeats and
  * depend on source, destination and position; every byte is compared, outside of the measured time.
  *
- * With another BATCH, calls follow each other without anything between them, and a time is that of so
- * many calls divided by their number, the longest of all ranks. The last call's data are verified.
+ * With another BATCH, BATCH calls follow each other without a pause. A time is that of a batch divided by
+ * BATCH, the longest of all ranks. The data of the last call are verified.
  */
 #include "collective.h"
 
@@ -33,7 +33,7 @@
 
 static int rank, ranks;
 static FILE *answers;   /* where rank 0 writes its JSON objects */
-static uint64_t number; /* of the contents */
+static uint64_t number; /* seed of the contents */
 
 void give_up(const char *what)
 {
@@ -75,7 +75,7 @@ static bool holds(const unsigned char *block, size_t size, uint64_t seed)
 
 /* ---- the operations ---- */
 
-/* A measurement's areas. */
+/* The memory areas of a measurement. */
 struct areas {
     size_t size;
     unsigned char *send, *receive;
@@ -83,7 +83,7 @@ struct areas {
 
 struct operation {
     const char *name;
-    bool send_blocks, receive_blocks; /* one of each rank, else one in all */
+    bool send_blocks, receive_blocks; /* a block for each rank; otherwise one for all ranks */
     void (*fill)(const struct areas *a);
     void (*call)(const struct areas *a);
     uint64_t (*wrong)(const struct areas *a); /* blocks or elements */
@@ -144,7 +144,7 @@ static uint64_t wrong_broadcast(const struct areas *a)
     return !holds(a->receive, a->size, block_seed(0, 0));
 }
 
-/* A number of the element and one of the rank, small enough for sums that are exact in every order. */
+/* A value that depends on the element and the rank, so small that sums are exact in any order. */
 static double element(size_t index)
 {
     return (double)(mix(block_seed(0, 0) + index) & 0xffff);
@@ -217,7 +217,7 @@ static const struct operation *find_operation(const char *name)
 
 /* ---- measuring ---- */
 
-/* What one command asks for. */
+/* The parameters of one command. */
 struct order {
     const struct operation *operation;
     size_t size;
@@ -237,7 +237,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* All ranks rest, and meet. */
+/* A pause and a barrier on all ranks. */
 static void meet(const struct order *o)
 {
     struct timespec rest = {o->pause / 1000000, o->pause % 1000000 * 1000};
@@ -247,8 +247,8 @@ static void meet(const struct order *o)
     library_barrier();
 }
 
-/* Checks what has come, once all ranks have it: where several share a processor, the first to check
- * would take it from those whose time still counts. */
+/* Checks the received data, after a barrier: ranks share processors, and a rank that checks would slow down
+ * ranks whose time still counts. */
 static uint64_t wrong_contents(const struct order *o, const struct areas *a)
 {
     library_barrier();
@@ -262,7 +262,7 @@ static void start_contents(const struct order *o, const struct areas *a)
     meet(o);
 }
 
-/* Each call by itself. Repeats before the first that counts have negative numbers. */
+/* Times each call by itself. Uncounted repeats have negative numbers. */
 static uint64_t time_calls(const struct order *o, const struct areas *a, double *seconds)
 {
     uint64_t wrong = 0;
@@ -321,7 +321,7 @@ static void measure(const struct order *o)
     if (o->size > 0) {
         a.send = library_new(send, o->registered);
         a.receive = library_new(receive, o->registered);
-        memset(a.receive, 0xff, receive); /* or the first call would wait for its pages */
+        memset(a.receive, 0xff, receive); /* otherwise the first call would wait for its pages */
     }
     wrong = o->batch > 0 ? time_batches(o, &a, seconds) : time_calls(o, &a, seconds);
     library_largest(seconds, (size_t)o->repeats);
@@ -336,7 +336,7 @@ static void measure(const struct order *o)
     free(seconds);
 }
 
-/* ---- being told what to do ---- */
+/* ---- commands ---- */
 
 static FILE *connect_to(const char *path)
 {
@@ -381,7 +381,7 @@ static void obey(const char *path)
             library_end();
         run(line);
     }
-    _exit(1); /* the sender of the commands has gone */
+    _exit(1); /* the sender of the commands has ended */
 }
 
 int main(int argc, char **argv)

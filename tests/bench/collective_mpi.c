@@ -7,7 +7,7 @@
 #include "collective.h"
 
 static MPI_Comm comm =
-    MPI_COMM_NULL; /* of the measurement: an algorithm is selected for a new one */
+    MPI_COMM_NULL; /* of the measurement: the selection of an algorithm applies to new communicators */
 static const char *selected;
 
 void library_start(int *argc, char ***argv, int *rank, int *ranks)
@@ -27,7 +27,7 @@ void library_abort(void)
     _exit(1);
 }
 
-/* MPI_Finalize may wait for ever. */
+/* MPI_Finalize may never return. */
 void library_end(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);

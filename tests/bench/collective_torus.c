@@ -33,7 +33,7 @@ void library_start(int *argc, char ***argv, int *rank, int *ranks)
     *ranks = (int)torus_group_size(group);
 }
 
-/* The end of this program fails the group at all others. */
+/* The end of this program makes the group fail on all other nodes. */
 void library_abort(void)
 {
     _exit(1);

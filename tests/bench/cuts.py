@@ -1,10 +1,10 @@
-"""Links that go down, and nodes that die: what an exchange takes on what is left of the torus, how long
-one takes that runs when it happens, and how long a call of programs that is under way then.
+"""Links that go down, and nodes that die: the times of exchanges on the rest of the torus, of exchanges
+that run when a fault happens, and of calls of programs that run when a cable is pulled.
 
-The judge of the first is the plan's own load at the goodput of the links, and the least load that any
-routes could have, by the linear program of flow.py (of large tori the plan's lower bound, which is no
-more). What is allowed of the second: 300 ms, and 1.25 times what the bytes that had not arrived when it
-happened need at the least load. Of the third each call must end, with the right data.
+Exchanges on the rest of the torus are compared with the plan's load at the goodput of the links, and with
+the least load of any routes, by the linear program of flow.py (for large tori with the plan's lower bound,
+which is not larger). An exchange with a fault may take 300 ms plus 1.25 times the time that the bytes that
+had not arrived need at the least load. Every call of programs must complete with the right data.
 """
 
 import json
@@ -23,9 +23,9 @@ TORI = '3x3@50,4x4@50,5x5@50,4x8@20,8x8@10'
 SIZES = (64 << 10, 256 << 10)
 TURNS = 5
 REST = 0.15       # seconds
-LP_NODES = 36     # a larger program takes minutes
+LP_NODES = 36     # nodes; for more, the linear program takes minutes
 ROUNDS = 10       # of each fault
-SIZE = 256 << 10  # of the blocks of exchanges that something happens to
+SIZE = 256 << 10  # block size of exchanges with a fault
 ALLOWED, SHARE = 0.3, 1.25
 FAULTS = ('one link', 'three links', 'a link that flaps', 'a node', 'a node, --on-failure shrink')
 CALLS = (('alltoall', 256 << 10), ('alltoall', 1 << 10), ('allreduce', 4 << 20), ('allreduce', 8))
@@ -68,8 +68,8 @@ class Cuts:
                 self._calls(operation, size)
 
     def _plan(self, without):
-        """The plan of a damaged torus, and the least load of the busiest channel by any routes, of a large
-        torus a lower bound of it."""
+        """The plan of a damaged torus, and the least load of the busiest channel by any routes; for a large
+        torus, a lower bound of it."""
         plan = json.loads(self.torus.ctl(0, '--json', 'plan', '--dims', self.dims, '--without',
                                          without).stdout)
         if self.net.geometry.nodes > LP_NODES:
@@ -77,7 +77,7 @@ class Cuts:
         from . import flow  # needs scipy
         return plan, float(flow.Flow(flow.Torus(self.dims, without)).least_load())
 
-    # --- before ---
+    # --- exchanges on damaged tori ---
 
     def _damaged(self, without):
         plan, least = self._plan(without)
@@ -105,7 +105,7 @@ class Cuts:
                          f'{arithmetic.milliseconds(arithmetic.median(times))} ms, its load takes '
                          f'{arithmetic.milliseconds(plan["busiest"] * each)}')
 
-    # --- meanwhile ---
+    # --- faults during an exchange ---
 
     def _faults(self, fault):
         whole = [self.torus.exchange(block_size=SIZE)['seconds'] for _ in range(3)][-1]
@@ -123,8 +123,8 @@ class Cuts:
                                       'size': SIZE, 'rounds': rounds})
         self.save(self.result)
         good = sum(said['good'] for said in rounds)
-        self.say(f'{fault}: {good} of {len(rounds)}, '
-                 f'{arithmetic.milliseconds(arithmetic.median([s["seconds"] for s in rounds]))} ms after it')
+        self.say(f'{fault}: {good} of {len(rounds)} passed, '
+                 f'{arithmetic.milliseconds(arithmetic.median([s["seconds"] for s in rounds]))} ms after the fault')
 
     def _links(self, fault, whole):
         links = self.random.sample(self.net.geometry.links, 3 if fault == 'three links' else 1)
@@ -166,13 +166,13 @@ class Cuts:
                 for rank in others if good else ():
                     wait_for(lambda rank=rank: self._has_failed(rank, victim), 10)
             except AssertionError:
-                good, err = False, 'not all others say so'
+                good, err = False, 'not all other nodes report it'
             seconds = time.monotonic() - at
         self.torus.node(victim).start()
         return {'good': good, 'seconds': seconds, 'allowed': 2.0, 'error': '' if good else err.strip()}
 
     def _has_failed(self, rank, victim):
-        """One of the last exchanges there, by the name of this node."""
+        """The id of one of the latest exchanges, as this node reports it."""
         return any(x['state'] == 'failed' and f'node {victim} is down' in x['reason']
                    for x in exchanges(self.torus, rank)[:2])
 
@@ -186,7 +186,7 @@ class Cuts:
             seconds = time.monotonic() - at
         self.torus.node(victim).start()
         result = json.loads(out) if code == 0 else {}
-        # Killed in its last moments, the exchange may have been through with it.
+        # If the node died in the last moments of the exchange, the exchange may have been complete there.
         good = result.get('verified') == 'every byte' and result.get('missing', []) in ([victim], [])
         return {'good': good, 'seconds': seconds, 'error': '' if good else (err or out).strip()}
 
@@ -196,7 +196,7 @@ class Cuts:
                       rank=root)
 
     def _wait(self, whole):
-        """Until a random moment of an exchange that has just been asked for."""
+        """Waits until a random moment of an exchange that was just requested."""
         time.sleep(self.random.uniform(0.01, 0.95 * whole))
 
     # --- calls of programs ---
@@ -217,7 +217,7 @@ class Cuts:
                  f'{arithmetic.milliseconds(arithmetic.median([max(r["seconds"] or [0]) for r in rounds]))} ms')
 
     def _loop(self, operation, size, repeat, ends=()):
-        """So many calls on each node, one after the other. These cables are pulled at a random moment."""
+        """Makes so many calls on each node, one after the other, and pulls these cables at a random moment."""
         nodes = range(self.net.geometry.nodes)
         with ExitStack() as stack:
             clients = [stack.enter_context(Client(
@@ -237,7 +237,7 @@ class Cuts:
 
 
 class Pulled:
-    """with Pulled(torus, ends): these cables are pulled, and then put in again."""
+    """with Pulled(torus, ends): pulls these cables, and puts them in again at the end of the block."""
 
     def __init__(self, torus, ends):
         self.torus, self.ends = torus, ends

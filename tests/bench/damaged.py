@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""Routes of damaged tori (torusctl plan --without) beside the least load that is possible.
+"""Compares routes of damaged tori (torusctl plan --without) with the least possible load.
 
-The judge is the linear program of flow.py, over the channels that are left. Damages are drawn at
-random: links, nodes, several of them, on tori and meshes of one to four dimensions, also such that
-the torus is in parts, which both have to say.
+The linear program of flow.py finds the least load on the remaining channels. Damages are random: links
+and nodes, also several, on tori and meshes of one to four dimensions. If the torus is in parts, both
+torusctl and the linear program must report that.
 
-    tests/bench/damaged.py                      # those of the project's goals, and processor times
+    tests/bench/damaged.py                      # the damages of the project's goals, and processor times
     tests/bench/damaged.py --random 300 --seed 7
     tests/bench/damaged.py --table > tests/contract/damaged_loads.h
 
-Exits with 1 if a load is more than 5 % above the least one, or a lower bound above it. torusctl is
-taken from TORUS_BIN (build). Needs python3-scipy.
+Exits with 1 if a load is more than 5 % above the least load, or torusctl's lower bound exceeds the least
+load. Uses the torusctl in $TORUS_BIN (default: build). Needs python3-scipy.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import sys
 
 from flow import Flow, Torus
 
-FIGURES = [  # of one link, of each dimension where it matters, and of one node
+FIGURES = [  # one link (of each dimension if the sizes differ), or one node, is down
     ('3x3', '0:+0'), ('4x4', '3:+0'), ('5x5', '0:+1'), ('4x8', '0:+0'), ('4x8', '0:+1'),
     ('6x6', '7:+0'), ('4x4', '7'), ('5x5', '12'), ('4x8', '0'), ('6x6', '35'), ('4x4', '3:+0,7')]
 LARGE = [('8x8', '0:+0'), ('8x8', '0:+0,9:+1,20:+0,33'), ('16x16', '0:+0'),
@@ -36,7 +36,7 @@ TOLERANCE = 1.05
 
 
 def draw(generator):
-    """A torus, and what is out of order there."""
+    """A random torus, and the links and nodes that are down."""
     dims = generator.choice(SHAPES)
     torus = Torus(dims)
     links = [f'{node}:+{dim}' for node, _, dim, direction in torus.channels if direction > 0]
@@ -48,7 +48,7 @@ def draw(generator):
 
 
 def plan(dims, without):
-    """What torusctl says, None if the torus is in parts, and the seconds of processor time."""
+    """torusctl's plan (None if the torus is in parts), and the seconds of processor time."""
     program = pathlib.Path(os.environ.get('TORUS_BIN', 'build')) / 'torusctl'
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([program, 'plan', '--dims', dims, '--without', without, '--json'],
@@ -63,12 +63,12 @@ def plan(dims, without):
 
 
 def judge(dims, without, solve=True):
-    """Prints a row; whether all is well."""
+    """Prints a row. Returns whether torusctl's plan is good."""
     said, seconds = plan(dims, without)
     least = Flow(Torus(dims, without)).least_load() if solve else None
     if said is None or (solve and least is None):
         good = said is None and least is None
-        print(f'{dims:9} {without:30} in parts{"" if good else ", says only one of both"}')
+        print(f'{dims:9} {without:30} in parts{"" if good else ", by torusctl or the linear program but not both"}')
         return good
     least = float(least) if solve else said['bound']
     above = said['busiest'] / least
@@ -96,7 +96,7 @@ def print_table(seed, count):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--random', metavar='N', type=int, help='so many random damages')
+    parser.add_argument('--random', metavar='N', type=int, help='judge N random damages')
     parser.add_argument('--seed', metavar='S', type=int, default=1)
     parser.add_argument('--table', action='store_true', help='print the table of the contract test')
     options = parser.parse_args()
@@ -108,7 +108,7 @@ def main():
         good = [judge(*draw(generator)) for _ in range(options.random)]
     else:
         good = [judge(*case) for case in FIGURES] + [judge(*case, solve=False) for case in LARGE]
-    print(f'{sum(good)} of {len(good)} are well', file=sys.stderr)
+    print(f'{sum(good)} of {len(good)} plans are good', file=sys.stderr)
     return 0 if all(good) else 1
 
 

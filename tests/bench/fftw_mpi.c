@@ -1,4 +1,4 @@
-/* FFTW's MPI transforms: a cube, to the frequencies and back, out of place, as its planner likes it best
+/* FFTW's MPI transforms: a cube to the frequencies and back, out of place, with the planner's best plan
  * (FFTW_MEASURE | FFTW_DESTROY_INPUT). Prints seconds per transform and the largest error. */
 #include <fftw3-mpi.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A value that depends on the place only. */
+/* A value that depends on the position only. */
 static double value_at(ptrdiff_t place)
 {
     uint64_t x = (uint64_t)place * 0x9e3779b97f4a7c15u;

@@ -1,9 +1,9 @@
-"""What files cost beside generated data, in turn on one torus, and beside `cp` of the same bytes.
+"""The cost of exchanging files, compared with generated data and with `cp` of the same bytes.
 
-A turn is an exchange of generated blocks, one of files, and a copy of the same bytes by `cp` within the
-file system, from its cache. Between turns everything rests: what a limited link has let through too fast
-is made good. Of a skewed set one file, to the node farthest away, is larger than the others by far; for
-comparison the generated blocks then have the mean size.
+A turn is an exchange of generated blocks, an exchange of files, and a copy of the same bytes by `cp` within
+the file system, from its cache. A pause between turns lets the limiters of the links refill. In a skewed set
+one file, for the node farthest away, is much larger than the others; the generated blocks then have the mean
+size.
 """
 
 import os
@@ -21,10 +21,10 @@ from . import arithmetic, machine
 
 TORI = (('3x3', 50.0), ('4x4', 20.0), ('4x4', 50.0), ('2x2', None))
 SIZES = (100, 16 << 10, 256 << 10, 1 << 20, 64 << 20)
-SKEW = 1024           # times as large as the others is one file
+SKEW = 1024           # one file is this many times as large as the others
 TURNS = 5
-LONGEST = 1.0         # seconds that the bound allows
-MOST_BYTES = 1 << 30  # of all files
+LONGEST = 1.0         # the bound of a measured size, in seconds
+MOST_BYTES = 1 << 30  # bytes of all files
 REST = 0.15           # seconds
 
 
@@ -50,7 +50,7 @@ def _file_system(folder):
 
 
 def _sets(dims, mbit, each):
-    """(name, size, sizes by pair, mean size) of what is measured on a torus."""
+    """(name, size, sizes by pair, mean size) of each set of files that is measured on a torus."""
     geometry = Geometry(dims)
     nodes = range(geometry.nodes)
     pairs = [(s, d) for s in nodes for d in nodes if s != d]
@@ -125,7 +125,7 @@ def _copy(work):
 
 
 def _drop(folder):
-    """Takes files out of the page cache, once they are on the disk."""
+    """Writes files to disk, and drops them from the page cache."""
     for path in folder.rglob('*'):
         if path.is_file():
             fd = os.open(path, os.O_RDONLY)

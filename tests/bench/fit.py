@@ -1,5 +1,5 @@
-"""The papers' model against the links: `torusctl bench --fit` on links like cables and on links with a
-burst, what each kind of link does to a single message, and how much the processors carry over it."""
+"""The papers' model compared with the links: `torusctl bench --fit` on links like cables and on links with a
+burst, the times of single messages over each kind of link, and the capacity of all links together."""
 
 import contextlib
 import json
@@ -14,10 +14,10 @@ from . import arithmetic, machine, programs
 
 TORI = '4x4@5'
 ALGORITHMS = 'at2,pt,a2,a3,cccube,cccube-q2,cccube-q4,pair,pair-s2,pair-s4,dim,dim-s2'
-ON_BUCKETS = 'at2,a2,pair-s4,dim'  # enough to see what a burst does
+ON_BUCKETS = 'at2,a2,pair-s4,dim'  # enough to show the effect of a burst
 SIZES = '256,1KiB,4KiB,16KiB,64KiB,256KiB'
 REPEATS = 7        # in each of torusctl's turns
-LONGEST = 8.0      # seconds of a lower bound above which a size is left out
+LONGEST = 8.0      # sizes whose lower bound is more seconds than this are left out
 RATES = [10.0, 20.0, 50.0]
 CAPACITY = '4x4'
 TRANSIT_MBIT = 20.0
@@ -55,7 +55,7 @@ def run(options, say):
 # --- one message ---
 
 def wire_seconds(size, mbit):
-    """What the bits of a message take, and those of the answer, one byte long."""
+    """The seconds that the bits of a message and of its answer of one byte take."""
     packets = -(-size // SEGMENT)
     return (size + HEADERS * packets + HEADERS + 1) * 8e-6 / mbit
 
@@ -84,7 +84,7 @@ def _transit(network, kind, how, options, say):
 
 @contextlib.contextmanager
 def _background(command):
-    """Runs a program that says when it is ready; ends it afterwards."""
+    """Runs a program that prints a line when it is ready, and ends it after the block."""
     with interrupts.held():
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    text=True, start_new_session=True)

@@ -1,11 +1,11 @@
-/* What links give when all of them carry traffic both ways at the same time.
+/* Measures the throughput of links that all carry traffic in both directions at the same time.
  *
  *   flood SECONDS WARMUP [CONGESTION_CONTROL]
  *
  * Standard input names the links, one a line: NAMESPACE ADDRESS NAMESPACE ADDRESS, where a
  * namespace is a path such as /proc/PID/ns/net. On every link one TCP connection between the two
- * addresses is filled in both directions, by two threads. After WARMUP seconds, what arrives within
- * SECONDS is counted. Prints a JSON object: Mbit/s of payload a direction: mean, least and most.
+ * addresses is filled in both directions, by two threads. After WARMUP seconds, it counts the bytes that arrive
+ * within SECONDS. Prints a JSON object: Mbit/s of payload per direction: mean, least and most.
  */
 #include <arpa/inet.h>
 #include <errno.h>

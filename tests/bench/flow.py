@@ -1,16 +1,15 @@
 #!/usr/bin/python3
-"""Schedules made by a solver: a multi-commodity flow with the least load on the busiest channel.
+"""Makes schedules with a solver: a multi-commodity flow with the least load on the busiest channel.
 
 A complete exchange is N commodities, one for each source: N-1 blocks leave it, and every other node
-keeps one. A linear program finds the flow that makes the busiest channel carry the least, then, with
-that load, the one with the fewest hops, so that nothing goes in circles. Blocks are split into the
-fewest equal segments (or the fewest from --segments on) for which there is such a flow in whole
-segments (an integer program); every
-source's flow is then taken apart into one path for each segment of each block. That is the method of
+keeps one. A linear program finds the least load of the busiest channel, and then, among the flows with that
+load, one with the fewest hops, so that nothing goes in circles. Blocks are split into the fewest equal
+segments (at least --segments) for which an integer program finds such a flow in whole segments. The flow of
+each source is then split into one path for each segment of each block. This is the method of
 Basu et al., Efficient all-to-all collective communication schedules for direct-connect topologies
 (2023), without its bound on the number of steps.
 
-It knows nothing of torusd but the format of its schedules, and needs python3-scipy.
+The only part of torusd that it knows is the format of schedules. It needs python3-scipy.
 
     tests/bench/flow.py 3x5 > flow-3x5.json
     torusctl plan --import flow-3x5.json
@@ -29,12 +28,12 @@ from scipy.optimize import LinearConstraint, Bounds, linprog, milp
 from scipy.sparse import coo_matrix
 
 SEGMENTS_MOST = 8
-SECONDS = 60  # for the whole segments of one number
+SECONDS = 60  # seconds for the integer program with one number of segments
 
 
 class Torus:
     def __init__(self, dims, without=''):
-        """`without`: links and nodes that are out of order, such as '3:+0,7'."""
+        """`without`: links and nodes that are down, such as '3:+0,7'."""
         self.dims = dims
         self.sizes, self.wraps = [], []
         for part in dims.split('x'):
@@ -70,7 +69,7 @@ class Torus:
 
 
 class Flow:
-    """The programs. Variables: what channel c carries of source s, and the largest load."""
+    """The linear and integer programs. Variables: the blocks of source s on channel c, and the largest load."""
 
     def __init__(self, torus):
         self.torus = torus
@@ -80,7 +79,7 @@ class Flow:
         for source in range(n):
             for channel, (start, end, _, _) in enumerate(torus.channels):
                 for node, sign in ((end, 1), (start, -1)):
-                    if node != source:  # what comes in and does not go on stays
+                    if node != source:  # blocks that enter a node and do not leave it stay there
                         entries.append((source * n + node, source * m + channel, sign))
             needed += [int(node != source and not torus.gone & {node, source})
                        for node in range(n)]
@@ -96,7 +95,7 @@ class Flow:
         return coo_matrix((value, (row, column)), shape=(rows, self.variables)).tocsr()
 
     def least_load(self):
-        """Blocks on the busiest channel; None: the torus is in parts."""
+        """The least number of blocks on the busiest channel; None if the torus is in parts."""
         solved = linprog(self.largest, A_ub=self.loads, b_ub=numpy.zeros(self.loads.shape[0]),
                          A_eq=self.stays, b_eq=self.needed, method='highs')
         if solved.status == 2:
@@ -107,7 +106,7 @@ class Flow:
 
     def whole(self, segments, load):
         """The flow in whole segments, [source][channel], with at most so many on any channel and
-        the fewest hops; None: not found."""
+        the fewest hops; None if there is none or it was not found in time."""
         upper = numpy.full(self.variables, segments * self.torus.nodes, dtype=float)
         upper[-1] = load
         solved = milp(self.hops, integrality=numpy.ones(self.variables), bounds=Bounds(0, upper),
@@ -140,7 +139,7 @@ def paths(torus, source, flow, segments):
                     before[end] = channel
                     order.append(end)
         else:
-            raise AssertionError('a flow that ends nowhere')
+            raise AssertionError('flow: the flow has a path that ends at no node')
         kept[node] -= 1
         path, at = [], node
         while before[at] is not None:
@@ -168,7 +167,7 @@ def solve(torus, least_segments=1):
 
 
 def schedule(torus, segments, flow, name):
-    """The lines of a schedule whose hop h is in step h."""
+    """The lines of a schedule in which hop h of a path is in step h."""
     yield {'schedule': 1, 'dims': torus.dims, 'name': name, 'mode': 'streaming',
            'segments': segments}
     for source in range(torus.nodes):
@@ -189,12 +188,12 @@ def make(dims, least_segments=1):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('dims', metavar='DIMS', help='the torus or mesh: 4x4, 3x5, 4x4m')
+    parser.add_argument('dims', metavar='DIMS', help='the torus or mesh, e.g. 4x4, 3x5, 4x4m')
     parser.add_argument('--segments', metavar='S', type=int, default=1,
-                        help='split blocks into at least so many (1)')
+                        help='split blocks into at least so many segments (1)')
     options = parser.parse_args()
     if options.segments < 1:
-        parser.error('--segments has to be at least 1')
+        parser.error('--segments must be at least 1')
     text, least = make(options.dims, options.segments)
     print(f'flow: {least} blocks on the busiest channel', file=sys.stderr)
     sys.stdout.write(text)

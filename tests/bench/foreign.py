@@ -1,7 +1,7 @@
-"""MPI programs that others wrote, as Debian has them (built with Open MPI), and for MPICH, with which Debian
-has none, programs of this project that communicate in the same ways: with and without the preload, unmodified,
-in turn on one torus, the results checked each time. What part of the links' bytes torusd carried is told by
-its own counters beside those of the interfaces."""
+"""MPI programs with and without the preload, unmodified, in turn on one torus; their results are checked each
+time. The programs are Debian's packages (built with Open MPI). Debian has none for MPICH, so programs of this
+project that communicate in the same ways take their place. The share of the links' bytes that torusd carried
+follows from the counters of torusd and of the interfaces."""
 
 import os
 import re
@@ -25,8 +25,8 @@ MPICH, OPENMPI = mpi.LIBRARIES
 @dataclass
 class Verdict:
     good: bool
-    result: str = ''      # what both ways have to give alike; '': checks of the program itself
-    seconds: float = None  # of what the program times itself; None: all of it
+    result: str = ''      # results that must be equal with and without the preload; '': the program checks itself
+    seconds: float = None  # the time that the program measures itself; None: the time of mpiexec
 
 
 # --- the programs ---
@@ -37,15 +37,15 @@ class Program:
 
     @property
     def key(self):
-        """Of its files."""
+        """The name in file names."""
         return type(self).__name__
 
     def obstacle(self):
-        """Why it cannot be run here, or None."""
+        """Why the program cannot run here, or None."""
         return None if shutil.which(self.executable) else f'{self.executable} is missing ({self.package})'
 
     def prepare(self, folder, ranks):
-        """Writes its input. Returns the command."""
+        """Writes the program's input. Returns its command."""
         raise NotImplementedError
 
     def check(self, folder, output):
@@ -161,7 +161,7 @@ class Lammps(Program):
 
 
 class Fftw(Program):
-    """tests/bench/fftw_mpi.c, a program that does nothing but call FFTW."""
+    """tests/bench/fftw_mpi.c, a program that only calls FFTW."""
 
     name, what = 'FFTW', '48 x 48 x 48, MEASURE and DESTROY_INPUT, a transform'
     package = 'libfftw3-mpi-dev'
@@ -183,7 +183,7 @@ class Fftw(Program):
 
 
 class Mpi4py(Program):
-    """The tests of collective operations in the sources of mpi4py, which Debian's package is without."""
+    """The tests of collective operations in the sources of mpi4py. Debian's package does not have them."""
 
     name, what, package = 'mpi4py', 'its tests of collective operations', 'python3-mpi4py'
 
@@ -273,7 +273,7 @@ class Side:
 
 
 def why_it_failed(output):
-    """What the preload says, if it is the torus; else the end of the output, where launchers say little."""
+    """The reason of a failure: the preload's message if the torus failed, otherwise the end of the output."""
     said = re.search(r'the torus failed: .*', output)
     return said[0] if said else ' | '.join(output.strip().splitlines()[-6:])[-600:]
 
@@ -335,7 +335,7 @@ class ForeignRun:
         if side.failed:
             kept = self.options.out / f'{program.key}-{way}.output'
             shutil.copy(folder / 'output', kept)
-            self.failure(f'{program.name} {way} the preload: {side.failed} (all it said: {kept})')
+            self.failure(f'{program.name} {way} the preload: {side.failed} (its whole output: {kept})')
             return
         side.whole.append(seconds)
         side.seconds.append(seconds if verdict.seconds is None else verdict.seconds)
@@ -344,7 +344,7 @@ class ForeignRun:
         side.torus_bytes.append(after[1] - before[1])
         said = re.findall(r'^torus: (served: .*)$', output, re.M)
         side.said = said[-1] if said else side.said
-        self.say(f'{program.name} {way} the preload: {seconds:.2f} s in all, '
+        self.say(f'{program.name} {way} the preload: {seconds:.2f} s for mpiexec, '
                  f'{side.link_bytes[-1] / 1e6:.1f} MB on the links, {side.torus_bytes[-1] / 1e6:.1f} MB by torusd')
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -354,7 +354,7 @@ class ForeignRun:
         own = []
         if preloaded:
             preloads.preload_of(library, self.options.bin)
-            # MPICH's processes do not see their launcher in this /proc, by which they would know their program.
+            # MPICH's processes cannot see their launcher in this /proc, so this names the job that they belong to.
             settings = {'TORUS_MPI': 'stats', 'TORUS_MPI_JOB': str(uuid.uuid4())}
             done = subprocess.run([*torus.enter(), torus.torusctl, 'mpi-env', library.key], env=environment,
                                   capture_output=True, text=True, check=False)
@@ -381,7 +381,7 @@ class ForeignRun:
         return time.monotonic() - begin, text
 
     def _bytes(self):
-        """On all links, and of these by torusd."""
+        """Bytes sent on all links, and the bytes among them that torusd sent."""
         torus = self.net.torus
         return self.net.sent_bytes(), sum(link['tx_bytes'] for rank in range(self.net.geometry.nodes)
                                           for link in torus.links(rank)['links'])

@@ -1,5 +1,5 @@
-"""What calls of programs through libtorus should take, and whether they do. Pure arithmetic on the results
-of groups.py."""
+"""Goals for the times of calls through libtorus, and whether they are met. Pure arithmetic on the results of
+groups.py."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,14 @@ LATENCY = {('4x4', 50.0, 'alltoall', 1): 0.35e-3, ('4x4', 50.0, 'alltoall', 1 <<
            ('4x8', 20.0, 'alltoall', 1): 0.8e-3, ('8x8', 10.0, 'alltoall', 1): 2.0e-3,
            ('4x4', 50.0, 'broadcast', 8): 0.35e-3, ('4x4', 50.0, 'allreduce', 8): 0.35e-3,
            ('4x4', 50.0, 'barrier', 0): 0.35e-3}
-PERIOD = 1.1         # times the larger of the bound and the daemons' own period, below LARGE
+PERIOD = 1.1         # of the larger of the bound and the daemons' own period, below LARGE
 LARGE = 16 << 10
-OF_DAEMONS = 1.02    # times the daemons' own time, from LARGE on
-RATE = {REGISTERED: 0.95, ORDINARY: 0.75}  # of the daemons' own rate without a limit
-REDUCTION = {('4x4', 50.0): 1.10, ('5x7', 20.0): 1.15}  # times the bound, from REDUCTION_FROM on
+OF_DAEMONS = 1.02    # of the daemons' own time, from LARGE on
+RATE = {REGISTERED: 0.95, ORDINARY: 0.75}  # of the daemons' own rate on unlimited links
+REDUCTION = {('4x4', 50.0): 1.10, ('5x7', 20.0): 1.15}  # of the bound, from REDUCTION_FROM on
 REDUCTION_FROM = 1 << 20
-AHEAD_OF_MPI = {'alltoall': 1, 'allgather': 4096, 'allreduce': 4096, 'broadcast': 4096}  # from this size on
+# From these sizes on, calls should be at least as fast as MPI's.
+AHEAD_OF_MPI = {'alltoall': 1, 'allgather': 4096, 'allreduce': 4096, 'broadcast': 4096}
 
 
 @dataclass
@@ -43,7 +44,7 @@ def best_mpi(call, key='median'):
 
 
 def goals_of(torus):
-    """The goals of all calls of a torus that can be judged."""
+    """The goals of all calls of a torus that were measured with libtorus."""
     for call in torus['calls']:
         programs = best(call, LIBTORUS, REGISTERED)
         if programs is not None:
@@ -61,16 +62,16 @@ def _limited(torus, call, programs):
                    f'{milliseconds(seconds)} ms', seconds <= most)
     if operation == 'alltoall' and own is not None:
         if size >= LARGE:
-            yield _ratio(call, "of torusd's time", OF_DAEMONS, seconds / own['median'])
+            yield _ratio(call, "latency / torusd's latency", OF_DAEMONS, seconds / own['median'])
             if programs['period'] and own['period']:
-                yield _ratio(call, "back to back, of torusd's time", OF_DAEMONS,
+                yield _ratio(call, "back to back / torusd's back to back", OF_DAEMONS,
                              programs['period'] / own['period'])
         elif programs['period'] and own['period']:
-            yield _ratio(call, "period, of the larger of the bound and torusd's", PERIOD,
+            yield _ratio(call, "back to back / the larger of the bound and torusd's back to back", PERIOD,
                          programs['period'] / max(bound, own['period']))
     most = REDUCTION.get((torus['dims'], torus['mbit']))
     if operation == 'allreduce' and size >= REDUCTION_FROM and most is not None:
-        yield _ratio(call, 'of the bound', most, seconds / bound)
+        yield _ratio(call, 'latency / bound', most, seconds / bound)
 
 
 def _unlimited(_torus, call, _programs):
@@ -79,14 +80,14 @@ def _unlimited(_torus, call, _programs):
         programs = best(call, LIBTORUS, memory)
         if own is not None and programs is not None:
             rate = own['median'] / programs['median']
-            yield Goal(call['operation'], call['size'], f"{memory} memory, of torusd's rate",
+            yield Goal(call['operation'], call['size'], f"rate with {memory} memory / torusd's rate",
                        f'at least {least:g}', digits(rate), rate >= least)
 
 
 def _of_mpi(call, programs):
     mpi = best_mpi(call)
     if mpi is not None and call['size'] >= AHEAD_OF_MPI.get(call['operation'], float('inf')):
-        yield _ratio(call, f"of the time of {mpi['family']}", 1.0, programs['median'] / mpi['median'])
+        yield _ratio(call, f"latency / latency of {mpi['family']}", 1.0, programs['median'] / mpi['median'])
 
 
 def _ratio(call, what, most, ratio):

@@ -1,13 +1,13 @@
-"""Programs that call collective operations: libtorus beside the daemons' own and beside both MPI
+"""Programs that call collective operations: libtorus compared with the daemons alone and with both MPI
 libraries, in turn in one network.
 
-The latency of a call is the longest of all ranks, each from its own start after a pause in which the
-links' limiters refill, and a barrier. For small sizes, and for exchanges that do not take long, there is the
-period, too: the time of a call among many that follow each other without anything between them. Data are verified outside of the measured time.
+The latency of a call is the longest time of all ranks; each rank measures from its own start, after a pause in
+which the links' limiters refill, and a barrier. For small sizes and short exchanges the period is measured, too:
+the time per call of many calls without a pause between them. Data are verified outside of the measured time.
 
-Of each MPI library the default algorithm is measured, and with it whichever of the others is the fastest
-in a trial; one that took much longer at a size is not tried at larger ones. Where a call takes long, there
-are fewer repeats, and of MPI only the trial.
+For each MPI library, the default algorithm is measured, and also the fastest of the others in a trial. An
+algorithm that took much longer at one size is not tried at larger sizes. Long calls get fewer repeats, and
+for MPI only the trial.
 """
 
 import subprocess
@@ -26,28 +26,28 @@ SIZES = {'alltoall': (1, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10),
          'allreduce': (8, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 4 << 20),
          'broadcast': (8, 4 << 10, 1 << 20),
          'barrier': (0,)}
-UNLIMITED_SIZES = {'alltoall': (1 << 20,)}  # where the processors are the limit
+UNLIMITED_SIZES = {'alltoall': (1 << 20,)}  # unlimited links, where the processors are the limit
 ELEMENT = 8          # bytes of an element of allreduce
-SMALL = 16 << 10     # below: pauses, and periods in every round
+SMALL = 16 << 10     # below this size: pauses, and periods in every round
 PAUSE = 0.02         # seconds before each call of a small size
 BATCH = 8            # calls that are timed together for a period
-LONGEST_BATCH = 2.0  # seconds; of a longer one there is no period
-UNCOUNTED = 2        # batches at the beginning, in which the limiters let bytes pass at once
+LONGEST_BATCH = 2.0  # seconds; no period is measured for longer calls
+UNCOUNTED = 2        # uncounted batches at the beginning, in which the limiters let bytes pass at once
 ROUNDS = 3
 CELL_SECONDS = 1.0
-LONGEST = 1.0        # seconds of the bound
+LONGEST = 1.0        # sizes with a longer bound, in seconds, are skipped
 START_TIMEOUT = 120.0
-QUICK_TRIAL = 0.05   # seconds: such calls are tried three times
-FASTER = 0.9         # of the default's time: another algorithm is measured, too
-TOO_SLOW = 1.5       # times the fastest: not tried again at larger sizes
-FAILURES = 2         # of a system, after which it is skipped
+QUICK_TRIAL = 0.05   # seconds; shorter calls are tried three times
+FASTER = 0.9         # an algorithm below this share of the default's time is measured, too
+TOO_SLOW = 1.5       # an algorithm this many times slower than the fastest is not tried at larger sizes
+FAILURES = 2         # failures of a system after which it is skipped
 
 MPI = (systems.MPICH, systems.OPENMPI)
 COMMANDS = {'alltoall': ('exchange',), 'allgather': ('allgather',), 'broadcast': ('broadcast', '--root', '0')}
 
 
 class Daemons:
-    """Calls that the daemons make by themselves, on generated data: torusctl exchange --repeat."""
+    """Operations of the daemons alone, on generated data: torusctl exchange --repeat."""
 
     def __init__(self, torus):
         self.connections = torus
@@ -68,7 +68,7 @@ class Daemons:
         except TorusError as e:
             raise systems.Failed(str(e)) from e
         if said['verified'] != 'every byte':
-            raise systems.Failed(f'verified: {said["verified"]}')
+            raise systems.Failed(f'blocks arrived damaged (verified: {said["verified"]})')
         return said
 
     def calls(self, operation, size, warmup, repeats, timeout, pause=0.0):
@@ -116,12 +116,12 @@ class Program:
 
 
 class Cell:
-    """A system that makes a call."""
+    """The measurement of one call by one system."""
 
     def __init__(self, system):
         self.system = system
-        self.estimate = None   # seconds of a call
-        self.complete = False  # nothing is left to be measured
+        self.estimate = None   # estimated seconds of a call
+        self.complete = False  # everything was measured
         self.seconds, self.periods = [], []
         self.failed = None
 
@@ -135,7 +135,7 @@ class Cell:
 
 
 def sizes_of(operation, mbit, options):
-    """The sizes to be measured: those that were asked for, as the operation can have them."""
+    """The sizes to measure: the requested ones that are possible for the operation."""
     if operation == 'barrier':
         return [0] if mbit is not None else []
     table = SIZES if mbit is not None else UNLIMITED_SIZES
@@ -157,10 +157,10 @@ class GroupRun:
         self.name = dims if mbit is None else f'{dims} at {mbit:g} Mbit/s'
         self.speak = say
         self.starters = []
-        self.turn_of = None      # whose connections were the last to be used
+        self.turn_of = None      # the system that used the network last
         self.failures = {}       # system: how many
         self.too_slow = set()    # (operation, system)
-        self.last = {}           # (operation, system): seconds of a call of the size before
+        self.last = {}           # (operation, system): seconds of a call of the previous size
         self.result = {'dims': dims, 'mbit': mbit, 'goodput_mbit': mbit, 'calls': []}
 
     def say(self, text):
@@ -267,10 +267,10 @@ class GroupRun:
     # --- calls ---
 
     def _call(self, members, operation, size):
-        """One call by all systems, in turns."""
+        """Measures one call by all systems in turn."""
         bound = arithmetic.bound_seconds(self.net.geometry, size, self.result['goodput_mbit'], operation)
         if bound > self.options.groups_longest:
-            self.say(f'{operation} {format_size(size)}: left out, the bound alone is {bound:.1f} s')
+            self.say(f'{operation} {format_size(size)}: skipped, the bound alone is {bound:.1f} s')
             return
         cells = self._try_all([system for system in members if system.offers(operation)],
                               operation, size, bound)
@@ -288,7 +288,7 @@ class GroupRun:
                  + ', '.join(said) + ' ms')
 
     def _try_all(self, members, operation, size, bound):
-        """Cells of what is to be measured: of algorithms of a library, the default and the fastest."""
+        """The cells to measure: of the algorithms of a library, the default and the fastest."""
         cells, kept = [], {}
         for system in members:
             if self.failures.get(system, 0) >= FAILURES or (operation, system) in self.too_slow:
@@ -321,8 +321,8 @@ class GroupRun:
             cell.seconds, cell.complete = seconds, True
 
     def _settle(self, system, operation, size, timeout):
-        """When the network passes from one system's connections to another's; not for long calls, which a
-        slow beginning changes little."""
+        """Runs uncounted calls when the network passes from one system to another. Long calls do not need this:
+        a slow beginning changes them little."""
         if system.connections is self.turn_of:
             return
         self.turn_of = system.connections
@@ -341,8 +341,8 @@ class GroupRun:
         return seconds
 
     def _uncounted(self, bound):
-        """Calls at the beginning of a measurement, which has memory of its own: not where the links make
-        calls so long that new memory changes nothing."""
+        """The number of uncounted calls at the beginning of a measurement, which touch its new memory: none if
+        the links make calls so long that new memory changes nothing."""
         return 1 if bound < self.options.groups_cell_seconds / 4 else 0
 
     def _measure(self, cell, operation, size, bound, turn):
@@ -368,7 +368,7 @@ class GroupRun:
 
 
 def run(options, say, save, kind=None, tori=None):
-    """Saves the result, as far as there is one, after each call."""
+    """Measures all tori. Saves the result after each call."""
     result = {'tori': [], 'failures': []}
     for dims, mbit in tori or options.groups:
         torus = (kind or GroupRun)(dims, mbit, options, result['failures'], say)

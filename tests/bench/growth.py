@@ -1,5 +1,5 @@
-"""How cost grows with the torus: the cost of a daemon from 4x4 to 16x16, and predicted times of
-exchanges up to 128x128."""
+"""How cost grows with the torus: the cost of a daemon on tori from 4x4 to 16x16, and predicted times of
+exchanges on tori up to 128x128."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def run(options, say):
 
 
 def _life(kind, dims, options):
-    """Starts a torus, exchanges, and stops it."""
+    """Starts a torus, runs two exchanges, and stops it. Returns the costs."""
     limits = {'bw': options.growth_mbit} if kind is MininetTorus else {}
     torus = kind(dims, bin=options.bin, memory=options.memory, **limits)
     cpu, begin = machine.Times(), time.monotonic()
@@ -87,7 +87,7 @@ def _memory(torus):
 # --- the model ---
 
 def model(torusctl):
-    """Predicted seconds, from `torusctl predict`."""
+    """Times predicted by `torusctl predict`."""
     rows = []
     every = _ask(torusctl, 'algorithms', '--dims', '4x4')['algorithms']
     known = {row['algorithm'] for row in every}

@@ -23,8 +23,8 @@ class Job:
         self.connections = {}
         self.pids = []
 
-    # What a kind of job has to do: start the program everywhere with this argument; raise Failed if it has
-    # ended; check what a rank says about itself; end what is left of it.
+    # The methods of each kind of job: start the program on all nodes with the path `control`; raise Failed if
+    # the program has ended; check how a rank identifies itself; end all processes of the job.
     def launch(self, control):
         raise NotImplementedError
 
@@ -78,7 +78,7 @@ class Job:
             self.connections[hello['rank']] = connection, lines
 
     def said(self):
-        """The end of the output, to be appended to a message."""
+        """The end of the program's output, as the end of an error message."""
         try:
             text = (self.folder / 'output').read_text(errors='replace').strip()
         except OSError:
@@ -87,8 +87,8 @@ class Job:
 
     def run(self, operation, size, warmup, repeats, timeout, *, pause=0.0, batch=0, memory=ORDINARY,
             selection=()):
-        """Makes a measurement; collective.c explains it. The selection is a variable and its value.
-        Failed if there is no reply in time."""
+        """Makes a measurement, see collective.c. `selection` is a variable and its value. Raises Failed if there is
+        no reply in time."""
         self.must_run()
         order = ('run', operation, size, warmup, repeats, round(pause * 1e6), batch, memory, *selection)
         try:
@@ -158,7 +158,7 @@ class GroupJob(Job):
 
 
 class Starter:
-    """Keeps a job running for the systems of one library. Restarts it after failures, twice."""
+    """Keeps a job running for the systems of one library. Restarts it after a failure, at most twice."""
 
     STARTS = 3
 

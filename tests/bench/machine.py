@@ -1,4 +1,4 @@
-"""The machine: what it is, and how busy its processors are."""
+"""A description of the machine, and how busy its processors are."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The systems of MPI libraries: how they are started, and told which algorithm to use."""
+"""The systems of MPI libraries."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ class Library:
         self.family = family
         self.key = key
         self.compiler = compiler
-        self.variables = variables    # operation: name of the variable that selects its algorithm
+        self.variables = variables    # operation: the variable that selects its algorithm
         self.algorithms = algorithms  # operation: name of an algorithm: value of the variable
 
     def selection(self, operation, algorithm):
@@ -81,7 +81,7 @@ class OpenMpi(Library):
         settings = {'plm': 'rsh', 'plm_rsh_agent': str(agent), 'plm_rsh_no_tree_spawn': '1',
                     'oob_tcp_if_include': network.DEVICE, 'btl_tcp_if_include': network.DEVICE,
                     'pml': 'ob1', 'btl': 'tcp,self',  # no shared memory
-                    # Needed to select an algorithm later; until then the fixed rules apply.
+                    # Allows selecting an algorithm later; until then the fixed rules apply.
                     'coll_tuned_use_dynamic_rules': '1',
                     'mpi_yield_when_idle': '1' if environment else '0',
                     'hwloc_base_binding_policy': 'none'}

@@ -1,12 +1,12 @@
-"""A Mininet torus for both kinds of systems: torusd, which only talks to neighbours, and MPI, whose
-hosts must all reach each other (topo/torus_net/ip_hosts.py)."""
+"""A Mininet torus for torusd, whose nodes only talk to neighbours, and for MPI, whose hosts must all reach each
+other (topo/torus_net/ip_hosts.py)."""
 
 import json
 import subprocess
 
 from torus_net import MininetTorus, TorusError, interrupts
 from torus_net.addresses import link_address
-from torus_net.ip_hosts import DEVICE  # noqa: F401 (for those who start MPI)
+from torus_net.ip_hosts import DEVICE  # noqa: F401 (other modules import it from here)
 
 
 class Network:
@@ -18,7 +18,7 @@ class Network:
                                   say=say)
         self.geometry = self.torus.geometry
         self.mbit = mbit
-        self.congestion = congestion  # of MPI's connections, else the machine's default
+        self.congestion = congestion  # congestion control of MPI's connections; None: the machine's default
         self.problems = []
 
     def __enter__(self):
@@ -43,14 +43,14 @@ class Network:
         of ssh."""
         self.torus.set_ip_routes(congestion=self.congestion)
         for node in self.torus.nodes:
-            # With deep queues, tail-loss probes only repeat what is in transit.
+            # With deep queues, tail-loss probes only repeat bytes that are still in transit.
             node.run('sh', '-c', 'echo 0 >/proc/sys/net/ipv4/tcp_early_retrans')
         return self.torus.ip_hosts.agent
 
     def own_address(self, rank):
         return self.torus.ip_hosts.addresses[rank]
 
-    # --- what the links do ---
+    # --- the links ---
 
     def sent_bytes(self):
         """Bytes that all nodes have sent on their links since they were created, headers included."""

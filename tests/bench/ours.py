@@ -1,4 +1,4 @@
-"""The systems of torusd: its algorithms, and what is expected of them."""
+"""The systems of torusd, one for each algorithm, and their expected times."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ class Ours(System):
 
 
 def messages(result):
-    """What a node sent, on average, as the daemons count it."""
+    """The mean number of messages and bytes that a node sent, as the daemons count them."""
     ports = [port for node in result.get('per_node', ()) for port in node['ports'].values()]
     if not ports:
         return {}
@@ -120,8 +120,8 @@ def not_simulated(_algorithm, _size):
 
 
 def simulator(program, dims, mbit):
-    """A function (algorithm, size) that returns the simulated seconds, on links with the limiter of
-    this rate and with infinitely fast processors, or None if it is not simulated."""
+    """A function (algorithm, size) that returns the seconds of a simulated exchange, on links with a limiter of
+    this rate and with infinitely fast processors, or None if it was not simulated."""
     def simulated(algorithm, size):
         if (algorithm not in SIMULATED or not SIMULATED_FROM <= size <= SIMULATED_TO
                 or not program.exists()):

@@ -15,12 +15,12 @@ from .tables.torus import best_cell, cells_of, name_of, sizes_of
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
            '#7f7f7f', '#bcbd22', '#17becf', '#9467bd', '#2ca02c', '#d62728']
 MARKERS = 'os^DvP*Xd<>phH'
-LEGEND = 0.21  # inches for each line of it
+LEGEND = 0.21  # inches per line
 
 
 def draw(results, folder, overview_only=False):
-    """Writes the plots into the folder. Returns their files, captions and the heading of the part to
-    which they belong ('': all tori), that of all tori first."""
+    """Writes the plots into the folder. Returns for each plot its file, its caption, and the heading of its
+    part ('': all tori). The plot of all tori comes first."""
     tori = [torus for torus in results['tori'] if torus['cells']]
     kinds = ('png',) if overview_only else ('png', 'svg')
     made = []
@@ -43,7 +43,7 @@ def _best_curves(torus):
     for family, variant in ((OURS, PATIENT), (MPICH, PATIENT), (OPENMPI, PATIENT),
                             (MPICH, SPINNING), (OPENMPI, SPINNING)):
         cells = [best_cell(torus, family, size, variant) for size in sizes_of(torus)]
-        label = f'{family}, {"its" if family != OURS else "our"} best algorithm'
+        label = f'{family}, best algorithm'
         yield (f'{family}, spinning' if variant else label), [cell for cell in cells if cell]
 
 
@@ -94,7 +94,7 @@ def _panel(axis, torus, curves, labels):
         lowest += [cell['median'] * 1000 for cell in cells]
     axis.set_title(name_of(torus), fontsize=11)
     axis.set_xlabel('block (bytes)')
-    axis.set_ylabel('ms')
+    axis.set_ylabel('time (ms)')
     axes.logarithmic(axis, 'x', base=4)
     axes.logarithmic(axis, 'y')
     if lowest:
@@ -132,8 +132,8 @@ def _model(folder, kinds, tori):
         residuals.set_xlabel('block (bytes)')
         for axis in times, residuals:
             axis.grid(True, linewidth=0.5, alpha=0.5)
-    drawn[0][0].set_ylabel('ms: measured (marks), model (lines)')
-    drawn[1][0].set_ylabel('residual, % of the measured time')
+    drawn[0][0].set_ylabel('time (ms): measured (marks), model (lines)')
+    drawn[1][0].set_ylabel('residual (% of the measured time)')
     per_line = 6 if len(tori) > 1 else 4
     count = -(-len(lines) // per_line)
     canvas.legend(lines.values(), lines.keys(), loc='lower center', ncol=per_line, frameon=False,
@@ -141,7 +141,7 @@ def _model(folder, kinds, tori):
     canvas.tight_layout(rect=(0, LEGEND * (count + 0.5) / canvas.get_figheight(), 1, 1))
     axes.save(canvas, folder, 'model', kinds, 120)
     return {'file': 'model.png', 'heading': MODEL,
-            'caption': "The papers' model beside measured times, and its residuals (grey: 5 % and 15 %)"}
+            'caption': "The papers' model beside measured times, and residuals (grey: 5 % and 15 %)"}
 
 
 # --- MPI programs with and without the preload ---
@@ -168,8 +168,8 @@ def _preloads(folder, kinds, torus):
                 lines[family], = axis.plot(*zip(*points), color=colour, marker=marker, linestyle=style,
                                            linewidth=1.4, markersize=4)
         axis.set_title(operation, fontsize=11)
-        axis.set_xlabel('bytes')
-        axis.set_ylabel('ms')
+        axis.set_xlabel('size (bytes)')
+        axis.set_ylabel('time (ms)')
         axes.logarithmic(axis, 'x', base=4)
         axes.logarithmic(axis, 'y')
         axis.grid(True, which='major', linewidth=0.5, alpha=0.5)
@@ -186,18 +186,18 @@ def _preloads(folder, kinds, torus):
 # --- for the README ---
 
 OVERVIEW = {'torusd auto': ('torusd', '#0072b2', 'o', '-'),
-            'MPICH best': ("MPICH, its best algorithm", '#d55e00', 's', '--'),
-            'Open MPI best': ("Open MPI, its best algorithm", '#009e73', '^', '--')}
+            'MPICH best': ("MPICH, best algorithm", '#d55e00', 's', '--'),
+            'Open MPI best': ("Open MPI, best algorithm", '#009e73', '^', '--')}
 
 
 def overview(markdown, folder):
-    """Draws overview.png from the first summary table in the page of a torus: torusd as it
-    chooses by itself, MPI at its best, and the bound. Returns the file's path."""
+    """Draws overview.png from the first summary table in the page of a torus: torusd's auto, the best algorithm
+    of each MPI library, and the bound. Returns the file's path."""
     title, columns = _first_table(markdown)
     sizes = [arithmetic.parse_size(text) for text in columns['block']]
     canvas, axis = plt.subplots(figsize=(7, 3.9))
     axis.plot(sizes, list(map(_leading_number, columns['bound'])), color='#b0b0b0', linewidth=5,
-              zorder=1, label='lower bound at the rate of the links')
+              zorder=1, label='lower bound for the rate of the links')
     for head, (label, colour, marker, style) in OVERVIEW.items():
         points = [(size, _leading_number(text)) for size, text in zip(sizes, columns[head])
                   if text != NONE]
@@ -210,7 +210,7 @@ def overview(markdown, folder):
     axis.set_ylim(bottom=0.1)
     axis.set_title(f'Complete exchange, {title}', fontsize=11)
     axis.set_xlabel('block for each destination (bytes)')
-    axis.set_ylabel('milliseconds')
+    axis.set_ylabel('time (ms)')
     axis.grid(True, linewidth=0.5, alpha=0.5)
     axis.legend(frameon=False, fontsize=9)
     canvas.tight_layout()
@@ -223,7 +223,7 @@ def _first_table(markdown):
     found = re.search(r'^\*\*(\S+ at \S+ Mbit/s): milliseconds \(multiple of the bound\)\*\*\n\n'
                       r'((?:\|.*\n)+)', markdown, re.MULTILINE)
     if found is None:
-        raise ValueError('there is no summary table in it')
+        raise ValueError('the page has no summary table')
     rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in found[2].splitlines()]
     return found[1], dict(zip(rows[0], zip(*rows[2:])))
 

@@ -1,8 +1,8 @@
-"""MPI programs with and without the library that gives them the torus' operations: the same program, with
-both MPI libraries, in turn in one network. Beside them the daemons' own calls.
+"""One MPI program with and without torusd's preload, with both MPI libraries, in turn in one network, and the
+same operations by the daemons alone.
 
-How calls are timed stands in groups.py. Without the preload each algorithm of the MPI libraries is tried,
-and besides the default the fastest one is measured.
+groups.py says how calls are timed. Without the preload, each algorithm of the MPI libraries is tried, and the
+default and the fastest are measured.
 """
 
 import time
@@ -50,7 +50,7 @@ class PreloadRun(groups.GroupRun):
         return members
 
     def _uses_the_torus(self, starter, name):
-        """Whether the preload has said so; else the program would be measured as it is without it."""
+        """Raises Failed unless the preload reports that it is in use. Otherwise plain MPI would be measured."""
         deadline = time.monotonic() + 5
         while 'ranks on the torus' not in (starter.job.folder / 'output').read_text(errors='replace'):
             if time.monotonic() > deadline:
@@ -60,12 +60,13 @@ class PreloadRun(groups.GroupRun):
         return True
 
     def _environment(self, preload):
-        # The processes do not see the launcher in their /proc, by which they would know their program.
+        # The processes cannot see their launcher in this /proc, so TORUS_MPI_JOB names the job that they belong to.
         return {'LD_PRELOAD': f'{preload}:{programs.patient_poll(self.folder)}',
-                'TORUS_MPI_JOB': str(uuid.uuid4()), 'TORUS_MPI': 'verbose', 'PATIENT_POLL_MS': str(self.result['wait_ms']),
+                'TORUS_MPI_JOB': str(uuid.uuid4()), 'TORUS_MPI': 'verbose',
+                'PATIENT_POLL_MS': str(self.result['wait_ms']),
                 'TORUS_SOCKET': self.net.torus.environment()['TORUS_SOCKET']}
 
 
 def run(options, say, save):
-    """Saves the result, as far as there is one, after each call."""
+    """Measures all tori. Saves the result after each call."""
     return groups.run(options, say, save, PreloadRun, options.preloads)

@@ -13,7 +13,7 @@ FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Wconv
 
 
 class Unavailable(Exception):
-    """Something that a measurement needs is missing; the message says what."""
+    """A requirement of a measurement is missing; the message says which."""
 
 
 def _compile(folder, name, sources, compiler, *more, flags=FLAGS):
@@ -33,7 +33,7 @@ def with_mpi(folder, library, compiler):
 
 
 def with_libtorus(folder, built):
-    """With the library of the same build as torusd: `built` is the folder with torusd."""
+    """Compiles collective_torus.c with the libtorus of the same build as torusd, in the folder `built`."""
     library = built / 'client'
     if not (library / 'libtorus.so').exists():
         raise Unavailable(f'libtorus.so is not in {library}')

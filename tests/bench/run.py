@@ -1,4 +1,4 @@
-"""One torus: every system at every size, interleaved, in one network.
+"""Measures every system at every size on one torus, in turn in one network.
 
 All systems take turns at each size, in as many rounds as time allows, so that changes on the machine
 affect all of them. Slow systems are measured less often, and very slow ones are skipped at larger
@@ -16,12 +16,12 @@ from .arithmetic import format_size, milliseconds
 from .warm import warm_up
 
 ROUNDS = 3
-SETTLED = 4      # times the bound: the best here is roughly the best at larger sizes, too
+SETTLED = 4      # of the bound; a system that is the best at this multiple is roughly the best at larger sizes, too
 START_TIMEOUT = 120.0
-FAILURES = 2     # of a system, each at another size, after which it is skipped
+FAILURES = 2     # failures of a system, at different sizes, after which it is skipped
 FILL = 0.3      # seconds of short repeats, enough to measure the use of processors
-CONTENDER = 1.5  # times the best of its family; slower systems get a quarter of the time
-NEAR = 1.1       # systems that exceed their time are only measured if they are this near
+CONTENDER = 1.5  # systems this many times slower than the best of their family get a quarter of the time
+NEAR = 1.1       # systems that exceed their time are measured only if they are at most this times the best's time
 
 
 class Cell:
@@ -31,8 +31,8 @@ class Cell:
         self.system = system
         self.size = size
         self.seconds = []
-        self.exchanges = 0           # those that were not counted among them
-        self.busy_seconds = 0.0      # of all processors, everything included
+        self.exchanges = 0           # including uncounted ones
+        self.busy_seconds = 0.0      # CPU-seconds of all processors, including the kernel
         self.stolen_seconds = 0.0
         self.processor_seconds = 0.0
         self.process_seconds = 0.0
@@ -82,7 +82,7 @@ class TorusRun:
         self.folder = folder
         self.say = say
         self.starters = []
-        self.turn_of = None  # the job or the daemons that had the network last
+        self.turn_of = None  # the job or daemons that used the network last
         self.result = {'dims': dims, 'mbit': mbit, 'cable': cable, 'cells': [], 'failures': []}
 
     def run(self, after_each_size):
@@ -92,7 +92,7 @@ class TorusRun:
                              congestion=options.congestion) as net:
             self.net = net
             geometry = net.geometry
-            # What the ranks send and receive, and half of it once more inside of the library.
+            # The ranks' send and receive buffers, and half as much again inside of the library.
             self._copies = 3 * geometry.nodes ** 2
             self.result.update(
                 nodes=geometry.nodes, links=len(geometry.links), congestion=options.congestion,
@@ -213,8 +213,8 @@ class TorusRun:
             after_each_size()
 
     def _choose(self, members, size, bound, last, given_up):
-        """A cell for each system, and how long it may take. Once bytes matter more than messages,
-        systems that would take too long and were not the best are skipped from then on."""
+        """A cell for each system, and how long it may take. Once bytes matter more than messages, systems that
+        would take too long and were not the best are skipped for the rest of the sizes."""
         best = {}
         for system, cell in last.items():
             key = system.family, system.variant
@@ -264,7 +264,7 @@ class TorusRun:
                     self._measure(cell, warmup, each, timeout)
 
     def _warm_up(self, system, size):
-        """When the network passes from one system's connections to another's."""
+        """Runs uncounted exchanges when the network passes from one system to another."""
         if system.connections is self.turn_of:
             return
         self.turn_of = system.connections

@@ -1,8 +1,8 @@
-"""Schedules of a solver beside `stream`, in turn on one torus: the multi-commodity flow of flow.py, as it is
-and with every block in four segments, streamed and in steps.
+"""Schedules of a solver compared with `stream`, in turn on one torus: the multi-commodity flow of flow.py, with
+whole blocks and with blocks in four segments, streamed and in steps.
 
-A turn is one exchange by each, verified; medians of the turns. Between exchanges everything rests: what a
-limited link has let through too fast is made good.
+A turn is one verified exchange by each schedule; the result is the median of the turns. A pause between
+exchanges lets the limiters of the links refill.
 """
 
 import tempfile
@@ -59,7 +59,7 @@ def _turns(torus, ways, size, turns):
             time.sleep(REST)
             said = torus.exchange(block_size=size, options=how)
             if said['verified'] != 'every byte':
-                raise TorusError(f'{way}: {said["verified"]}')
+                raise TorusError(f'{way}: blocks arrived damaged (verified: {said["verified"]})')
             if turn > 0:  # the first one warms up
                 times[way].append(said['seconds'])
     return times

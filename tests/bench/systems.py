@@ -1,11 +1,11 @@
-"""What is measured. A system is one algorithm of torusd or of an MPI library; the family says whose.
+"""The interface of measured systems. A system is one algorithm of torusd or of an MPI library, its family.
 
     seconds = system.warm_up(size, timeout)
     sample = system.measure(size, warmup, repeats, timeout)
 """
 
 OURS, LIBTORUS, MPICH, OPENMPI = 'torusd', 'libtorus', 'MPICH', 'Open MPI'
-PRELOADED = {MPICH: f'{MPICH}, preload', OPENMPI: f'{OPENMPI}, preload'}  # with our operations
+PRELOADED = {MPICH: f'{MPICH}, preload', OPENMPI: f'{OPENMPI}, preload'}  # the MPI libraries with torusd's preload
 REGISTERED, ORDINARY = 'registered', 'ordinary'  # memory of a program that uses libtorus
 PATIENT, SPINNING = '', 'spinning'  # variants: how an MPI library waits
 
@@ -15,7 +15,7 @@ class Failed(Exception):
 
 
 class Sample:
-    """The times of one call's repeats, and the CPU-seconds of the system's own processes."""
+    """The times of the repeats in one call, and the CPU-seconds of the system's own processes."""
 
     def __init__(self, seconds, process_seconds=None, detail=None):
         self.seconds = seconds
@@ -24,7 +24,7 @@ class Sample:
 
 
 class System:
-    repeats_cheaply = True  # many repeats in one call take little more than their own time
+    repeats_cheaply = True  # whether many repeats in one call take little more than their own time
 
     def __init__(self, connections, family, algorithm, variant=''):
         self.connections = connections  # the same object for all systems that share them

@@ -1,8 +1,8 @@
-"""Unlimited links: the processors are the bottleneck, and bytes per CPU-second are compared.
+"""Unlimited links, where the processors are the bottleneck: bytes per second of CPU time.
 
-The comparison is with what the kernel does by itself: IP forwarding of iperf3's streams between nodes
-the same number of hops apart. Both are measured in payload bytes times hops per second of CPU time,
-whatever used it. iperf3 neither generates nor verifies data; our nodes do both.
+torusd is compared with the kernel's IP forwarding of iperf3's streams between nodes the same number of hops
+apart. Both are measured in payload bytes times hops per second of CPU time of the whole machine. iperf3
+neither generates nor verifies data; torusd does both.
 """
 
 import json
@@ -36,7 +36,7 @@ def run(options, say):
                 result['exchanges'].append(row)
                 say(f'unlimited {system.name} {arithmetic.format_size(size)}: '
                     f'{arithmetic.milliseconds(row["median"])} ms, '
-                    f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops a processor second')
+                    f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops per CPU-second')
         net.prepare_hosts()
         for shift in _shifts(net.geometry):
             try:
@@ -47,7 +47,7 @@ def run(options, say):
             result['forwarding'].append(row)
             say(f'unlimited iperf3 over {row["hops"]} hops: '
                 f'{row["bytes"] * 8e-9 / row["seconds"]:.1f} Gbit/s in all, '
-                f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops a processor second')
+                f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops per CPU-second')
     result['failures'] += net.problems
     return result
 
@@ -70,7 +70,7 @@ def _exchange(net, system, size, seconds):
 
 
 def _shifts(geometry):
-    """For each distance up to the diameter a shift of coordinates that leads so far."""
+    """For each distance up to the diameter, a shift of coordinates over that distance."""
     shift = [0] * len(geometry.sizes)
     for dim, size in enumerate(geometry.sizes):
         for _ in range(size // 2 if geometry.wraps[dim] else 0):
@@ -79,7 +79,7 @@ def _shifts(geometry):
 
 
 def _forward(net, shift, seconds):
-    """A stream from every node to the one that the shift leads to, all at the same time."""
+    """Runs a stream from every node to the node at the shift, all at the same time."""
     geometry = net.geometry
     servers, clients = [], []
     try:
@@ -91,7 +91,7 @@ def _forward(net, shift, seconds):
                 if 'Server listening' in line:
                     break
             else:
-                raise TorusError('a server did not start')
+                raise TorusError('an iperf3 server did not start')
         before, begin = machine.Times(), time.monotonic()
         for rank in range(geometry.nodes):
             there = geometry.rank([(at + by) % size for at, by, size in

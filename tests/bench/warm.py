@@ -1,20 +1,19 @@
-"""Exchanges that are not counted, which warm connections up before a measurement."""
+"""Uncounted exchanges that warm up connections before a measurement."""
 
 import math
 
 from . import arithmetic
 
-SECONDS = 1.5   # that the bound allows one such exchange
-FACTOR = 4      # times the size to be measured
-MOST = 8        # exchanges
-FASTER = 0.95   # of the shortest before: then it goes on
-IN_VAIN = 2     # in a row that are not faster: enough
+SECONDS = 1.5   # the bound of an uncounted exchange is at most this
+FACTOR = 4      # its blocks are at most this times the measured size
+MOST = 8        # uncounted exchanges
+FASTER = 0.95   # an exchange counts as faster if it takes less than this share of the shortest so far
+IN_VAIN = 2     # enough exchanges in a row that are not faster
 
 
 def until_no_faster(exchange, budget=math.inf):
-    """Calls what returns the seconds of an exchange until they become no shorter, or have used up the
-    budget. Whoever used the network last may have filled its queues, in which packets of other
-    connections were lost."""
+    """Calls a function, which returns the seconds of an exchange, until the times get no shorter or the budget is
+    used up. The previous user of the network may have filled its queues, so that other connections lost packets."""
     best, in_vain, used = math.inf, 0, 0.0
     for _ in range(MOST):
         seconds = exchange()

@@ -1,5 +1,5 @@
-/* One fuzz target a program: with libFuzzer (TORUS_FUZZ), or with replay.c, which runs the inputs
- * of a corpus and mutations of them. A target aborts when something is wrong. */
+/* Each program is one fuzz target, run by libFuzzer (TORUS_FUZZ) or by replay.c, which runs the inputs of a corpus
+ * and mutations of them. A target aborts if something is wrong. */
 #ifndef TORUSD_TESTS_FUZZ_FUZZ_H
 #define TORUSD_TESTS_FUZZ_FUZZ_H
 
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                          \
     } while (0)
 
-/* Reads an input from its front; behind its end there are zeros. */
+/* Reads an input from its front; after its end it reads zeros. */
 struct input {
     const uint8_t *data;
     size_t size;

@@ -1,9 +1,9 @@
-/* The handshake: a node, and a partner that has the cluster key or not, whose messages reach it as they
- * are, altered, sent back, from an earlier connection, or not at all. Input: a byte for the setting, then
- * operations: a byte with the kind, and what belongs to it.
+/* The handshake between a node and a partner that may have the cluster key. The partner's messages arrive
+ * unchanged or altered, are reflected, come from an earlier connection, or do not arrive. Input: a byte for the
+ * setting, then operations: a byte with the kind, and its arguments.
  *
- * Whatever happens: who is let in has proved that it has the key, for this very connection: what each side
- * knows of the other is what that has said. */
+ * Invariant: a side accepts the other only after proof that it has the key, for this connection; then each side
+ * knows of the other exactly what the other has said. */
 #include <string.h>
 
 #include <sodium.h>
@@ -72,7 +72,7 @@ static void take_place(struct pair *p, struct side *s, uint32_t rank, unsigned p
                                         .say_context = s};
 }
 
-/* The keys that a side has: two bits, of which each is one; `c` instead of `a` has its id, and is another. */
+/* The keys of a side, by two bits, one for each key. `c` may replace `a`: another key with the id of `a`. */
 static void take_keys(struct secrets *s, unsigned which, bool forged)
 {
     *s = (struct secrets){0};
@@ -87,7 +87,7 @@ static void take_keys(struct secrets *s, unsigned which, bool forged)
     }
 }
 
-/* Setting: who dials, the keys of both, whether the partner only knows their ids, encryption. */
+/* Setting: which side dials, the keys of both, whether the partner only knows their ids, encryption. */
 static void begin(struct pair *p, uint8_t setting, uint64_t seed)
 {
     bool dials = (setting & 1) != 0;
@@ -159,7 +159,7 @@ static void run_operation(struct pair *p, const struct pair *earlier, struct inp
     case GENUINE:
         pass_on(&p->node, &p->partner);
         break;
-    case ALTERED: { /* and the partner does not know */
+    case ALTERED: { /* which the partner does not have */
         if (p->partner.heard == p->partner.says)
             break;
         struct message m = p->partner.said[p->partner.heard++];
@@ -203,7 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = {data, size};
     uint8_t setting = input_byte(&in);
 
-    /* One between two that have the key. */
+    /* An earlier handshake between two sides that have the key. */
     begin(&earlier, (uint8_t)((setting & ~(16u | 32u | 64u)) | 4u), 1);
     for (int i = 0; i < 4; i++) {
         pass_on(&earlier.partner, &earlier.node);

@@ -16,12 +16,12 @@ static void read_configuration(const char *path)
     config_init(&c);
     if (config_read(&c, path, &e) != 0) {
         REQUIRE(e.code != ERROR_NONE);
-        REQUIRE(strncmp(e.text, path, strlen(path)) == 0); /* says where */
+        REQUIRE(strncmp(e.text, path, strlen(path)) == 0); /* the error names the line */
     }
     config_free(&c);
 }
 
-/* What is taken has names, addresses and interfaces that shell scripts can have in them. */
+/* Accepted names, addresses and interfaces are safe in shell scripts. */
 static void read_hosts(const char *path)
 {
     const struct in_addr first = {htonl(0x0a800001)};

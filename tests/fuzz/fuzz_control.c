@@ -1,5 +1,4 @@
-/* What the control socket makes of the bytes of a client. Input: a byte for the size of the pieces,
- * then the stream. */
+/* Bytes of a client at the control socket. Input: a byte for the size of the pieces, then the stream. */
 #include <string.h>
 
 #include "proto/control.pb-c.h"
@@ -42,7 +41,7 @@ static int feed(const uint8_t *data, size_t size, size_t piece, uint64_t *hash)
         memcpy(at, data, n);
         frame_stream_added(&s, n);
         result = take(&s, hash);
-        REQUIRE(s.capacity <= 8 * (size_t)MAX_REQUEST + 8 * piece); /* bounded, whatever comes */
+        REQUIRE(s.capacity <= 8 * (size_t)MAX_REQUEST + 8 * piece); /* bounded for any input */
         data += n;
         size -= n;
     }

@@ -1,6 +1,5 @@
-/* The frame decoder: whatever the bytes, it must come to the same frames and the same end however
- * they are cut. Input: a byte for the size of the pieces, then the stream, without the checks of heads: what could be
- * a whole frame gets its own. */
+/* The frame decoder: however a stream is cut, it must give the same frames and the same end. Input: a byte for the
+ * size of the pieces, then the stream, without the checks of heads: they are added to whatever could be a frame. */
 #include <string.h>
 
 #include "daemon/router/frames/decoder.h"

@@ -1,5 +1,5 @@
-/* MSCCL's XML on several tori: what is accepted, and is a schedule, is the same schedule after it has
- * been written as such XML and read again. */
+/* MSCCL's XML on several tori: a schedule that is accepted stays the same when it is written as XML and read
+ * again. */
 #include <string.h>
 
 #include "client/cli/schedule_files/msccl.h"

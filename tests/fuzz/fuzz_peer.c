@@ -1,10 +1,10 @@
-/* One node, its router and exchanges, and neighbours that say anything. Input: a byte for the torus
- * and rank, then operations: a byte with the kind and the port, and what belongs to it. With KEYED the node
- * has a cluster key, and so have its neighbours: each connection begins with the whole handshake, and all
- * that is fuzzed comes after it.
+/* One node with its router and exchanges, and neighbours that send anything. Input: a byte for the torus and
+ * rank, then operations: a byte with the kind and the port, and its arguments. With KEYED the node and its
+ * neighbours have a cluster key: each connection begins with a correct handshake, and only what follows is
+ * fuzzed.
  *
- * Whatever happens: no more memory is reserved than there is, every exchange has ended once enough
- * time has passed, each client is told once, and nothing is left when the node is closed. */
+ * Invariants: reserved memory stays within the budget, every exchange ends after enough time, each client is told
+ * once, and nothing is left when the node is closed. */
 #include <string.h>
 
 #include "daemon/base/log.h"
@@ -134,7 +134,7 @@ static void any_bytes(void *context, void *buffer, size_t size)
     memset(buffer, 'c', size);
 }
 
-/* The neighbour's side of it, by its own handshake. */
+/* The neighbour's side of the handshake. */
 static void shake_hands(struct node *n, struct fixture_connection *c, unsigned port)
 {
     const struct handshake_place place = {.torus = &n->f.torus,
@@ -156,7 +156,7 @@ static void shake_hands(struct node *n, struct fixture_connection *c, unsigned p
         REQUIRE(handshake_heard(&theirs, &place, head, &e) == 0);
         message_forget(head);
     }
-    /* Unless the link is kept out because it flaps. */
+    /* Unless the link is held because it flaps. */
     REQUIRE(theirs.state == HANDSHAKE_DONE || c->link == NULL);
     handshake_forget(&theirs);
 }
@@ -230,7 +230,7 @@ static void leave(struct client *client, bool waits)
     }
 }
 
-/* Bytes of the input, of which the first two say how many they are. */
+/* Bytes of the input; the first two are their number. */
 static void feed_bytes(struct fixture_connection *c, struct input *in)
 {
     size_t length = input_word16(in);
@@ -240,7 +240,7 @@ static void feed_bytes(struct fixture_connection *c, struct input *in)
         fixture_feed(c, bytes, length);
 }
 
-/* Lengths of head and body, then both; the prefix and the head's check are right. */
+/* The lengths of head and body, then both. The prefix and the head's check are made right. */
 static void feed_frame(struct fixture_connection *c, struct input *in)
 {
     uint8_t frame[FRAME_PREFIX_SIZE + UINT8_MAX + HEAD_CHECK_SIZE];
@@ -258,7 +258,7 @@ static void feed_frame(struct fixture_connection *c, struct input *in)
         fixture_feed(c, body_bytes, body);
 }
 
-/* With a key, it has been said before; a byte of the input is used all the same. */
+/* With a key, the hello was sent before; a byte of the input is used in any case. */
 static void say_hello(struct node *n, unsigned port, struct fixture_connection *c, struct input *in)
 {
     char dims[TORUS_TEXT_SIZE];
@@ -331,7 +331,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < 300 && in.size > 0; i++)
         run_operation(&n, &in);
     pass(&n, 1 * SECONDS, 15); /* all links fall silent */
-    pass(&n, 200 * DAY, 5);    /* and no deadline is farther away */
+    pass(&n, 200 * DAY, 5);    /* and all deadlines pass */
     size_t known = exchanges_list(core_exchanges(n.core), info, 100);
     REQUIRE(known < 100);
     for (size_t i = 0; i < known; i++)

@@ -1,8 +1,8 @@
-/* Programs that say anything to the daemon's socket and write anything to what they share with it.
- * The groups are a stand-in. Input: operations, a byte each with its kind, and what belongs to it.
+/* Programs that send anything to the daemon's socket and write anything to the memory that they share with it.
+ * The groups are a stand-in. Input: operations, a byte with the kind, and its arguments.
  *
- * Whatever happens: an honest program is served before and after, and nothing is left of the others:
- * no group, no descriptor, no memory. */
+ * Invariants: an honest program is served before and after, and the others leave no group, descriptor or
+ * memory behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define GUESTS 4u
 #define MEMORY 4096u
 #define MEMORIES 4u
-#define TURNS 100u /* of the loop, until all that was sent has been read */
+#define TURNS 100u /* runs of the loop until everything sent has been read */
 
 enum action { MESSAGE, RAW, PAGE, RING, TURN, CALL, GROUPS, SHARED, CLOSE, ACTIONS };
 
@@ -101,7 +101,7 @@ static void take_file(struct guest *g, const struct program_message *m, int fd)
     (void)close(fd);
 }
 
-/* Reads what the daemon has said, all of which must be well formed. */
+/* Reads the daemon's replies, which must be well formed. */
 static void hear(struct guest *g)
 {
     struct program_message m;
@@ -138,7 +138,7 @@ static void ring(struct guest *g)
         REQUIRE(write(g->descriptor[PROGRAM_FD_DOORBELL], &one, sizeof one) == sizeof one);
 }
 
-/* Served as if there were nobody else. */
+/* An honest program is served as if it were alone. */
 static void be_honest(void)
 {
     struct program_message open = message(PROGRAM_OPEN, 0), leave = message(PROGRAM_LEAVE, 0);
@@ -161,7 +161,7 @@ static void be_honest(void)
     close_guest(&g);
 }
 
-/* ---- What they do ---------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 static uint64_t input_number(struct input *in)
 {

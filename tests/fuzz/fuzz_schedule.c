@@ -1,4 +1,4 @@
-/* Schedules from files in torusd's own format: what is accepted can be written and read again. */
+/* Schedules from files in torusd's own format: a schedule that is accepted can be written and read again. */
 #include "daemon/schedule/file/export.h"
 #include "daemon/schedule/file/imported.h"
 #include "tests/fuzz/fuzz.h"

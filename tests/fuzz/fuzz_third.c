@@ -1,10 +1,10 @@
-/* Two honest nodes of a ring of three, whole cores in the simulator, and a third one that has the cluster
- * key and lies: what its own core says is altered field by field, comes several times or not at all, and it
- * says what others have said, with fields altered, and plain bytes. Input: a byte for the ring, then
- * operations: a byte with the kind, and what belongs to it.
+/* A ring of three nodes, whole cores in the simulator: two are honest, and the third has the cluster key and
+ * lies. Messages of its own core are altered field by field, repeated or dropped; it also replays messages of
+ * others with altered fields, and sends plain bytes. Input: a byte for the ring, then operations: a byte with the
+ * kind, and its arguments.
  *
- * Whatever happens: what the simulator checks after every event holds; every exchange ends; and when an
- * honest node has taken the liar's place, the ring is whole, exchanges succeed and no memory stays reserved. */
+ * Invariants: the simulator's checks after every event hold; every exchange ends; and after an honest node has
+ * replaced the liar, the ring is whole, exchanges succeed and no memory stays reserved. */
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -15,8 +15,8 @@
 #define FIELDS_MOST 400u
 #define LIES_MOST 16u
 #define REQUESTS_MOST 8u
-#define RARE 192u /* what is started then */
-#define CUTS 20u  /* of what would be a restart */
+#define RARE 192u /* from here on, bytes of START stand for rare requests */
+#define CUTS 20u  /* from here on, RESTART cuts a link instead */
 
 enum action { TIME, START, LIE, TIMES, SAY, REPEAT, BYTES, CANCEL, RESTART, ACTIONS };
 
@@ -30,7 +30,7 @@ struct ring {
     struct planned_lie lie[LIES_MOST]; /* about the next frames of their kinds */
     unsigned lies;
     uint8_t times[SIM_KINDS]; /* how often the next frame of a kind leaves, + 1; 0: once */
-    uint8_t *said[SIM_KINDS]; /* last, by anybody */
+    uint8_t *said[SIM_KINDS]; /* the last one of any node */
     size_t said_length[SIM_KINDS];
     struct sim_request *request[REQUESTS_MOST];
     unsigned requests;
@@ -78,7 +78,7 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     unsigned times = 1;
 
     (void)port;
-    REQUIRE(head != NULL); /* honest cores say what can be read */
+    REQUIRE(head != NULL); /* messages of honest cores can be unpacked */
     unsigned kind = (unsigned)head->kind_case;
     REQUIRE(kind < SIM_KINDS);
     keep(r, kind, *bytes, *length);
@@ -108,7 +108,7 @@ static void start(struct ring *r, uint8_t which)
         {.algorithm = "auto", .from = "/same/500", .to = "/a"},
         {.algorithm = "auto", .block_bytes = 500, .from = "", .to = ""},
     };
-    /* From RARE on: large enough to go on where it was without a link; from a file; a barrier. */
+    /* From RARE on: one so large that a retry keeps received blocks; a schedule from a file; a barrier. */
     static const struct spec rare[] = {
         {.algorithm = "auto", .block_bytes = 1000000, .from = "", .to = ""},
         {.algorithm = "direct", .block_bytes = 500, .from = "", .to = ""},
@@ -127,7 +127,7 @@ static void start(struct ring *r, uint8_t which)
                                                      : sim_exchange(r->sim, root, &spec);
 }
 
-/* What has been said before, by whomever. */
+/* Sends an earlier message of any node again. */
 static void say_again(struct ring *r, struct input *in, bool alter)
 {
     uint8_t which = input_byte(in);
@@ -169,7 +169,7 @@ static void run_operation(struct ring *r, struct input *in)
     size_t length;
 
     switch ((enum action)(kind % ACTIONS)) {
-    case TIME: { /* of the order of a hop, or of a heartbeat */
+    case TIME: { /* about the time of a hop, or of a heartbeat */
         uint64_t time = input_byte(in);
         sim_pass(r->sim, time * time * (kind / ACTIONS % 2 == 0 ? 2 : 100) * MICROSECONDS);
         break;
@@ -203,7 +203,7 @@ static void run_operation(struct ring *r, struct input *in)
             sim_cancel(r->request[input_byte(in) % r->requests]);
         break;
     case RESTART:
-        if (kind / ACTIONS >= CUTS) { /* the link between the honest ones is lost for a moment */
+        if (kind / ACTIONS >= CUTS) { /* the link between the honest nodes is lost for a moment */
             sim_set_wire(r->sim, 0, 0, SIM_WIRE_CUT);
             sim_pass(r->sim, 1 * MILLISECONDS);
             sim_set_wire(r->sim, 0, 0, SIM_WIRE_UP);

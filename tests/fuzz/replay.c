@@ -1,7 +1,7 @@
 /* Runs a fuzz target without libFuzzer:
  *
- *     fuzz_TARGET FOLDER ITERATIONS   every input in FOLDER, then that many mutations of them,
- *                                     always the same ones
+ *     fuzz_TARGET FOLDER ITERATIONS   every input in FOLDER, then ITERATIONS mutations of them,
+ *                                     the same in every run
  *     fuzz_TARGET FILE                one input, such as one that libFuzzer has found */
 #include <dirent.h>
 #include <string.h>
@@ -93,19 +93,19 @@ static void mutate_once(struct file *f, size_t capacity)
         if (f->length > 0)
             f->bytes[at] = (uint8_t)chance(256);
         break;
-    case 3: /* something is left out */
+    case 3: /* a part is left out */
         n = n < f->length - at ? n : f->length - at;
         memmove(f->bytes + at, f->bytes + at + n, f->length - at - n);
         f->length -= n;
         break;
-    case 4: /* something comes twice */
+    case 4: /* a part comes twice */
         n = n < f->length - at ? n : f->length - at;
         if (f->length + n <= capacity) {
             memmove(f->bytes + at + n, f->bytes + at, f->length - at);
             f->length += n;
         }
         break;
-    case 5: /* goes on as another input does */
+    case 5: /* continues as another input */
         if (other->length > 0) {
             size_t from = chance(other->length);
             n = other->length - from < capacity - at ? other->length - from : capacity - at;

@@ -158,7 +158,7 @@ static void config_seeds(const char *folder)
 
 enum { TURN = 4 };
 
-/* A kind, small numbers, a text of one letter. */
+/* A kind, small numbers, and a text of one letter. */
 static void program_message(unsigned guest, uint8_t kind, uint8_t number, uint8_t text)
 {
     PUT((uint8_t)(guest << 4), kind, 4, number);
@@ -169,7 +169,7 @@ static void program_message(unsigned guest, uint8_t kind, uint8_t number, uint8_
     PUT(1, text, (uint8_t)(guest << 4 | TURN));
 }
 
-/* From and to its memory 1, where the arrays are, too. */
+/* From and to its memory 1, which also holds the arrays. */
 static void program_call(unsigned guest, uint8_t operation, uint8_t part)
 {
     PUT((uint8_t)(guest << 4 | 5), operation, part, 0, 1, 1, 1, 1, 0, 10, 4, 0, 1, 3, 64, 1, 3, 128,

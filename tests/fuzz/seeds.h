@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Opens FOLDER/TARGET/NAME, and puts the byte `first` at its front unless that is negative. One is
- * open at a time. */
+/* Opens FOLDER/TARGET/NAME, and writes the byte `first` to its front unless `first` is negative. Only one file
+ * is open at a time. */
 FILE *open_seed(const char *folder, const char *target, const char *name, int first);
 void close_seed(void);
 

@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
 
-/* An algorithm's schedule as we write it and, without its torus, as others would. */
+/* An algorithm's schedule as torusctl writes it and, without the torus, as other programs write it. */
 static void algorithm_seeds(const char *folder, const char *dims, const char *algorithm)
 {
     struct torus t;
@@ -30,7 +30,7 @@ static void algorithm_seeds(const char *folder, const char *dims, const char *al
     free(xml);
 }
 
-/* Every kind of step, element and dependency: GPU 0's block for 2 goes by way of 1. */
+/* Every kind of step, element and dependency: the block of GPU 0 for GPU 2 goes through GPU 1. */
 static const char every_kind[] = "<?xml version='1.0'?>\n"
                                  "<!-- a comment -->\n"
                                  "<algo coll='alltoall' ngpus='3'>\n"

@@ -1,4 +1,4 @@
-/* What a neighbour says to fuzz_peer: operations, of which many are frames. */
+/* Inputs of fuzz_peer: operations, many of which are frames of a neighbour. */
 #include <string.h>
 
 #include "daemon/schedule/algorithms/registry.h"
@@ -50,7 +50,7 @@ static void frame(unsigned port, const struct peer_message *message, const char 
 #define HANDLE 9
 #define ID "0-00000000-4"
 
-/* Without steps, if there is a window; a schedule from a file, if there is a digest. */
+/* Streaming if there is a window; a schedule from a file if there is a digest. */
 static void prepare_any(unsigned port, const char *dims, const char *algorithm, const char *digest,
                         const char *to, uint64_t block, uint32_t window)
 {
@@ -85,7 +85,7 @@ static void prepare(unsigned port, const char *dims, const char *algorithm, cons
     prepare_window(port, dims, algorithm, to, block, 0);
 }
 
-/* The port by which the words of root 0 come. */
+/* The port at which messages of root 0 arrive. */
 static unsigned parent(const char *dims, uint32_t rank)
 {
     struct torus t;
@@ -119,7 +119,7 @@ static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, siz
     frame(port, &message, body);
 }
 
-/* All that the plan of `rank` expects, with one empty block after the other. */
+/* All messages that the plan of `rank` expects, with empty blocks. */
 static void all_arrivals(const char *dims, const char *algorithm, uint32_t rank, bool sizes)
 {
     struct torus t;
@@ -135,10 +135,10 @@ static void all_arrivals(const char *dims, const char *algorithm, uint32_t rank,
     plan_free(&plan);
 }
 
-#define PIECES_A_FRAME 10u /* so that a head fits, and a body */
+#define PIECES_A_FRAME 10u /* leaves room for a head and a body */
 
-/* All that crosses the channels to `rank` in a round without steps, each piece of that many bytes;
- * the last of a frame comes in two parts. */
+/* All pieces that cross the channels to `rank` in a streaming round, each of `bytes` bytes; the last piece of a
+ * frame comes in two parts. */
 static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, uint32_t round,
                        bool sizes, uint32_t bytes)
 {
@@ -244,7 +244,7 @@ static void schedule_query(unsigned port, const char *digest)
     frame(port, &message, "");
 }
 
-/* The routes of a schedule, in parts that fit into a frame of the fuzzer. */
+/* The routes of a schedule, in parts that fit into a frame of fuzz_peer. */
 static void schedule_parts(unsigned port, const char *digest, const char *text)
 {
     const size_t length = strlen(text), most = 100;
@@ -260,7 +260,7 @@ static void schedule_parts(unsigned port, const char *digest, const char *text)
     }
 }
 
-/* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
+/* The neighbour reports that all links of all nodes are up, so that an exchange can start. */
 static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
     struct peer_link_state_entry entry[16];
@@ -302,7 +302,7 @@ static void verdict_seed(void)
     verdict(1);
 }
 
-/* As "commit", with a schedule that it has to fetch first. */
+/* The same as "commit", with a schedule that the node must fetch first. */
 static void schedule_seed(void)
 {
     static const char routes[] = "{\"schedule\":1,\"dims\":\"2m\"}\n"
@@ -346,7 +346,7 @@ static void torus_seed(void)
     all_arrivals("4x4", "at2", 15, false);
 }
 
-/* Without steps: several rounds under way, one of them before its time; sizes along, and below not. */
+/* Streaming, with several overlapping rounds, one of them too early; with sizes, and below without sizes. */
 static void stream_seed(void)
 {
     hello(0);
@@ -417,7 +417,7 @@ void peer_seeds(const char *folder)
 {
     static const struct {
         const char *name;
-        int torus, rank; /* of the node to which it is said */
+        int torus, rank; /* the rank of the receiving node */
         void (*write)(void);
     } seeds[] = {
         {"commit", TORUS_2M, 1, commit_seed},

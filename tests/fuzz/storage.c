@@ -75,7 +75,7 @@ static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const st
 {
     (void)offset, (void)e;
     REQUIRE(origin < ((struct end *)s)->storage->node->torus.nodes);
-    for (uint32_t i = 0; i < piece->length; i++) { /* it is all there to be read */
+    for (uint32_t i = 0; i < piece->length; i++) { /* all of it can be read */
         static volatile uint8_t sum;
         sum = (uint8_t)(sum + piece->data[i]);
     }
@@ -88,7 +88,7 @@ static uint64_t sink_none(struct sink *s)
     return 0;
 }
 
-/* Sometimes the target has appeared meanwhile. */
+/* Sometimes the target has appeared in the meantime. */
 static int sink_commit(struct sink *base, struct error *e)
 {
     const struct end *s = (struct end *)base;

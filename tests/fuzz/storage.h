@@ -1,5 +1,5 @@
-/* The storage of a node that is fuzzed: folders whose blocks have a few bytes or none, and decisions that are recorded
- * or not, by the numbers of the node's fixture. */
+/* The storage of a fuzzed node: folders whose blocks have few or no bytes, and decisions that are recorded or not,
+ * as the node's random numbers say. */
 #ifndef TORUSD_TESTS_FUZZ_STORAGE_H
 #define TORUSD_TESTS_FUZZ_STORAGE_H
 
@@ -23,9 +23,9 @@ struct fuzz_storage {
     unsigned open_folders; /* sources and sinks */
 };
 
-/* Without folders and calls. Borrows the node, whose torus, pool and numbers it uses. */
+/* Starts without folders and calls. Borrows the node, and uses its torus, pool and random numbers. */
 void fuzz_storage_open(struct fuzz_storage *all, struct router_fixture *node);
-/* Does all that was called for, the last call first; a third of the calls fail. */
+/* Does all pending calls, the last one first; a third of them fail. */
 void fuzz_storage_run(struct fuzz_storage *all);
 
 #endif

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-# Files that take longest, most of them by waiting. They come first, so that at the end of a run in parallel, by
-# file (scripts/test), not one of them is what all others wait for.
+# The files that take longest, mostly by waiting. They start first, so that a parallel run by file (scripts/test)
+# does not wait for one of them at its end.
 LONG = ('test_commit', 'test_overload', 'test_attacks_neighbour', 'test_attacks_strangers', 'test_failures_nodes',
         'test_failures_requests', 'test_daemon_start', 'test_slow_disk', 'test_mpi_preload', 'test_exchange',
         'test_group_failures', 'test_mininet', 'test_chaos', 'test_bench_runs', 'test_picture', 'test_allgather',
@@ -69,8 +69,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """With --dist loadscope: whatever shares a torus in Mininet runs in one process, but for test_folders, so that
-    none has too much; else each test goes to the process that is free next."""
+    """With --dist loadscope: tests that share a torus in Mininet run in one process, except those of test_folders, so
+    that no process gets too much; each other test goes to the next free process."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByTorus(LoadScopeScheduling):
@@ -94,7 +94,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def _stop(torus, failed=False):
-    """Stops a torus. Returns the problems, with the ends of the logs: daemons that died, or exited with a
+    """Stops a torus. Returns the problems, with the last lines of the logs: daemons that died, or exited with a
     status other than 0."""
     if torus.run is None:
         return []
@@ -127,8 +127,8 @@ def _factory(request, kind):
 
 @pytest.fixture(scope='module')
 def shared(request):
-    """shared('4x4', bw=50): a LoopbackTorus that the tests of a module share. It is replaced if a test
-    has left it damaged."""
+    """shared('4x4', bw=50): a LoopbackTorus that the tests of a module share. It is replaced after a test that leaves
+    it broken."""
     made, problems = {}, []
 
     def stop(torus):
@@ -152,7 +152,7 @@ def shared(request):
         torus.used_by = test
         LIVE.append(torus)
         try:
-            made[key] = torus.start()  # else the next test tries that again
+            made[key] = torus.start()  # otherwise the next test tries that again
         except BaseException:
             LIVE.remove(torus)
             raise
@@ -186,7 +186,7 @@ def mininet(request):
 
 @pytest.fixture
 def hosts(request):
-    """hosts('3', 3): machines of namespaces, on which the test starts what it needs."""
+    """hosts('3', 3): hosts made of namespaces, on which the test starts daemons."""
     made = []
 
     def make(dims, count):

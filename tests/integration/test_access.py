@@ -1,4 +1,4 @@
-"""A daemon that runs as an ordinary user without capabilities, and who may do what at its sockets."""
+"""A daemon that runs as an ordinary user without capabilities, and the rights of users at its sockets."""
 
 import grp
 import os
@@ -43,7 +43,7 @@ def test_a_daemon_without_privileges():
 
 @needs_root
 def test_without_groups_the_socket_decides():
-    """As a user of the daemon's group; as somebody else."""
+    """Runs a command as a user of the daemon's group, and as another user."""
     with ring() as torus:
         mode = torus.socket(0).stat().st_mode & 0o777
         assert mode == Path(f'{torus.socket(0)}.programs').stat().st_mode & 0o777 == 0o660
@@ -54,7 +54,7 @@ def test_without_groups_the_socket_decides():
             assert result.stderr.count(f' {DAEMON} ') == 2, result.stderr  # the user, and the group
 
 
-NEEDS = {  # what torusctl is asked, and the least access for it
+NEEDS = {  # commands of torusctl, and the least access that they need
     ('status',): 0,
     ('links',): 0,
     ('exchange', '--explain', '--block-size', '1'): 1,
@@ -78,14 +78,14 @@ def test_groups_say_who_may_do_what():
                 if has is not None and has >= needed:
                     assert result.returncode == 0, (has, args, result.stderr)
                 else:
-                    # Who may do nothing is told so before it is heard what it wants.
+                    # A user without rights is told so before the daemon reads a request.
                     wanted = 0 if has is None else needed
                     assert_refused(result, 'refused')
                     assert f'{groups[wanted][0]} ({settings[wanted]})' in result.stderr, (has, args, result.stderr)
         for prefix in (), as_user(DAEMON):  # root, and the daemon's own user
             for args in NEEDS:
                 assert torus.ctl(*args, prefix=prefix).returncode == 0
-        # Of many groups one is enough, and it may be the first.
+        # One of many groups is enough, even if it is the first.
         many = as_user(STRANGER, *range(70000, 70100), groups[0][1])
         assert torus.ctl('status', prefix=many).returncode == 0
         first = ['setpriv', f'--reuid={STRANGER}', f'--regid={groups[1][1]}', '--clear-groups']
@@ -115,13 +115,13 @@ def test_programs_need_the_exchange_group():
         assert_refused(result, 'refused')
         assert f'{DAEMON} (read_group)' in result.stderr
         assert torus.ctl('status', prefix=as_user(STRANGER, DAEMON)).returncode == 0
-        # And that is the administrators' as well.
+        # The administrators have the same group.
         assert torus.ctl('calibrate', '--reset', prefix=as_user(STRANGER, DAEMON)).returncode == 0
         assert torus.ctl('calibrate', '--reset', prefix=as_user(STRANGER, groups[1][1])).returncode
 
 
 @needs_root
-def test_who_may_do_nothing_keeps_nobody_out():
+def test_a_user_without_rights_keeps_nobody_out():
     groups = system_groups()
     with ring(f'--read-group={groups[0][0]}') as torus:
         script = ('import socket, sys\n'
@@ -150,7 +150,7 @@ def test_a_group_that_does_not_exist(tmp_path):
 
 @needs_root
 def test_files_of_several_users():
-    """What operating.md says of them, as three users of a group, none of them root or the daemon's."""
+    """The rights of operating.md, for three users of a group that are neither root nor the daemon's user."""
     name, group = system_groups()[0]
     users = [STRANGER + 1 + i for i in range(3)]
     with ring('--exchange-group', name, '--output-mode', '2770', groups=[group]) as torus:
@@ -195,7 +195,7 @@ def test_files_of_several_users():
 
 @needs_root
 def test_a_users_own_folder_is_not_taken_away():
-    """The daemon cannot make a folder that belongs to somebody else, and says so before anything moves."""
+    """The daemon cannot make a folder that belongs to another user, and reports that before blocks move."""
     name, group = system_groups()[0]
     with ring('--exchange-group', name, groups=[group]) as torus:
         for rank in range(2):

@@ -1,5 +1,5 @@
-"""Allgather and broadcast: every block where it belongs, counted against the trees that `torusctl
-plan` prints, from generated patterns and from files."""
+"""Allgather and broadcast of generated patterns and of files: every block arrives, and counts match the trees
+that `torusctl plan` prints."""
 
 import json
 import time
@@ -37,7 +37,7 @@ class Trees:
 
     def __init__(self, dims, algorithm):
         self.geometry = geometry = Geometry(dims)
-        edges = {}  # (source, node): how the block comes there
+        edges = {}  # (source, node): the port at which the block arrives
         for route in routes(dims, algorithm):
             at = route['src']
             for step, dim, direction, hops in route['legs']:
@@ -208,7 +208,7 @@ def test_files(shared, root, base, dims, algorithm):
 
 
 def test_broadcast_of_a_file(shared, root, base):
-    """The others need none."""
+    """Nodes other than the sender need no file."""
     torus = shared('4x4', data_roots=(str(root),))
     write_file(base / 'news', seed_of('', 6, 6), 123457)
     result = run(torus, 'broadcast', '--root', 6, '--algorithm', 'balanced', '--mode', 'stepped',
@@ -219,7 +219,7 @@ def test_broadcast_of_a_file(shared, root, base):
 
 
 def test_files_in_parts(shared, root, base):
-    """Files of unknown sizes are taken for large ones: each goes along several trees."""
+    """Files of unknown sizes are treated as large: each is sent along several trees."""
     torus = shared('4x4', data_roots=(str(root),))
     sizes = make_files(base / 'out', 16)
     result = run(torus, 'allgather', '--from', f'{base}/out', '--to', f'{base}/in/%r')
@@ -236,7 +236,7 @@ def test_files_in_parts(shared, root, base):
 
 @pytest.mark.parametrize('dims', shapes(['4x4', '3x5', '2x3x2', '3mx4m', '4x3m', '1x7', '2', '1x1']))
 def test_large_blocks_use_all_links(shared, dims):
-    """The daemon splits them into parts, which use all links of the node that has fewest."""
+    """The daemon splits blocks into parts, which use all links of the node with the fewest links."""
     torus, size = shared(dims), 2 << 20
     nodes = torus.geometry.nodes
     links = min(len(list(torus.geometry.ports(rank))) for rank in range(nodes))
@@ -281,7 +281,7 @@ def test_refused(shared, args, named):
 
 
 def test_three_dimensions(shared):
-    """An algorithm is chosen that takes them."""
+    """The daemon chooses an algorithm that can do it."""
     result = run(shared('2x3x2'), 'allgather', '--block-size', 10)
     assert result['algorithm'] in ('saadschultz', 'disjoint')
     with pytest.raises(CommandFailed, match='balanced takes'):
@@ -289,14 +289,14 @@ def test_three_dimensions(shared):
 
 
 def test_the_published_pattern_on_an_even_torus(shared):
-    """Refused, with the name of one that can."""
+    """The daemon refuses, and names an algorithm that can."""
     with pytest.raises(CommandFailed, match="yangwang takes .*'balanced' takes even ones.*4x4"):
         run(shared('4x4'), 'allgather', '--algorithm', 'yangwang', '--block-size', 10)
 
 
 @pytest.mark.parametrize('dims,last', [('4x4', 0), ('4x4', 9), ('3mx4m', 11), ('1x2', 1), ('1x1', 0)])
 def test_barrier(shared, dims, last):
-    """Nobody is through before the last one has come."""
+    """No client completes the barrier before the last one has entered it."""
     torus = shared(dims)
     nodes, came, through = torus.geometry.nodes, {}, {}
 
@@ -333,7 +333,7 @@ def test_barriers_of_other_names_and_again(shared):
 
 @pytest.mark.parametrize('missing,named', [(0, 'node 0 '), (3, 'node 3 '), (5, 'nodes 4, 5, 6, 7, 8, 9, 10, 11 ')])
 def test_a_barrier_that_one_does_not_come_to(shared, missing, named):
-    """Everywhere the same: as far as node 0 knows it, who is missing."""
+    """All clients see the same missing nodes, as node 0 knows them."""
     torus = shared('4x4')
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(

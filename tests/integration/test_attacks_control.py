@@ -1,5 +1,5 @@
-"""Whatever comes from a client to the control socket costs one connection at most, is logged with a
-reason, and disturbs nobody else."""
+"""Any bytes of a client at the control socket cost at most one connection, are logged with a reason, and do not
+disturb others."""
 
 import os
 import random
@@ -52,7 +52,7 @@ def test_truncated_requests(torus, what):
 
 
 def request(torus, fields, rank=5):
-    """What a daemon answers to one request, as the bytes of the last frame's head."""
+    """The daemon's reply to a request, as the bytes of the last frame's head."""
     with connect(torus.node(rank).socket, 30) as s:
         send(s, frame(fields))
         data = b''
@@ -72,7 +72,7 @@ def request(torus, fields, rank=5):
     ({1: 'at2', 7: 'relative', 8: 'relative'}, 'USAGE'),
     ({1: 'at2', 7: '/tmp/x'}, 'USAGE'),
     ({1: 'at2', 8: '/tmp/x'}, 'USAGE'),
-    # Both, as either may be looked at first.
+    # Both answers are right: the daemon may check either first.
     ({1: 'at2', 7: '/' + 'x' * 5000, 8: '/' + 'x' * 5000}, 'USAGE'),
     ({1: 'at2', 7: '/tmp/%q', 8: '/tmp/%q'}, 'USAGE'),
     ({1: 'at2', 7: '/tmp/x', 8: '/tmp/\x1b[2J'}, 'REFUSED'),
@@ -85,7 +85,7 @@ def test_requests_that_torusctl_would_not_send(torus, spec, code):
 
 
 def test_two_requests_on_one_connection(torus):
-    """A second one in the middle of an exchange is refused; one after another is welcome."""
+    """A second request during an exchange is refused; requests after each other are served."""
     exchange = frame({3: {1: {1: 'at2', 6: 1 << 20}}})
     with connect(torus.node(5).socket, 30) as s:
         send(s, exchange + frame({1: {}}))
@@ -120,7 +120,7 @@ def test_a_flood_of_clients(torus):
 
 @pytest.mark.memory
 def test_memory_does_not_grow(torus):
-    """Thousands of strangers and refused clients later, the daemon needs no more than before."""
+    """After thousands of strangers and refused clients, the daemon uses no more memory than before."""
     node = torus.node(5)
 
     def round_of_nonsense(count):

@@ -1,5 +1,5 @@
-"""Whatever comes from a neighbour that has the cluster key, and then lies, costs one connection at most,
-is logged with a reason, and disturbs nobody else."""
+"""Any bytes of a neighbour that has the cluster key and lies cost at most one connection, are logged with a reason,
+and do not disturb others."""
 
 import os
 import random
@@ -19,13 +19,13 @@ def torus(shared):
 
 
 class FalseNeighbour:
-    """In the place of node 1 of a 4x4, as node 5 sees it at its port -0; the real one has ended."""
+    """A connection in place of node 1 of a 4x4, at port -0 of node 5; the real node has ended."""
 
     def __init__(self, torus):
         self.torus = torus
         self.version = 1 << 20
         torus.node(1).terminate()
-        # Of all its links, not only of this one: news of another would end what begins here.
+        # For all its links, not only for this one: news of another link would end the exchange.
         wait_for(lambda: any(fault.startswith('node 1 is down')
                              for fault in torus.status(5)['faults']), 20)
 
@@ -47,7 +47,7 @@ class FalseNeighbour:
 
 
 def link_state(claims):
-    """Of {rank: (hops, version)}, that none of its ports is up."""
+    """Link states of {rank: (hops, version)}: no port of these nodes is up."""
     return peer('link_state', {1: [{1: rank, 2: hops, 3: 0, 4: Fixed64(9), 5: version}
                                    for rank, (hops, version) in claims.items()]})
 
@@ -78,7 +78,7 @@ LIES = {
     'a query of nobody': peer('outcome_query', {1: '9-00000001-1', 2: 16}),
     'a query about nothing': peer('outcome_query', {1: '99-00000001-1', 2: 1}),
 }
-# These are taken as what they say, or refused in the exchange's own way.
+# These are valid, or refused by the exchange without cost for the link.
 ODDITIES = {
     'a prepare with an unknown algorithm': prepare(algorithm='\x1b[2Jx'),
     'a prepare with huge rounds': prepare(block_bytes=1 << 45, round_bytes=1 << 60),
@@ -96,7 +96,7 @@ ODDITIES = {
     'an old state of our own': link_state({5: (3, 0)}),
     'heartbeats': peer('heartbeat') * 10000,
 }
-# Of an exchange that has been forgotten these may still be on their way.
+# These may still arrive for an exchange that was forgotten.
 LATE = [
     peer('stepped_data', {1: 9999, 4: 1}, bytes(5000)),
     peer('streamed_data', {1: 9999, 3: b'\0'}, bytes(5000)),
@@ -112,7 +112,7 @@ def false_neighbour(torus):
         yield it
 
 
-@pytest.mark.slow  # test_sim_lies tells them, and others
+@pytest.mark.slow  # test_sim_lies sends these lies, and others
 @pytest.mark.parametrize('what', LIES)
 def test_lies_cost_the_connection(torus, false_neighbour, what):
     with false_neighbour.connect() as s:
@@ -126,7 +126,7 @@ def test_lies_cost_the_connection(torus, false_neighbour, what):
 
 
 def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
-    """They are ignored, however many: the connection stays up and answers what comes after them."""
+    """The node ignores any number of them: the connection stays up, and later messages are answered."""
     log = log_from_now(torus, 5)
     with false_neighbour.connect() as s:
         before = connects(torus, 5)
@@ -144,14 +144,14 @@ def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
 
 
 def pieces(*places, round=0, body=0, sizes=(), fields=None):
-    """A data frame without steps."""
+    """A data frame of a streaming exchange."""
     packed = {number: b''.join(map(varint, values))
               for number, values in ((3, places), (4, sizes)) if values}
     return peer('streamed_data', {1: 77, 2: round, **packed, **(fields or {})}, bytes(body))
 
 
-# Of an exchange around the other links of node 1, which are down: blocks of two rounds, both under way,
-# of 12 pieces each. Node 5 does not look at what is for others.
+# An exchange that avoids the other links of node 1, which are down: blocks of two overlapping rounds, with 12 pieces
+# each. Node 5 does not check blocks for other nodes.
 PIECE = 256
 ROUND = 12 * PIECE
 ONLY_LINK = peer('link_state', {1: {1: 1, 2: 0, 3: 1, 4: Fixed64(1), 5: 1 << 20}})
@@ -172,7 +172,7 @@ STREAMED = {
 
 
 def know_the_links(torus):
-    """All but node 1: that the one to node 5 is its only link."""
+    """All nodes except node 1 know that node 1 has only its link to node 5."""
     def known(rank):
         faults = torus.status(rank)['faults']
         return len(faults) == len(OTHER_LINKS) and all(
@@ -183,7 +183,7 @@ def know_the_links(torus):
 @pytest.mark.slow  # fuzz_peer, and the engines' own tests
 @pytest.mark.parametrize('what', STREAMED)
 def test_lies_in_a_streaming_exchange(torus, false_neighbour, what):
-    """Node 5 and those behind it are ready, and the false root sends what it must not."""
+    """Node 5 and the nodes behind it are ready, and the false root sends invalid frames."""
     data, said = STREAMED[what]
     with false_neighbour.connect() as s:
         send(s, ONLY_LINK)
@@ -222,8 +222,8 @@ def test_oddities(torus, false_neighbour, what):
 
 
 def test_the_highest_version_of_a_state(loopback):
-    """A false word about a node, with the highest version there is, does not stay: no daemon needs
-    to be restarted but the one that was not there while its place was taken."""
+    """A false report about a node, with the highest possible version, does not last: only the daemon whose place was
+    taken must be restarted."""
     torus = loopback('4x4')
     for version in (1 << 31) - 1, (1 << 32) - 2, (1 << 32) - 1:
         with FalseNeighbour(torus) as it, it.connect() as s:
@@ -246,7 +246,7 @@ def calibration(id, version, replaced=()):
 
 @pytest.mark.slow
 def test_the_highest_version_of_a_calibration(loopback):
-    """It is taken, and kept on disk; what is said at any node replaces it, also after a restart."""
+    """The calibration is accepted and kept on disk. A calibration at any node replaces it, also after a restart."""
     torus = loopback('4x4')
 
     def measured(rank):
@@ -270,14 +270,14 @@ def test_the_highest_version_of_a_calibration(loopback):
 @pytest.mark.full  # test_router_queues, by the daemon's own clock
 @pytest.mark.memory
 def test_questions_without_reading_the_answers(torus, false_neighbour):
-    """Its own connection is what it costs, when it has taken nothing for a while."""
+    """The attack costs the attacker's connection, once it has read nothing for a while."""
     node = torus.node(5)
     questions = b''.join(peer('outcome_query', {1: f'5-00000001-{n}', 2: 1}) for n in range(1000))
     before = node.memory()['RssAnon']
     with false_neighbour.connect() as s:
         s.setblocking(False)
         sent = 0
-        while false_neighbour.link()['up']:  # until it is closed no more are read than are answered
+        while false_neighbour.link()['up']:  # until then, the daemon reads no more than it answers
             for _ in range(100):
                 if not select.select([], [s], [], 1)[1]:
                     break
@@ -296,7 +296,7 @@ def test_questions_without_reading_the_answers(torus, false_neighbour):
 @pytest.mark.full  # fuzz_peer plays many more
 @pytest.mark.slow
 def test_random_frames_after_the_hello(torus, false_neighbour):
-    """Well-formed messages of all kinds with random fields, some bodies, some bits turned over."""
+    """Well-formed messages of all kinds with random fields, some with bodies, some with flipped bits."""
     rng = random.Random('frames')
     numbers = [0, 1, 2, 5, 15, 16, 77, 127, 128, 65535, 65536, 1 << 31, (1 << 32) - 1,
                (1 << 64) - 1]

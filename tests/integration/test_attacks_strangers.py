@@ -1,5 +1,5 @@
-"""Whatever comes from a stranger to a peer port costs one connection at most, is logged with a
-reason, and disturbs nobody else."""
+"""Any bytes of a stranger at a peer port cost at most one connection, are logged with a reason, and do not disturb
+others."""
 
 import os
 import random
@@ -62,8 +62,8 @@ STRANGERS = {
 
 @pytest.mark.parametrize('what', garbage())
 def test_garbage_on_a_peer_port(torus, what):
-    """At the port `-0` of node 10, whose neighbour there is node 6. Of so many, only the first reasons are
-    logged: tests that look for theirs use another port."""
+    """Attacks at port `-0` of node 10, whose neighbour there is node 6. Only the first reasons of many are logged, so
+    tests that look for theirs use another port."""
     before = connects(torus, 10), pids(torus)
     with connect(torus.node(10).addresses['-0']) as s:
         send(s, garbage()[what])
@@ -93,8 +93,8 @@ def test_strangers_are_turned_away_by_name(torus, how):
     still_works_quietly(torus, rank=5)
 
 
-def test_who_says_nothing_is_sent_away_in_time(torus):
-    """Also who says it drop by drop: a hello that would take half a minute."""
+def test_a_silent_connection_is_closed_in_time(torus):
+    """The same for a hello that is sent byte by byte, and would take half a minute."""
     log = log_from_now(torus, 5)
     silent, slow = (connect(torus.node(5).addresses['-1'], 30) for _ in range(2))
     over = threading.Event()
@@ -118,7 +118,7 @@ def test_who_says_nothing_is_sent_away_in_time(torus):
 
 
 def test_a_flood_of_connections(torus):
-    """Two hundred that say nothing, at a port whose neighbour is connected."""
+    """Two hundred silent connections at a port whose neighbour is connected."""
     crowd = []
     try:
         for _ in range(200):
@@ -134,7 +134,7 @@ def test_a_flood_of_connections(torus):
 
 
 def test_a_neighbour_comes_back_through_a_flood(loopback):
-    """Strangers hold connections without an end, but the neighbour still gets in."""
+    """Strangers hold connections for ever, but the neighbour can still connect."""
     torus = loopback('4x4')
     address, over = torus.node(5).addresses['-0'], threading.Event()
 

@@ -42,7 +42,7 @@ def test_bound(dims, blocks):
 
 @pytest.mark.parametrize('dims', TORI)
 def test_routes_are_shortest_paths(dims):
-    """And their load adds up; where all sizes are even, no channel has more than the bound."""
+    """The loads add up; if all sizes are even, no channel exceeds the bound."""
     geometry = Geometry(dims)
     loads = arithmetic.routed_loads(geometry)
     assert sum(loads.values()) == arithmetic.total_hops(geometry)
@@ -52,7 +52,7 @@ def test_routes_are_shortest_paths(dims):
 
 
 def test_bounds_of_operations():
-    """On 4x4, as counted by hand; a reduction's, as torusctl knows it, on all tori."""
+    """On 4x4, compared with counts by hand; bounds of reductions on all tori, compared with torusctl."""
     bounds = {operation: arithmetic.bound_of(Geometry('4x4'), operation) for operation in groups.SIZES}
     assert bounds == {'alltoall': 8, 'allgather': Fraction(15, 4), 'broadcast': Fraction(1, 4),
                       'allreduce': Fraction(15, 32), 'barrier': 0}

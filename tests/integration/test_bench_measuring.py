@@ -1,4 +1,4 @@
-"""scripts/bench: how it measures, with systems and programs that are made up."""
+"""scripts/bench: how it measures, with fake systems and programs."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from torus_net import Geometry
     ([9, 8, 7, 6, 5, 4, 3, 2, 1], 1000, 8), ([9, 3, 3, 3, 3], 1000, 4), ([5, 5, 5, 5], 1000, 3),
     ([9, 8, 7], 12, 2), ([9, 8], 3, 1)])
 def test_warming_up(times, budget, calls):
-    """Ends when it becomes no faster, twice, after 8 calls, or with the budget."""
+    """The warm-up ends after two calls that are not faster, after 8 calls, or with its budget."""
     made = []
     warm.until_no_faster(lambda: made.append(times[len(made)]) or made[-1], budget)
     assert len(made) == calls
@@ -34,7 +34,7 @@ def test_what_programs_of_others_print(tmp_path):
 
 
 class DriftingSystem:
-    """A build on a machine that becomes slower all the time: each turn takes longer than the last."""
+    """A build on a machine that slows down all the time: each turn takes longer than the last."""
 
     def __init__(self, side, factor, turns):
         self.side, self.factor, self.turns = side, factor, turns
@@ -70,7 +70,7 @@ def test_drift_cancels_between_two_builds(factor):
     assert cell['processor_ratio'] == 1 and cell['processor_seconds'] == {'A': 0.5, 'B': 0.5}
 
 
-# A library for one rank, which damages the byte in the middle of what arrives if it is told to.
+# A library for one rank, which on request damages the middle byte of received data.
 ONE_RANK = r"""
 #include <stdlib.h>
 #include <string.h>
@@ -148,8 +148,8 @@ class FakeCaller:
 
 
 def test_a_call_by_all_systems():
-    """Of a library, its default and its fastest algorithm; what fails is named, and skipped after that
-    has happened twice; what is slow is not tried at larger sizes."""
+    """The default and the fastest algorithm of each library are measured. Failures are named, and a system is skipped
+    after two failures. Slow algorithms are not tried at larger sizes."""
     options = SimpleNamespace(groups_longest=1, groups_cell_seconds=0.4, repeats=6)
     torus = groups.GroupRun('2x2', 50.0, options, failed := [], lambda text: None)
     sent = iter(range(0, 1 << 60, 1 << 30))

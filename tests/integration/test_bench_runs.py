@@ -72,7 +72,7 @@ def test_a_build_against_itself_without_a_limit(tmp_path):
 
 @pytest.mark.mininet
 def test_a_part_that_fails_as_a_whole(tmp_path):
-    """Is listed among what failed, and fails the bench."""
+    """The failure is listed, and fails the bench."""
     for name, text in (('torusd', '#!/bin/sh\nexit 3\n'), ('torusctl', '#!/bin/sh\n')):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -175,7 +175,7 @@ def test_preloads(tmp_path):
 
 @pytest.mark.mininet
 def test_groups_without_the_library(tmp_path):
-    """Is listed among what failed, and fails the bench; the others are measured."""
+    """The failure is listed, and fails the bench; the other systems are measured."""
     for name in 'torusd', 'torusctl':
         shutil.copy(Path(BIN) / name, tmp_path)
     done = bench('--bin', tmp_path, '--groups', '--quick', '--no-tori', '--no-plots', '--sizes', '1',

@@ -195,7 +195,7 @@ def test_foreign_tables():
 
 
 def test_notes_stay():
-    """What was measured replaces a page; the notes that somebody wrote at its end stay."""
+    """A new page replaces the old one; the notes written at the end of the old page stay."""
     new = dict(as_pages({**RESULTS, 'groups': GROUPS}))['programs.md']
     old = '# Programs\n\nold\n'
     notes = '\n## Notes\n\nA slow hour.\n\n| a | b |\n|---|---|\n'
@@ -206,7 +206,7 @@ def test_notes_stay():
 
 @pytest.mark.parametrize('option', ['--results', '--into'])
 def test_pages_are_written(tmp_path, option):
-    """--results writes pages anew, --into keeps their notes; both leave other files alone."""
+    """--results writes new pages, --into keeps notes; both leave other files alone."""
     from bench.__main__ import parse_arguments, present
     results = copy.deepcopy({**RESULTS, 'groups': GROUPS})
     folder = tmp_path / 'pages'

@@ -68,7 +68,7 @@ def test_patterns(loopback, dims, algorithm, size, capsys):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_blocks(loopback, capsys):
-    """Without steps, too: 120 MiB and 1.4 GiB take the same."""
+    """Also when streaming: 120 MiB and 1.4 GiB take the same memory."""
     most = {}
     for size in 512, 6144:
         torus = loopback('4x4', memory=BUDGET)
@@ -85,7 +85,7 @@ def test_memory_does_not_grow_with_the_blocks(loopback, capsys):
 
 @pytest.mark.parametrize('dims,algorithm', [('4x4', 'at2'), ('4x4', 'stream'), ('1x6', 'ar')])
 def test_a_slow_node_is_felt_by_the_sources(loopback, dims, algorithm):
-    """One daemon stops for a while: nobody fills up meanwhile."""
+    """One daemon stops for a while: the memory of the others does not grow."""
     from support.background import LongExchange, stopped
     torus = loopback(dims, memory=BUDGET)
     with LongExchange(torus, algorithm=algorithm) as client, MemoryWatch(torus) as watch:

@@ -1,5 +1,5 @@
-"""Cables that lead elsewhere than they should. All + interfaces have the address fe80::a and all - interfaces
-fe80::b, so that the configurations of the nodes differ by their ranks alone."""
+"""Wrong cables. All + interfaces have the address fe80::a and all - interfaces fe80::b, so that the nodes'
+configurations differ only in the rank."""
 
 import pytest
 from support.hosts import PORT
@@ -23,7 +23,7 @@ def right_cables(sizes):
 
 
 def cabled(hosts, sizes, cables=None, ranks=None, nodad=True, start=True):
-    """A torus whose node on host I has the rank ranks[I]; the others know it by that rank, too."""
+    """A torus in which the node on host I has the rank ranks[I]."""
     cables = cables or right_cables(sizes)
     count = max(node for a, _, b, _ in cables for node in (a, b)) + 1
     torus = hosts('x'.join(map(str, sizes)), count)
@@ -54,13 +54,13 @@ def faults(torus, asked):
 
 
 def wait_faults(torus, asked, expected):
-    """Until the node has exactly these."""
+    """Waits until the node reports exactly these faults of cables."""
     wait_for(lambda: faults(torus, asked) == expected, 30,
              lambda: f'node {asked}: {torus.status(asked)["cables"]}\n{torus.log(asked)}')
 
 
 def crossed(cables, one, other):
-    """The far ends of two cables, changed round."""
+    """Swaps the far ends of two cables."""
     cables = list(cables)
     (a, x, b, y), (c, z, d, w) = cables[one], cables[other]
     cables[one], cables[other] = (a, x, d, w), (c, z, b, y)
@@ -77,7 +77,7 @@ def test_configurations_differ_by_rank_alone(hosts):
 
 
 def test_two_crossed_cables_are_named_at_all_nodes(hosts):
-    """Of node 0 and node 4, in a ring of three each."""
+    """Swapped cables of node 0 and node 4, each in a ring of three."""
     cables = right_cables([2, 3])
     one, other = cables.index((0, 'plus1', 1, 'minus1')), cables.index((4, 'plus1', 5, 'minus1'))
     torus = cabled(hosts, [2, 3], crossed(cables, one, other))
@@ -101,13 +101,13 @@ def test_two_crossed_cables_are_named_at_all_nodes(hosts):
 
 
 def test_plus_to_plus(hosts):
-    """In a ring of three, the cable from node 0 to node 1 joins the + of both, and that from node 1 to node 2 their -:
-    nobody dials an address that there is."""
+    """In a ring of three, one cable joins the + ports of nodes 0 and 1, and another one the - ports of nodes 1 and 2:
+    no node dials an existing address."""
     cables = [(0, 'plus0', 1, 'plus0'), (1, 'minus0', 2, 'minus0'), (2, 'plus0', 0, 'minus0')]
     torus = cabled(hosts, [3], cables)
     expected = {(0, '+0'): ('same-side', 1, '+0'), (1, '+0'): ('same-side', 0, '+0'),
                 (1, '-0'): ('same-side', 2, '-0'), (2, '-0'): ('same-side', 1, '-0')}
-    for asked in 0, 2:  # node 1 cannot tell them, and they have found out the same
+    for asked in 0, 2:  # node 1 cannot tell the others, which have found out the same
         wait_faults(torus, asked, {port: fault for port, fault in expected.items() if port[0] != 1})
     wait_faults(torus, 1, {port: fault for port, fault in expected.items() if port[0] == 1})
     assert torus.link(1, '+0')['reason'] == ('node 1 port +0 is cabled to node 0 port +0: a + port must be cabled to '
@@ -115,7 +115,7 @@ def test_plus_to_plus(hosts):
 
 
 def test_the_kernel_finds_the_address_of_the_other_end(hosts):
-    """Without nodad: of two - ports, at least one has no address that is used."""
+    """Without nodad: at least one of two - ports has no usable address."""
     two = cabled(hosts, [2], [(0, 'plus0', 1, 'plus0'), (0, 'minus0', 1, 'minus0')], nodad=False, start=False)
     wait_for(lambda: any('dadfailed' in two[node].ip('address show dev minus0') for node in (0, 1)), 20)
     node = 0 if 'dadfailed' in two[0].ip('address show dev minus0') else 1
@@ -146,10 +146,10 @@ def test_a_cable_to_the_same_machine(hosts):
 
 
 def test_two_machines_of_one_rank_with_a_right_cable_each(hosts):
-    """As when a machine is replaced, cable by cable: both are taken for node 1, by node 0 and by node 2."""
+    """A machine is replaced cable by cable: node 0 takes one machine for node 1, and node 2 takes the other one."""
     cables = [(0, 'plus0', 1, 'minus0'), (3, 'plus0', 2, 'minus0'), (2, 'plus0', 0, 'minus0')]
     torus = cabled(hosts, [3], cables, ranks=[0, 1, 2, 1])
-    torus.end(2)  # what the second of them states of its links changes more often, and is believed
+    torus.end(2)  # the second machine's reports about its links change more often, and are believed
     torus.start(2)
     for asked in range(4):
         wait_for(lambda: {'duplicate-rank'} == {one['code'] for one in torus.status(asked)['cables']}, 30,

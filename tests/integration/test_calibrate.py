@@ -1,5 +1,4 @@
-"""Predictions: `auto` everywhere, `exchange --explain`, and `torusctl calibrate` with all that it
-leaves behind."""
+"""Predictions: `auto` for all operations, `exchange --explain`, and `torusctl calibrate` and its effects."""
 
 import os
 import pty
@@ -87,7 +86,7 @@ def test_calibrate(loopback):
     assert torus.json(0, 'calibrate', '--show')['costs'] == now
     assert torus.json(0, 'exchange', '--block-size', 1, '--dry-run')['costs'] == now
 
-    # One that restarts knows it from its own disk, or from its neighbours.
+    # A restarted node knows the calibration from its own disk, or from its neighbours.
     torus.node(7).restart()
     torus.wait_whole(30)
     assert costs(torus, 7) == now
@@ -123,7 +122,7 @@ def test_calibration_of_a_broken_torus_changes_nothing(loopback):
 
 @pytest.mark.parametrize('term', ['xterm', 'dumb'])
 def test_calibrate_on_a_terminal(shared, term):
-    """It shows what is under way; where that cannot be removed again, in whole lines."""
+    """It shows its progress; in whole lines if the output is not a terminal."""
     torus = shared('2x2')
     main, terminal = pty.openpty()
     process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'calibrate'],

@@ -1,4 +1,4 @@
-"""A request to cancel ends what is under way on its connection, which can be used afterwards."""
+"""A request to cancel ends the operation on its connection, which can be used afterwards."""
 
 import pytest
 from support.waiting import wait_for
@@ -53,7 +53,7 @@ def exchange(repeat=1):
 
 
 def test_cancelled_exchange(torus):
-    """It ends at all nodes, the client is told so, and goes on with another one."""
+    """The exchange ends at all nodes, the client is told so, and starts another one."""
     before = {x['id'] for x in torus.json(5, 'status')['exchanges']}
     with Connection(torus) as c:
         for _ in range(2):
@@ -76,7 +76,7 @@ def test_cancelled_exchange(torus):
 
 
 def test_cancelled_at_once(torus):
-    """Before the daemon has said anything."""
+    """The client cancels before the first reply."""
     with Connection(torus) as c:
         c.send(exchange(1000000), {CANCEL: {}})
         kind, contents = c.last_reply()
@@ -86,7 +86,7 @@ def test_cancelled_at_once(torus):
 
 
 def test_nothing_to_cancel(torus):
-    """The last reply and the request to cancel have crossed: there is no other reply."""
+    """The last reply and the request to cancel cross: there is no other reply."""
     with Connection(torus) as c:
         c.send(exchange())
         assert c.last_reply()[0] == RESULT
@@ -97,7 +97,7 @@ def test_nothing_to_cancel(torus):
 
 
 def test_candidates(torus):
-    """They are there or they are not, and the connection can be used."""
+    """The folders are in place on all nodes or on none, and the connection can be used."""
     with Connection(torus) as c:
         c.send({CANDIDATES: {1: 4096}}, {CANCEL: {}}, {STATUS: {}})
         kind, contents = c.reply()

@@ -1,4 +1,4 @@
-"""Cables that are pulled are noticed by their carriers, at both ends."""
+"""Both ends notice by the carrier that a cable was pulled."""
 
 import pytest
 from support.expect import check_result
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.mininet
 
 @pytest.fixture
 def torus(mininet):
-    # Nobody waits that long: what is noticed is noticed by its carrier.
+    # So long that the carrier is always noticed first.
     return mininet('3x3', bw=100, extra=('--silence-ms=600000',))
 
 
@@ -24,7 +24,7 @@ def wait_reason(torus, rank, port, reason):
 
 
 def wait_told(torus, down):
-    """All nodes know of exactly these links."""
+    """Waits until all nodes know that exactly these links are down."""
     for node in torus.nodes:
         wait_for(lambda: [fault.split(' to ')[0] for fault in torus.status(node.rank)['faults']] == down,
                  20, lambda: f'node {node.rank}: {torus.status(node.rank)["faults"]}')
@@ -49,7 +49,7 @@ def test_a_cable_is_pulled(torus):
 
 
 def test_a_node_starts_while_a_cable_is_pulled(torus):
-    """Whichever end it is at. The one that dials has never had this link."""
+    """Both ends notice, even if the dialling end has never had this link up."""
     torus.link_down(4, '+1')
     wait_told(torus, ['link 4:+1'])
     for rank in 4, 5:
@@ -73,7 +73,7 @@ def test_an_address_is_removed(torus):
 
 
 def test_a_stranger_at_another_interface(torus):
-    """Node 5 listens on all of them; whose carrier is watched is not up to anybody who connects."""
+    """Node 5 listens on all interfaces. A stranger that connects must not change which carrier it watches."""
     node, port = torus.node(5), 7500
     own = node.addresses['-1'].rpartition(':')[0]
     for changed, address in (node, f'-1=0.0.0.0:{port}'), (torus.node(4), f'+1={own}:{port}'):
@@ -91,7 +91,7 @@ def test_a_stranger_at_another_interface(torus):
 
 
 def test_a_cable_that_flaps(torus):
-    """After three losses it has to be quiet; it is used again by itself, and the log says so once."""
+    """After three losses a link must be quiet before it is used again; the log says so once."""
     def state(rank, port):
         return link(torus, rank, port)['state']
 

@@ -1,5 +1,5 @@
-"""All or nothing: whoever dies between the last byte and the last rename, in the end every node has
-the new folder, or none, and nothing else is left."""
+"""All or nothing: whichever node dies between the last byte and the last rename, in the end either all nodes or
+none have the new folder, and nothing else is left."""
 
 import os
 import random
@@ -14,11 +14,11 @@ from support.waiting import state_of, wait_for
 from torus_net.patience import Patience, stretched
 
 DIMS, NODES, ROOT = '3x4', 12, 5
-ROUNDS = 8  # in which somebody dies
+ROUNDS = 8  # seconds in which a node dies
 
 
 class Bench:
-    """A torus with folders to exchange, again and again into new targets."""
+    """A torus with folders that are exchanged again and again into new targets."""
 
     def __init__(self, torus, base):
         self.torus, self.base = torus, base
@@ -31,7 +31,7 @@ class Bench:
         return f'{self.base}/in-{attempt}-%r'
 
     def start(self, timeout=None):
-        """A client that gives up after `timeout` seconds, by default enough for an exchange that nothing delays."""
+        """A client that gives up after `timeout` seconds; the default is enough for an exchange without faults."""
         self.timeout = stretched(2, least=6) if timeout is None else timeout
         self.attempts += 1
         self.target = self.target_of(self.attempts)
@@ -39,11 +39,11 @@ class Bench:
                       self.target, '--timeout', self.timeout, rank=ROOT)
 
     def end(self, client):
-        """What client.end() returns. If something has happened to a node, it may take as long as the client waits."""
+        """Returns client.end(). After a fault of a node, it may take as long as the client waits."""
         return client.end(self.timeout + 34)
 
     def start_obstructed(self, rank, **more):
-        """Between ready and committed somebody puts a file in the place of the node's target: it is returned, too."""
+        """Puts a file in the place of the node's target between ready and committed. Also returns its path."""
         frozen = self.torus.node(9)
         obstacle = Path(self.target_of(self.attempts + 1).replace('%r', str(rank)))
         frozen.send_signal(signal.SIGSTOP)
@@ -57,17 +57,17 @@ class Bench:
         return client, obstacle
 
     def recorded(self, rank=ROOT):
-        """What the root has written down as committed, and not everybody has confirmed."""
+        """The exchanges that the root has recorded as committed and that not all nodes have confirmed."""
         return [name for name in os.listdir(self.torus.run.state(rank))
                 if name.startswith('committed')]
 
     def left(self):
-        """Whatever is there for the time of an exchange only, records of its end among it."""
+        """Temporary files and folders of exchanges, including records of their outcome."""
         return leftovers(self.torus, self.base) + [name for rank in range(NODES)
                                                    for name in self.recorded(rank)]
 
     def wait_recorded(self, client, before, pause=0.0):
-        """Returns at the very moment of the decision; False if the client has ended before."""
+        """Returns at the moment of the decision; False if the client ended before."""
         patience = Patience(30)
         while self.recorded() == before:
             assert not patience.over, 'never decided'
@@ -80,7 +80,7 @@ class Bench:
         return [os.path.isdir(self.target.replace('%r', str(rank))) for rank in range(NODES)]
 
     def settle(self, code, err):
-        """Everybody lives and is connected again: what has become of it?"""
+        """Checks the outcome once all nodes live and are connected again."""
         for node in self.torus.nodes:
             if not node.alive:
                 node.start()
@@ -121,12 +121,12 @@ def test_the_root_dies_when_it_has_decided(bench, pause):
             code, _, err = bench.end(client)
         assert bench.settle(code, err), 'what has been recorded as committed is committed'
         if any('is in doubt' in node.log() for node in bench.torus.nodes):
-            break  # the others had not heard of it: that is the moment that was meant
+            break  # the others had not heard of the decision: this is the intended moment
     bench.next_works()
 
 
 def test_entries_that_were_being_written(bench):
-    """A crash in the middle of writing into the state folder leaves nothing there."""
+    """A crash while a record is written into the state folder leaves nothing there."""
     state = bench.torus.run.state(3)
     bench.torus.node(3).kill()
     (state / '.next-3-00000000-1').write_text('preparing')
@@ -152,7 +152,7 @@ def test_another_node_dies_when_all_is_decided(bench, rank, pause):
 
 @pytest.mark.parametrize('rank', [ROOT, 9])
 def test_a_node_is_silent_when_all_is_decided(bench, rank):
-    """Long enough to count as gone."""
+    """A node is silent for so long that it counts as down."""
     before = bench.recorded()
     with bench.start() as client:
         node = bench.torus.node(rank)
@@ -174,8 +174,8 @@ def test_a_node_is_silent_when_all_is_decided(bench, rank):
 @pytest.mark.parametrize('rank', [ROOT, 4])
 @pytest.mark.parametrize('restart', [False, True], ids=['', 'restarted'])
 def test_a_target_that_appears_meanwhile(bench, rank, restart):
-    """Between ready and committed somebody puts something there: all others commit, it stays as it
-    is, and the node follows by itself when it is gone."""
+    """An obstacle appears in a target between ready and committed: all other nodes commit, the obstacle stays, and the
+    node commits by itself when it is removed."""
     client, obstacle = bench.start_obstructed(rank)
     with client:
         node = bench.torus.node(rank)
@@ -189,14 +189,14 @@ def test_a_target_that_appears_meanwhile(bench, rank, restart):
         obstacle.unlink()
         code, _, err = bench.end(client)
     if not (restart and rank == ROOT):  # the one that the client had asked
-        unconfirmed = f'committed, but node {rank} ({rank // 4},{rank % 4}) '  # could not yet, or went down
+        unconfirmed = f'committed, but node {rank} ({rank // 4},{rank % 4}) '  # could not commit yet, or went down
         assert code == 0 or (restart and code == 4 and unconfirmed in err), err
     assert bench.settle(code, err), 'what has been recorded as committed is committed'
     bench.next_works()
 
 
 def test_a_target_that_stays(bench):
-    """The client is told what is in the way, and where, long before the exchange's own time is over."""
+    """The client is told the obstacle and its node long before the timeout."""
     client, obstacle = bench.start_obstructed(4, timeout=1000)
     with client:
         code, _, err = client.end(100)
@@ -219,10 +219,10 @@ def test_all_die_when_all_is_decided(bench):
     bench.next_works()
 
 
-@pytest.mark.full  # the swarm does that in many more worlds; the tests above at each moment that matters
+@pytest.mark.full  # the swarm does that in many more worlds, and the tests above at each important moment
 @pytest.mark.slow
-def test_somebody_dies_at_any_time(bench):
-    """At random moments of an exchange, by random ways; the root as often as all others."""
+def test_nodes_die_at_any_time(bench):
+    """Nodes go down at random moments of an exchange in random ways; the root as often as all others."""
     rng = random.Random('dies')
     began = time.monotonic()
     bench.next_works()
@@ -237,10 +237,10 @@ def test_somebody_dies_at_any_time(bench):
     bench.next_works()
 
 
-@pytest.mark.full  # the swarm does that in many more worlds; the tests above at each moment that matters
+@pytest.mark.full  # the swarm does that in many more worlds, and the tests above at each important moment
 @pytest.mark.slow
 def test_the_client_goes_at_any_time(bench):
-    """Cancelled, or done: nothing in between."""
+    """The exchange is either cancelled or done."""
     rng = random.Random('goes')
     began = time.monotonic()
     bench.next_works()

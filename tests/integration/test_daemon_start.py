@@ -1,4 +1,4 @@
-"""Daemons that cannot start, and why; what they take as settings; and how they end."""
+"""Daemons that cannot start, and the reasons; settings; and how daemons end."""
 
 import json
 import os
@@ -87,7 +87,7 @@ class Lonely:
 
 
 def test_a_control_socket_of_a_stopped_daemon(tmp_path):
-    """So many clients wait there that nobody else can connect: another daemon does not wait with them."""
+    """The queue of the control socket is full of clients: another daemon does not wait there."""
     waiting = []
     with Lonely(tmp_path) as first:
         first.process.send_signal(signal.SIGSTOP)
@@ -117,7 +117,7 @@ def test_a_control_path_of_another_kind_of_socket(tmp_path):
 
 
 def test_the_sockets_of_a_successor_stay(tmp_path):
-    """A daemon that ends removes its own sockets, not those that another one has made in their places."""
+    """A daemon that ends removes its own sockets, but not those that another daemon made in their places."""
     names = 'sock', 'sock.programs'
     with Lonely(tmp_path) as first:
         for name in names:
@@ -131,7 +131,7 @@ def test_the_sockets_of_a_successor_stay(tmp_path):
 
 
 def test_a_hangup_during_the_start(tmp_path):
-    """It stays there until its keys can be read again, which they are."""
+    """SIGHUP arrives while the daemon reads its configuration: it reads its keys again once it has started."""
     made = subprocess.run([find_program('torusctl'), 'key', 'generate', tmp_path / 'key'], capture_output=True)
     assert made.returncode == 0, made.stderr
     os.mkfifo(tmp_path / 'settings')
@@ -145,7 +145,7 @@ def test_a_hangup_during_the_start(tmp_path):
 
 
 def test_files_that_may_not_be_so_large(tmp_path):
-    """A limit of files' sizes is an error like a full disk; SIGXFSZ does not end the daemon."""
+    """A limit on file sizes is an error like a full disk; SIGXFSZ does not end the daemon."""
     (tmp_path / 'out').mkdir()
     (tmp_path / 'out' / '0').write_bytes(bytes(100000))
     with Lonely(tmp_path, '--dims', '1x1', '--rank', 0, '--data-root', tmp_path,
@@ -159,7 +159,7 @@ def test_files_that_may_not_be_so_large(tmp_path):
 
 @pytest.mark.memory  # sanitizers need descriptors of their own
 def test_descriptors_do_not_suffice_to_start(tmp_path):
-    """Whatever is missing first: it says so. With fewer libuv ends the process."""
+    """The daemon reports which descriptor it lacks. With fewer descriptors, libuv ends the process."""
     for limit in range(8, 13):
         result = run(['prlimit', f'--nofile={limit}', find_program('torusd'), '--dims', '1x1', '--rank', '0',
                       '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'], 30)
@@ -169,7 +169,7 @@ def test_descriptors_do_not_suffice_to_start(tmp_path):
 
 @pytest.mark.memory  # sanitizers need far more address space
 def test_no_threads(tmp_path):
-    """Said at the start, and not when the first folder is opened. Each thread's stack would be too large."""
+    """Too little memory for the stacks of threads is reported at the start, not when the first folder is opened."""
     result = run(['prlimit', f'--stack={1 << 33}', f'--as={1 << 32}', find_program('torusd'), '--dims', '1x1',
                   '--rank', '0', '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'], 30)
     assert result.returncode == 1 and 'cannot start threads for file operations' in result.stderr
@@ -190,7 +190,7 @@ def test_wrong_settings(tmp_path, args, said):
 
 
 def test_an_option_names_one_data_root(tmp_path):
-    """Whatever its name: a colon in it does not open the folder before the colon."""
+    """A colon in the name of a data root does not open the folder before the colon."""
     for name in ('a', 'a:b', 'a/out', 'a:b/out'):
         (tmp_path / name).mkdir()
     for name in ('a', 'a:b'):
@@ -232,7 +232,7 @@ def test_a_daemon_ends_by_sigterm_and_the_socket_goes(loopback):
 
 
 def test_daemons_without_standard_files(loopback):
-    """Started with them closed, as by a script that detaches it badly: sockets do not take their places."""
+    """The daemon starts with standard files closed, as by a careless script: sockets do not take their descriptors."""
     torus = loopback('2x2')
     for node in torus.nodes[1:]:
         node.terminate()

@@ -1,5 +1,5 @@
-"""A link that changes what passes (which TCP's checksum has not noticed), swallows it, or repeats it:
-"verified" means that it would have been seen."""
+"""A link that changes bytes (unnoticed by TCP's checksum), swallows them, or repeats them: "verified" means that
+this would have been noticed."""
 
 import json
 import os
@@ -21,7 +21,7 @@ RANK, PORT, NEIGHBOUR = 5, '+1', 6
 
 
 class Tap:
-    """Sits in a cable. `change` is given every piece that passes and returns what goes on."""
+    """Relays a cable. `change` receives every piece that passes, and returns the bytes to send on."""
 
     def __init__(self, real):
         self.real = real
@@ -38,7 +38,7 @@ class Tap:
         self.thread.join()
 
     def change_once(self, least, change):
-        """Lets `change` alter the next piece of at least so many bytes, either way."""
+        """Lets `change` alter the next piece of at least so many bytes, in either direction."""
         def once(data):
             if len(data) < least:
                 return data
@@ -123,7 +123,7 @@ def flip_all(data):
 
 @pytest.mark.parametrize('algorithm', ['at2', 'direct', 'auto'])
 def test_a_bit_of_a_pattern(torus, algorithm):
-    """The exchange sends it again, and counts that. Unless a head is hit, which costs the link."""
+    """The exchange repairs the piece, and counts that, unless a head is hit, which costs the link."""
     again = tries = 0
     while again < 3:
         tries += 1
@@ -140,7 +140,7 @@ def test_a_bit_of_a_pattern(torus, algorithm):
 
 
 def test_a_cable_that_damages_all(torus):
-    """After a few times the exchange fails, with the code of damaged data."""
+    """After a few damages the exchange fails, with the code for damaged data."""
     named = tries = 0
     while not named:
         tries += 1
@@ -155,26 +155,26 @@ def test_a_cable_that_damages_all(torus):
 
 
 def named_pieces(text):
-    """Those that are said to be damaged: source, destination, first and last byte."""
+    """The pieces that a text reports as damaged: source, destination, first and last byte."""
     return [tuple(map(int, numbers)) for numbers in re.findall(
         r'block from node (\d+) to node (\d+) is damaged in its bytes (\d+) to (\d+)', text)]
 
 
 def number_of(shown):
-    """The number in the id of an exchange: every attempt of a root has the next one."""
+    """The number in the id of an exchange; each attempt of a root gets the next number."""
     return int(shown['id'].rpartition('-')[2])
 
 
 @pytest.mark.parametrize('algorithm', ['at2', 'direct', 'stream'])
 def test_a_bit_of_a_file(torus, tmp_path, algorithm):
-    """Its piece's digest tells, and names it, and the piece is sent again while the exchange goes on. However much
-    is damaged, files arrive whole, or no node gets its folder."""
+    """The digest of the piece detects the damage, and the error names the piece, which is repaired while the exchange
+    goes on. However much is damaged, either all files arrive whole, or no node gets its folder."""
     sizes = dict.fromkeys(random_sizes(16, 0), 100000)
     source = make_sources(tmp_path, sizes)
     logs = []
 
     def exchange():
-        """What it has shown; None if it has failed. What has been said is in logs then."""
+        """The result of the exchange; None if it has failed, with the reason in the logs."""
         begins = [len(node.log()) for node in torus.nodes]
         result = torus.ctl(3, '--json', 'exchange', '--algorithm', algorithm, '--from', source, '--to',
                            f'{tmp_path}/in-%r')
@@ -228,8 +228,9 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
                                     lambda data: os.urandom(len(data))],
                          ids=['cut', 'repeated', 'gap', 'reversed', 'random'])
 def test_a_stream_that_is_disturbed(torus, change):
-    """The connection is closed with a reason, the exchange fails everywhere, and all is well again. It begins anew
-    where a block is seen to be damaged first, and runs on if the link is up again by then: it is disturbed again."""
+    """The connection is closed with a reason, the exchange fails on all nodes, and the torus works again. If a damaged
+    block is noticed first, the exchange is retried and may run after the link is up again: then it is disturbed
+    again."""
     changed = torus.tap.changed
     with LongExchange(torus, algorithm='direct') as client:
         def ended():
@@ -247,7 +248,7 @@ def test_a_stream_that_is_disturbed(torus, change):
 
 
 def test_a_connection_that_is_cut_again_and_again(torus):
-    """Each time it is dialled anew."""
+    """The connection is dialled again each time."""
     def connects():
         return next(x for x in torus.links(NEIGHBOUR)['links'] if x['port'] == '-1')['connects']
 

@@ -1,5 +1,5 @@
-"""A day of three machines made by hand: cables are unplugged and plugged in again, a machine reboots, an address
-comes late. In the evening every link is up, and no daemon but that of the rebooted machine has been started again."""
+"""A day of three hosts: cables are unplugged and plugged in again, a host reboots, an address comes late. In the
+evening every link is up, and only the daemon of the rebooted host has been restarted."""
 
 import pytest
 from support.hosts import PORT

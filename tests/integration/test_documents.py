@@ -1,5 +1,5 @@
-"""What documents tell their readers to enter: the programs, the commands that need no daemon, the options of the others,
-the packages to install, and how a machine is set up. Texts are found by what they contain, not by titles."""
+"""Runs what documents tell their readers to enter: programs, commands without a daemon, options of other commands,
+packages to install, and the setup of a machine. Texts are found by their contents, not by titles."""
 
 import os
 import re
@@ -22,24 +22,24 @@ def blocks(text, language):
 
 
 def block(language, part):
-    """The only block of all documents in that language with that part."""
+    """The only block in this language, in all documents, that contains this text."""
     found, = [body for text in DOCUMENTS.values() for body in blocks(text, language) if part in body]
     return found
 
 
 def commands(text):
-    """The lines that the text tells its reader to enter, without comments."""
+    """The commands in a text, without comments."""
     return [line.partition(' #')[0].strip() for line in re.findall(r'^    (\S.*)$', text, re.M)]
 
 
 def command(start):
-    """The only one of all documents that begins so."""
+    """The only command in all documents that begins with this text."""
     found, = [line for text in DOCUMENTS.values() for line in commands(text) if line.startswith(start)]
     return found
 
 
 def check(results):
-    """They print what the document shows."""
+    """The programs print the output in the document."""
     wanted = sorted(line.partition(': ')[2] for line in block('', 'member 1 sent').splitlines())
     assert sorted(result.stdout.rstrip('\n') for result in results) == wanted
 
@@ -66,14 +66,15 @@ def test_in_python(shared, tmp_path):
 
 @pytest.fixture
 def torusctl(tmp_path):
-    """Runs a line with torusctl in a shell, in a folder with what the documents' commands read; no daemon is there."""
+    """Runs a line with torusctl in a shell, in a folder with the files that the documents' commands read, without a
+    daemon."""
     (tmp_path / 'hosts.ini').write_text(block('ini', '[alpha]'))
     env = {'PATH': f'{Path(find_program("torusctl")).parent}:/usr/bin:/bin', 'TORUS_SOCKET': str(tmp_path / 'none')}
     return lambda line: subprocess.run(['/bin/sh', '-c', line], cwd=tmp_path, env=env, capture_output=True, text=True)
 
 
 def test_commands_without_a_daemon(torusctl, tmp_path):
-    """They do what they say; a schedule that others made is one of ours here."""
+    """The commands do what the document says; a schedule of this project stands for a schedule of others."""
     seen = set()
     for text in DOCUMENTS.values():
         for line in commands(text):
@@ -89,7 +90,7 @@ def test_commands_without_a_daemon(torusctl, tmp_path):
 
 
 def test_options_of_commands_for_a_daemon(torusctl, tmp_path):
-    """Without one, what is wrong with options would be said first (exit status 2)."""
+    """Without a daemon, wrong options would be reported first (exit status 2)."""
     schedule = [line for text in DOCUMENTS.values() for line in commands(text) if line.endswith('> mine')]
     assert torusctl(schedule[0]).returncode == 0
     lines = {line for text in DOCUMENTS.values() for line in commands(text) if re.match(
@@ -100,7 +101,7 @@ def test_options_of_commands_for_a_daemon(torusctl, tmp_path):
 
 
 def test_the_packages_of_the_preloads():
-    """The commands to install from name packages that the project's list has, too."""
+    """The install commands name only packages that are also in the project's list."""
     install = [line for text in DOCUMENTS.values() for line in commands(text) if line.startswith('apt-get install')]
     listed = (CHECKOUT / 'scripts' / 'packages.txt').read_text().split()
     result = subprocess.run(['/bin/bash', '-ec', 'apt-get() { shift; echo "$@"; }\n' + '\n'.join(install)],
@@ -109,7 +110,7 @@ def test_the_packages_of_the_preloads():
     assert {'cmake', 'libuv1-dev', 'libmpich-dev', 'libopenmpi-dev'} <= set(packages) <= set(listed)
 
 
-# Lets the commands of the document change nothing but copies of these folders, and starts the daemon for a moment.
+# The commands of the document change only copies of these folders; then the daemon starts for a moment.
 INSTALLING = '''
 for folder in /etc /srv /run /usr/local /var/lib; do
     mkdir -p $0$folder/upper $0$folder/work

@@ -1,4 +1,4 @@
-"""Who may join: neighbours with the cluster key, and nobody else."""
+"""Only neighbours with the cluster key may join."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ def refused(torus, rank, text):
 
 @contextlib.contextmanager
 def one_node_with(torus, rank, *options):
-    """Restarts a node with more options, for a while."""
+    """Restarts a node with more options for a `with` block."""
     node = torus.node(rank)
     node.terminate()
     before = node.daemon.command
@@ -128,8 +128,8 @@ def test_without_keys_everything_is_open(loopback):
 
 
 def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
-    """Of all nodes, one after the other, with a restart of a node at every stage: its neighbours have
-    the key of the stage before, or after."""
+    """The key changes on all nodes, one after the other, with a restart of a node at every stage: its neighbours have
+    the key of the stage before or after."""
     folders = [tmp_path / str(rank) for rank in range(4)]
 
     def options(rank):
@@ -172,7 +172,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
                 reread(rank, says)
         assert running.poll() is None
         after = [[one['connects'] for one in torus.links(rank)['links']] for rank in range(4)]
-        assert after == before  # not one link has noticed
+        assert after == before  # no link has gone down
         assert {one['key'] for one in torus.links(0)['links']} == {ids[0]}
         assert 'is no longer accepted' in torus.node(0).log()
     finally:
@@ -188,7 +188,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
             torus.node(rank).start()
             torus.wait_whole(30)
     assert {one['key'] for node in torus.nodes for one in torus.links(node.rank)['links']} == {ids[1]}
-    # A key that cannot be read: the daemon goes on with what it has.
+    # The new key cannot be read: the daemon goes on with the old one.
     (folders[0] / 'key').chmod(0o644)
     reread(0, 'cluster keys were not read again')
     check_result(torus.exchange('direct', 1000), '2x2', 'direct', 1000)
@@ -197,7 +197,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
 # --- strangers at the port -0 of node 5, whose neighbour there is node 1 ---
 
 class Recorder:
-    """Between node 1 and node 5 of a 4x4: passes on what they say, and keeps it."""
+    """Relays and records a link between node 1 and node 5 of a 4x4."""
 
     def __init__(self, target):
         self.listener = socket.create_server(('127.0.0.1', 0))
@@ -230,7 +230,7 @@ class Recorder:
 
 
 def recorded(torus):
-    """What node 1 and node 5 say to each other when the link between them comes up."""
+    """The recorded bytes of both directions when the link between node 1 and node 5 comes up."""
     node = torus.node(1)
     recorder = Recorder(torus.node(5).addresses['-0'])
     try:
@@ -244,7 +244,7 @@ def recorded(torus):
 
 
 def first_frames(data, count):
-    """The first frames of what was recorded, as bytes."""
+    """The first recorded frames, as bytes."""
     end = 0
     for _ in range(count):
         end += 8 + int.from_bytes(data[end:end + 4], 'big') + int.from_bytes(data[end + 4:end + 8], 'big')
@@ -252,7 +252,7 @@ def first_frames(data, count):
 
 
 def told(s):
-    """The reason that a peer is given when it is sent away."""
+    """The reason in the reply to a peer that is refused."""
     heads = [fields_of(head) for head in frames(until_closed(s))]
     refusals = [fields_of(value)[1][0].decode() for head in heads
                 for value in head.get(HEAD['refusal'], [])]
@@ -360,7 +360,7 @@ STRANGERS = 1000
 
 @pytest.mark.memory
 def test_strangers_delay_nobody(torus):
-    """A thousand with garbage, half a hello, or a recorded connection, while exchanges run."""
+    """A thousand connections with garbage, half a hello, or recorded bytes, while exchanges run."""
     heard = recorded(torus)
     rng, address = random.Random(3), torus.node(5).addresses['-0']
     sayings = [lambda: rng.randbytes(200), lambda: hello('4x4', 1, 0)[:15], lambda: b'',
@@ -400,7 +400,7 @@ def test_strangers_delay_nobody(torus):
     assert descriptors - usual <= 70  # 32 of that port, 32 that read why they are closed, and a few
     assert watch.most[5] - memory < 4 << 20
     assert [one['connects'] for one in torus.links(5)['links']] == connects
-    # In a few lines: one by one at first, then how many.
+    # A few lines in the log: one by one at first, then the number.
     lines = [line for line in torus.node(5).log()[begin:].splitlines() if 'rejected' in line]
     assert 0 < len(lines) < 60
     wait_for(lambda: STRANGERS / 3 < sum(int(n) for n in re.findall(
@@ -460,7 +460,7 @@ def test_both_ends_have_to_encrypt(loopback):
 
 
 def test_a_damaged_record_costs_the_connection(loopback):
-    """Somebody on the cable between nodes 0 and 1 flips a bit."""
+    """A relay on the cable between nodes 0 and 1 flips a bit."""
     torus = encrypting(loopback, '3')
     recorder = Recorder(torus.node(1).addresses['-0'])
     flip = threading.Event()

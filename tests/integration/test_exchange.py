@@ -77,7 +77,7 @@ def test_pattern(shared, dims, algorithm):
     torus = shared(dims)
     for size in SIZES:
         result = torus.exchange(algorithm, size, rank=size % torus.geometry.nodes)
-        # The root of a tree holds all blocks, at some time, and its memory not all of 64 KiB.
+        # The root of a tree holds all blocks at some time, and has no memory for all blocks of 64 KiB.
         check_result(result, dims, algorithm, size, rounds=None if algorithm == 'tree' else 1)
 
 
@@ -87,8 +87,8 @@ def test_pattern(shared, dims, algorithm):
     *(pytest.param(*values, marks=[pytest.mark.slow, pytest.mark.full]) for values in (
         ('4x4', 300001, {'tree': 20001}), ('3x4x5', 30001, {'tree': 5001, 'direct': 150001})))])
 def test_rounds(shared, dims, block, special):
-    """Little memory: the blocks go in pieces, and every round costs what the plan says. With a tree, all of
-    them are at one node."""
+    """With little memory, blocks go in several rounds, and every round costs what the plan says. With a tree, all
+    blocks meet at one node."""
     torus = shared(dims, memory='1MiB')
     for algorithm in accepted(dims):
         size = special.get(algorithm, block)
@@ -101,7 +101,7 @@ def test_rounds(shared, dims, block, special):
 @pytest.mark.parametrize('dims,halves', [('1x6', 9), *(
     pytest.param(*values, marks=pytest.mark.slow) for values in (('4x4', 16), ('5x3', 18)))])
 def test_bound_and_efficiency(shared, dims, halves):
-    """The lower bound from the nominal rate; it is fractional on a ring of six."""
+    """The lower bound for the nominal rate; on a ring of six it is not a whole number of blocks."""
     torus = shared(dims, bw=50)
     for algorithm in accepted(dims):
         result = torus.exchange(algorithm, 10000)
@@ -146,14 +146,14 @@ def test_every_node_may_be_asked(shared):
 
 
 def test_many_at_once(shared):
-    """From all nodes at the same time, with different algorithms and sizes."""
+    """Exchanges from all nodes at the same time, with different algorithms and sizes."""
     from concurrent.futures import ThreadPoolExecutor
     torus = shared('4x4')
     jobs = [(rank, ('at2', 'direct')[rank % 2], 1000 * rank) for rank in range(16)]
 
     def run(job):
         rank, algorithm, size = job
-        return torus.exchange(algorithm, size, rank=rank)  # what does not fit waits
+        return torus.exchange(algorithm, size, rank=rank)  # exchanges without memory wait
 
     with ThreadPoolExecutor(8) as pool:
         for (_, algorithm, size), result in zip(jobs, pool.map(run, jobs)):
@@ -172,7 +172,7 @@ def test_text_output(shared):
 
 
 def test_numbers_of_links_and_memory(shared):
-    """What the links say agrees with what the exchange says, and nothing stays reserved."""
+    """The counters of the links agree with the report of the exchange, and no memory stays reserved."""
     torus = shared('4x4')
     before = {(n.rank, link['port']): link for n in torus.nodes
               for link in torus.links(n.rank)['links']}

@@ -1,4 +1,4 @@
-"""Clients that go, that do not read, and that are more than a daemon takes."""
+"""Clients that leave, that do not read, and more clients than a daemon accepts."""
 
 import os
 import resource
@@ -38,8 +38,8 @@ def test_the_client_goes(torus, how):
 
 
 def test_a_client_that_does_not_read(torus):
-    """No more of its requests are read than it reads replies; others are answered, and so is it
-    when it reads at last."""
+    """The daemon reads only as many of its requests as it reads replies. Other clients are served, and so is this one
+    when it reads again."""
     node, sent, replies, data = torus.node(2), 0, 0, b''
     before = node.memory()['RssAnon']
     with connect(node.socket) as s:
@@ -62,7 +62,8 @@ def test_a_client_that_does_not_read(torus):
 
 
 def test_more_clients_than_a_daemon_takes(torus):
-    """Those beyond are told so, but still the state; the others, the links and who comes later are as before."""
+    """Clients above the limit are told so, and get only the status. The other clients, the links and later clients are
+    not affected."""
     clients = []
     try:
         while len(clients) < 1000:
@@ -85,8 +86,8 @@ def test_more_clients_than_a_daemon_takes(torus):
 
 
 def test_no_descriptors_left(loopback):
-    """Links that go down come up again, those that are dialled and those that are accepted; who asks
-    the daemon is told why it does not answer."""
+    """Without descriptors, links that go down come up again, whether dialled or accepted, and clients are told why the
+    daemon does not serve them."""
     torus = loopback('3x3')
     node = torus.node(4)
     highest = max(map(int, os.listdir(f'/proc/{node.pid}/fd')))
@@ -100,7 +101,7 @@ def test_no_descriptors_left(loopback):
             said = s.recv(65536)
             if error_of(frames(said)[0]) == 'REFUSED':
                 break
-            # Each takes a descriptor, and there are few: it is not the limit of clients that refuses this one.
+            # Each client takes a descriptor, and there are few: the limit of clients is not the reason of the refusal.
             assert frames(said)[0][0] >> 3 == 2 and len(clients) < 20
         for rank in 1, 7:  # node 4 is dialled by node 1 and dials node 7
             torus.node(rank).restart()

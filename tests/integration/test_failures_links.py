@@ -1,4 +1,4 @@
-"""Links to a neighbour that is somebody else, and links that go down."""
+"""Links to a wrong neighbour, and links that go down."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ from torus_net.patience import Patience, wait
 
 
 class Impostor:
-    """A torusd in the place of a node of a torus, with other settings."""
+    """Replaces a node of a torus by a torusd with other settings."""
 
     def __init__(self, torus, rank, folder, changes=(), addresses=None):
         self.node = node = torus.node(rank)
@@ -61,7 +61,7 @@ def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
                                                                      f'{impostor.log.read_text()}')
             assert reason()['up'] is False and reason()['neighbour'] == 4
             assert said in torus.node(rank).log()
-        # The impostor is told as well, and names it.
+        # The impostor is told, too, and reports it.
         wait_for(lambda: 'refused by' in impostor.log.read_text()
                  or 'wrong cabling' in impostor.log.read_text()
                  or 'in a torus' in impostor.log.read_text(), 20)
@@ -82,8 +82,8 @@ def unused_port():
         return listener.getsockname()[1]
 
 
-def test_around_a_link_that_is_down(loopback, tmp_path):
-    """While the torus is connected exchanges run on what is left of it, and say so."""
+def test_a_link_that_is_down_is_avoided(loopback, tmp_path):
+    """While the torus is connected, exchanges avoid the link, and report that."""
     torus = loopback('4x4')
     addresses = dict(torus.node(5).addresses, **{'+1': f'127.0.0.1:{unused_port()}'})
     fault = 'link 5:+1 to node 6 is down'
@@ -99,14 +99,14 @@ def test_around_a_link_that_is_down(loopback, tmp_path):
         assert re.search('^without +link 5:[+]1$', text, re.M), text
         refused = torus.ctl(0, '--json', 'exchange', '--block-size', 1000, '--algorithm', 'at2')
         assert_refused(refused, 'link')
-        assert fault in refused.stderr and 'auto' in refused.stderr  # which goes around it
+        assert fault in refused.stderr and 'auto' in refused.stderr  # which avoids the link
         assert_refused(torus.ctl(0, '--json', 'allgather', '--block-size', 1000), 'link')
     torus.node(5).start()
     still_works(torus, rank=5)
 
 
 def cut_meanwhile(torus, **options):
-    """An exchange in the middle of which the cable is cut: the result."""
+    """The result of an exchange during which the cable is cut."""
     torus.cable.cut_after(300_000)
     result = torus.exchange(**options)
     assert torus.cable.is_cut
@@ -117,7 +117,7 @@ def cut_meanwhile(torus, **options):
 
 @pytest.mark.parametrize('root', [0, 4, 5], ids=['far', 'dials', 'listens'])
 def test_a_link_goes_down_while_files_are_exchanged(cabled, tmp_path, root):
-    """The exchange begins anew around it by itself; what has arrived of files does not come again."""
+    """The exchange is retried without the link; bytes of files that have arrived are not sent again."""
     torus = cabled('3x3', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(random_sizes(9, 0), 300_000)
     source, target = make_sources(tmp_path, sizes), f'{tmp_path}/in-%r'
@@ -127,14 +127,14 @@ def test_a_link_goes_down_while_files_are_exchanged(cabled, tmp_path, root):
     check_target(target, sizes)
     wait_tidy(torus, tmp_path)
     listed = {x['id']: x['state'] for x in torus.status(root)['exchanges']}
-    assert listed == {result['id']: 'committed'}  # the attempt before is nobody's business
+    assert listed == {result['id']: 'committed'}  # earlier attempts are not reported
     assert 'link 4:+1 to node 5 is down' in torus.node(root).log()
     torus.cable.mend()
     still_works(torus, rank=root, algorithm='direct')
 
 
 def test_a_link_goes_down_in_a_session(cabled):
-    """All repetitions are those of the routes that the result names."""
+    """All repetitions use the routes that the result names."""
     torus = cabled('3x3')
     result = cut_meanwhile(torus, block_size=100_000, rank=8, options=['--repeat', '4'])
     assert result['verified'] == 'every byte' and result['repeat'] == 4, result

@@ -1,4 +1,4 @@
-"""Daemons that are killed, that end or that fall silent, while others exchange."""
+"""Daemons that are killed, end or fall silent during exchanges."""
 
 import re
 import signal
@@ -12,7 +12,7 @@ from support.waiting import state_of, wait_for, wait_state
 from torus_net.patience import Patience, run
 
 
-# For daemons whose links are not given up while a neighbour is stopped, however long that takes here.
+# For daemons that must not give up a link while a neighbour is stopped, however long that takes here.
 PATIENT = '--silence-ms=300000',
 
 
@@ -22,7 +22,7 @@ def torus(shared):
 
 
 def assert_named(torus, exchange, dead, ranks):
-    """All of them know that the exchange has failed, and which node is to blame."""
+    """Checks that all nodes know that the exchange has failed, and which node is to blame."""
     reasons = wait_state(torus, exchange, ['failed'], ranks, 20)
     for rank in ranks:
         assert f'node {dead} is down' in reasons[rank], (rank, reasons[rank])
@@ -62,12 +62,12 @@ def test_a_daemon_is_killed_on_other_tori(shared, dims, algorithm, dead):
     still_works(torus, algorithm=algorithm)
 
 
-def test_a_daemon_is_killed_that_nothing_goes_around(torus):
-    """A node whose links are all down is not gone around, whatever the algorithm."""
+def test_a_killed_node_is_not_avoided(torus):
+    """An exchange fails if all links of a node are down, whatever the algorithm."""
     with LongExchange(torus, '--json', rank=3, algorithm='auto') as client:
         torus.node(9).kill()
         assert_blames(client.end(30), 9)
-        # Where its links are seen to go one after the other, the exchange may have begun anew between them.
+        # If its links are lost one after the other, the exchange may have been retried in between.
         attempt = re.findall(r'exchange (\S+) failed: node 9 is down', torus.node(3).log())[-1]
         if attempt == client.id:
             assert_named(torus, attempt, 9, others(torus, 9))
@@ -79,7 +79,7 @@ def test_a_daemon_is_killed_that_nothing_goes_around(torus):
 
 
 def test_two_daemons_are_killed(torus):
-    """Even if they cut a node off from all others."""
+    """Two nodes die, even if that cuts a node off from all others."""
     with LongExchange(torus, '--json', rank=6) as client:
         for rank in 0, 10:
             torus.node(rank).kill()
@@ -91,7 +91,7 @@ def test_two_daemons_are_killed(torus):
 
 
 def test_a_daemon_that_ends_in_the_middle(torus):
-    """SIGTERM: it ends at once and well, whatever is under way."""
+    """After SIGTERM a daemon ends at once and regularly, whatever runs."""
     with LongExchange(torus, '--json', rank=3) as client:
         assert torus.node(9).terminate(20) == 0
         assert_blames(client.end(30), 9)
@@ -102,9 +102,9 @@ def test_a_daemon_that_ends_in_the_middle(torus):
 
 @pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
 def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
-    """Also while much waits to be written to it: more than the kernel buffers on a loopback."""
+    """Also while more bytes wait to be written to it than the kernel buffers on loopback."""
     torus = loopback('4x4', memory='1GiB', extra=PATIENT)
-    for _ in range(10):  # what node 1 sends at that moment may be for others
+    for _ in range(10):  # frames of node 1 at that moment may be for others
         torus.wait_whole(30)
         with LongExchange(torus, algorithm=algorithm), stopped(torus.node(5)):
             ended = piles_up(torus.node(1), 4)
@@ -125,7 +125,7 @@ def piles_up(node, seconds):
 
 
 def unread(node):
-    """The bytes in each of the daemon's connections to neighbours that nobody has taken yet."""
+    """The unread bytes in each of the daemon's connections to neighbours."""
     said = run(['ss', '-tnH']).stdout
     sockets = [line.split()[2:5] for line in said.splitlines()]  # bytes, its own address, the other one's
     return [int(size) for size, *ends in sockets for name, address in node.addresses.items()
@@ -135,8 +135,8 @@ def unread(node):
 @pytest.mark.parametrize('busy,algorithm', [(0, 'at2'), *(
     pytest.param(*values, marks=pytest.mark.slow) for values in ((6, 'at2'), (0, 'stream')))])
 def test_a_silent_daemon(torus, busy, algorithm):
-    """Its connections stay open, but nothing comes: the heartbeats tell, and do not tell later
-    where the links have been busy for long."""
+    """A daemon falls silent with its connections open: missing heartbeats show it, and not later if the links were busy
+    for a long time."""
     with LongExchange(torus, '--json', algorithm=algorithm) as client:
         wait_for(lambda: torus.status()['exchanges'][0]['age_seconds'] >= busy)
         with stopped(torus.node(5)):
@@ -144,7 +144,7 @@ def test_a_silent_daemon(torus, busy, algorithm):
             assert_named(torus, client.id, 5, others(torus, 5))
             assert 'silent' in torus.node(1).log()
         torus.wait_whole(30)
-        # It had no part in the verdict, and learns of it or comes to its own.
+        # It was not there for the verdict: it hears the verdict, or fails by itself.
         wait_for(lambda: state_of(torus, client.id, 5)[0] in ('failed', None), 30)
     still_works(torus, rank=5, algorithm=algorithm)
 
@@ -198,7 +198,7 @@ def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path, algorith
 
 
 def test_daemons_come_and_go(loopback):
-    """All restarted one by one, and all at once: the torus heals by itself."""
+    """All daemons are restarted one by one, and all at once: the torus becomes whole by itself."""
     torus = loopback('3x3')
     for node in torus.nodes:
         node.restart(signal.SIGKILL if node.rank % 2 else signal.SIGTERM)

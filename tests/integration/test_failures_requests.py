@@ -1,5 +1,5 @@
-"""Requests that are refused, that wait for their turn, or that take too long: the error is clear, and everything
-still runs afterwards."""
+"""Requests that are refused, wait for their start, or take too long: the error is clear, and everything works
+afterwards."""
 
 import json
 import re
@@ -76,13 +76,13 @@ def test_no_daemon(tmp_path):
 
 @pytest.mark.slow
 def test_more_exchanges_than_memory(shared):
-    """What does not fit waits for its turn, here or at another node, and what runs is not disturbed.
-    Who has waited too long is told what for, with figures."""
+    """Exchanges without memory wait for their start, here or at another node, and do not disturb running exchanges. A
+    client that has waited too long is told for what, with figures."""
     torus = shared('4x4', memory='8MiB')
     args = ['exchange', '--algorithm', 'at2', '--block-size', '4MiB']
     running = []
     try:
-        for rank in 0, 0, 5:  # a quarter of the memory each, and no more of one user
+        for rank in 0, 0, 5:  # a quarter of the memory each; one user gets no more
             running.append(Client(torus, *args[:-1], '100GiB', rank=rank))
         for rank in 0, 5:
             wait_for(lambda: [x['state'] for x in torus.status(rank)['exchanges']].count('running')
@@ -106,11 +106,11 @@ def test_more_exchanges_than_memory(shared):
 
 
 def test_more_exchanges_than_a_node_runs_at_once(shared):
-    """They wait in the order of asking, and all succeed."""
+    """Exchanges wait in the order of their requests, and all succeed."""
     torus = shared('4x4')
     running = []
     try:
-        for _ in range(4):  # for all of which one user's share of the memory is enough
+        for _ in range(4):  # one user's share of the memory is enough for all of them
             running.append(LongExchange(torus, '--repeat', '1000000', block_size='64KiB'))
         assert_refused(torus.ctl(0, '--json', 'exchange', '--block-size', 1, '--timeout', '0.5'), 'timeout')
         running.append(Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', 1))

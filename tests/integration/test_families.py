@@ -1,5 +1,5 @@
-"""Algorithms with a number in their name, and the best of them; and those of the theory of total
-exchange on meshes, which the other modules leave out."""
+"""Families of algorithms (with a number in the name), their best members, and the algorithms of the theory of total
+exchange on meshes, which other modules leave out."""
 
 import pytest
 from support.errors import assert_refused
@@ -30,7 +30,7 @@ def test_any_number_of_packets(shared, dims, degree):
 
 @pytest.mark.slow
 def test_the_best_number_of_packets(shared, tmp_path):
-    """Few for small blocks, many for large ones; all nodes have the same."""
+    """Few packets for small blocks, many for large blocks; the same number on all nodes."""
     torus = shared('4x4', bw=50, data_roots=(str(tmp_path),))
     small, large = (torus.exchange('cccube-best', size, rank=5) for size in (1, 1 << 20))
     assert small['requested'] == large['requested'] == 'cccube-best'

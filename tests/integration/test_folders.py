@@ -1,4 +1,4 @@
-"""Exchanges of folders: every byte arrives, and nothing but the result is to be seen."""
+"""Exchanges of folders: every byte arrives, and only the result is visible."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def torus(shared, root):
 
 
 def failure(torus, *args, rank=0, code='refused', status=1):
-    """Runs an exchange that must fail; what it says on standard error (and, as JSON, on output)."""
+    """Runs an exchange that must fail. Returns its standard error (and, as JSON, its output)."""
     result = torus.ctl(rank, '--json', 'exchange', *args)
     assert_refused(result, code, status)
     assert result.stderr.startswith('torusctl: ')
@@ -69,7 +69,7 @@ def test_nothing_but_empty_files(torus, base):
 
 
 def test_one_file_is_much_larger(torus, base):
-    """Its rounds carry nothing of the others."""
+    """The last rounds carry only bytes of the large file."""
     sizes = dict.fromkeys(random_sizes(16, 0), 10)
     sizes[3, 12] = 9_000_001
     sizes[7, 7] = 5_000_000
@@ -80,7 +80,7 @@ def test_one_file_is_much_larger(torus, base):
 
 
 def test_the_algorithm_is_chosen_by_the_sizes(torus, base):
-    """As for generated blocks where all are equal; where one is much larger than the rest, one that
+    """For equal files, the algorithm for generated blocks; if one file is much larger than the rest, an algorithm that
     does not carry it from step to step."""
     nodes = torus.geometry.nodes
     pairs = [(s, d) for s in range(nodes) for d in range(nodes)]
@@ -178,7 +178,7 @@ def test_a_result_is_not_overwritten(torus, base):
 
 
 def test_several_at_once(torus, base):
-    """From different nodes, into different targets."""
+    """Exchanges from different nodes, into different targets."""
     jobs = [(0, 'at2'), (5, 'direct'), (15, 'at2')]
     sizes = {rank: random_sizes(16, f'at once {rank}', 200000) for rank, _ in jobs}
 
@@ -198,7 +198,7 @@ def test_several_at_once(torus, base):
 
 @pytest.mark.parametrize('ranks', [(0, 0), (0, 9)], ids=['same node', 'different nodes'])
 def test_the_same_target_at_once(torus, base, ranks):
-    """Never two winners. Two that are asked at different nodes may both find that the other is writing already."""
+    """Never two winners. Of two requests at different nodes, each may find that the other is already writing."""
     sizes = random_sizes(16, 'rivals', 20000)
     source = make_sources(base, sizes)
     for attempt in range(5):
@@ -258,7 +258,7 @@ def test_a_source_that_is_no_folder_or_file(torus, base):
     said = failure(torus, '--from', source, '--to', f'{base}/in-%r')
     assert f'{base}/out-4/7 ' in said
     os.rmdir(f'{base}/out-4/7')
-    os.mkfifo(f'{base}/out-4/7')  # opening it must not stop the daemon
+    os.mkfifo(f'{base}/out-4/7')  # opening it must not block the daemon
     said = failure(torus, '--from', source, '--to', f'{base}/in-%r')
     assert f'{base}/out-4/7 ' in said
     wait_tidy(torus, base)
@@ -319,7 +319,7 @@ def test_no_data_roots(loopback, tmp_path):
 
 
 def is_open(node, path):
-    """Has the daemon opened this file?"""
+    """Whether the daemon has opened this file."""
     for fd in os.listdir(f'/proc/{node.pid}/fd'):
         try:
             if os.readlink(f'/proc/{node.pid}/fd/{fd}') == path:
@@ -330,7 +330,7 @@ def is_open(node, path):
 
 
 def test_a_file_changed_during_the_exchange(torus, base):
-    """Nobody gets a mixture of the old and the new file."""
+    """No node gets a mixture of the old and the new file."""
     sizes = dict.fromkeys(random_sizes(16, 0), 200000)
     sizes.update({(s, d): 8_000_000 for s in (1, 2) for d in (8, 9)})
     source = make_sources(base, sizes)
@@ -389,7 +389,7 @@ def test_a_failed_call_from_python(torus):
 
 
 def test_files_that_no_node_takes_are_counted(torus, base):
-    """Those of higher ranks, of other names, and folders; not what is hidden or mkfs has made."""
+    """Files of higher ranks and other names, and folders, are counted; hidden files and those made by mkfs are not."""
     sizes = random_sizes(16, 'unused', 3000)
     source = make_sources(base, sizes)
     for path in 'out-0/16', 'out-0/007', 'out-0/part-00000', 'out-9/99999999999999999999':
@@ -406,7 +406,7 @@ def test_files_that_no_node_takes_are_counted(torus, base):
 
 
 def test_nothing_is_named_after_a_node(torus, base):
-    """With --missing-ok that is a success which moves nothing: it says so."""
+    """With --missing-ok this is a success that moves no files, and says so."""
     for rank in range(16):
         (base / f'out-{rank}').mkdir()
         (base / f'out-{rank}' / f'part-{rank:05}').write_bytes(b'1')
@@ -420,7 +420,7 @@ def test_nothing_is_named_after_a_node(torus, base):
 
 @pytest.mark.parametrize('operation,missing', [('allgather', 2), ('broadcast', 0)])
 def test_files_of_one_block_a_node_are_counted(torus, base, operation, missing):
-    """A folder with a file for each node is for all nodes. Of a broadcast only the sender's is looked at."""
+    """One folder with a file for each node serves all nodes. In a broadcast, only the sender's file matters."""
     (base / 'out').mkdir()
     for name in set(range(18)) - {3, 8}:
         (base / 'out' / str(name)).write_bytes(b'1')

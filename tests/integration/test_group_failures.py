@@ -1,4 +1,4 @@
-"""Programs of a group (torus/group.h): every operation from all kinds of memory, and how groups fail."""
+"""Programs of a group (torus/group.h): every operation with all kinds of memory, and failures of groups."""
 
 import os
 import re
@@ -44,7 +44,7 @@ class Program:
 
 
 class Programs:
-    """One at every node."""
+    """Programs on all nodes."""
 
     def __init__(self, torus, name, *command, ranks=None):
         self.all = [Program(torus, rank, name, *command)
@@ -82,8 +82,8 @@ def torus(shared):
 
 @pytest.mark.parametrize('dims,seeds', [('2x3', 4), ('1x1', 1), ('3m', 2), ('2x2x2', 2), ('1x4', 1)])
 def test_every_operation(shared, dims, seeds):
-    """From ordinary and registered memory, in place or not, with sizes from 0 to 100 KB; two groups at
-    once."""
+    """All operations with ordinary and registered memory, in place or not, with sizes from 0 to 100 KB; two groups at
+    the same time."""
     torus = shared(dims)
     for seed in range(seeds):
         with Programs(torus, 'one', 'all', seed, 60) as one, \
@@ -93,7 +93,7 @@ def test_every_operation(shared, dims, seeds):
 
 
 def test_names(torus):
-    """A group is open once at a node; its name is free again when it has been closed."""
+    """A name can be open only once at a node; it is free again when the group is closed."""
     with Programs(torus, 'taken', 'barrier', 0) as programs:
         programs.wait_open()
         with Program(torus, 2, 'taken', 'barrier', 1) as second:
@@ -106,7 +106,7 @@ def test_names(torus):
 
 
 def ends_everywhere(torus, programs, besides, seconds):
-    """All others end in time, with the same error, which is returned."""
+    """Checks that all others end in time with the same error. Returns the error."""
     texts, left = set(), Patience(seconds + 5)
     for program in programs.all:
         if program.rank not in besides:
@@ -146,7 +146,7 @@ def test_a_stopped_program_delays_its_group_only(torus, command):
         stopped.send_signal(signal.SIGSTOP)
         try:
             still_works(torus)
-            time.sleep(0.3)  # nothing is to happen meanwhile
+            time.sleep(0.3)  # nothing may happen in the meantime
             assert [p.process.poll() for p in programs.all] == [None] * 6
         finally:
             stopped.send_signal(signal.SIGCONT)
@@ -170,14 +170,14 @@ def test_death_of_a_daemon(loopback):
 
 @pytest.mark.parametrize('dims,dead', [('3x3', (4, 0)), ('2x3', (0, 5)), ('5', (2,))])
 def test_shrink(loopback, dims, dead):
-    """Programs go on without nodes that go down, one after the other, the first of all among them."""
+    """Programs go on without nodes that go down one after the other, including the first node."""
     torus = loopback(dims)
     left = list(range(len(torus.nodes)))
     with Programs(torus, 'shrinks', 'shrink', 5, 0, len(dead)) as programs:
         programs.wait_open()
         for victim in dead:
             left.remove(victim)
-            torus.node(victim).kill()  # before its program: one that dies alone is another failure
+            torus.node(victim).kill()  # before its program, because a program that dies alone is another failure
             programs.all[victim].process.kill()
             for rank in left:
                 line = programs.all[rank].process.stdout.readline()
@@ -198,8 +198,8 @@ def test_shrink(loopback, dims, dead):
     still_works(torus)
 
 
-def test_around_a_link_that_is_down(cabled):
-    """Rows and columns go around it, too. It uses the link again when that has been up for a while."""
+def test_a_link_that_is_down_is_avoided(cabled):
+    """Rows and columns avoid the link, too. The group uses the link again after it has been up for a while."""
     torus = cabled('3x3')
     torus.cable.cut_after(0)
     for rank in range(9):
@@ -223,11 +223,11 @@ def calls_done(torus, name):
                if group['name'] == name)
 
 
-# That the link is used again takes ten seconds each time. Only the test above notices if it never is.
+# It takes ten seconds until the link is used again. Only the test above waits for that.
 @pytest.mark.parametrize('times', [1, pytest.param(3, marks=pytest.mark.full)])
 @pytest.mark.parametrize('command', [('all', 3, 0), ('loop', 1000, 0), ('loop', 300000, 0)])
 def test_a_link_goes_down_under_way(cabled, command, times):
-    """Programs check all that they receive."""
+    """Programs check all data that they receive."""
     torus = cabled('3x3')
     with Programs(torus, 'goes on', *command) as programs:
         programs.wait_open()
@@ -241,14 +241,14 @@ def test_a_link_goes_down_under_way(cabled, command, times):
         wait_for(lambda: calls_done(torus, 'goes on') > done + 3, 60)
         assert [program.process.poll() for program in programs.all] == [None] * 9
         if command[0] != 'all':
-            return  # they would go on for ever
+            return  # the programs would go on for ever
         programs.all[2].process.terminate()
         for rank, (status, out) in enumerate(programs.end()):
             assert status == 0, f'node {rank}: {out}'
 
 
 def test_a_link_goes_down_under_those_that_are_left(cabled):
-    """A group that has been shrunk goes on around it, and without the node that is up again."""
+    """A group that was shrunk avoids the link, and does not include the node that is up again."""
     torus = cabled('3x3')
     left = list(range(1, 9))
     with Programs(torus, 'left', 'survive', 3) as programs:
@@ -278,7 +278,7 @@ def test_a_link_goes_down_under_those_that_are_left(cabled):
 
 
 def test_ten_thousand_opens(shared):
-    """They cost the daemon no more than those that it takes, and end with an error."""
+    """Programs above the limit cost the daemon no more than accepted ones, and end with an error."""
     torus = shared('1x1')
     node = torus.node(0)
     still_works(torus)
@@ -290,7 +290,7 @@ def test_ten_thousand_opens(shared):
     with Program(torus, 0, 'many', 'open', 10000) as program:
         status, out = program.end()
     assert status == 1 and re.match('busy: |timeout: |memory: ', out), out
-    # Perhaps what was there before has been closed meanwhile.
+    # Earlier programs may have been closed in the meantime.
     wait_for(lambda: descriptors() <= before, what=lambda: f'{descriptors()}, not {before}')
     still_works(torus)
 

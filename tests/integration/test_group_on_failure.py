@@ -1,4 +1,4 @@
-"""Groups that are opened while nodes are down: without them, or when they are back."""
+"""Groups that are opened while nodes are down: without these nodes, or after they have returned."""
 
 import re
 
@@ -12,7 +12,7 @@ NODES = range(9)
 
 @pytest.fixture
 def start():
-    """Starts programs, which do not outlive the test."""
+    """Starts programs, and ends them with the test."""
     started = []
 
     def start(torus, on_failure, ranks, *again):
@@ -28,7 +28,7 @@ def start():
 
 
 def wait_entered(torus, *ranks):
-    """A program at each of these nodes is opening it, or has it open."""
+    """Waits until a program at each of these nodes has the group open, or opens it."""
     for rank in ranks:
         wait_for(lambda rank=rank: any(g['name'] == 'opened' for g in torus.status(rank)['groups']), 60)
 
@@ -60,7 +60,7 @@ def test_without_nodes_that_are_down(shared, start, down):
 
 
 def test_a_node_goes_down_while_it_is_opened(shared, start):
-    """Until then the others wait for it."""
+    """The other programs wait for the node."""
     torus = shared('3x3')
     programs = start(torus, 'shrink', others(8))
     wait_entered(torus, *others(8))
@@ -70,7 +70,7 @@ def test_a_node_goes_down_while_it_is_opened(shared, start):
     torus.wait_whole(30)
 
 
-# The node that begins it, and another one.
+# The group's root, and another node.
 EITHER = [0, pytest.param(5, marks=pytest.mark.full)]  # test_sim_entered and the swarm: any node
 
 
@@ -89,7 +89,7 @@ def test_it_waits_for_a_node(shared, start, down):
 
 @pytest.mark.parametrize('down', EITHER)
 def test_daemons_are_restarted_while_it_is_opened(shared, start, down):
-    """The program there opens it at the new daemon, and nobody else notices."""
+    """The program opens the group at the restarted daemon, and the others do not notice."""
     torus = shared('3x3')
     programs = start(torus, 'wait', others(8))
     wait_entered(torus, *others(8))
@@ -104,7 +104,7 @@ def test_daemons_are_restarted_while_it_is_opened(shared, start, down):
 
 
 def test_an_open_group_fails_and_is_opened_again(shared, start):
-    """What calls have sent and kept at a daemon is gone with it; so is the group, but not the next one."""
+    """Data of calls at a daemon is lost with the daemon, so the group fails; the next group works."""
     torus = shared('3x3')
     programs = start(torus, 'wait', NODES, 'again')
     for program in programs:

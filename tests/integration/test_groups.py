@@ -1,5 +1,5 @@
-"""Groups whose programs, daemons and links are killed, stopped and cut: an error, the same on every
-node, and never a wrong block; who is only late disturbs nobody."""
+"""Groups whose programs, daemons and links are killed, stopped or cut: all nodes get the same error, and never wrong
+data; a program that is only late does not disturb the others."""
 
 import re
 import signal
@@ -26,7 +26,7 @@ def members(torus):
 
 
 def is_well(members, name='after'):
-    """A new group works, at once."""
+    """Checks that a new group works at once."""
     members.do(f'open {name}')
     members.do(f'alltoall {BLOCK} 5')
     members.do('allreduce 1000')
@@ -67,14 +67,14 @@ def test_a_program_is_killed_while_the_others_wait_for_it(torus, members):
     members[2].kill()
     said = same_error(members.but(2))
     assert said.startswith('cancelled: ') and 'node 2' in said
-    for member in members.but(2):  # for ever, and whatever is called
+    for member in members.but(2):  # for ever, for all operations
         assert member.do('barrier') == member.do('alltoall 10') == member.do('part 1') == said
         assert member.do('close') == 'ok'
     wait_for(lambda: all(torus.status(rank)['groups'] == [] for rank in range(6)))
 
 
 def test_a_program_is_killed_while_the_group_is_opened(torus, members):
-    """Who has asked for the group by then is told so, and opens it again."""
+    """Programs that have entered the group by then are told so, and open it again."""
     for member in members.but(5):
         member.tell('open g')
     wait_for(lambda: all(torus.status(member.node.rank)['groups'] for member in members.but(5)))
@@ -108,7 +108,7 @@ def test_programs_of_all_nodes_are_killed_at_once(torus, members):
 
 
 def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
-    """By the programs that are left, and a new one where it has died; under the same name."""
+    """The remaining programs, and a new one in place of the dead one, open a group with the same name."""
     for turn in range(5):
         rank = turn % 6
         members.do('open g')
@@ -122,8 +122,8 @@ def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
         members.replace(rank)
 
 
-def test_a_group_that_waits_for_memory_says_so(torus, members):
-    """Those that are open have reserved what one user may have."""
+def test_a_group_that_waits_for_memory_reports_it(torus, members):
+    """Open groups have reserved all memory that one user may have."""
     with Members(torus) as first, Members(torus) as second, Members(torus) as third:
         for number, each in enumerate((first, second, third)):
             each.do(f'open full{number}')
@@ -155,7 +155,7 @@ def test_a_program_that_is_late_finds_what_has_come_before_its_call(members):
         member.tell('alltoall 5000 2')
         member.tell('allgather 5000')
         member.tell('allreduce 3000')
-    assert members[1].answer() == 'ok'  # the root needs nobody's call
+    assert members[1].answer() == 'ok'  # the root waits for no other call
     with paused(members[0]):
         wait_for(lambda: all(member.is_in_call() for member in members.but(0)))
     for call in 'broadcast 100000 1', 'alltoall 5000 2', 'allgather 5000', 'allreduce 3000':
@@ -168,7 +168,7 @@ def test_a_program_that_is_late_finds_what_has_come_before_its_call(members):
 
 
 def test_a_program_that_closes_its_group_disturbs_nobody(torus, members):
-    """It ends at once; the others have calls under way on another group."""
+    """The group fails at once; calls of another group go on."""
     with Members(torus) as others:
         members.do('open g')
         others.do('open h')
@@ -226,7 +226,7 @@ def test_members_that_call_differently(members, rank, one, others, named):
     for member in members.but(rank):
         member.tell(others)
     answers = [member.answer() for member in members]
-    # A broadcast may have ended before where nobody is waited for.
+    # A broadcast may have ended before at members that wait for no other member.
     if 'broadcast' in one:
         answers = [member.do('barrier') if answer == 'ok' else answer
                    for member, answer in zip(members, answers)]
@@ -296,7 +296,7 @@ def test_a_daemon_is_stopped_for_a_while(torus, members):
 
 
 def test_a_daemon_ends_regularly(torus, members):
-    """systemctl restart: its program and all others get an error, and it does not hang."""
+    """As with systemctl restart: the daemon's program and all others get an error, and the daemon does not hang."""
     members.do('open g')
     members.tell(f'alltoall {BLOCK} 0')
     wait_calls(torus, 0, 'g')
@@ -347,8 +347,8 @@ def test_rounds_of_faults_in_namespaces(shared, kind):
 # ---- Links --------------------------------------------------------------------------------------
 
 def test_a_link_goes_down_before_the_root_of_reduces_has_called(cabled):
-    """All others are through with them, and have overwritten what they have sent; what has come to the root by
-    that link is sent again on another way."""
+    """All other members have completed the reduces, and have overwritten their data; data that went to the root over
+    that link is sent again on another route."""
     torus = cabled('3x3')
     with Members(torus) as members:
         members.do('open g')
@@ -368,7 +368,7 @@ def test_a_link_goes_down_before_the_root_of_reduces_has_called(cabled):
 @pytest.mark.mininet
 @pytest.mark.parametrize('cut', ['down', 'mute'])
 def test_a_link_that_fails(mininet, cut):
-    """The group goes on around it, and uses it again later."""
+    """The group avoids the link, and uses it again later."""
     torus = mininet('3x3', bw=50)
     geometry = torus.geometry
     link = geometry.link(4, geometry.port(4, '+1'))

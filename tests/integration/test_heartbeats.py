@@ -1,4 +1,4 @@
-"""How long a link may be silent, and who may be silent for longer."""
+"""How long a link may be silent, and longer limits of some neighbours."""
 
 import json
 import signal
@@ -54,7 +54,7 @@ def test_the_launcher_passes_them_on(bench):
 
 @pytest.mark.full  # test_router_silence, by the daemon's own clock
 def test_nodes_of_different_settings(loopback):
-    """One that beats seldom, beside one that has little patience: its heartbeats say so."""
+    """A node with a slow heartbeat beside a node with a short silence: the heartbeats announce their interval."""
     torus = loopback('1x2', extra=lambda rank: ('--heartbeat-ms=5000', '--silence-ms=10000') if rank == 0
                      else ('--heartbeat-ms=100', '--silence-ms=300'))
     before = connects(torus)
@@ -64,7 +64,7 @@ def test_nodes_of_different_settings(loopback):
 
 
 def test_a_daemon_that_does_not_run_for_a_while(loopback):
-    """Longer than a link may be silent, whether it is idle or in the middle of an exchange."""
+    """The daemon stops for longer than a link may be silent, idle or in the middle of an exchange."""
     torus = loopback('3x3')
     before = connects(torus)
 

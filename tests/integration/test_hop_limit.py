@@ -1,4 +1,4 @@
-"""A link is one cable: nothing of it crosses a third host, unless that is wanted."""
+"""A link is one cable: its packets do not cross a third host, unless the configuration permits that."""
 
 import pytest
 from support.hosts import PORT
@@ -19,8 +19,8 @@ class IPv6:
 
 
 class Ring:
-    """A ring of three. Nodes are known by addresses of their loopback interfaces; each reaches the two others
-    over their cables, or over each other. `cut`: the cable between nodes 0 and 1 is from the start."""
+    """A ring of three. Nodes have addresses on their loopback interfaces, and reach both other nodes over their cables
+    or through each other. `cut`: the cable between nodes 0 and 1 is down from the start."""
 
     def __init__(self, hosts, family, cut=False, **settings):
         self.hosts, self.family, known = hosts, family, family.known
@@ -58,7 +58,7 @@ class Ring:
         self.hosts[rank].ip(f'route add {self.node(to)} {how} src {self.node(rank)}')
 
     def cut(self):
-        """The cable between nodes 0 and 1, at both ends, so that both use their other routes."""
+        """Sets down both ends of the cable between nodes 0 and 1, so that both nodes use their other routes."""
         self.hosts[0].ip('link set plus down')
         self.hosts[1].ip('link set minus down')
 
@@ -67,7 +67,7 @@ class Ring:
         for rank, other, end, own, gateway in (0, 1, 'plus', self.plus(0), self.minus(0)), \
                 (1, 0, 'minus', self.minus(0), self.plus(0)):
             self.hosts[rank].ip(f'link set {end} up')
-            if self.family is IPv6:  # which a link that is set down loses
+            if self.family is IPv6:  # interfaces that are set down lose their routes
                 self.hosts[rank].ip(f'address add {own}/{known["cable"]} dev {end} {known["options"]}')
             self.route(rank, other, f'via {gateway} dev {end} metric 10')
 

@@ -1,4 +1,4 @@
-"""Files that commands and the daemon read: endless ones, ones of other kinds, and ones that other systems write."""
+"""Files that commands and the daemon read: endless files, files of other kinds, and files from other systems."""
 
 import json
 import os
@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 
 def run(program, *arguments, **options):
-    """An endless input fails by the timeout, not by how long anything takes."""
+    """Runs a command. An endless input fails by this timeout."""
     return patience.run([find_program(program), *map(str, arguments)], 120, **options)
 
 
@@ -33,7 +33,7 @@ READERS = {
 
 @pytest.fixture(params=READERS)
 def read(request, tmp_path):
-    """read(file): what the command says that refuses it, and what the kind is called."""
+    """read(file): the error of the command that refuses a file, and the name of its kind."""
     def refused(file):
         done = run(*READERS[request.param](file), cwd=tmp_path)
         assert done.returncode in (1, 2), done
@@ -197,7 +197,7 @@ def test_algorithms_and_predict_answer_for_any_torus():
     (['plan', '--dims', '48x48', '--algorithm', 'direct', '--routes'], 'the routes of direct on 48x48'),
     (['simulate', '--dims', '40mx40m', '--algorithm', 'direct'], 'simulate'),
     (['ip-routes', '--dims', '64x64', '--hosts', 'hosts'], 'the (routes|scripts) of 4096 nodes')])
-def test_what_takes_long_says_how_far_it_is(tmp_path, command, what):
+def test_long_work_reports_its_progress(tmp_path, command, what):
     if 'ip-routes' in command:
         (tmp_path / 'hosts').write_text('[*]\n+0=a\n-0=b\n+1=c\n-1=d\n'
                                         + ''.join(f'[h{rank}]\n' for rank in range(4096)))
@@ -232,7 +232,7 @@ def launcher(*command, **options):
     ['topo/vms.py', '1000x1000'], ['scripts/vm-up', '1000x1000'], ['scripts/vm-up', '17x17'],
     ['scripts/quickstart', '--dims', '1000x1000'], ['scripts/distributed-sort', '--dims', '1000x1000']])
 def test_a_torus_that_cannot_be_started_is_refused_first(command, tmp_path):
-    """Before anything is installed, built or started."""
+    """Launchers refuse wrong options before they install, build or start anything."""
     tools = tmp_path / 'tools'
     tools.mkdir()
     for tool in 'apt-get', 'cmake', 'qemu-system-x86_64':
@@ -276,7 +276,7 @@ def test_a_report_of_what_is_no_result(text, says):
 # --- words ---
 
 def test_one_of_them_has_the_word_for_one(shared):
-    """Of a torus of one node, and of one byte, block, line or host."""
+    """Words for counts of one: node, byte, block, line, host."""
     done = launcher('topo/torus.py', '1', '--loopback', '--run', 'torusctl status',
                     env={**os.environ, 'TORUS_BIN': os.path.dirname(find_program('torusd'))})
     assert done.returncode == 0 and 'starting 1 daemon\n' in done.stderr

@@ -1,5 +1,5 @@
-"""A cable is the interface that a connection uses: interfaces that go and come back with another index, and
-addresses that several of them have."""
+"""A link's cable is the interface that its connection uses: interfaces that disappear and return with another index,
+and addresses that several interfaces share."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def link_local(two, name='usb0'):
 
 
 def check_made_again(two, make):
-    """The interfaces of both ends go, and come back with other indices."""
+    """The interfaces at both ends disappear, and return with other indices."""
     make(two)
     two.start(0, 1)
     two.wait_up()
@@ -98,7 +98,7 @@ def test_one_address_on_both_cables(hosts, on, cut):
 
 
 def test_two_cables_between_two_hosts_with_one_address_each(hosts):
-    """Nothing but the names of the interfaces tells them apart."""
+    """Only the names of the interfaces distinguish the cables."""
     two = hosts('2', 2)
     for a, b in (0, 1), (1, 0):
         two.cable(a, 'plus', b, 'minus')
@@ -174,7 +174,7 @@ def test_an_address_that_moves_and_an_interface_that_is_renamed(hosts):
 
 
 def test_addresses_made_for_privacy(hosts):
-    """A desktop's kernel prefers them, and removes them after some days: no link uses them."""
+    """Links do not use temporary IPv6 addresses, which a desktop's kernel prefers and removes after some days."""
     two = hosts('2m', 2)
     two.cable(0, 'eth0', 1, 'eth0')
     two[0].sysctl('net.ipv6.conf.eth0.use_tempaddr', 2)
@@ -195,7 +195,7 @@ def test_addresses_made_for_privacy(hosts):
 
 
 def test_one_address_on_both_cables_with_strict_checks_of_sources(hosts):
-    """As Red Hat's systems have them: what comes by another interface than the route back uses is dropped."""
+    """As on Red Hat's systems: the kernel drops packets from an interface other than that of the route back."""
     ring = hosts('3', 3)
     for a in range(3):
         ring.cable(a, 'plus', (a + 1) % 3, 'minus')

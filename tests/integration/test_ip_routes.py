@@ -1,4 +1,4 @@
-"""torusctl ip-routes: what its scripts say, what they do to hosts, and that nothing of it stays."""
+"""torusctl ip-routes: its scripts, their effects on hosts, and that they remove everything again."""
 
 import json
 import os
@@ -225,9 +225,9 @@ def test_mistakes_in_the_options(tmp_path, arguments, says):
     assert done.returncode in (1, 2) and says in done.stderr
 
 
-# --- what they do ---
+# --- effects ---
 
-# Everything that the scripts may change. The kernel takes its time to notice the carrier of a new cable.
+# Everything that the scripts may change. The kernel needs some time to notice the carrier of a new cable.
 SHOW = ('{ ip -o link | sed "s/ qlen.*//"; ip -o addr; ip route show table all; ip neigh; } | '
         'sed "s/NO-CARRIER,//; s/,LOWER_UP//; s/ linkdown//; s/ state [A-Z]* / /"; '
         'cd /proc/sys/net && grep -rs . ipv4 | sort')
@@ -238,7 +238,7 @@ def state_of(node):
 
 
 def ping_all(torus, addresses, missing=()):
-    """Each node pings each other one; those of the pairs `missing` must not get an answer."""
+    """Each node pings every other node; pairs in `missing` must get no answer."""
     for node in torus.nodes:
         others = [other for other in range(len(addresses)) if other != node.rank]
         said = node.run('sh', '-c', 'for i; do ping -c 1 -W 5 $i >/dev/null 2>&1 && echo $i & done; wait',
@@ -320,8 +320,8 @@ def test_cables_without_addresses_and_unusual_settings(mininet, tmp_path):
     ('sed -i "s/dev eth[01] onlink/dev eth9 onlink/" $out/h1.sh', 'everything is as it was before'),
 ])
 def test_what_is_in_the_way(tmp_path, prepare, says):
-    """The script says what to do, and changes nothing. Without IPv6, which gives interfaces that come up addresses of
-    their own after a while."""
+    """The script says what to do, and changes nothing. IPv6 is off, because it gives new interfaces addresses of their
+    own after a while."""
     (tmp_path / 'state').mkdir()
     out = write_scripts(tmp_path, '2', '--state', tmp_path / 'state')
     script = f'''
@@ -387,7 +387,7 @@ def test_contradictions(bench, arguments):
 # --- mpi-env ---
 
 def test_options_for_mpiexec(tmp_path):
-    """The library lies beside libtorus; what is preloaded anyway is kept."""
+    """The preload is in the folder of libtorus; other preloads are kept."""
     program = find_program('torusctl')
     needed = subprocess.run(['ldd', program], capture_output=True, text=True, check=True).stdout
     shutil.copy(re.search(r'libtorus\S* => (\S+)', needed)[1], tmp_path / 'libtorus.so.1')
@@ -409,7 +409,7 @@ def test_options_for_mpiexec(tmp_path):
     kept = said('mpich', LD_PRELOAD=f'{tmp_path}/libtorus.so.1', TORUS_SOCKET='/x.sock')
     assert kept == (0, [f'-genv LD_PRELOAD {tmp_path}/libtorus-mpich.so:{tmp_path}/libtorus.so.1',
                         '-genv TORUS_SOCKET /x.sock'])
-    # What others preload may be separated by spaces.
+    # Other preloads may be separated by spaces.
     kept = said('mpich', LD_PRELOAD=f'{tmp_path}/libtorus.so.1 {tmp_path}/libtorus.so.1')
     assert kept == (0, [f'-genv LD_PRELOAD {tmp_path}/libtorus-mpich.so:' +
                         ':'.join(2 * [f'{tmp_path}/libtorus.so.1'])])
@@ -420,7 +420,7 @@ def test_options_for_mpiexec(tmp_path):
                                             ('openmpi', ['-x', 'TORUS_SOCKET='])])
 @pytest.mark.parametrize('socket', [b"/run/the torus/it's", b'/run/\xff\xfe', b'/run/$HOME/*', b'/run/a"b\\'])
 def test_options_with_paths_of_all_kinds(tmp_path, library, before, socket):
-    """A shell reads them as they are. JSON has no bytes that are not text, and shows them as "?"."""
+    """A shell reads unusual paths correctly. JSON cannot contain bytes that are not text, and shows them as "?"."""
     shutil.copy(re.search(r'libtorus\S* => (\S+)', subprocess.run(
         ['ldd', find_program('torusctl')], capture_output=True, text=True, check=True).stdout)[1],
         tmp_path / 'libtorus.so.1')

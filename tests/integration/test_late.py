@@ -1,4 +1,4 @@
-"""What is missing when a daemon starts, and comes later: addresses, interfaces, names. Its other links work."""
+"""Addresses, interfaces and names that are missing when a daemon starts, and appear later. Other links work."""
 
 import pytest
 from support.hosts import PORT
@@ -24,7 +24,7 @@ def configure(two, dials=f'10.0.0.2:{PORT}', listens=f'10.0.0.2:{PORT}'):
 
 
 def refused(two, rank):
-    """A daemon that does not start: its exit status and what it says."""
+    """Runs a daemon that does not start. Returns its exit status and its output."""
     two.spawn(rank)
     status = wait(two.daemons.pop(rank), Patience(20))
     return status, two.log(rank)
@@ -119,7 +119,7 @@ def test_listening_everywhere(pair):
     pair.wait_up()
 
 
-def test_what_can_never_become_right(pair):
+def test_settings_that_can_never_become_right(pair):
     for text, why in ((f'10.0.0.2:{99999}', 'the port must be a number from 1 to 65535'),
                       ('10.0.0.2:0', 'the port must be a number from 1 to 65535'),
                       ('10.0.0.2', 'the port is missing'), (f'[fe80::2]:{PORT}', 'needs its interface')):
@@ -129,7 +129,7 @@ def test_what_can_never_become_right(pair):
 
 
 def test_an_address_in_use_ends_the_start(pair):
-    """Most likely another torusd runs here already."""
+    """Another torusd seems to run here already."""
     configure(pair)
     pair[1].ip('address add 10.0.0.2/24 dev eth1')
     pair.start(0, 1)
@@ -144,7 +144,7 @@ def test_an_address_in_use_ends_the_start(pair):
 
 
 def test_a_name_server_that_does_not_answer(pair):
-    """It holds up neither the start, nor requests, nor the end."""
+    """A name server that does not answer delays neither the start, nor requests, nor the end."""
     path = pair.folder / 'resolv.conf'
     path.write_text('nameserver 10.0.0.2\noptions timeout:30 attempts:5\n')
     pair[0].run('mount', '--bind', path, '/etc/resolv.conf')

@@ -1,4 +1,4 @@
-"""Each rule of scripts/lint finds what breaks it."""
+"""Plants something that breaks a rule of scripts/lint, for each rule, and checks that lint reports it."""
 
 import shutil
 import subprocess
@@ -80,11 +80,23 @@ def test_links_that_lead_nowhere(planted, link, finding):
 
 @pytest.mark.parametrize('name, line', [
     ('daemon/a.h', '/* It begins anew. */'), ('client/a.h', '/* An attempt that was taken back. */'),
-    ('README.md', 'Exchanges go around links.'), ('topo/a.py', "print('its turn has come')")])
+    ('README.md', 'Exchanges go around links.'), ('topo/a.py', "print('its turn has come')"),
+    ('daemon/a.c', '/* The cargo of a link. */'), ('client/a.c', '/* A standing group. */'),
+    ('proto/a.proto', '// What befalls a group.'), ('client/a.md', 'No memory is to be had.'),
+    ('daemon/a.md', 'It has to have been sent.'), ('scripts/a.py', '# what has become of it'),
+    ('topo/a.in', 'The node thereby stops.'), ('daemon/b.h', '/* Who is refused is told. */'),
+    ('client/b.h', '/* What has not been measured is slow. */'), ('README.md', '(Of all else there are two.)'),
+    ('daemon/c.h', '/* Of those there are two. */')])
 def test_words(planted, name, line):
     result = planted({name: f'\n{line}\n'})('words')
     assert result.returncode == 1 and f'{name}:2: words: ' in result.stdout, result.stdout
     result = planted({name: '\nIt is retried.\n', 'tests/a.py': f'# {line}\n'})('words')
+    assert result.returncode == 0, result.stdout
+
+
+def test_words_that_are_right(planted):
+    text = '## Who is told?\n\nA client who is outstanding. What has not changed? Here in the torus, where by rank R.\n'
+    result = planted({'README.md': text})('words')
     assert result.returncode == 0, result.stdout
 
 

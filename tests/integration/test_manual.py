@@ -1,5 +1,5 @@
-"""The man pages of the build: there is one for each program, command and function, with every option that --help
-prints, and they are rendered without warnings."""
+"""The man pages of the build: each program, command and function has one, with every option that --help prints, and
+they render without warnings."""
 
 import os
 import re
@@ -89,7 +89,7 @@ def test_launchers(name, program):
 
 
 def test_functions():
-    """Each is in libtorus(3), and is an other name of that page."""
+    """Each function is in libtorus(3), and is another name of that page."""
     exported = re.findall(r'^    (torus_\w+);', (CHECKOUT / 'client/libtorus/libtorus.map').read_text(), re.M)
     text = '\n'.join(source('libtorus', 3))
     assert len(exported) > 50
@@ -126,7 +126,7 @@ def test_installed(tmp_path):
 
 @pytest.fixture
 def generate(tmp_path):
-    """Writes pages from a copy of the prose, and returns what has been said."""
+    """Writes pages from a copy of the prose. Returns the messages."""
     if not all(program.exists() for program in TABLES.values()):
         pytest.skip(f'{BUILD} is not a build folder')
     prose = tmp_path / 'prose'

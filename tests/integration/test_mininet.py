@@ -1,5 +1,5 @@
-"""Exchanges in Mininet: every node in a network namespace of its own, every link with a rate. The
-interfaces' own counters tell what really went where."""
+"""Exchanges in Mininet: every node has a network namespace, every link a rate. The interfaces' counters show where
+bytes really went."""
 
 import re
 import signal
@@ -38,7 +38,7 @@ def counters(torus):
 
 
 def check_counters(torus, before, after, result):
-    """Each interface carried what was reported for its port, and next to nothing else."""
+    """Each interface carried the bytes reported for its port, and little else."""
     geometry = torus.geometry
     for node in result['per_node']:
         rank = node['rank']
@@ -111,8 +111,8 @@ def test_folders(torus_of, tmp_path, root, dims, algorithm):
 @pytest.mark.parametrize('dims,algorithm,rank,port', [('4x4', 'at2', 5, '+1'),
                                                       ('1x6', 'ar', 2, '-1')])
 def test_a_link_that_fails(torus_of, dims, algorithm, rank, port, cut):
-    """The cable is pulled, or the carrier stays but nothing passes: everybody names the link, and
-    all is well when it is back."""
+    """A cable is pulled, or loses all packets while the carrier stays: all nodes name the link, and everything works
+    when it is back."""
     torus = torus_of(dims)
     geometry = torus.geometry
     link = geometry.link(rank, geometry.port(rank, port))
@@ -144,7 +144,7 @@ def test_a_link_that_fails(torus_of, dims, algorithm, rank, port, cut):
 
 
 def test_a_link_that_flaps(torus_of):
-    """Away for less than the silence that counts: TCP makes up for it, and nothing is lost."""
+    """The link fails for less than the silence: TCP repeats the packets, and nothing is lost."""
     torus = torus_of('4x4')
     from support.background import Client
     with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '3MiB') as client:
@@ -159,7 +159,7 @@ def test_a_link_that_flaps(torus_of):
 
 
 def test_much_is_paced_and_little_is_not(torus_of):
-    """While much is sent, TCP sends no faster than the link carries payload; after a rest, as it likes."""
+    """While much is sent, TCP sends no faster than the link carries payload; after a pause, it sends at any rate."""
     torus = torus_of('4x4')
     segment, headers = 1500 - 20 - 20 - 12, 14 + 20 + 20 + 12  # Ethernet, IPv4, TCP with timestamps
     payload = str(int(50e6 / 8 * segment / (segment + headers)) * 8)

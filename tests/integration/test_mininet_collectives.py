@@ -1,5 +1,4 @@
-"""Allgather, broadcast and barrier in Mininet: what the interfaces carried is what was reported, and
-the links' rate holds."""
+"""Allgather, broadcast and barrier in Mininet: the interfaces carried the reported bytes, within the links' rate."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ def torus_of(shared):
 
 
 def measured(torus, *args, rank=0):
-    """The result, after a look at what the interfaces carried meanwhile."""
+    """Returns the result, after checking the interfaces' counters."""
     before = counters(torus)
     result = torus.json(rank, *args)
     check_counters(torus, before, counters(torus), result)
@@ -36,7 +35,7 @@ def measured(torus, *args, rank=0):
 
 
 def check_rate(result, blocks):
-    """The busiest channel carries at least so many blocks, at the links' rate."""
+    """Checks that the time is not shorter than the busiest channel needs for so many blocks at the links' rate."""
     least = blocks * SIZE * 8 / (RATE * 1e6)
     assert abs(result['bound_seconds'] - least) < 1e-9
     assert abs(result['efficiency'] - least / result['seconds']) < 1e-6
@@ -64,7 +63,7 @@ def test_broadcast(torus_of, dims, algorithm):
 
 @shapes
 def test_barrier(torus_of, dims):
-    """Through when all are there, and no blocks on any link."""
+    """The barrier ends when all have entered it; no link carries blocks."""
     torus = torus_of(dims)
     nodes = torus.geometry.nodes
     before = counters(torus)

@@ -1,5 +1,5 @@
-"""scripts/mpi-bench: what it says about options that it does not take, and about programs that fail. What it
-measures is in test_bench_runs.py."""
+"""scripts/mpi-bench: errors for wrong options and for programs that fail. test_bench_runs.py tests what it
+measures."""
 
 from pathlib import Path
 

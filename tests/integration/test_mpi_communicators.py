@@ -20,7 +20,7 @@ def nodes(request):
 
 
 def run(torus, library, nodes, *scenarios, program='communicators', **options):
-    """Checks that all results are right. Returns what the torus has taken, and what it has not."""
+    """Checks that all results are right. Returns the calls that the torus has taken, and the others."""
     mpi.skip_without(torus, library)
     result = mpi.run(torus, library, [mpi.program(torus, library, program), *scenarios], nodes=nodes, **options)
     said = [line for line in result.stdout.splitlines() if line.endswith('right')]
@@ -29,7 +29,8 @@ def run(torus, library, nodes, *scenarios, program='communicators', **options):
 
 
 def uses(count, communicators):
-    """What is taken of so many uses of so many communicators: all but the first calls, which are short."""
+    """The calls that the torus takes of so many uses of so many communicators: all except the first calls, which are
+    short."""
     taken = dict.fromkeys(COLLECTIVES, count) | {'Alltoall': count - communicators}
     return {name: calls for name, calls in taken.items() if calls}
 
@@ -37,20 +38,20 @@ def uses(count, communicators):
 @pytest.mark.parametrize('scenario,count,communicators', [
     ('kept', 2 * WAYS, WAYS), ('freed', 6 * WAYS, 6 * WAYS), ('left-open', WAYS, WAYS), ('between', 8, 8)])
 def test_mpi_has_few_left(shared, library, nodes, scenario, count, communicators):
-    """The preload needs none of them."""
+    """The program can use up all communicators: the preload needs none of them."""
     taken, _ = run(shared('2x2'), library, nodes, 'few-left', scenario)
     assert taken == uses(count, communicators)
 
 
 def test_mpi_has_none_left(shared, library, nodes):
-    """Those that there are go on, and those that are made when some have been freed."""
+    """Existing communicators go on, and so do new ones that are made after others were freed."""
     taken, fallen_back = run(shared('2x2'), library, nodes, 'until-none')
     assert set(fallen_back) == {'Alltoall'}
     assert set(taken) == set(COLLECTIVES) and taken['Barrier'] >= 2 * 18 + 2
 
 
 def test_callbacks(shared, library, nodes):
-    """Those of attributes make, use and free other communicators."""
+    """Callbacks of attributes make, use and free other communicators."""
     taken, fallen_back = run(shared('2x2'), library, nodes, 'callbacks')
     assert (taken, fallen_back) == (uses(6, 4), {'Alltoall': 4})
 

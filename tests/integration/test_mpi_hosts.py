@@ -1,5 +1,4 @@
-"""mpiexec of both MPI libraries on the hosts that the launcher makes with --ip-routes, without torusd's
-own library for MPI programs."""
+"""mpiexec of both MPI libraries on the hosts that the launcher makes with --ip-routes, without torusd's preload."""
 
 import shutil
 import subprocess
@@ -32,8 +31,8 @@ def programs(tmp_path_factory):
 
 @pytest.mark.parametrize('dims,ranks', [('3x3', 9), ('2', 6)])
 def test_ranks_on_all_hosts(bench, programs, dims, ranks):
-    """MPICH, too, ends by itself (client/mpi/library/mpich_finalize.c): with 9 ranks it would hardly ever. With
-    more ranks than hosts, each host has several."""
+    """MPICH ends by itself (client/mpi/library/mpich_finalize.c), which it hardly ever would with 9 ranks. With more
+    ranks than hosts, each host has several ranks."""
     hosts = 9 if dims == '3x3' else 2
     for library, mpiexec in LIBRARIES.items():
         done = bench.run(dims, '--bw', '50', '--ip-routes', '--quiet', '--run',

@@ -1,4 +1,4 @@
-"""MPI programs with the preloads (client/mpi), on loopback: the results are those of MPI alone."""
+"""MPI programs with the preloads (client/mpi), on loopback: the results are the same as without a preload."""
 
 import importlib.util
 import os
@@ -21,7 +21,7 @@ def library(request):
 
 
 def collectives(torus, library, folder, seed, count, columns, seconds=60, **options):
-    """The same operations with and without the preload. Returns what was taken."""
+    """Runs the same operations with and without the preload. Returns the calls that the torus took."""
     runs = []
     for mode in 'stats', None:
         path = folder / (mode or 'alone')
@@ -91,7 +91,7 @@ def test_many_random_collectives(shared, library, dims, nodes, columns, tmp_path
     assert taken
 
 
-# ---- What can happen to a program ----------------------------------------------------------------
+# ---- Scenarios of programs ------------------------------------------------------------------------
 
 def scenario(torus, library, *names, program='scenarios', **options):
     mpi.skip_without(torus, library)
@@ -103,9 +103,9 @@ def right(result, ranks=4):
 
 
 def test_all_is_taken(shared, library):
-    """Ranks that come late, to the first call of all and later; a large MPI_Isend that is pending when its
-    sender waits on the torus; communicators that come and go; a thread that is cancelled while it reads; an
-    error handler that does not return."""
+    """Ranks that are late, for the first call or for later calls; a large MPI_Isend that is pending when its sender
+    waits on the torus; communicators that are made and freed; a thread that is cancelled while it reads; an error
+    handler that does not return."""
     result = scenario(shared('2x2'), library, 'late-at-first', 'late', 'isend', 'many-communicators',
                       'cancels-a-reader', 'handler-jumps')
     right(result)
@@ -117,7 +117,7 @@ def test_all_is_taken(shared, library):
 
 
 def test_the_root_of_a_reduce_is_late(shared, library):
-    """The others do not wait for it."""
+    """The other ranks do not wait for it."""
     result = scenario(shared('2x3'), library, 'late-root', nodes=[3, 0, 5, 1, 4, 2])
     right(result, 6)
     taken, fallen_back = mpi.taken(result)
@@ -125,7 +125,7 @@ def test_the_root_of_a_reduce_is_late(shared, library):
 
 
 def test_whom_a_call_waits_for(shared, library):
-    """After a while, one of the ranks that wait says so; on request, none does."""
+    """After a while, one of the waiting ranks reports that; on request, none does."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     program = mpi.program(torus, library, 'scenarios')
@@ -153,7 +153,7 @@ def test_pending_messages(shared, library, dims, nodes):
 
 
 def test_cartesian_communicators(shared, library):
-    """The grid, its rows and columns; not a communicator of some ranks, nor between two groups."""
+    """The torus serves the grid, its rows and columns, but not a communicator of some ranks or between two groups."""
     result = scenario(shared('2x2'), library, 'cartesian', mode='verbose')
     right(result)
     taken, fallen_back = mpi.taken(result)
@@ -163,7 +163,7 @@ def test_cartesian_communicators(shared, library):
 
 
 def test_a_link_is_down_at_first(cabled, library, tmp_path):
-    """The torus is used around it; communicators of a line that falls into pieces are left to MPI."""
+    """The torus is used without the link; communicators of a line that is no longer connected are left to MPI."""
     torus = cabled('2x3m', end=1, port='+1')
     mpi.skip_without(torus, library)
     torus.cable.cut_after(0)
@@ -207,7 +207,7 @@ def test_types_with_addresses(shared, library):
 
 
 def test_buffers_that_begin_alike(shared, library):
-    """At one rank; the calls are taken at all, and not by MPI at that one."""
+    """Both buffers begin at the same address, at one rank only; the torus takes the calls on all ranks."""
     result = scenario(shared('2x2'), library, 'same-buffers', program='buffers')
     right(result)
     assert mpi.taken(result) == [{'Alltoallv': 1, 'Alltoallw': 2, 'Allgather': 1}, {}]
@@ -247,7 +247,8 @@ def base_names(symbols):
 
 
 def test_unserved_collectives_are_counted(shared, library):
-    """All of them, each call once, with its bytes and the reason; the starts of persistent ones."""
+    """All unserved operations are counted, each call once, with its bytes and the reason, and with the starts of
+    persistent requests."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     program = mpi.program(torus, library, 'unserved')
@@ -271,7 +272,7 @@ def test_unserved_collectives_are_counted(shared, library):
 
 
 def test_calls_inside_mpi_are_not_counted(shared, library, tmp_path):
-    """Of the MPI library's collective input and output: they are not the program's."""
+    """Calls inside the MPI library's collective input and output do not count as the program's calls."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     result = mpi.run(torus, library, [mpi.program(torus, library, 'files'), tmp_path], OMPI_MCA_io='romio321')
@@ -297,7 +298,7 @@ LACKING = {
 
 
 def test_ranks_that_lack_something(shared, library):
-    """All go on with MPI alone, and one says so: the first to know, whichever that is."""
+    """All ranks go on with MPI alone, and the first one that knows reports it."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     results = mpi.run_all(torus, [
@@ -310,8 +311,8 @@ def test_ranks_that_lack_something(shared, library):
 
 
 def test_set_up_fails_at_one_rank(shared, library):
-    """At the last moment, when the others believe that they can use the torus: all go on with MPI alone, with
-    one rank a node and with two. Who is the reason says so."""
+    """The setup fails at the last moment, when the other ranks assume that they can use the torus: all ranks go on with
+    MPI alone, with one or two ranks per node. The rank with the failure reports it."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     runs = [(what, losing, options) for what in ('barrier', 'open', 'unseen') for losing, options in (
@@ -386,8 +387,8 @@ def until(running, text, ranks=4):
 
 
 def test_a_daemon_is_killed(shared, library):
-    """Of programs with one rank and with two on each node, the error handler is called on every rank, with
-    an error of a class of our own; where errors are fatal, as they are by default, the program ends."""
+    """With one or two ranks per node, the error handler is called on every rank, with an error class of torusd; if
+    errors are fatal, as by default, the program ends."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     program = mpi.program(torus, library, 'scenarios')
@@ -407,7 +408,7 @@ def test_a_daemon_is_killed(shared, library):
         for error in errors:
             assert 'error: new class: ' in error and 'the torus failed: ' in error
         assert sum(line.endswith(': right') for line in result.stdout.splitlines()) == ranks
-    # At times mpiexec of Open MPI 4.1.4 loses the text that it is to show, and says where ("show_help.c").
+    # Sometimes mpiexec of Open MPI 4.1.4 loses the text that it should show, and only names its source ("show_help.c").
     assert results[2].returncode != 0
     assert re.search('the torus failed: |ORTE_ERROR_LOG: .*/show_help.c ', results[2].stderr + results[2].stdout)
 
@@ -430,8 +431,8 @@ UNSERVED_FORTRAN = {'Gather', 'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 
 
 
 def test_languages(shared, library):
-    """C++, Fortran in three bindings, and mpi4py, which is Debian's for Open MPI and asks for
-    MPI_THREAD_MULTIPLE: every call is seen, once."""
+    """C++, Fortran with three bindings, and mpi4py (Debian's package, for Open MPI, which asks for
+    MPI_THREAD_MULTIPLE): every call is seen exactly once."""
     torus = shared('2x2')
     mpi.skip_without(torus, library)
     fortran = [mpi.program(torus, library, name) for name in ('mpif_h', 'use_mpi', 'use_mpi_f08')]
@@ -463,8 +464,7 @@ PATTERNS = {'transpose': (['6', '1'], {'Alltoall', 'Alltoallv', 'Alltoallw'}),
 
 
 def test_patterns(shared):
-    """What scripts/mpi-bench runs with MPICH in place of programs of others: the same results with and without
-    the preload."""
+    """The programs that scripts/mpi-bench runs with MPICH give the same results with and without the preload."""
     torus = shared('2x2')
     mpi.skip_without(torus, 'mpich')
     runs = [('mpich', [mpi.program(torus, 'mpich', name), *arguments], {'mode': mode})
@@ -479,7 +479,7 @@ def test_patterns(shared):
 
 
 def test_programs_at_the_same_time(shared):
-    """Of both libraries, and twice of the same."""
+    """Programs of both libraries, and two of the same library, at the same time."""
     torus = shared('2x2')
     for library in LIBRARIES:
         mpi.skip_without(torus, library)

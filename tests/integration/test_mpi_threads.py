@@ -1,5 +1,5 @@
-"""Communicators of several threads with the preloads (client/mpi), on loopback, under MPI_THREAD_MULTIPLE: whatever the
-order of their calls, all end, are right, and most of them use the torus."""
+"""Communicators of several threads with the preloads (client/mpi), on loopback, under MPI_THREAD_MULTIPLE: in any order
+of calls, all calls end with right results, and most use the torus."""
 
 import importlib.util
 
@@ -16,7 +16,7 @@ def library(request):
 
 
 def checked(torus, library, command, nodes=(0, 1, 2, 3), **options):
-    """The run, whose results are all right."""
+    """Checks that all results of a run are right. Returns the run."""
     mpi.skip_without(torus, library)
     result = mpi.run(torus, library, command, nodes=nodes, **options)
     said = sorted(line for line in result.stdout.splitlines() if line.endswith('right'))
@@ -25,12 +25,12 @@ def checked(torus, library, command, nodes=(0, 1, 2, 3), **options):
 
 
 def run(*arguments, **options):
-    """How much of the calls the torus has taken."""
+    """The share of the calls that the torus has taken."""
     taken, fallen_back = (sum(counts.values()) for counts in mpi.taken(checked(*arguments, **options)))
     return taken / (taken + fallen_back)
 
 
-# What the torus takes of each scenario of tests/mpi/threads.c. How much more it is depends on how the threads run.
+# The least share that the torus takes in each scenario of tests/mpi/threads.c. More depends on the threads' timing.
 @pytest.mark.parametrize('scenario,share', [
     ('crossing', 0.85), ('one-freed', 0.9), ('world-once', 0.95), ('uneven', 0.75), ('one-thread-elsewhere', 0.85)])
 def test_most_is_taken(shared, library, scenario, share):
@@ -40,20 +40,20 @@ def test_most_is_taken(shared, library, scenario, share):
 
 @pytest.mark.parametrize('scenario', ['everywhere', 'changing', 'bursts'])
 def test_communicators_compete(shared, library, scenario):
-    """More than there is room for, on all nodes, rows and columns, which come and go."""
+    """More communicators than lanes, on all nodes, rows and columns, which are made and freed."""
     torus = shared('2x2')
     assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > 0
 
 
 def test_a_second_group(shared, library):
-    """Two that are in use at the same time, all the time, get a group each."""
+    """Two communicators that are always in use at the same time get a group each."""
     torus = shared('2x2')
     result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')
     assert 'a second group is open' in result.stderr
 
 
 def test_no_memory_for_a_second_group(library):
-    """The daemons have room for one: the program goes on with that."""
+    """The daemons have room for one group only: the program goes on with that."""
     with LoopbackTorus('2x2', memory='32MiB') as torus:
         result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')
     assert 'a second group could not be opened' in result.stderr
@@ -71,7 +71,7 @@ def test_several_ranks_a_node(shared, scenario, share):
 
 
 def test_mpi4py(shared):
-    """It asks for MPI_THREAD_MULTIPLE unless told otherwise; here, one thread calls."""
+    """mpi4py asks for MPI_THREAD_MULTIPLE by default; here, only one thread makes calls."""
     if not importlib.util.find_spec('mpi4py'):
         pytest.skip('there is no mpi4py')
     torus = shared('2x2')

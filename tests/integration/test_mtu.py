@@ -1,5 +1,5 @@
-"""A link is up when it carries frames of full size, both ways. Between the ends of a cable stands a bridge that
-drops what is larger than its own MTU, and tells nobody."""
+"""A link is up when it carries frames of full size in both directions. Here, a bridge in the cable silently drops
+packets that are larger than its MTU."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def bridged(hosts, mtu=1500, family=4, **settings):
     middle.ip('link add name middle0 type veth peer name middle1')
     for rank in 0, 1:
         three.cable(rank, 'cable', 2, f'end{rank}')
-        # A pair of virtual interfaces passes on what it would have to cut in one piece, whatever its size.
+        # A pair of virtual interfaces passes on packets of any size if they could be cut later.
         three[rank].ip('link set cable mtu 9000 gso_max_segs 1 gso_max_size 9000')
         three[rank].ip(f'address add {address(rank, family)}/{24 if family == 4 else 64} dev cable' +
                        (' nodad' if family == 6 else ''))
@@ -71,7 +71,7 @@ def test_a_cable_that_drops_large_packets_never_counts_as_up(hosts, family):
 
 @pytest.mark.parametrize('kind', ['slow', 'encrypted'])
 def test_whatever_the_link(hosts, tmp_path, kind):
-    """Slow links write in smaller parts, and encrypted ones in records."""
+    """Slow links write smaller parts, and encrypted links write records."""
     settings = {'link_mbit': 10}
     if kind == 'encrypted':
         settings = {'key_file': tmp_path / 'key', 'encrypt': 'yes'}
@@ -84,7 +84,7 @@ def test_whatever_the_link(hosts, tmp_path, kind):
 
 
 def test_one_way_is_not_enough(hosts):
-    """What leaves for node 1 is dropped; what node 1 sends takes a cable of its own."""
+    """Packets to node 1 are dropped; packets from node 1 take another cable."""
     three = bridged(hosts)
     three.cable(0, 'back', 1, 'back')
     for rank in 0, 1:

@@ -30,7 +30,8 @@ def check_shrunk(torus, result, dead):
 
 @pytest.mark.slow
 def test_without_nodes_that_are_down(torus):
-    """The others complete; side by side and killed at once as well. Those that return take part again."""
+    """Nodes are killed, also neighbours and at the same time: the others complete. Nodes that return take part
+    again."""
     for dead in [9], [5, 6], [0, 10]:
         for rank in dead:
             torus.node(rank).kill()
@@ -65,7 +66,7 @@ def test_a_daemon_is_killed_and_left_out(shared):
 
 
 def test_files_without_a_node(loopback, tmp_path):
-    """It is killed while they are written; nothing of or for it appears, and it keeps nothing."""
+    """A node is killed while outputs are written: outputs have no files of it or for it, and it keeps nothing."""
     torus = loopback('3x3', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(random_sizes(9, 0), 2_000_000)
     source, target = make_sources(tmp_path, sizes), f'{tmp_path}/sub/in-%r'

@@ -1,4 +1,4 @@
-"""torusctl exchange --on-failure wait: daemons that are restarted do not fail it."""
+"""torusctl exchange --on-failure wait: the exchange does not fail when daemons are restarted."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def done(client):
 
 @pytest.mark.parametrize('algorithm', ['auto', 'at2'])
 def test_a_rolling_restart_through_a_session(shared, algorithm):
-    """Each node waits for the one before; complete repetitions count."""
+    """Nodes are restarted one after the other; complete repetitions count."""
     torus = shared('3x3')
     with Client(torus, '--json', 'exchange', '--algorithm', algorithm, '--block-size', '1MiB', '--repeat', 60, *WAIT,
                 rank=4) as client:
@@ -92,7 +92,7 @@ def test_files_wait_for_a_node(loopback, tmp_path, signum):
 
 
 def test_files_of_a_daemon_that_is_stopped(loopback, tmp_path):
-    """It says that nothing has been decided: the files are asked for once more."""
+    """The daemon reports that nothing was decided: the client requests the files again."""
     files = Files(loopback, tmp_path)
     with files.start(4) as client:
         files.torus.node(4).restart(signal.SIGTERM)
@@ -101,7 +101,7 @@ def test_files_of_a_daemon_that_is_stopped(loopback, tmp_path):
 
 
 def test_files_of_a_daemon_that_is_killed(loopback, tmp_path):
-    """Nobody knows: they are not asked for again."""
+    """The outcome is not known: the client does not request the files again."""
     files = Files(loopback, tmp_path)
     with files.start(4) as client:
         files.torus.node(4).restart(signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_files_of_a_daemon_that_is_killed(loopback, tmp_path):
 
 
 def test_what_it_waits_for_is_said(shared):
-    """On a terminal; also from the start, when the node has long been down."""
+    """The client shows it on a terminal, also if the node was down before the start."""
     torus = shared('3x3')
     torus.node(5).kill()
     torus.wait_broken(30, (4,))
@@ -135,7 +135,7 @@ def test_what_it_waits_for_is_said(shared):
         torus.node(5).start()
 
         def has_ended():
-            waits()  # nor must the terminal be full of what it draws
+            waits()  # and the terminal must not be flooded
             return process.poll() is not None
         wait_for(has_ended, 60, lambda: said)
         assert process.returncode == 0 and 'every byte' in process.stdout.read()

@@ -1,6 +1,5 @@
-"""More than fits: many clients, many exchanges, many folders, and nodes that hang in the middle.
-Nobody's refusal or delay costs a link; what does not fit waits for its turn; what is decided is
-settled."""
+"""Overload: many clients, many exchanges, many folders, and nodes that hang. Refusals and delays never cost a link,
+requests without room wait for their start, and decisions are carried out."""
 
 import itertools
 import os
@@ -66,8 +65,8 @@ class Answer:
 
 
 def crowd(torus, requests, within):
-    """A client for each (rank, request), all at once. Returns the answers in their order; code 0 is
-    success. All of them must come within so many seconds."""
+    """Runs a client for each (rank, request), all at once. Returns the answers in their order; code 0 is success. All
+    answers must arrive within so many seconds."""
     selector = selectors.DefaultSelector()
     began, patience = time.monotonic(), Patience(within)
     answers = [None] * len(requests)
@@ -108,7 +107,7 @@ def nothing_is_reserved(torus):
 
 
 def recorded(torus, rank):
-    """The decisions of a root that not all have confirmed."""
+    """The decisions of a root that not all nodes have confirmed."""
     return [name for name in os.listdir(torus.run.state(rank)) if name.startswith('committed')]
 
 
@@ -147,7 +146,7 @@ def test_refusals_among_many_clients(loopback, tmp_path):
 
 @pytest.mark.slow
 def test_folder_exchanges_at_once(loopback, tmp_path):
-    """4 and 16 of 4 KiB a file from as many nodes; then 16 into the same target: one has it."""
+    """4 and 16 exchanges of 4 KiB files from as many nodes; then 16 into the same target, of which one succeeds."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 4096)
     source = make_sources(tmp_path, sizes)
@@ -170,7 +169,7 @@ def test_folder_exchanges_at_once(loopback, tmp_path):
 
 @pytest.mark.slow
 def test_what_does_not_fit_waits(loopback):
-    """Little memory, and big blocks beside small ones: all get their turn."""
+    """With little memory, exchanges of large and small blocks all run eventually."""
     torus = loopback('4x4', memory='4MiB')
     before = connects(torus)
     big = [(n % 16, spec(('at2', 'direct', 'stream')[n % 3], 256 << 10)) for n in range(32)]
@@ -183,7 +182,7 @@ def test_what_does_not_fit_waits(loopback):
 
 
 def test_barriers_do_not_block(loopback):
-    """128 names that one client only has come to."""
+    """128 barriers that only one client has entered."""
     torus = loopback('4x4')
     waiting = []
     try:
@@ -200,8 +199,7 @@ def test_barriers_do_not_block(loopback):
 
 
 def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
-    """Repeated at once, from the same node and from others, it fails in the same way, and then
-    succeeds."""
+    """Repeated at once, from the same node and from others, the exchange fails in the same way, and then succeeds."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 3000)
     source, target = make_sources(tmp_path, sizes), f'{tmp_path}/deep/er/in-%r'
@@ -220,7 +218,7 @@ def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
 
 
-# --- what is decided ---
+# --- decisions ---
 
 @pytest.fixture
 def folders(loopback, tmp_path):
@@ -244,14 +242,14 @@ class Folders:
                       self.target, '--timeout', self.timeout, rank=4)
 
     def wait_decided(self, client):
-        """Returns at the very moment of the decision; False if the client has ended before."""
+        """Returns at the moment of the decision; False if the client ended before."""
         while not recorded(self.torus, 4):
             if client.process.poll() is not None:
                 return False
         return True
 
     def wait_settled(self):
-        """All nodes have it, and nothing else is left."""
+        """Waits until all nodes have the output, and nothing else is left."""
         wait_for(lambda: not leftovers(self.torus, self.base) and not recorded(self.torus, 4), 40,
                  lambda: f'left: {leftovers(self.torus, self.base)}, {recorded(self.torus, 4)}')
         check_target(self.target, self.sizes)
@@ -263,8 +261,8 @@ def reserved(torus, ranks):
 
 @pytest.mark.parametrize('rank, how', [(5, 'stopped'), (8, 'killed')])
 def test_a_node_that_does_not_confirm(folders, rank, how):
-    """The client is told within its timeout that this is in doubt; nothing stays reserved; it is
-    settled when the node is back."""
+    """The client is told within its timeout that the exchange is in doubt; no memory stays reserved; the exchange is
+    committed when the node is back."""
     torus, node = folders.torus, folders.torus.node(rank)
     others = [r for r in range(9) if r != rank]
     for _ in range(20):
@@ -293,8 +291,8 @@ def test_a_node_that_does_not_confirm(folders, rank, how):
 
 @pytest.mark.full  # test_a_target_that_stays and test_sim_unconfirmed: ten seconds that a client waits
 def test_an_obstacle_that_stays(folders):
-    """A target that appears between ready and committed at one node: in doubt, by name, with nothing
-    reserved, until it is gone."""
+    """A target appears between ready and committed at one node: the exchange is in doubt, names the node, and
+    reserves no memory, until the target is removed."""
     torus = folders.torus
     with stopped(torus.node(8)):
         client = folders.start()
@@ -316,12 +314,12 @@ def test_an_obstacle_that_stays(folders):
 
 @pytest.mark.parametrize('neighbours', [('+0',), ('+0', '-1')], ids=['one', 'two'])
 def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
-    """It does not wait for what they will never read."""
+    """A daemon that ends does not wait for neighbours that will never read."""
     torus = loopback('3x3', extra=['--silence-ms=300000'])  # no link is given up meanwhile
     around = {'+0': 7, '-1': 3}
     with LongExchange(torus, rank=4, algorithm='direct') as client:
         with stopped(*(torus.node(around[name]) for name in neighbours)):
-            def full():  # but for heartbeats
+            def full():  # except for heartbeats
                 sent = sum(link['tx_bytes'] for link in torus.links(4)['links'])
                 time.sleep(0.2)
                 return sum(link['tx_bytes'] for link in torus.links(4)['links']) < sent + 1000
@@ -340,7 +338,7 @@ def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
 @pytest.mark.memory
 @pytest.mark.parametrize('kind', ['prepares', 'queries', 'verdicts'])
 def test_floods_of_a_neighbour(loopback, kind):
-    """For some seconds, without reading: memory stays bounded, no other link closes, all daemons
+    """A neighbour asks for some seconds without reading: memory stays bounded, no other link closes, all daemons
     answer."""
     torus = loopback('4x4')
     torus.node(1).terminate()

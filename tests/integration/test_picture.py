@@ -1,4 +1,4 @@
-"""torusctl plan --svg: the arrows are the routes' messages, from node to node, and files are whole."""
+"""torusctl plan --svg: the arrows are the messages of the routes, and files are complete."""
 
 import collections
 import json
@@ -28,7 +28,7 @@ def plan(dims, algorithm, *arguments):
     return done.stdout
 
 
-# ---- What the picture should show, from the printed routes --------------------------------------
+# ---- The expected picture, from the printed routes -----------------------------------------------
 
 class Schedule:
     """{step: {Message: blocks}}, and how many messages cross each channel of a step."""
@@ -45,7 +45,7 @@ class Schedule:
             for index, (step, dim, direction, hops) in enumerate(route['legs']):
                 message = Message(here, self.walk(here, dim, direction, hops), (dim, direction), hops)
                 here = message.end
-                # In an allgather what two routes have in common is sent once.
+                # In an allgather the common part of two routes is sent once.
                 if row['operation'] == 'allgather' and index < len(route['legs']) - 1:
                     continue
                 self.all[step].add(message)
@@ -75,7 +75,7 @@ class Schedule:
         return load
 
 
-# ---- What it shows ------------------------------------------------------------------------------
+# ---- The picture ----------------------------------------------------------------------------------
 
 def points(path):
     numbers = [float(n) for n in re.findall(r'-?[\d.]+', path.get('d'))]
@@ -126,7 +126,7 @@ def near(a, b, distance):
 
 
 def check_arrow(picture, message, body):
-    """It begins at its start, its last head is at its end, and none of it is outside of the frames."""
+    """An arrow begins at its start, its last head is at its end, and no part of it is outside of the frames."""
     lines = [p for p in body.iter(f'{SVG}path') if has_class(p, 'l')]
     heads = [p for p in body.iter(f'{SVG}path') if has_class(p, 'h')]
     assert near(points(lines[0])[0], picture.centre[message.start], 15)

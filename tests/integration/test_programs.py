@@ -20,7 +20,7 @@ SIZED = ['alltoall', 'alltoallv', 'allgather', 'broadcast', 'allreduce', 'reduce
 @pytest.mark.parametrize('dims', ['1', '1x2', '2x3', '2x2x2', '4m'])
 @pytest.mark.parametrize('name', EXAMPLES)
 def test_examples(shared, dims, name):
-    """Each verifies its result itself."""
+    """Each example verifies its own result."""
     torus = shared(dims)
     first, *others = run_each(torus, example(torus, name))
     pattern = EXAMPLES[name].format(nodes=counted(torus.geometry.nodes, 'node'), dims=dims)
@@ -134,7 +134,7 @@ open(sys.argv[1]).read()
 
 
 def test_status_shows_groups(shared, tmp_path):
-    """While they are opened, with a call that has begun at one node only, and with none."""
+    """Groups while they are opened, with a call that only one node has made, and without calls."""
     pytest.importorskip('numpy')
     torus = shared('1x2')
     (tmp_path / 'program.py').write_text(STATUS_PROGRAM)
@@ -194,7 +194,7 @@ def test_examples_in_namespaces(mininet):
 
 @pytest.mark.mininet
 def test_perf_in_namespaces(mininet):
-    """Nothing is faster than its bound at the rate of the links, where these let nothing through at once."""
+    """No operation is faster than its bound for the rate of the links, if these have no burst."""
     torus = mininet('3x3', bw=50, burst=1514)
     for operation in SIZED:
         row, = perf(torus, f'{operation} --sizes 50000 --repeat 3 --verify')['results']

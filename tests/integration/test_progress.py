@@ -1,4 +1,4 @@
-"""What is said on standard error while something is waited for, or takes long."""
+"""Messages on standard error while a command waits or takes long."""
 
 import fcntl
 import json
@@ -47,7 +47,7 @@ class Spoken:
         fcntl.ioctl(self.reader, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
 
     def read(self):
-        """All that it has said so far."""
+        """Its whole standard error so far."""
         try:
             while piece := os.read(self.reader, 65536):
                 self.text += piece
@@ -69,7 +69,7 @@ def ctl(torus, rank, *args):
 
 @pytest.mark.parametrize('terminal', [False, True])
 def test_a_group_that_others_have_not_opened(shared, terminal):
-    """First all others, then those that are still missing; with the last of them it goes on."""
+    """At first all other nodes are missing, then fewer; with the last one, the group opens."""
     torus = shared('2x2')
     perf = 'perf', 'barrier', '--repeat', 3, '--name', f'late-{terminal}', '--json'
     with Spoken(ctl(torus, 0, *perf), terminal, {} if terminal else SAID) as first:
@@ -125,8 +125,8 @@ LONG = '--algorithm', 'at2', '--block-size', '100GiB'
 
 @pytest.mark.slow
 def test_a_long_exchange_on_a_terminal(shared):
-    """Share, rate and time left; no line is wider than the window, also when that becomes narrower; nothing
-    is left over; and no colour."""
+    """Share, rate and remaining time; no line is wider than the window, even if the window shrinks; nothing is left
+    over; no colours."""
     torus = shared('2x2')
     with Spoken(ctl(torus, 0, 'exchange', *LONG), terminal=True, env={'NO_COLOR': '1'}) as long:
         long.wait_says(r'running, round \d+ of \d+ .* \d+ %  [\d.]+ \w+ of 300 GiB  [\d.]+ \w+/s  0:\d\d, [\d:]+ left')
@@ -154,7 +154,7 @@ def test_a_long_exchange_without_a_terminal(shared):
 
 @pytest.mark.slow
 def test_progress_on_a_terminal(shared):
-    """A bar while it runs, and none left over in the output afterwards."""
+    """A bar while the exchange runs, and none in the output afterwards."""
     torus = shared('4x4')
     main, terminal = pty.openpty()
     process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'exchange',

@@ -12,7 +12,7 @@ pytest.importorskip('numpy')
 SCRIPT = CHECKOUT / 'tests' / 'support' / 'python_group.py'
 
 
-# Starting Python with numpy costs more than what most of these do.
+# Starting Python with numpy costs more than most of these tests.
 @pytest.mark.parametrize('what', ['place alltoall alltoallv allgather', 'broadcast reductions parts',
                                   'without_waiting memory misuse', 'mismatch', 'shrinking'])
 def test_module(shared, what):

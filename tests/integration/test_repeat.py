@@ -37,7 +37,7 @@ def test_five_exchanges(shared, dims, algorithm):
     assert result['blocks_delivered'] == nodes * (nodes - 1)  # of one exchange
     assert result['bytes_delivered'] == nodes * (nodes - 1) * 12000
     assert result['verified'] == 'every byte'
-    if result['mode'] == 'stepped':  # what the ports count is what one exchange does, too
+    if result['mode'] == 'stepped':  # the counts of ports are also those of one exchange
         one = dict(result, seconds=last, bound_seconds=None, efficiency=None)
         check_result(one, dims, algorithm, block_bytes=12000)
 

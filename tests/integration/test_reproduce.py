@@ -29,7 +29,7 @@ def by_table(folder):
 
 
 def compute(paper, out):
-    """What is wrong, or None."""
+    """The error, or None."""
     try:
         done = reproduce(out, '--no-plots', '--paper', paper)
     except subprocess.TimeoutExpired:
@@ -75,7 +75,7 @@ def reproduction():
 
 
 def same(tables, name, *labels):
-    """What the paper and the enumeration agree on."""
+    """Values on which the paper and the enumeration agree."""
     row = tables[name][labels]
     assert row['paper'] == row['here']
     return row['here']

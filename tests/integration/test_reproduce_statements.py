@@ -1,5 +1,5 @@
-"""What the papers' page says of the algorithms, against rules that are written out here once more: the
-page makes it of torusctl's answers. Parts of the page are made; test_reproduce.py makes all of it."""
+"""Statements of the papers' page about algorithms, which it makes from torusctl's answers, compared with independent
+rules. This makes only parts of the page; test_reproduce.py makes all of it."""
 
 import json
 import os
@@ -254,7 +254,7 @@ def test_what_balanced_takes(page, tmp_path):
 
 
 def busiest(dims, algorithm):
-    """The most blocks that go through a channel; what the copies of a block share goes there once."""
+    """The most blocks that cross a channel; copies of a block share a channel once."""
     sizes, loads = shape(dims), defaultdict(set)
     for route in routes(dims, algorithm):
         node, rest = [], route['src']
@@ -288,7 +288,7 @@ def test_which_dimension_even_nodes_begin_with(page):
 
 # ---- What torusctl algorithms says -----------------------------------------------------------------
 
-STATED = [  # algorithm, quantity, what is said of it; dims and the rule there
+STATED = [  # algorithm, quantity, the statement about it; dims, and the rule for them
     ('disjoint', 'startups', 'on a ring n - 1', {'5': 4, '8': 7}),
     ('disjoint', 'startups', 'sum of the sizes - d + 1', {'4x8': 11, '3x3x3': 7}),
     ('pt', 'startups', 'n = 2k: k fewer', {'4x4': 2 * (1 + 1 + 1) - 2}),

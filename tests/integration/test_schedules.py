@@ -1,4 +1,4 @@
-"""Schedules from files: a solver's, run on real links; and what is wrong with others."""
+"""Schedules from files: a solver's schedules on real links, and errors of other files."""
 
 import json
 from collections import Counter
@@ -130,7 +130,7 @@ def misroute(routes):
     (drop, 'has no route'),
     (double, 'it already has a route, in line 42'),
     (misroute, 'it ends at node {end} in step {step}, not at node {dst}')])
-def test_what_drops_doubles_or_misroutes_one_block_is_refused(loopback, flows, tmp_path, change,
+def test_a_file_that_drops_doubles_or_misroutes_one_block_is_refused(loopback, flows, tmp_path, change,
                                                               says):
     path, geometry = flows['3x5'][0], Geometry('3x5')
     route = lines(path)[1][40]

@@ -1,4 +1,4 @@
-"""What the scripts say before they begin."""
+"""Messages of the scripts before they begin."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""What one user takes of a daemon leaves others some: two users, each with its own processes."""
+"""One user cannot use up a daemon's resources: two users, each with its own processes."""
 
 import contextlib
 import json
@@ -14,8 +14,8 @@ OPEN, OPENED, MEMORY, FILE, READY, REFUSED = 1, 2, 4, 5, 6, 8  # proto/program.h
 MESSAGE = '<IIIIIIQ320s'
 CONNECTED = 'connected'
 
-# Connects so many times, and keeps the connections. Then, for each line that it reads: a connection and a message in
-# hexadecimal digits, sends that; a connection alone, prints what comes there next.
+# Opens so many connections, and keeps them. For each line that it reads with a connection and a message in hexadecimal
+# digits, it sends the message; for a line with a connection alone, it prints the next bytes from there.
 GUEST = '''
 import socket, sys
 kind, path, count = sys.argv[1:]
@@ -33,14 +33,14 @@ for line in sys.stdin:
     else:
         try:
             data = kept[int(s)].recv(65536)
-        except ConnectionResetError:  # it was closed with something unread; what it has said comes after that
+        except ConnectionResetError:  # it was closed with unread bytes; its last message follows
             data = kept[int(s)].recv(65536)
         print(data.hex(), flush=True)
 '''
 
 
 class Guest:
-    """Connections of one process to a Unix socket, that break no rule but take much."""
+    """Connections of one process to a Unix socket, which break no rule but use many resources."""
 
     def __init__(self, prefix, path, count=1, kind='SOCK_SEQPACKET'):
         self.process = subprocess.Popen([*prefix, '/usr/bin/python3', '-c', GUEST, kind, str(path), str(count)],
@@ -57,11 +57,11 @@ class Guest:
         return bytes.fromhex(self.process.stdout.readline())
 
     def say(self, kind, size=0, number=0, text='', at=0):
-        """To the socket of programs."""
+        """Sends a message to the socket for programs."""
         self.send(at, struct.pack(MESSAGE, 0x50726f67, 1, kind, 0, number, 0, size, text.encode()))
 
     def answer(self, at=0):
-        """From there: (kind, number, text)."""
+        """The next message from there: (kind, number, text)."""
         data = self.hear(at)
         if not data:
             return None, 0, ''
@@ -76,7 +76,7 @@ class Guest:
 
 @contextlib.contextmanager
 def guests():
-    """A function that starts guests; they are gone afterwards."""
+    """A function that starts guests, which end with the test."""
     started = []
 
     def start(*args, **kwargs):
@@ -94,14 +94,14 @@ def programs(torus, rank):
 
 
 def shares(torus, rank=0):
-    """By resource and user, as status has it."""
+    """What users have, by resource and user, from torusctl status."""
     result = torus.ctl('--json', 'status', rank=rank)
     assert result.returncode == 0, result.stderr
     return {(share['resource'], share['user']): share for share in json.loads(result.stdout)['shares']}
 
 
 def open_everywhere(torus, start, prefix, name):
-    """A guest at each node that have opened the group."""
+    """A guest at each node; together they have opened the group."""
     members = [start(prefix, programs(torus, rank)) for rank in range(2)]
     for member in members:
         member.say(OPEN, text=name)
@@ -113,7 +113,7 @@ def open_everywhere(torus, start, prefix, name):
 
 @needs_root
 def test_memory_that_is_requested_and_never_used():
-    """It leaves others some, and is taken back after a while."""
+    """Memory that a program requests and never uses leaves a share for others, and is released after a while."""
     with ring() as torus, guests() as start:
         greedy = open_everywhere(torus, start, GREEDY, 'greedy')[0]
         other = open_everywhere(torus, start, OTHER, 'other')[0]
@@ -142,7 +142,7 @@ def test_memory_that_is_requested_and_never_used():
 
 @needs_root
 def test_places_for_programs():
-    """Many processes of one user have its share of them and no more."""
+    """Many processes of one user together get only the user's share."""
     with ring() as torus, guests() as start:
         refused = 0
         for process in range(9):
@@ -164,7 +164,7 @@ def test_places_for_programs():
 
 @needs_root
 def test_groups_that_are_never_complete():
-    """Opened at one node without a timeout, they reserve memory there for ever."""
+    """Groups that are opened at one node only, without a timeout, reserve memory there for ever."""
     with ring('--memory', '128MiB') as torus, guests() as start:
         for process in range(4):
             guest = start(GREEDY, programs(torus, 0), 16)
@@ -182,7 +182,7 @@ def test_groups_that_are_never_complete():
 
 @needs_root
 def test_places_for_clients():
-    """Whoever has no place is still told the state; others have places."""
+    """A user without a place for clients still gets the status; other users have places."""
     with ring() as torus, guests() as start:
         start(GREEDY, torus.socket(0), 300, kind='SOCK_STREAM')
         taken = shares(torus)['connections', STRANGER]
@@ -202,7 +202,7 @@ def test_places_for_clients():
 
 @needs_root
 def test_exchanges_that_take_long():
-    """However many one user runs, and has waiting, another one's begins."""
+    """However many exchanges of one user run and wait, an exchange of another user starts."""
     with ring() as torus:
         endless = ['exchange', '--block-size', '1', '--repeat', '1000000', '--timeout', '100000']
         command = [*GREEDY, torus.folder / 'torusctl', '--socket', torus.socket(0), *endless]

@@ -1,4 +1,4 @@
-"""Disks that hang: no link closes, every daemon keeps answering, and what is asked of the disk is done in the end."""
+"""Disks that hang: no link closes, every daemon keeps answering, and all disk operations are done in the end."""
 
 import re
 import threading
@@ -13,14 +13,14 @@ from torus_net.patience import SLOWNESS
 from torus_net.process import find_program
 
 SILENCE_MS = 5000  # ROUTER_STALL
-# The library tells whether a call has held up the loop, however short it hangs. The long time is more than a silent
-# neighbour is waited for.
+# The library reports whether a call has blocked the loop, however briefly it hangs. The long time is longer than a
+# neighbour may be silent.
 HANGS_MS = [int(1000 * SLOWNESS), pytest.param(int(1.6 * SILENCE_MS * SLOWNESS), marks=pytest.mark.full)]
 LIBRARY = Path(find_program('torusd')).parent / 'tests' / 'support' / 'libslow_disk.so'
 
 
 class Watch:
-    """While it lasts, every daemon is asked for its state over and over."""
+    """In this block, all daemons are asked for their status again and again."""
 
     def __init__(self, torus):
         self.torus = torus
@@ -61,8 +61,8 @@ class Watch:
 @pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built')
 @pytest.mark.parametrize('hang_ms', HANGS_MS, ids=['short', 'long'])
 def test_disks_that_hang(loopback, tmp_path, hang_ms):
-    """The state folder of node 1, the target of node 2, the source of node 3; then the removal of
-    what node 2 has written."""
+    """The state folder of node 1, the target of node 2, and the source of node 3 hang; then the removal of the files
+    that node 2 has written."""
     control = tmp_path / 'hangs'
     words = ('/1.state', '/.in-2.torusd', '/out-3')
     torus = loopback('2x2', data_roots=(str(tmp_path),), wrap=[
@@ -89,7 +89,7 @@ def test_disks_that_hang(loopback, tmp_path, hang_ms):
                                                 'rename')}
     assert seen >= {(files, call) for call in ('open', 'stat', 'read')}
 
-    # Refused, because a file is missing: it names that one. Node 2 has its leftovers to remove meanwhile.
+    # The exchange is refused, and names the missing file. Node 2 must remove its leftovers in the meantime.
     missing = tmp_path / 'out-1' / '0'
     content = missing.read_bytes()
     missing.unlink()
@@ -115,7 +115,7 @@ def test_disks_that_hang(loopback, tmp_path, hang_ms):
 @pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built')
 @pytest.mark.parametrize('hang_ms', HANGS_MS, ids=['short', 'long'])
 def test_a_log_that_hangs(loopback, tmp_path, hang_ms):
-    """Its lines come late; nothing else does."""
+    """The lines of the log are late; nothing else is."""
     control = tmp_path / 'hangs'
     torus = loopback('2x2', wrap=[
         'env', f'LD_PRELOAD={LIBRARY}', 'ASAN_OPTIONS=verify_asan_link_order=0',

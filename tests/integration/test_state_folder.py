@@ -1,4 +1,4 @@
-"""The state folder: one daemon's own, and as durable as the data roots."""
+"""The state folder belongs to one daemon, and is as durable as the data roots."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def arguments(folder, *more):
 
 
 def refusal(folder, *more):
-    """What a daemon says that must not start."""
+    """The output of a daemon that must not start."""
     result = run(arguments(folder, *more), 30)
     assert result.returncode == 1, result.stderr
     return result.stderr
@@ -35,7 +35,7 @@ def starts(folder, *more):
 
 @pytest.fixture
 def in_memory(tmp_path):
-    """A folder on a tmpfs, where the one of this test is not on one."""
+    """A folder on a tmpfs; skips the test if its own folder is on one."""
     def kind(path):
         return subprocess.run(['stat', '-f', '-c', '%T', path], capture_output=True, text=True,
                               check=True).stdout.strip()
@@ -71,6 +71,6 @@ def test_in_memory_beside_a_data_root_on_a_disk(tmp_path, in_memory):
         said = refusal(tmp_path, *state, *roots)
         assert f'{in_memory}/state is in memory' in said and f'data root {tmp_path}' in said
         assert '--state-dir' in said
-    assert starts(tmp_path, *state)  # nothing that a power failure could leave half done
+    assert starts(tmp_path, *state)  # nothing that a power failure could leave incomplete
     assert starts(tmp_path, *state, *memory)
     assert starts(tmp_path, '--state-dir', tmp_path / 'state', *disk, *memory)

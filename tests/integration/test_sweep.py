@@ -73,8 +73,8 @@ def test_csv_and_one_that_fails(shared):
 
 
 def fitted(points):
-    """The ts and tw of the least squares of relative residuals, found another way: by descent along
-    one of them, the other being the best for it."""
+    """ts and tw with the least squares of relative residuals, found in another way: by descent along one parameter,
+    with the best value of the other one for it."""
     def tw_for(ts):
         shares = [(1 - ts * s / t, b / t) for s, b, t in points]
         return sum(x * y for x, y in shares) / sum(y * y for _, y in shares)
@@ -123,7 +123,7 @@ def test_fit(shared):
 
 
 def test_fit_as_text(shared):
-    """By default those that send to neighbours only and do not take too long."""
+    """By default, the algorithms that send only to neighbours and do not take too long."""
     torus = shared('3x2', bw=1000)
     counts = torus.json(0, 'predict', '--dims', '3x2')['algorithms']
     bound = torus.json(0, 'plan', '--dims', '3x2', '--algorithm', 'dim')['bound']
@@ -176,7 +176,7 @@ def test_interrupted(loopback):
 
 
 def test_interrupted_fit(loopback):
-    """What is done counts runs, of which each size and algorithm has three."""
+    """Progress counts runs; each size and algorithm has three."""
     torus = loopback('2x2')
     with Client(torus, 'bench', '--fit', '--algorithms', 'at2', '--sizes', '1,2,100MiB', '--repeat',
                 20) as client:

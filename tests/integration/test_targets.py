@@ -1,5 +1,5 @@
-"""Targets as they are found on real disks: what a rename cannot replace is refused before anything moves, folders
-keep who may use them, and an old result gives way to a new one on all nodes or on none."""
+"""Targets on real disks: a target that a rename cannot replace is refused before blocks move, folders keep their access
+rights, and a new result replaces an old one on all nodes or on none."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def exchange(torus, source, target, *options):
 
 
 def refused(torus, source, target, *options):
-    """What such an exchange says on standard error."""
+    """The standard error of an exchange into this target."""
     result = torus.ctl(ROOT, '--json', 'exchange', '--from', source, '--to', target, *options)
     assert_refused(result, 'refused')
     return result.stderr
@@ -58,7 +58,7 @@ def done(*command, undo):
 @needs_root
 @pytest.mark.parametrize('kind', ['disk', 'bind', 'immutable', 'append-only', 'append-only above'])
 def test_a_target_that_cannot_be_replaced(torus, tmp_path, sizes, kind):
-    """Node 1 refuses it by name, and no node has an output."""
+    """The error names node 1, which refuses the target, and no node has an output."""
     source = make_sources(tmp_path, sizes)
     target = tmp_path / 'to-1' / 'in'
     target.mkdir(parents=True)
@@ -140,8 +140,8 @@ def test_what_is_no_result_is_not_replaced_anywhere(torus, tmp_path, sizes):
 
 @pytest.mark.parametrize('dies', [(ROOT,), (OTHER,), range(NODES)], ids=['root', 'other', 'all'])
 def test_a_replacement_is_all_or_nothing(torus, tmp_path, sizes, dies):
-    """Nodes are killed when the root has decided: after their restart all have the new result, and nothing of the old
-    one is left."""
+    """Nodes are killed when the root has decided: after their restart all have the new result, and nothing is left of
+    the old one."""
     source, target = make_sources(tmp_path, sizes), f'{tmp_path}/in-%r'
     exchange(torus, source, target)
     again = random_sizes(NODES, 'again', 30000)

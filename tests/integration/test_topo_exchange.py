@@ -20,10 +20,10 @@ def algorithms(torus):
 
 
 def check_counts(torus, result, verified='every byte'):
-    """The counts of an exchange are those of the plan."""
+    """Checks that the counts of an exchange are those of the plan."""
     plan = torus.json(0, 'plan', '--dims', torus.geometry, '--algorithm', result['algorithm'])
     assert result['verified'] == verified
-    if result['mode'] == 'stepped':  # else the counts depend on timing
+    if result['mode'] == 'stepped':  # when streaming, the counts depend on timing
         assert result['startups'] == plan['startups']
         assert result['transmission'] == math.ceil(plan['transmission'])
     else:
@@ -57,7 +57,7 @@ def test_a_torus_that_does_not_become_whole_names_its_faults(loopback):
     torus = loopback('1x3')
     with stopped(torus.node(1)):
         torus.wait_broken(ranks=[0])
-        for seconds in 1, 5, 25:  # as many as one answer takes on this machine
+        for seconds in 1, 5, 25:  # as many as one reply can list
             with pytest.raises(TorusError, match='node 0 was not ready in time') as raised:
                 torus.wait_whole(seconds, ranks=[0])
             if 'it does not answer' not in str(raised.value):
@@ -90,7 +90,7 @@ def counters(torus):
 
 
 def check_cables(torus, before, after, result):
-    """Each cable carried what the exchange counted, and nothing else was sent."""
+    """Each cable carried the bytes that the exchange counted, and little else."""
     def grown(rank, port, direction):
         return after[rank][port][f'{direction}_bytes'] - before[rank][port][f'{direction}_bytes']
 
@@ -102,12 +102,12 @@ def check_cables(torus, before, after, result):
         for port in torus.geometry.ports(rank):
             count = node['ports'][port.name]
             sent = grown(rank, port.name, 'tx')
-            # Frames, TCP's own bytes and acknowledgements, heartbeats, a few packets sent twice.
+            # Frames, headers and acknowledgements of TCP, heartbeats, a few repeated packets.
             most = 1.2 * count['tx_bytes'] + 0.1 * count['rx_bytes'] + 64 * KIB
             assert count['tx_bytes'] <= sent <= most, (rank, port.name)
 
 
-# test_mininet counts what the other shapes' cables carry, too
+# test_mininet checks the counters of other shapes, too
 @pytest.mark.parametrize('dims, rate, block', [
     pytest.param(*values, marks=[pytest.mark.full] * (values[0] != '2x2')) for values in EMULATED])
 def test_exchanges_in_mininet(mininet, dims, rate, block, tmp_path):
@@ -143,7 +143,7 @@ def test_a_link_that_falls_silent_and_comes_back(mininet):
 
 
 def test_a_rate_that_mininet_would_ignore(mininet):
-    """For each class of link."""
+    """Checks each class of link."""
     from mininet.link import Intf
     from torus_net.emulated import check_interface_rate
 
@@ -157,7 +157,7 @@ def test_a_rate_that_mininet_would_ignore(mininet):
 
 
 def test_no_ipv6_and_no_questions_asked(mininet):
-    """An idle cable only carries messages between daemons."""
+    """An idle cable carries only messages between daemons."""
     torus = mininet('1x2')
     node = torus.node(0)
     assert 'inet6' not in node.run('ip', 'addr')
@@ -167,6 +167,6 @@ def test_no_ipv6_and_no_questions_asked(mininet):
 
 
 def test_report_of_a_mesh(shared):
-    """What quickstart prints."""
+    """The report that quickstart prints."""
     result = shared('2x3m').exchange('auto', 16)
     assert dict(report.rows(result))['nodes'] == '6 (2x3m)'

@@ -64,7 +64,7 @@ def test_no_torus(text):
 
 
 @pytest.mark.parametrize('text', ['4097', '64x65', '1000x1000', '999999x999999', 'x'.join(['999999'] * 8)])
-def test_what_no_machine_can_start_is_refused_before_anything_is_made_of_it(text, monkeypatch):
+def test_a_torus_that_no_machine_can_start_is_refused_first(text, monkeypatch):
     monkeypatch.setattr(Geometry, '_links', lambda self: pytest.fail('its links are listed'))
     with pytest.raises(UsageError, match='at most 4096 can be started on one machine'):
         Geometry(text)

@@ -1,4 +1,4 @@
-"""The launcher as a program: exit status, output, environment, and that nothing is left behind."""
+"""The launcher as a program: exit status, output, environment, and cleaning up."""
 
 import os
 import re
@@ -91,7 +91,7 @@ def test_options_reach_the_daemons(bench):
 
 @network
 def test_all_daemons_have_one_layout(bench, network):
-    """Checked with the stack, whose address is random otherwise."""
+    """Checked by the stack, whose address is otherwise random."""
     same = subprocess.run(['setarch', '-R', 'true'], stderr=subprocess.DEVNULL).returncode == 0
     result = bench.run('2x2', *network, '--run', 'for r in 0 1 2 3; do '
                        'grep -F "[stack]" /proc/$(cat $TORUS_RUN_DIR/$r.pid)/maps; done')

@@ -1,4 +1,4 @@
-"""What limits the links: --burst and --cable."""
+"""Limits of links: --burst and --cable."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def test_daemons_know_what_passes_at_once(mininet, options, says):
 
 
 def test_the_credit_of_a_cable_fits_into_a_stand_in():
-    """It is what the link carries in two milliseconds, as far as the kernel makes packets longer."""
+    """The credit is what the link carries in two milliseconds, limited by how much the kernel can lengthen a packet."""
     assert credit_bytes(20) == 5000 and credit_bytes(0.001) == 0
     assert credit_bytes(1000) == CREDIT_MOST and CREDIT_MOST + STAND_IN + 1514 < 16000
 
@@ -72,7 +72,7 @@ def test_wrong_options(bench, options, says):
 
 
 def test_virtual_machines_take_a_burst():
-    """The guest's own commands; a machine is started by the tests in tests/vm."""
+    """Checks the guest's commands; the tests in tests/vm start machines."""
     text = (CHECKOUT / 'topo' / 'guest' / 'init').read_text()
     assert 'torus.burst=*) burst=' in text and 'tbf rate "${rate}mbit" burst "$burst"' in text
 
@@ -86,8 +86,8 @@ def seconds(torus, size):
 @pytest.mark.mininet
 @pytest.mark.parametrize('kind', LINKS)
 def test_what_passes_at_once(mininet, kind):
-    """Never less than a link needs, however slow this machine is at the moment: on a cable, for all
-    bytes; with a burst, for those beyond it. Also after a pause, and with both directions busy."""
+    """A message never takes less time than its bytes need at the rate of the link, however slow this machine is: on a
+    cable all bytes; with a burst the bytes beyond it. Also after a pause, and with both directions busy."""
     torus = mininet('1x2m', bw=SLOW, **LINKS[kind])
     at_once = 1514 if kind == 'bucket' else 0
     credit = credit_bytes(SLOW) if kind == 'cable' else 0
@@ -98,7 +98,7 @@ def test_what_passes_at_once(mininet, kind):
 
 @pytest.mark.mininet
 def test_stand_ins_stay_in_their_link(mininet):
-    """They neither arrive nor count, and every packet has one."""
+    """Stand-ins neither arrive nor count, and every packet has one."""
     torus = mininet('1x2m', bw=SLOW, cable=True)
     node, (port,) = torus.node(0), [port.name for port in torus.geometry.ports(0)]
     torus.exchange('direct', 20000)
@@ -117,7 +117,7 @@ def test_stand_ins_stay_in_their_link(mininet):
 
 @pytest.mark.mininet
 def test_packets_are_not_cut_too_late(mininet):
-    """A segment of TCP longer than a packet would pass as one."""
+    """A TCP segment longer than a packet would pass in one piece."""
     torus = mininet('1x2m', bw=20, cable=True)
     node = torus.node(1)
     said = node.run('ip', '-d', 'link', 'show', 'dev', node.interface('-1'))

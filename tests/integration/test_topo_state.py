@@ -1,4 +1,4 @@
-"""Where the launcher keeps the daemons' state: on storage as durable as their data roots."""
+"""The launcher keeps the daemons' state on storage as durable as their data roots."""
 
 import os
 import tempfile
@@ -23,7 +23,7 @@ def test_file_systems_in_memory_are_volatile():
 
 @pytest.fixture
 def in_memory(tmp_path, monkeypatch):
-    """Temporary folders are made below this one, which is on a file system in memory."""
+    """Temporary folders are made below this folder, which is on a file system in memory."""
     if not os.access('/dev/shm', os.W_OK) or not is_volatile('/dev/shm'):
         pytest.skip('/dev/shm is not in memory here')
     with tempfile.TemporaryDirectory(dir='/dev/shm') as folder:

@@ -1,6 +1,5 @@
-"""Daemons that are killed while they put their output in place, which has been decided: the client hears of it
-at once and not when its timeout is over, and so does who asks for the status; when they are back, all is in
-place."""
+"""Daemons are killed after the decision, while they put their outputs in place: the client hears of it at once, not
+after its timeout, and torusctl status shows it; when the daemons are back, all outputs are in place."""
 
 import json
 import os
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not
 
 
 class Decided:
-    """A torus with an exchange that is decided, and nodes whose disks hang as they put their output in place."""
+    """A torus with an exchange that is decided, and nodes whose disks hang while they put their outputs in place."""
 
     def __init__(self, loopback, base, *victims):
         self.base, self.victims = base, victims
@@ -51,11 +50,11 @@ class Decided:
         return [rank for rank in range(NODES) if os.path.isdir(self.target.replace('%r', str(rank)))]
 
     def wait_placed(self):
-        """All but the victims have put theirs in place."""
+        """Waits until all nodes except the victims have put their outputs in place."""
         wait_for(lambda: self.folders() == [rank for rank in range(NODES) if rank not in self.victims])
 
     def answer(self):
-        """What the client is told, long before its time is over."""
+        """The client's error, which it gets long before its timeout."""
         code, out, err = self.client.end(60)
         error = json.loads(out)['error']
         assert (code, error['code']) == (IN_DOUBT, 'in doubt') and error['text'] in err, (code, out, err)
@@ -65,7 +64,7 @@ class Decided:
         return self.torus.status(ROOT)['unconfirmed']
 
     def restart_and_check(self, *ranks):
-        """All work again: all is in place, and nothing is left on record."""
+        """All nodes work again: all outputs are in place, and no record is left."""
         self.control.unlink()
         for rank in ranks:
             self.torus.node(rank).start()
@@ -98,7 +97,7 @@ def test_nodes_die_before_they_confirm(loopback, tmp_path, victims, said):
 
 
 def test_the_root_dies_before_another_node_confirms(loopback, tmp_path):
-    """Its client hears that at once. Started again, it goes on to remind the node that has not confirmed."""
+    """The client hears of that at once. After its restart, the root reminds the node that has not confirmed."""
     with Decided(loopback, tmp_path, 6) as decided:
         decided.wait_placed()
         decided.torus.node(ROOT).kill()

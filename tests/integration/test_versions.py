@@ -1,4 +1,4 @@
-"""Which protocols programs speak, and what happens where they differ."""
+"""The protocols of programs, and programs whose protocols differ."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_a_daemon_tells_its_protocols(shared):
 
 @pytest.mark.parametrize('kind', [1, 99])
 def test_a_client_of_another_control_protocol(shared, kind):
-    """Also if it asks for what only that protocol has."""
+    """Also if it sends a request that only the other protocol has."""
     torus = shared('2x2')
     with connect(torus.node(0).socket) as s:
         send(s, frame({kind: {}, 15: CONTROL + 1}))
@@ -50,7 +50,7 @@ def test_a_client_of_another_control_protocol(shared, kind):
 
 @pytest.mark.parametrize('says', [{}, {15: CONTROL}])
 def test_a_client_that_may_ask(shared, says):
-    """Of the same protocol; or from before clients said theirs."""
+    """A client of the same protocol, and one from before clients named theirs."""
     with connect(shared('2x2').node(0).socket) as s:
         send(s, frame({1: {}, **says}))
         kind, fields, _ = read_frame(s)
@@ -95,8 +95,8 @@ def reason(torus, rank, port):
 
 
 def test_a_neighbour_of_another_peer_protocol(loopback):
-    """Its links stay down, and both ends say why; the others are not disturbed. Once both have the same protocol
-    they come up by themselves."""
+    """Its links stay down, and both ends say why; other links are not disturbed. Once both ends have the same protocol,
+    the links come up by themselves."""
     torus = loopback('3')
     torus.node(1).terminate()
     with NewerNeighbour(torus) as newer:

@@ -1,4 +1,4 @@
-"""Limits of waiting (torus_net.patience), and what becomes of tests that share a fixture which fails."""
+"""Limits on waiting (torus_net.patience), and tests that share a fixture that fails."""
 
 import ast
 import io
@@ -23,7 +23,7 @@ BUSY = ['/bin/sh', '-c', 'while :; do :; done']
 
 
 class Clock:
-    """The clock, and counters that say that of each second so much was lost."""
+    """A fake clock, and counters according to which a share of each second was lost."""
 
     def __init__(self, monkeypatch, lost=0.0):
         self.now, self.lost, self.ran, self.waited = 100.0, lost, 0.0, 0.0
@@ -31,7 +31,7 @@ class Clock:
         monkeypatch.setattr(patience, '_look', lambda since: (self.now, {'7': (self.ran, self.waited)}))
 
     def pass_until_over(self, limit):
-        """How long that takes on the wall."""
+        """How long it takes in wall-clock time."""
         begin = self.now
         while not limit.over:
             step = min(limit.pause, 0.125)
@@ -65,7 +65,7 @@ def test_what_is_lost(threads, lost):
 
 @pytest.fixture
 def one_processor():
-    """This process, and what it starts, share one processor with another process, which is busy."""
+    """This process and its children share one processor with another, busy process."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     busy = subprocess.Popen(BUSY)
@@ -82,10 +82,10 @@ def test_a_program_gets_its_seconds_of_processor_time(one_processor):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     with pytest.raises(subprocess.TimeoutExpired):
         patience.run(BUSY, 1)
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.8  # on the wall: half of 1
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.8  # wall-clock time: half of 1
 
 
-def test_what_never_comes_is_given_up(one_processor):
+def test_waiting_for_nothing_ends(one_processor):
     with pytest.raises(AssertionError, match='it did not come'):
         wait_for(lambda: None, 0.5, 'it did not come')
     with pytest.raises(subprocess.TimeoutExpired):
@@ -137,7 +137,7 @@ def test_a_patient_socket(tmp_path):
 
 
 def limits_on_the_wall(path):
-    """Calls of subprocess, or of its processes, with a limit of their own."""
+    """Calls of subprocess, or of its processes, with a limit in wall-clock time."""
     for call in ast.walk(ast.parse(path.read_text())):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
@@ -149,7 +149,7 @@ def limits_on_the_wall(path):
             yield f'{path}:{call.lineno}'
 
 
-def test_no_program_has_a_limit_on_the_wall():
+def test_no_program_has_a_wall_clock_limit():
     folders = [CHECKOUT / folder for folder in ('tests/integration', 'tests/support', 'tests/vm', 'topo/torus_net',
                                                 'scripts/reproduction')]
     files = [path for folder in folders for path in folder.glob('*.py') if path != Path(patience.__file__).resolve()]
@@ -157,7 +157,7 @@ def test_no_program_has_a_limit_on_the_wall():
     assert [found for path in files for found in limits_on_the_wall(path)] == []
 
 
-def test_limits_on_the_wall_are_found(tmp_path):
+def test_wall_clock_limits_are_found(tmp_path):
     (tmp_path / 'x.py').write_text('subprocess.run(command,\n    timeout=5)\nprocess.wait(5)\nclient.communicate(timeout=9)\n'
                                    'run(command, 5)\nprocess.wait()\ntorus.ctl(timeout=3)\nself.over.wait(0.2)\n')
     assert [found.rpartition(':')[2] for found in limits_on_the_wall(tmp_path / 'x.py')] == ['1', '3', '4']
@@ -203,6 +203,6 @@ def test_a_shared_fixture_that_fails_is_one_failure(tmp_path, parallel):
     said = run(*parallel)
     assert '1 passed, 2 skipped, 3 errors' in said
     assert re.findall(r'^ERROR test_it.py::(\w+)', said, re.M) == ['test_one', 'test_three', 'test_four']
-    assert 'it needs what has failed in test_it.py::test_one' in said
+    assert 'its fixture failed in test_it.py::test_one' in said
     (tmp_path / 'test_it.py').write_text(textwrap.dedent(FILE).replace("raise RuntimeError('too late')", 'pass'))
     assert '3 passed, 2 errors' in run('--last-failed')

@@ -1,9 +1,9 @@
-/* What collective operations may be given as buffers, types and counts: buffers NAME..., one after the other. */
+/* Buffers, types and counts that collective operations may have. buffers NAME... runs these tests in order. */
 #include <stdbool.h>
 
 #include "scenario.h"
 
-/* A type that has this address in it, for MPI_BOTTOM. */
+/* A type that contains this address, for MPI_BOTTOM. */
 static MPI_Datatype type_at(const int *at)
 {
     int one = 1;
@@ -24,8 +24,8 @@ static void check_received(int *in)
     }
 }
 
-/* At rank 0 the buffers of both directions begin alike, which is right if their blocks do not overlap.
- * Others need not do the same. */
+/* At rank 0 both buffers begin at the same address, which is allowed if their blocks do not overlap. Other ranks
+ * need not do the same. */
 static void same_buffers(void)
 {
     int both[256], *out = both, *in = both + 64, ones[64], others[64], near[64], far[64], bytes[64];
@@ -68,7 +68,7 @@ static void same_buffers(void)
     MPI_Type_free(&block);
 }
 
-/* Two elements of a type with addresses in it: they are where they are, from MPI_BOTTOM on. */
+/* Two elements of a type with absolute addresses, relative to MPI_BOTTOM. */
 static void bottom(void)
 {
     struct {

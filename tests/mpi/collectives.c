@@ -1,10 +1,10 @@
-/* Random collective operations, the same for the same seed. What every buffer holds afterwards is written to
- * a file for each rank: for the bytes that two runs, with and without a preload, are to agree on.
+/* Random collective operations, the same for the same seed. Each rank writes the contents of every buffer to a
+ * file, so that runs with and without a preload can be compared.
  *
  *     collectives SEED COUNT COLUMNS FOLDER
  *
  * COLUMNS: ranks in a row of the torus. A record in the file is a line "NUMBER OPERATION ... KIND BYTES"
- * and so many bytes; KIND is "exact", or the type whose rounding may differ: "float", "double". */
+ * and then BYTES bytes; KIND is "exact", or the type whose rounding may differ: "float", "double". */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int world_rank, world_size;
 
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
-static uint64_t state; /* of what all ranks choose alike */
+static uint64_t state; /* for choices that are the same on all ranks */
 
 static uint64_t next(uint64_t *s)
 {
@@ -97,8 +97,8 @@ static void make_types(void)
     MPI_Type_free(&inner);
 }
 
-/* Another type with the same size of data, or the same. Senders and receivers need not use the same,
- * nor all ranks. */
+/* Another type with the same size of data, or the same type. Senders, receivers and ranks may use different
+ * types. */
 static int partner(int type, int which)
 {
     static const int twelve[] = {ROW_OF_INTS, VECTOR, REVERSE};
@@ -126,12 +126,12 @@ static void record(int number, const char *what, int comm, const char *kind, con
     fwrite(bytes, 1, size, out);
 }
 
-/* ---- Operations that move -------------------------------------------------------------------- */
+/* ---- Operations that move data --------------------------------------------------------------- */
 
 static void alltoall(int number, int comm, int n)
 {
     int count = some_count(), type = below(TYPES), in_place = below(4) == 0;
-    if (in_place) /* Open MPI 4.1.4 alone goes wrong with others */
+    if (in_place) /* Open MPI 4.1.4 has errors with others */
         type %= VECTOR;
     int to = partner(type, in_place ? 0 : world_rank + number);
     int from = partner(type, number / 2);
@@ -151,7 +151,7 @@ struct layout {
     size_t elements;
 };
 
-/* Blocks in a random order, with gaps. */
+/* Puts blocks into a random order, with gaps. */
 static void lay_out(struct layout *l, int n, uint64_t seed)
 {
     int order[MOST_RANKS];
@@ -169,7 +169,7 @@ static void lay_out(struct layout *l, int n, uint64_t seed)
     }
 }
 
-/* How many elements a sends to b. */
+/* The number of elements that rank a sends to rank b. */
 static int between(uint64_t seed, int most, int a, int b)
 {
     seed += (uint64_t)(a * 1000 + b);
@@ -180,7 +180,7 @@ static void alltoallv(int number, int comm, int n, int by_type)
 {
     int most = some_count(), type = below(TYPES), in_place = below(4) == 0, rank;
     uint64_t seed = next(&state);
-    if (in_place) /* Open MPI 4.1.4 alone goes wrong with others */
+    if (in_place) /* Open MPI 4.1.4 has errors with others */
         type %= VECTOR;
     int to = partner(type, in_place ? 0 : world_rank + number);
     int from = partner(type, number / 2);
@@ -223,7 +223,7 @@ static void allgather(int number, int comm, int n, int each)
 {
     int most = some_count(), type = below(TYPES), in_place = below(4) == 0, rank;
     uint64_t seed = next(&state);
-    /* MPICH 4.0.2 alone goes wrong in MPI_Allgatherv if the types of the ranks differ in extent. */
+    /* Without a preload, MPI_Allgatherv of MPICH 4.0.2 is wrong if the types of the ranks differ in extent. */
     int to = partner(type, each ? number : world_rank + number), from = partner(type, number / 2);
     struct layout l;
 
@@ -257,7 +257,7 @@ static void broadcast(int number, int comm, int n)
     free(buffer);
 }
 
-/* ---- Operations that combine ----------------------------------------------------------------- */
+/* ---- Operations that combine data ------------------------------------------------------------ */
 
 enum { FLOAT = 1, DOUBLE = 2 };
 
@@ -265,7 +265,7 @@ struct arithmetic {
     const char *name;
     MPI_Datatype type;
     size_t size;
-    int kind; /* 0: integers; FLOAT or DOUBLE, and how many of these an element has */
+    int kind; /* 0 for integers; otherwise FLOAT or DOUBLE, and the number of these in an element */
     int parts;
 };
 
@@ -278,7 +278,7 @@ static void user_sum(void *in, void *inout, int *count, MPI_Datatype *type)
 
 static MPI_Op user_op;
 
-/* Values whose sums and products are not far from 1, some of them small integers. */
+/* Values with sums and products near 1; some are small integers. */
 static void fill_floats(const struct arithmetic *a, unsigned char *buffer, size_t count, int whole)
 {
     for (size_t i = 0; i < count * (size_t)a->parts; i++) {
@@ -381,7 +381,7 @@ static void reduction(int number, int comm, int n)
     free(receive);
 }
 
-/* MPI_MINLOC: no preload takes that. */
+/* MPI_MINLOC, which no preload serves. */
 static void location(int number, int comm)
 {
     struct {
@@ -406,7 +406,7 @@ static void one(int number)
         operation = number;
     }
     MPI_Comm_size(communicators[comm], &n);
-    /* Communicators of one kind may differ in size; what is chosen must not. */
+    /* Communicators of one kind may differ in size; the choices must not. */
     uint64_t before = state;
     if (operation < 3)
         alltoall(number, comm, n);

@@ -1,14 +1,14 @@
-/* Communicators that come, go and stay: communicators NAME..., one after the other. */
+/* Communicators that are made, freed and kept. communicators NAME... runs these tests in order. */
 #include <stdbool.h>
 
 #include "scenario.h"
 
-/* ---- All that MPI has ------------------------------------------------------------------------ */
+/* ---- Using up communicators ------------------------------------------------------------------ */
 
 #define HOARD                                                                                      \
     2500 /* more than MPICH has (2048). Open MPI has more than anyone would try to use up */
 
-/* Communicators of this rank alone, which cost no messages, until MPI has only `left` more. */
+/* Makes communicators of this rank alone, which cost no messages, until only `left` more are possible. */
 static MPI_Comm hoard[HOARD];
 static int hoarded;
 
@@ -53,7 +53,7 @@ static void make_idup(MPI_Comm *comm)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* The other way round. */
+/* The ranks in reverse order. */
 static void make_split(MPI_Comm *comm)
 {
     MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, comm);
@@ -88,7 +88,7 @@ static void (*const ways[])(MPI_Comm *comm) = {
     make_dup, make_dup_with_info, make_idup, make_split, make_create, make_create_group, make_cart};
 #define WAYS ((int)(sizeof ways / sizeof ways[0]))
 
-/* As many at the same time as are left. */
+/* As many at the same time as possible. */
 static void kept(void)
 {
     MPI_Comm comms[WAYS];
@@ -103,7 +103,7 @@ static void kept(void)
         MPI_Comm_free(&comms[i]);
 }
 
-/* Many times as many, one after the other. */
+/* Many times that number, one after the other. */
 static void freed(void)
 {
     for (int i = 0; i < 6 * WAYS; i++) {
@@ -117,7 +117,7 @@ static void freed(void)
     }
 }
 
-/* Nobody frees them. */
+/* The program does not free them. */
 static void left_open(void)
 {
     for (int i = 0; i < WAYS; i++) {
@@ -145,7 +145,7 @@ static void between(void)
     }
 }
 
-/* Until MPI has none, which is no harm to those that there are. */
+/* Until MPI has none left; existing communicators still work. */
 static void until_none(void)
 {
     static MPI_Comm comms[64];
@@ -175,7 +175,7 @@ static void until_none(void)
 
 static int copies, deletions;
 
-/* As a library does that keeps a communicator of its own with each of the program's. */
+/* Like a library that attaches a communicator of its own to each communicator of the program. */
 static int copy_inner(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
     MPI_Comm *inner = malloc(sizeof *inner);
@@ -230,7 +230,8 @@ static void count_errors(MPI_Comm *comm, int *code, ...)
     errors++;
 }
 
-/* Errors are the program's, on the communicator that it calls with. Those of others would end it. */
+/* Errors go to the handler of the communicator in the program's call. Those of other communicators would end the
+ * program. */
 static void handlers(void)
 {
     int lengths[] = {1, 1}, gap[] = {0, 2}, in[8] = {0}, *out = calloc((size_t)size, sizeof in);
@@ -257,7 +258,7 @@ static void handlers(void)
     MPI_Allgather(in, 1, type, out, 2, MPI_INT, comm);
     MPI_Type_free(&type);
     CHECK(errors == expected);
-    /* They are as the program has set them. */
+    /* The error handlers are still the program's. */
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
     CHECK(before == MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&before);
@@ -278,7 +279,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What a communicator costs that is made for one call. */
+/* Prints the cost of a communicator that is made for one call. */
 static void short_lived(void)
 {
     enum { TURNS = 201 };

@@ -1,5 +1,5 @@
-/* Collective input and output: files FOLDER. The MPI library carries it out by collective operations of its own,
- * which are not the program's. Each rank checks what it reads, and prints "rank R: right" at the end. */
+/* Collective input and output: files FOLDER. The MPI library does it with collective operations of its own. Each
+ * rank checks what it reads, and prints "rank R: right" at the end. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void check(int condition, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* MPI_Wait makes collective operations, too. */
+/* MPI_Wait calls collective operations, too. */
 static void write_later(MPI_File file, const int *numbers)
 {
 #ifdef OPEN_MPI /* 4.1.4 alone crashes in this with ROMIO */

@@ -1,7 +1,7 @@
-/* For LD_PRELOAD beside a preload of MPI programs: at this rank, the torus is lost while it is set up.
- * $LOST_SETUP is "open": the group opens everywhere, and this rank is told that it could not; "unseen": the same,
- * but the others hear of it later; "barrier": the last barrier ends everywhere, and this rank is told that it has
- * failed. */
+/* For LD_PRELOAD, together with a preload of MPI programs: this rank loses the torus while the preload sets it up.
+ * With $LOST_SETUP "open", the group opens on all ranks, but this rank is told that it did not. With "unseen", the
+ * others also hear of that later. With "barrier", the last barrier of the setup ends on all ranks, but this rank
+ * is told that it failed. */
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static int loses(const char *what, enum torus_error_code code, struct torus_erro
     return -1;
 }
 
-/* As when a node is cut off: it is missed after a while. */
+/* As if the node were cut off: the others notice that after a while. */
 static void *close_later(void *group)
 {
     (void)poll(NULL, 0, UNSEEN_MS);

@@ -1,4 +1,4 @@
-"""A broadcast on the world, then all else on a duplicate, on rows, and on communicators that come and go."""
+"""A broadcast on the world, then other operations on a duplicate, on rows, and on communicators that are freed."""
 
 import sys
 
@@ -26,5 +26,5 @@ for turn in range(settings['turns']):
         passing.Free()
 row.Free()
 if work.allreduce(bool(right), op=MPI.LAND):
-    sys.stdout.write(f'rank {rank}: right\n')  # at once: lines of several ranks must not mix
+    sys.stdout.write(f'rank {rank}: right\n')  # in one write, so that lines of ranks do not mix
 work.Free()

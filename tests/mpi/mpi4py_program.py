@@ -1,4 +1,4 @@
-"""Collective operations from mpi4py, of buffers and of objects."""
+"""Collective operations of mpi4py with buffers and with objects."""
 
 import numpy as np
 from mpi4py import MPI
@@ -42,7 +42,7 @@ row.Allgather(np.array([rank]), counts)
 right &= np.array_equal(counts, np.arange(row.size) + rank // 2 * 2)
 row.Free()
 
-# What torusd does not serve.
+# Operations that torusd does not serve.
 total = np.empty(1, dtype=int)
 for _ in range(3):
     world.Iallreduce(np.array([rank]), total).Wait()

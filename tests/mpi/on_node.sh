@@ -1,6 +1,6 @@
 #!/bin/sh
-# on_node.sh PROGRAM...: runs a rank of an MPI program on the node of a loopback torus that it belongs to.
-# $MPI_TEST_RANKS has a line for each rank: the socket of its daemon, and what it preloads, if anything.
+# on_node.sh PROGRAM...: runs a rank of an MPI program on its node of a loopback torus. $MPI_TEST_RANKS has a line for
+# each rank: the socket of its daemon, and its preloads, if any.
 line=$(printf '%s\n' "$MPI_TEST_RANKS" | sed -n "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} + 1))p")
 export TORUS_SOCKET="${line%% *}"
 preload="${line#* }"

@@ -1,10 +1,10 @@
-/* Large messages that are on their way while their senders, receivers, or both are in a collective operation:
+/* Large messages that are in transit while their senders, receivers, or both are in a collective operation:
  *
  *     pending BYTES ROUNDS
  *
  * They go from one rank to another, between pairs in both directions, and around a ring; they are received before,
- * during and after the operation. Each rank checks what it gets, and prints "rank R: right" at the end. With
- * PENDING_VERBOSE in the environment, each says where it is. */
+ * during and after the operation. Each rank checks the data, and prints "rank R: right" at the end. With
+ * PENDING_VERBOSE in the environment, each rank prints its progress. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static const struct {
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Whom a rank sends to and receives from; MPI_PROC_NULL: nobody. */
+/* The rank to send to and the rank to receive from; MPI_PROC_NULL for none. */
 static void one_way(int *to, int *from)
 {
     *to = rank == 0 ? 1 : MPI_PROC_NULL;
@@ -126,7 +126,7 @@ static unsigned char byte_of(int from, int i, int salt)
     return (unsigned char)((i * 7 >> 3) + 31 * from + salt);
 }
 
-/* A receiver that waits for its message before the operation needs a sender that makes progress in it. */
+/* A receiver that waits for its message before the operation needs a sender that makes progress inside of it. */
 static void exchange(int pattern, enum when when, int operation, int salt)
 {
     MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;

@@ -1,5 +1,4 @@
-/* What the programs of scenarios have in common: each rank checks its own results, and ends the program if one is
- * wrong. */
+/* Shared by the programs with scenarios. Each rank checks its own results, and ends the program if one is wrong. */
 #ifndef TORUSD_TESTS_MPI_SCENARIO_H
 #define TORUSD_TESTS_MPI_SCENARIO_H
 
@@ -33,7 +32,7 @@ static void say(const char *format, ...)
     fflush(stdout);
 }
 
-/* Some of everything on a communicator. */
+/* Calls some of all operations on a communicator. */
 static inline void use(MPI_Comm comm)
 {
     int n, r, sum, in[256], out[256];
@@ -61,7 +60,7 @@ struct scenario {
     void (*run)(void);
 };
 
-/* Runs those that the arguments name, one after the other, between MPI_Init_thread() and MPI_Finalize(). At the end
+/* Runs the scenarios that the arguments name, in order, between MPI_Init_thread() and MPI_Finalize(). At the end
  * each rank prints "rank R: right". */
 static int run_scenarios(const struct scenario *scenarios, size_t count, int argc, char **argv,
                          int wanted_level)

@@ -1,4 +1,4 @@
-/* What can happen to a program around its collective operations: scenarios NAME..., one after the other.
+/* Scenarios of programs with collective operations. scenarios NAME... runs these in order.
  * Each rank checks its own results, prints "rank R: right" at the end, and exits with 0. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,8 +23,8 @@ static void plain(void)
     use(MPI_COMM_WORLD);
 }
 
-/* Rank 1 gets to the barrier only when the large message has come, which goes on only while rank 0
- * is in MPI. */
+/* Rank 1 reaches the barrier only after the large message has arrived, and the message makes progress only while
+ * rank 0 is in MPI. */
 static void isend(void)
 {
     const int bytes = 20000000;
@@ -55,8 +55,8 @@ static void late(void)
     }
 }
 
-/* The root calls when all others are through, which the torus lets be, though MPI does not promise it; not
- * with any number of calls ahead, so that all meet between two roots. */
+/* The root calls after all others have finished their call. The torus allows that, though MPI does not promise it,
+ * but only for a limited number of calls ahead, so all ranks meet between two roots. */
 static void late_root(void)
 {
     int in[300], sum[300], flag, all;
@@ -218,7 +218,7 @@ static void jumping_handler(MPI_Comm *comm, int *code, ...)
     longjmp(before_the_call, 1);
 }
 
-/* What an error handler does that does not return, as a C++ exception leaves it. */
+/* An error handler that does not return, as if it threw a C++ exception. */
 static void handler_jumps(void)
 {
     int in[256], out[256] = {0};
@@ -230,7 +230,7 @@ static void handler_jumps(void)
         MPI_Alltoall(out, 2, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
         CHECK(!"an error");
     }
-    if (rank == 0) { /* out of the library's function: only this rank */
+    if (rank == 0) { /* leaves the library's function, on this rank only */
         MPI_Comm alone;
         MPI_Comm_dup(MPI_COMM_SELF, &alone);
         MPI_Comm_set_errhandler(alone, errhandler);
@@ -244,7 +244,7 @@ static void handler_jumps(void)
     use(MPI_COMM_WORLD);
 }
 
-/* Until the test does something to the torus. */
+/* Runs until the test breaks the torus. */
 static void until_error(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -313,7 +313,7 @@ static void *read_for_ever(void *fd)
     return NULL;
 }
 
-/* A thread that reads can be cancelled, as without a preload. */
+/* A thread that reads can be cancelled, the same as without a preload. */
 static void cancels_a_reader(void)
 {
     struct timespec end;
@@ -332,7 +332,7 @@ static void cancels_a_reader(void)
 
 /* ---- Costs ----------------------------------------------------------------------------------- */
 
-/* Prints what a call on a communicator that is left to MPI costs. */
+/* Prints the cost of a call on a communicator that is left to MPI. */
 static void cost(void)
 {
     const int calls = 1000000;

@@ -1,4 +1,4 @@
-/* Communicators in several threads: threads NAME..., one after the other. */
+/* Communicators in several threads. threads NAME... runs these tests in order. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,11 +9,11 @@
 
 #define MOST 8
 
-/* What a thread does: so many turns of use() on a communicator. */
+/* The work of a thread: so many turns of use() on a communicator. */
 struct work {
     MPI_Comm comm;
     int turns;
-    int delay_us; /* before the first */
+    int delay_us; /* before the first turn */
 };
 
 static void *work(void *context)
@@ -37,8 +37,8 @@ static void work_all(struct work *works, int count)
         pthread_join(threads[i], NULL);
 }
 
-/* Two whose first calls come in different orders on different ranks. The delay makes it likely; whatever the order
- * is, the results are the same. */
+/* Two communicators whose first calls come in different orders on different ranks. The delay makes that likely; the
+ * results do not depend on the order. */
 static void start_crossing(MPI_Comm *comms, int turns)
 {
     struct work works[2];
@@ -59,7 +59,7 @@ static void crossing(void)
     MPI_Comm_free(&comms[1]);
 }
 
-/* After a few calls one of them is gone, and the other one goes on. */
+/* One of the two communicators is freed after a few calls, and the other is used on. */
 static void one_freed(void)
 {
     MPI_Comm comms[2];
@@ -71,7 +71,7 @@ static void one_freed(void)
     MPI_Comm_free(&comms[1]);
 }
 
-/* As a library does that is started on the world and works on a communicator of its own. */
+/* Like a library that starts on the world and works on a communicator of its own. */
 static void world_once(void)
 {
     int value = rank == 0 ? 5 : 0;
@@ -85,7 +85,7 @@ static void world_once(void)
     MPI_Comm_free(&comm);
 }
 
-/* One thread, five communicators of the same ranks, one of them much more than others. */
+/* One thread uses five communicators of the same ranks, one of them much more than the others. */
 static void uneven(void)
 {
     MPI_Comm comms[5];
@@ -122,7 +122,7 @@ static void everywhere(void)
         MPI_Comm_free(&comms[i]);
 }
 
-/* Threads that make, use and free communicators, each from one of its own. */
+/* Threads that make, use and free communicators, each derived from a communicator of its own. */
 static void *come_and_go(void *context)
 {
     const struct work *w = context;
@@ -155,8 +155,7 @@ static void changing(void)
         MPI_Comm_free(&works[i].comm);
 }
 
-/* Threads that use now one, now another of their communicators, so that these lose the torus to each other again and
- * again. */
+/* Threads that switch between their communicators, so that these take the torus from each other again and again. */
 struct bursts {
     MPI_Comm comms[3];
     unsigned state;
@@ -192,7 +191,7 @@ static void bursts(void)
         MPI_Comm_free(&each[i / 3].comms[i % 3]);
 }
 
-/* Rank 0 calls in two threads what all others call in one, in an order that depends on the turn. */
+/* Rank 0 makes in two threads the calls that other ranks make in one thread, in an order that depends on the turn. */
 static void one_thread_elsewhere(void)
 {
     MPI_Comm comms[2];

@@ -1,6 +1,6 @@
 /* Every collective operation that torusd does not serve, once, and once with large counts where MPI has them.
- * Persistent requests are started three times. Each rank checks what it gets of some, and prints "rank R: right"
- * at the end. */
+ * Persistent requests are started three times. Each rank checks some of the results, and prints "rank R: right" at
+ * the end. */
 #include <mpi.h>
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
@@ -62,7 +62,7 @@ static void set_up(void)
     }
 }
 
-/* What all shapes of operations begin with. */
+/* The fields that all shapes of operations begin with. */
 #define SUM &rank, in, 1, MPI_INT, MPI_SUM
 #define SCATTERED_SUM(ones) out, in, ones, MPI_INT, MPI_SUM
 #define BLOCKS(from) from, 1, MPI_INT, in, 1, MPI_INT
@@ -179,7 +179,7 @@ static void start(MPI_Request *request, int times)
         INIT(Neighbor_alltoallw_init##c, TYPED_ROWS(ones, large_offsets), ring);                   \
     } while (0)
 
-/* Types and arguments that mean nothing on a rank are not looked at. */
+/* Arguments that are not significant on a rank are not read. */
 static void insignificant(void)
 {
     MPI_Datatype none = MPI_DATATYPE_NULL;
@@ -193,7 +193,7 @@ static void insignificant(void)
     check(rank != 0 || in[size - 1] == size - 1, "MPI_IN_PLACE");
 }
 
-/* A persistent request that moves a message between two ranks is none of these. */
+/* A persistent request of point-to-point messages does not count as collective. */
 static void point_to_point(void)
 {
     MPI_Request request[2];

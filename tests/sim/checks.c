@@ -15,7 +15,7 @@
 
 #define SETTLE_TIME (200 * SECONDS)
 
-/* Routes from a file are those of the algorithm that the file has its name from: "at2@1a2b3c4d". */
+/* A schedule from a file has the routes of the algorithm in its name: "at2@1a2b3c4d" has those of at2. */
 static const struct algorithm *algorithm_of(const struct spec *spec)
 {
     char name[40];
@@ -24,8 +24,8 @@ static const struct algorithm *algorithm_of(const struct spec *spec)
     return algorithm_find(name);
 }
 
-/* The routes around the links and without the nodes that the result names; NULL: it names none, and the
- * exchange had an algorithm. To be freed. */
+/* The routes that avoid the links and leave out the nodes that the result names; NULL if it names none and the
+ * exchange had an algorithm. The caller frees them. */
 static struct detour *detour_of(const struct sim_request *r)
 {
     char text[sizeof r->result.without], *to = text;
@@ -51,7 +51,7 @@ static struct detour *detour_of(const struct sim_request *r)
     return detour;
 }
 
-/* A node's messages and blocks by port are its plan's. */
+/* A node's counts of messages and blocks by port are those of its plan. */
 static void check_plan_counts(struct sim_request *r, const struct spec *spec,
                               const struct algorithm *algorithm, uint32_t rank)
 {
@@ -67,20 +67,20 @@ static void check_plan_counts(struct sim_request *r, const struct spec *spec,
         plan_port_totals(&plan, port, &blocks, &messages);
         assert_int_equal(node->port[port].tx_blocks, blocks * r->result.rounds);
         assert_int_equal(node->port[port].combined_messages, messages * r->result.rounds);
-        /* Of blocks that are cut otherwise segments may differ by a byte. */
+        /* If blocks are cut differently, segments may differ by a byte. */
         if (spec->to[0] == '\0' && spec->block_bytes % algorithm->segments == 0 &&
             r->result.rounds == 1) {
             uint64_t bytes = blocks * spec->block_bytes / algorithm->segments;
             if (r->result.kept_bytes == 0)
                 assert_int_equal(node->port[port].tx_bytes, bytes);
-            else /* what had arrived before is not moved again */
+            else /* kept bytes are not sent again */
                 assert_true(node->port[port].tx_bytes <= bytes);
         }
     }
     plan_free(&plan);
 }
 
-/* Without steps how many messages there are is left to the moment, but not what they carry. */
+/* When streaming, the number of messages depends on timing; the blocks that they carry do not. */
 static void check_passage_counts(struct sim_request *r, const struct spec *spec,
                                  const struct algorithm *algorithm, uint32_t rank)
 {
@@ -115,7 +115,7 @@ static void check_passage_counts(struct sim_request *r, const struct spec *spec,
         for (uint32_t other = 0; other < t->nodes; other++)
             hops += torus_distance(t, node_rank, other);
     }
-    assert_int_equal(bytes, hops * spec->block_bytes); /* all of its ways are shortest ways */
+    assert_int_equal(bytes, hops * spec->block_bytes); /* all of its routes are shortest routes */
 }
 
 static void check_node_counts(struct sim_request *r, const struct spec *spec,
@@ -175,7 +175,7 @@ bool check_agreement(struct sim_request *r, const struct spec *spec)
     bool folders = spec->to[0] != '\0', committed = false, failed = false;
     struct exchange_info info, first = {0};
 
-    for (int i = 0; i < 2; i++) { /* what is on its way may still make somebody busy */
+    for (int i = 0; i < 2; i++) { /* messages in transit may still give a node work */
         sim_pass(sim, 100 * MILLISECONDS);
         if (!sim_run(sim, SETTLE_TIME, sim_is_quiet, NULL))
             sim_fail(sim, "%s does not end on every node", r->id);
@@ -195,7 +195,7 @@ bool check_agreement(struct sim_request *r, const struct spec *spec)
             break;
         case EXCHANGE_FAILED:
             if (strcmp(info.algorithm, "?") == 0)
-                continue; /* it has only heard of a failure; it may have come back in doubt */
+                continue; /* it has only heard of a failure; it may have returned in doubt */
             if (failed && strcmp(info.reason, first.reason) != 0)
                 sim_fail(sim, "%s failed twice: \"%s\", on node %u \"%s\"", r->id, first.reason,
                          rank, info.reason);
@@ -261,7 +261,7 @@ void check_next_exchange(struct sim *sim, uint32_t root)
     (void)check_agreement(next, &spec);
 }
 
-/* Each node that is down had a link to one that is not: else nobody could tell, perhaps, that it is. */
+/* Each node that is down had a link to one that is up: otherwise no node could notice that it is down. */
 static bool are_met(const struct damage *d)
 {
     for (uint32_t rank = 0; rank < d->torus.nodes; rank++) {

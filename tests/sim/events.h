@@ -1,4 +1,4 @@
-/* Virtual time: what happens when, in a fixed order; and the one source of chance. */
+/* Virtual time: events in a fixed order, and the only source of randomness. */
 #ifndef TORUSD_TESTS_SIM_EVENTS_H
 #define TORUSD_TESTS_SIM_EVENTS_H
 
@@ -24,7 +24,7 @@ struct events {
 };
 
 void events_add(struct events *events, struct event event);
-/* The next one: the earliest, of several the one that was added first. False: there is none. */
+/* The next event: the earliest, and the one added first if several have this time. Returns false if there is none. */
 bool events_next(struct events *events, struct event *event);
 void events_free(struct events *events);
 
@@ -32,12 +32,12 @@ struct chance {
     uint64_t state;
 };
 
-/* One of many streams of a seed: what is drawn from one says nothing about the others. */
+/* One of many streams of random numbers of a seed. The streams are independent. */
 struct chance chance_stream(uint64_t seed, uint64_t stream, uint64_t index);
 uint64_t chance_word(struct chance *c);
 /* 0 .. below - 1 */
 uint64_t chance_below(struct chance *c, uint64_t below);
-/* From `least` to `most`, both at least 1, so that each power of two is as likely as the others. */
+/* From `least` to `most`, both at least 1. All powers of two are equally likely. */
 uint64_t chance_magnitude(struct chance *c, uint64_t least, uint64_t most);
 
 #endif

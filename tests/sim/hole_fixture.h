@@ -1,4 +1,4 @@
-/* Groups on a torus of which links are down. */
+/* Groups on a torus with links that are down. */
 #ifndef TORUSD_TESTS_SIM_HOLE_FIXTURE_H
 #define TORUSD_TESTS_SIM_HOLE_FIXTURE_H
 
@@ -13,29 +13,30 @@ struct holes_going {
     uint32_t nodes;
 };
 
-/* A simulator on one of several tori, all of which is up, and no damage of it. The caller frees both. */
+/* A simulator of one of several tori, with all links up, and an empty set of links that are down. The caller frees
+ * both. */
 struct sim *holes_begin(uint64_t seed, struct damage *d);
 
-/* Cuts a link, or mends one that is cut; never so that the torus would be in parts. */
+/* Cuts a link, or restores one that is cut; never so that the torus is in parts. */
 void holes_change(struct sim *sim, struct damage *d, bool mend);
 
-/* Whether from every node all others that differ from it in these dimensions only can be reached by
- * links of these dimensions. */
+/* Whether every node can reach all nodes that differ from it only in these dimensions, over links of these
+ * dimensions. */
 bool holes_are_connected(const struct damage *d, uint32_t mask);
 
-/* All parts, and anything on them and on the whole. */
+/* All parts, and random operations on them and on the whole group. */
 uint32_t holes_draw_calls(struct sim *sim, struct sim_call *call);
 
-/* All programs have all their calls completed; else it is a violation. */
+/* It is a violation unless all calls of all programs are complete. */
 void holes_must_succeed(struct sim *sim, struct sim_programs *programs);
 
-/* As all nodes say what the group goes around. */
+/* Whether all nodes report that the group avoids `around`. */
 bool holes_are_said(struct sim *sim, const char *around);
 
-/* For sim_run(): the group is open at all nodes. */
+/* For sim_run(): whether the group is open at all nodes. */
 bool holes_group_is_open(struct sim *sim, void *context);
 
-/* For sim_run(): each program has made all calls, or been told that the group has failed. */
+/* For sim_run(): whether each program has made all calls, or been told that the group has failed. */
 bool holes_all_are_told(struct sim *sim, void *context);
 
 #endif

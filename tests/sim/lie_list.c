@@ -31,8 +31,7 @@ void lie_list_read(struct lie_list *list, const char *path)
             if (strncmp(word + 1, lie_result_names[r], strlen(lie_result_names[r])) == 0)
                 line->result = r;
         if (line->result == LIE_RESULTS)
-            fail_msg("%s: what comes of it at worst is not said at the end of its line",
-                     line->name);
+            fail_msg("%s: its line does not end with the worst consequence", line->name);
         for (enum lie_named n = LIE_NAMES_ITS_WAY; n < LIE_NAMINGS; n++)
             if (strstr(word, lie_named_names[n]) != NULL)
                 line->named = n;

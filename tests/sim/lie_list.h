@@ -1,4 +1,4 @@
-/* What proto/peer-trust.md says comes of lies, and what has come of them. */
+/* The consequences of lies that proto/peer-trust.md states, and the observed ones. */
 #ifndef TORUSD_TESTS_SIM_LIE_LIST_H
 #define TORUSD_TESTS_SIM_LIE_LIST_H
 
@@ -9,16 +9,16 @@
 /* A line of proto/peer-trust.md. */
 struct lie_line {
     char name[LIE_NAME_SIZE];
-    enum lie_result result; /* at worst, as it says */
+    enum lie_result result; /* the worst consequence according to the line */
     enum lie_named named;
     bool seen;
 };
 
-/* What the lies in a field have come to, in both ways to tell them. */
+/* The observed consequences of lies in a field, for both ways of lying. */
 struct lie_found {
     enum lie_result worst;
     enum lie_named least_named;
-    char failure[sizeof((struct error *)0)->text]; /* that names so little */
+    char failure[sizeof((struct error *)0)->text]; /* a failure that names so little */
 };
 
 struct lie_list {
@@ -29,11 +29,11 @@ struct lie_list {
     size_t fields;
 };
 
-/* Reads the lines of this file, and all fields that there are. Fails the test if a line does not say what comes of it. */
+/* Reads the lines of this file, and all fields of messages. Fails the test if a line states no consequence. */
 void lie_list_read(struct lie_list *list, const char *path);
-/* NULL: there is none. */
+/* The line of a field; NULL if there is none. */
 struct lie_line *lie_list_line(struct lie_list *list, const char *name);
-/* Notes what has come of a lie in a field of the list; `failure` is copied. */
+/* Notes the consequence of a lie in a field; `failure` is copied. */
 void lie_list_note(struct lie_list *list, const struct lie_field *field, enum lie_result result,
                    enum lie_named named, const char *failure);
 

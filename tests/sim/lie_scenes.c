@@ -119,7 +119,7 @@ static bool names(const char *text, uint32_t rank)
     return false;
 }
 
-/* Whether a node hears of an exchange by way of another one. */
+/* Whether a node hears of an exchange through another node. */
 static bool is_below(const struct torus *t, uint32_t root, uint32_t rank, uint32_t other)
 {
     while (rank != root && rank != other) {
@@ -176,8 +176,8 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     return times;
 }
 
-/* All of the heap lies below sbrk(0): main() sees to that. Only if that has moved so far that too much may be
- * in use, it is counted, which is a walk through all that is free. */
+/* main() makes sure that the whole heap lies below sbrk(0). Only if that has moved so far that too much may be in
+ * use, the bytes are counted, which walks through all free memory. */
 static bool watch_heap(struct sim *sim, void *context)
 {
     const struct lie_play *s = context;
@@ -228,14 +228,14 @@ void lie_play_close(struct lie_play *s)
         free(s->said[kind]);
 }
 
-/* --- a scene, with lies or without --- */
+/* --- scenes, with or without lies --- */
 
 static unsigned ports_of_liar(uint32_t rank)
 {
-    return rank == LIAR - 1 ? 0 : 1; /* of a neighbour: the port to the liar */
+    return rank == LIAR - 1 ? 0 : 1; /* a neighbour's port to the liar */
 }
 
-/* Whether a neighbour has lost its link to the liar, or had, since these were counted. */
+/* Whether a neighbour has lost its link to the liar, even for a moment, since the counters were read. */
 static uint32_t connects(struct sim *sim)
 {
     uint32_t sum = 0;
@@ -256,7 +256,7 @@ static enum lie_result run_exchange(struct lie_play *s, const struct lie_scene *
     char to[20];
 
     spec.timeout_ns = 2 * SECONDS;
-    if (spec.to[0] != '\0') { /* of an exchange before this one there may be a result */
+    if (spec.to[0] != '\0') { /* there may be a result of an earlier exchange */
         (void)snprintf(to, sizeof to, "%s%u", spec.to, count++);
         spec.to = to;
     }
@@ -274,7 +274,7 @@ static enum lie_result run_exchange(struct lie_play *s, const struct lie_scene *
         sim_cancel(r);
     }
     if (scene->what ==
-        LIE_SCENE_RESUMED) { /* it begins anew without a link that is not the liar's */
+        LIE_SCENE_RESUMED) { /* it is retried without a link that is not the liar's */
         sim_pass(s->sim, 5 * MILLISECONDS);
         sim_set_wire(s->sim, LIAR + 1, 0, SIM_WIRE_CUT);
     }
@@ -351,7 +351,7 @@ bool lie_scene_fails_anyway(const struct lie_scene *scene)
            scene->what == LIE_SCENE_LATE;
 }
 
-/* It is there, an honest one, and nothing is left of what it said before. */
+/* The node is up and honest, and nothing is left of its lies. */
 void lie_play_replace_liar(struct lie_play *s)
 {
     s->field = NULL;
@@ -362,5 +362,5 @@ void lie_play_replace_liar(struct lie_play *s)
     check_next_exchange(s->sim, 0);
     check_next_exchange(s->sim, 2);
     if (!sim_run(s->sim, ENDED_BY, sim_is_quiet, NULL))
-        sim_violated(s->sim, "quiet", "something is left of what was a lie");
+        sim_violated(s->sim, "quiet", "something is left of a lie");
 }

@@ -1,4 +1,4 @@
-/* What is under way on a torus while one of its nodes lies, and what comes of that. */
+/* Scenes: what runs on a torus while one of its nodes lies, and the consequences. */
 #ifndef TORUSD_TESTS_SIM_LIE_SCENES_H
 #define TORUSD_TESTS_SIM_LIE_SCENES_H
 
@@ -7,7 +7,7 @@
 
 #define LIAR 1u
 #define LIE_SCENES 19u
-#define LIE_HEAP_MOST (64u << 20) /* bytes beyond those before, whatever is said */
+#define LIE_HEAP_MOST (64u << 20) /* the most bytes that a lie may cost */
 
 enum lie_scene_what {
     LIE_SCENE_EXCHANGE,
@@ -29,12 +29,12 @@ struct lie_scene {
 };
 extern const struct lie_scene lie_scenes[LIE_SCENES];
 
-/* What comes of a lie: each contains those before it. */
+/* Consequences of a lie: each includes those before it. */
 enum lie_result { LIE_NOTHING, LIE_FAILS, LIE_LINK, LIE_RESULTS };
 extern const char *const lie_result_names[LIE_RESULTS];
 
-/* Whom the failure of an exchange names: the liar, or its link; only a node before or behind it on the way from
- * the root; or neither. What its own exchanges fail by is named by their ids, which begin with its rank. */
+/* What the failure of an exchange names: the liar or its link; only a node before or behind the liar on the route
+ * from the root; or neither. The ids of the liar's own exchanges name it, because they begin with its rank. */
 enum lie_named { LIE_NAMES_LIAR, LIE_NAMES_ITS_WAY, LIE_NAMES_NOBODY, LIE_NAMINGS };
 extern const char *const lie_named_names[LIE_NAMINGS];
 
@@ -42,28 +42,28 @@ struct lie_play {
     struct sim *sim;
     const struct lie_field *field; /* NULL: the truth */
     unsigned value, told, times;
-    uint8_t *said[SIM_KINDS]; /* last, by anybody */
+    uint8_t *said[SIM_KINDS]; /* the last one of any node */
     size_t said_length[SIM_KINDS];
     size_t heap;
-    const char *top_most; /* where the heap may end, whatever is free in it */
+    const char *top_most; /* the highest allowed end of the heap */
     char id[EXCHANGE_ID_SIZE], failure[sizeof((struct error *)0)->text];
     uint32_t root;
-    unsigned flips; /* of bits in blocks that node 0 sends further than to its neighbours */
+    unsigned flips; /* flipped bits in blocks that node 0 sends farther than to its neighbours */
 };
 
-/* Opens a ring of four for a scene, and waits until it is whole. The caller closes it. */
+/* Starts a ring of four nodes for a scene, and waits until it is whole. The caller closes it. */
 void lie_play_open(struct lie_play *s, const struct lie_scene *scene, uint64_t seed);
 void lie_play_close(struct lie_play *s);
-/* From here on, no more than LIE_HEAP_MOST bytes may be taken beyond those that are in use. */
+/* From now on, at most LIE_HEAP_MOST more bytes of heap may be used. */
 void lie_play_watch_heap(struct lie_play *s);
-/* Plays the scene until it has ended, with the lie that s->field, s->value and s->times say. Returns what came of it;
- * s->failure is then the text of its failure, or "". */
+/* Plays a scene to its end, with the lie of s->field, s->value and s->times. Returns the consequence, and sets
+ * s->failure to the text of the failure, or "". */
 enum lie_result lie_play_run(struct lie_play *s, const struct lie_scene *scene);
-/* Whom s->failure names. */
+/* What s->failure names. */
 enum lie_named lie_play_named(const struct lie_play *s);
-/* Restarts the liar as an honest node. Fails unless exchanges then succeed and nothing is left of what it said. */
+/* Restarts the liar as an honest node. Fails unless exchanges then succeed and nothing is left of its lies. */
 void lie_play_replace_liar(struct lie_play *s);
-/* Whether a scene fails without lies, too. */
+/* Whether a scene also fails without lies. */
 bool lie_scene_fails_anyway(const struct lie_scene *scene);
 
 #endif

@@ -12,7 +12,7 @@
 #define LONG_TEXT 5000u
 #define MANY 20000u
 
-/* --- which fields there are --- */
+/* --- the fields --- */
 
 struct walk {
     struct lie_field *out;
@@ -45,7 +45,7 @@ size_t lie_fields(struct lie_field *out, size_t most)
 
     for (unsigned i = 0; i < head->n_fields; i++) {
         if (head->fields[i].type != PROTOBUF_C_TYPE_MESSAGE)
-            continue; /* the check: a liar makes it right */
+            continue; /* the check of the head: a liar makes it right */
         struct lie_field way = {.kind = (Peer__Head__KindCase)head->fields[i].id};
         walk_message(&w, &way, head->fields[i].descriptor);
     }
@@ -75,7 +75,7 @@ static const char *const texts[] = {
 #define COSTS (sizeof costs / sizeof *costs)
 #define TEXTS (sizeof texts / sizeof *texts)
 
-/* Beside fixed values: what is said is one more or less, or doubled, or longer. */
+/* Besides fixed values: the true value plus or minus one, doubled, or longer. */
 static unsigned count_of(const ProtobufCFieldDescriptor *f)
 {
     switch (f->type) {
@@ -94,7 +94,7 @@ static unsigned count_of(const ProtobufCFieldDescriptor *f)
     }
 }
 
-#define LISTS 3u /* lies about a list: none, twice, very many */
+#define LISTS 3u /* lies about a list: no elements, each twice, very many */
 
 unsigned lie_count(const struct lie_field *field)
 {
@@ -128,7 +128,7 @@ static void say_number(void *at, size_t size, unsigned value)
 {
     uint64_t said = 0;
 
-    memcpy(&said, at, size); /* little-endian, as this machine has to be */
+    memcpy(&said, at, size); /* little-endian machines only */
     if (value < NUMBERS)
         said = numbers[value];
     else
@@ -190,7 +190,7 @@ static void say_one(const ProtobufCFieldDescriptor *f, void *at, unsigned value)
     }
 }
 
-/* A copy of an element that can be freed by itself. */
+/* A copy of an element that can be freed separately. */
 static void copy_one(const ProtobufCFieldDescriptor *f, void *to, const void *from)
 {
     const ProtobufCMessage *message;

@@ -1,4 +1,4 @@
-/* Every field of proto/peer.proto that a head has, and the worst that can be said in it. */
+/* Every field of a head in proto/peer.proto, and the worst values for it. */
 #ifndef TORUSD_TESTS_SIM_LIES_H
 #define TORUSD_TESTS_SIM_LIES_H
 
@@ -11,26 +11,26 @@
 #define LIE_DEPTH 4u
 #define LIE_NAME_SIZE 80u
 
-/* A field by the way that leads to it. In lists it is that of the first element. */
+/* A field, by its path. In a list, the field of the first element. */
 struct lie_field {
-    char name[LIE_NAME_SIZE]; /* as proto/peer-trust.md has it: "NodeReport.port" */
+    char name[LIE_NAME_SIZE]; /* as in proto/peer-trust.md: "NodeReport.port" */
     Peer__Head__KindCase kind;
     unsigned depth;
     const ProtobufCFieldDescriptor *way[LIE_DEPTH]; /* from the kind's message on */
 };
 
-/* All of them, at most `most`; returns how many there are. */
+/* Stores all fields, at most `most`. Returns their number. */
 size_t lie_fields(struct lie_field *out, size_t most);
 
-/* Values that lie_tell() has for a field. */
+/* The number of lies that lie_tell() has for a field. */
 unsigned lie_count(const struct lie_field *field);
-/* Says the value-th lie in this field of a message that was unpacked, which can still be freed as such
- * afterwards. Returns false if it is about something that the message does not have, or of another kind. */
+/* Puts the value-th lie into this field of an unpacked message, which can still be freed as usual. Returns false if
+ * the message lacks the field, or is of another kind. */
 bool lie_tell(Peer__Head *head, const struct lie_field *field, unsigned value);
 
-/* A frame's head, unpacked, and where its body begins; NULL if it cannot be read. The caller frees it. */
+/* Unpacks the head of a frame, and sets where its body begins; NULL if it cannot be read. The caller frees it. */
 Peer__Head *lie_read(const uint8_t *bytes, size_t length, size_t *body);
-/* The head as a frame with this body (borrowed), malloc'ed. */
+/* Packs a head and a body (borrowed) into a frame, malloc'ed. */
 uint8_t *lie_frame(const Peer__Head *head, const uint8_t *body, size_t body_length, size_t *length);
 
 #endif

@@ -1,4 +1,4 @@
-/* Nodes: the calls into their cores, and how they start, stop, die and are healed. */
+/* Nodes: calls into their cores; starting, stopping, killing and repairing them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "tests/sim/internal.h"
 
 #define FREE_SLABS_KEPT (4u * 1024u * 1024u)
-#define WAKES_MOST 100u /* at one moment: more is a loop that never sleeps */
+#define WAKES_MOST 100u /* at one virtual time; more of them are a loop that never sleeps */
 
 void sim_enter(struct node *node)
 {
@@ -20,7 +20,7 @@ void sim_leave(void)
     memory_countdown = NULL;
 }
 
-/* What must hold after whatever has happened to a node. */
+/* Checks a node's invariants after each event. */
 static void check_node(const struct node *node)
 {
     const struct sim *sim = node->sim;
@@ -41,7 +41,7 @@ static void on_wake(struct sim *sim, void *object, uint64_t at)
         return;
     }
     if (++sim->wakes_now > WAKES_MOST * sim->torus.nodes)
-        sim_violated(sim, "sleep", "node %u wakes up and wakes up", node->rank);
+        sim_violated(sim, "sleep", "node %u wakes up again and again", node->rank);
     node->wake_at = ROUTER_NEVER;
     sim_settle(node);
 }
@@ -73,7 +73,7 @@ void sim_settle(struct node *node)
     }
 }
 
-/* Something that the node has begun and is told of when it is over: not while it is stopped. */
+/* Tells the node that an operation is over; not while the node is stopped. */
 struct pending {
     struct node *node;
     const char *what;
@@ -106,8 +106,8 @@ void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
     sim_schedule(node->sim, delay, what, on_over, p, 0);
 }
 
-/* Every torus has a key, and links are proved as they are between machines; they are not encrypted,
- * which would be the network's task. */
+/* Every torus has a key, and links are proved, as between machines. They are not encrypted, because encryption
+ * belongs to the network code, which the simulator replaces. */
 static const struct secrets *cluster_key(struct secrets *secrets)
 {
     static const uint8_t bytes[KEY_SIZE] = "of all simulated tori, as it is";
@@ -138,7 +138,7 @@ void sim_start_node(struct node *node)
     node->allocations = 0;
     node->wake_at = ROUTER_NEVER;
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
-    if (storage_open(node, &e) != 0) { /* it does not start: whoever starts it tries again later */
+    if (storage_open(node, &e) != 0) { /* it does not start; the caller tries again later */
         node->death = SIM_CRASH;
         return;
     }

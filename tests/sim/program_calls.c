@@ -11,13 +11,13 @@ void sim_programs_disturb(struct sim_programs *all)
         all->disturbed_at = sim_now(all->sim);
 }
 
-/* In whose order a call is. */
+/* The sequence of calls that a call belongs to. */
 static uint32_t order_of(const struct sim_call *call)
 {
     return call->operation == GROUP_PART ? 0 : call->part;
 }
 
-/* Its group must fail now. */
+/* Notes that the program's group must fail now. */
 void sim_programs_fail(struct sim_programs *all)
 {
     if (all->failed_at > sim_now(all->sim))
@@ -34,7 +34,7 @@ static bool has_part(const struct program *p, uint32_t part)
     return part == 0;
 }
 
-/* The call to be made next: the first, or that of any part. Returns `calls` if there is none. */
+/* The next call to make: the first, or the next one of any part. Returns `calls` if there is none. */
 uint32_t sim_program_next_call(struct program *p)
 {
     const struct sim_programs_setup *set = &p->all->set;
@@ -55,7 +55,7 @@ uint32_t sim_program_next_call(struct program *p)
     return found;
 }
 
-/* Calls that cannot be are refused, and nothing else. */
+/* Invalid calls are refused, without any other effect. */
 static void call_wrongly(struct program *p, const struct group_call *right, uint32_t members)
 {
     struct sim_programs *all = p->all;
@@ -95,7 +95,7 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
         sim_violated(all->sim, "wrong calls", "node %u: one of kind %u is accepted", p->rank, kind);
 }
 
-/* Whether the group need not fail if one program calls this and the others that. */
+/* Whether the group may succeed if one program makes one of these calls and the others make the other. */
 bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b)
 {
     bool reduces = a->operation == GROUP_ALLREDUCE || a->operation == GROUP_REDUCE_SCATTER ||
@@ -104,7 +104,7 @@ bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b)
     if (a->operation != b->operation)
         return false;
     if (a->operation == GROUP_ALLTOALLV || a->operation == GROUP_ALLGATHERV)
-        return true; /* what comes of the sizes may be the same */
+        return true; /* the resulting sizes may be equal */
     if ((a->operation == GROUP_BROADCAST || a->operation == GROUP_REDUCE) && a->root != b->root)
         return false;
     if (reduces && (a->type != b->type || a->operator!= b->operator))
@@ -112,8 +112,8 @@ bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b)
     return a->operation == GROUP_REDUCE_SCATTER || a->size == b->size;
 }
 
-/* The group goes around links without which this part falls into pieces, at some node or other: all of
- * its calls are left out, by every program. */
+/* Without the links that the group avoids, this part is not connected at some node: all programs leave out its
+ * calls. */
 static void leave_out(struct program *p, uint32_t part)
 {
     const struct sim_programs_setup *set = &p->all->set;
@@ -131,7 +131,7 @@ static void leave_out(struct program *p, uint32_t part)
         }
 }
 
-/* What it has been told to mistake for this call. */
+/* The call that the program makes by mistake instead of this one. */
 static void take_mistake(struct program *p, struct sim_made *m)
 {
     struct sim_programs *all = p->all;
@@ -174,7 +174,7 @@ void sim_program_call(struct program *p, uint32_t index)
 
     *m = (struct sim_made){.index = index, .call = all->set.call[index]};
     take_mistake(p, m);
-    if (m->call.timeout > 0) /* it may pass */
+    if (m->call.timeout > 0) /* the mistake may have no effect */
         sim_programs_disturb(all);
     sim_made_prepare(p, m, &s, &call);
     if (all->set.careless && chance_below(&all->chance, 8) == 0)

@@ -5,7 +5,7 @@
 
 #include "daemon/base/arithmetic.h"
 
-#define ROOM 64u /* around areas, to be left alone */
+#define ROOM 64u /* around areas; must not be written */
 #define GUARD 0xa5
 #define USED 0xee
 
@@ -45,7 +45,7 @@ static uint64_t uneven(uint64_t seed, uint64_t size, uint32_t from, uint32_t to)
     return word % 4 == 0 ? 0 : word % (size + 1);
 }
 
-/* An element that a member contributes, small enough for all operators to be exact. */
+/* An element of a member, so small that all operators are exact. */
 static void put_element(uint8_t *to, const struct sim_call *call, uint64_t seed, uint32_t member,
                         uint64_t at)
 {
@@ -59,13 +59,13 @@ static void put_element(uint8_t *to, const struct sim_call *call, uint64_t seed,
         memcpy(to, &f, sizeof f);
     else if (call->type == REDUCTION_FLOAT64)
         memcpy(to, &d, sizeof d);
-    else /* little-endian machines only, as all that run this */
+    else /* little-endian machines only */
         memcpy(to, &integer, reduction_size(call->type));
 }
 
 /* --- members of a part --- */
 
-/* Written out independently: all nodes whose other coordinates are this node's, in their order. */
+/* All nodes whose other coordinates are those of this node, in rising order; independent of the daemon. */
 struct sim_team sim_team_of(const struct program *p, uint32_t part)
 {
     const struct torus *t = p->all->torus;
@@ -130,7 +130,7 @@ static uint64_t lay_out(uint64_t *size, uint64_t *at, uint32_t count)
 
     for (uint32_t i = 0; i < count; i++) {
         at[i] = next;
-        next += size[i] + (i % 3 == 1 ? 5 : 0); /* holes, and nothing aligned */
+        next += size[i] + (i % 3 == 1 ? 5 : 0); /* with holes, and not aligned */
     }
     return next;
 }
@@ -186,13 +186,13 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
     }
 }
 
-/* This member makes the call in place: of a reduce only the root can. */
+/* Whether this member makes the call in place; in a reduce, only the root can. */
 static bool is_in_place(const struct sim_call *call, const struct sim_team *team)
 {
     return call->in_place && (call->operation != GROUP_REDUCE || team->rank == call->root);
 }
 
-/* Where the receive area, in place, or the send area has what this member sends. */
+/* Where this member's data are: in the receive area if in place, otherwise in the send area. */
 static void fill(const struct sim_made *m, uint64_t seed, const struct sim_team *team,
                  const struct sim_shape *s)
 {
@@ -273,7 +273,7 @@ void sim_made_use_memory(const struct sim_made *m)
     memset(m->send->byte + ROOM, USED, m->send->memory.size - 2 * ROOM);
 }
 
-/* --- what must come --- */
+/* --- expected data --- */
 
 static void wrong(const struct program *p, const struct sim_made *m, uint32_t from, uint64_t at)
 {
@@ -297,7 +297,7 @@ static void check_block(const struct program *p, const struct sim_made *m, const
     }
 }
 
-/* In the order of the members; all of it is exact, so any order is right. */
+/* Combines in the order of the members; all values are exact, so any order gives the same result. */
 static void check_vector(const struct program *p, const struct sim_made *m, const uint8_t *got,
                          uint64_t first, uint64_t count, uint64_t seed, const struct sim_team *team)
 {

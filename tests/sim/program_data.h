@@ -1,36 +1,36 @@
-/* What programs of the simulator send, and what must come; written out independently of the daemon. */
+/* The data that programs of the simulator send and must receive, computed independently of the daemon. */
 #ifndef TORUSD_TESTS_SIM_PROGRAM_DATA_H
 #define TORUSD_TESTS_SIM_PROGRAM_DATA_H
 
 #include "tests/sim/program_record.h"
 
-/* The members of a part that a program is in, and which of them it is. */
+/* The members of a program's part, and the program's index among them. */
 struct sim_team {
     uint32_t size, rank;
     uint32_t node[1024];
 };
 
-/* All nodes whose other coordinates are this node's, in their order. */
+/* All nodes whose other coordinates are those of this node, in rising order. */
 struct sim_team sim_team_of(const struct program *p, uint32_t part);
 /* The mask of the whole torus. */
 uint32_t sim_all_dimensions(const struct torus *t);
 
-/* The sizes and places of the blocks of a call. */
+/* The sizes and offsets of the blocks of a call. */
 struct sim_shape {
     uint64_t send[1024], send_at[1024], receive[1024], receive_at[1024]; /* bytes, or elements */
     uint64_t send_bytes, receive_bytes;
 };
 
-/* Gives a call, of which `index` and `call` are set, areas with what this program sends. *call refers to them and to
- * *s. To be freed. */
+/* Gives a call, whose `index` and `call` are set, its areas, with the program's data. *call refers to the areas and
+ * to *s. The caller frees them. */
 void sim_made_prepare(const struct program *p, struct sim_made *m, struct sim_shape *s,
                       struct group_call *call);
 void sim_made_free(struct sim_made *m);
-/* The program writes to what it has sent. */
+/* Overwrites the data that the program has sent. */
 void sim_made_use_memory(const struct sim_made *m);
-/* It is complete: everything that has come is what must come; else it is a violation. */
+/* Call this for a complete call: it is a violation if any received data are wrong. */
 void sim_made_check(const struct program *p, const struct sim_made *m);
-/* A barrier is complete when all have called it. */
+/* Checks that all members have called a barrier that is complete. */
 void sim_made_check_all_have_called(const struct program *p, const struct sim_made *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* Calls that programs make, drawn. */
+/* Random calls for programs. */
 #include "daemon/base/arithmetic.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/programs.h"

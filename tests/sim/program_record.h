@@ -1,17 +1,17 @@
-/* A program in the simulator, and the calls that it has under way. */
+/* A program in the simulator, and its running calls. */
 #ifndef TORUSD_TESTS_SIM_PROGRAM_RECORD_H
 #define TORUSD_TESTS_SIM_PROGRAM_RECORD_H
 
 #include "tests/sim/internal.h"
 #include "tests/sim/programs.h"
 
-/* A call under way. */
+/* A running call. */
 struct sim_made {
     struct sim_made *next;
     uint32_t index;
     struct sim_call call;
     struct buffer *send, *receive;
-    bool completed; /* and its program has not waited for it yet */
+    bool completed; /* complete, and its program has not waited for it yet */
 };
 
 struct program {
@@ -20,19 +20,19 @@ struct program {
     uint32_t life; /* of its node */
     struct group *group;
     struct sim_made *made; /* the last one first */
-    bool *has_called;      /* by call; not what it has mistaken for another */
+    bool *has_called;      /* by call; without calls that it has mistaken for others */
     uint32_t calls, under_way, unwaited, completed;
     bool open, stopped, dead, left, due;
     bool gives_up;
     uint32_t shrunk; /* so many times */
     struct sim_call mistake;
     struct sim_call
-        *instead; /* by call; what it has mistaken for it, or operation 0. NULL: nothing */
+        *instead; /* by call: the one made by mistake instead, or operation 0; or NULL */
     struct error error;
     uint64_t told_at;
     uint32_t late_times;
     char late[200];
-    bool *gone; /* by node: it has been left out; NULL: none has */
+    bool *gone; /* by node: whether it was left out; NULL if none was */
 };
 
 struct sim_programs {

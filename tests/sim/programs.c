@@ -24,7 +24,7 @@ static void leave(struct program *p)
     p->left = true;
 }
 
-/* It waits for one of the calls that are complete: nothing has touched its memory since. */
+/* Waits for one of the complete calls: its memory must be unchanged since then. */
 static void wait_for_one(struct program *p)
 {
     struct sim_made **at = &p->made, **found = NULL;
@@ -60,7 +60,7 @@ static void on_due(struct sim *sim, void *context)
     p->due = false;
     if (!node_lives(p) || p->group == NULL || !p->open || p->stopped)
         return;
-    if (node->frozen) { /* its program can call, but the daemon hears it later */
+    if (node->frozen) { /* the program can call, but the daemon hears of it later */
         go_on(p);
         return;
     }
@@ -93,7 +93,7 @@ static void go_on(struct program *p)
            p);
 }
 
-/* Each opens the group once, unless it shrinks it. */
+/* Each program opens the group once, unless it shrinks it. */
 static void check_certain(const struct sim_programs *all)
 {
     if (all->opened && all->never_opens && !all->set.shrinks)
@@ -147,7 +147,7 @@ static void on_called(void *context, uint64_t name, const struct error *e)
     go_on(p);
 }
 
-/* Of a call that has not ended. */
+/* The program is told which members a running call waits for. */
 static void on_late(void *context, uint64_t name, const char *whom)
 {
     struct program *p = context;
@@ -196,7 +196,7 @@ static void on_ended(void *context, const struct error *e)
     if (p->all->set.shrinks && p->open && e->code == ERROR_LINK)
         shrink(p);
     else
-        p->error = *e; /* whoever shrinks it hears of no link before it is open */
+        p->error = *e; /* a program that shrinks a group hears of no links before it is open */
 }
 
 static void on_open(struct sim *sim, void *context)
@@ -378,7 +378,7 @@ static const struct sim_call *what_is_called(const struct sim_programs *all, uin
                                                             : &all->set.call[index];
 }
 
-/* Those who are mistaken in the same call may by chance agree. */
+/* Programs with a mistake in the same call may by chance make the same call. */
 bool sim_programs_mistaken(const struct sim_programs *all)
 {
     for (uint32_t rank = 0; rank < all->torus->nodes; rank++)
@@ -443,7 +443,7 @@ void sim_program_die(struct sim_programs *all, uint32_t rank)
     group_abandon(p->group, &e);
     sim_leave();
     p->group = NULL;
-    if (p->open) /* else another one may yet open it at its node */
+    if (p->open) /* otherwise another program may still open it at its node */
         sim_programs_fail(all);
     sim_settle(node);
 }

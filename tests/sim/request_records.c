@@ -1,4 +1,4 @@
-/* What is recorded about what clients have asked for. */
+/* Records of clients' requests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Clients that ask for exchanges. */
+/* Clients that request exchanges. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct sp
 
 #define FILE_MOST (1u << 20)
 
-/* Gives the schedule to the node, which has it as long as the result is a user of it. */
+/* Gives the schedule to the node, which keeps it as long as the result uses it. */
 static struct schedule *give(struct sim *sim, uint32_t root, const char *text, size_t length,
                              char *digest)
 {
@@ -97,7 +97,7 @@ struct sim_request *sim_exchange_imported(struct sim *sim, uint32_t root, const 
 {
     const struct algorithm *a = algorithm_find(wanted->algorithm);
     char digest[SHA256_TEXT_SIZE],
-        *text = malloc(FILE_MOST); /* counted, unlike a memory stream's */
+        *text = malloc(FILE_MOST); /* this memory is counted, unlike a memory stream's */
     struct spec spec = *wanted;
     struct sim_request *r;
     struct schedule *s;
@@ -115,7 +115,7 @@ struct sim_request *sim_exchange_imported(struct sim *sim, uint32_t root, const 
     spec.schedule = digest;
     r = sim_exchange(sim, root, &spec);
     sim_enter(&sim->node[root]);
-    if (s != NULL && sim_alive(sim, root)) /* asking may have crashed it */
+    if (s != NULL && sim_alive(sim, root)) /* the request may have crashed it */
         schedules_leave(exchanges_schedules(sim_exchanges(sim, root)), s);
     sim_leave();
     free(text);

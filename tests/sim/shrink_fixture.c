@@ -52,7 +52,7 @@ static bool are_open(struct sim *sim, void *context)
     return true;
 }
 
-/* What a node shows of its group, open or not. */
+/* How a node reports its group, open or not. */
 static void look_at(struct sim *sim, uint32_t rank, bool open)
 {
     struct group_info info[2] = {{.open = false}};

@@ -7,7 +7,7 @@
 #include "tests/sim/internal.h"
 
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
-#define LISTED 100u /* exchanges of a node */
+#define LISTED 100u /* exchanges at a node */
 #define WHOLE_TIME (30 * SECONDS + ROUTER_HOLD_MOST)
 
 struct sim *sim_new(const struct sim_setup *setup)

@@ -1,11 +1,10 @@
-/* Exchanges of the real core in virtual time, for benchmarks: the median of some in a row, on links
- * of a given rate and latency, with processors that cost nothing.
+/* Exchanges of the real core in virtual time, for benchmarks: the median of several, on links with a given rate
+ * and latency, and with infinitely fast processors.
  *
  *     simulate 4x4 stream 65536 5960000 20 0  ->  {"seconds": 0.0881, ...}
  *
- * The arguments: dimensions, algorithm, bytes a block, bytes a second of every link each way,
- * microseconds of latency, bytes that a link's limiter lets through at once (sim.h; 0: a plain
- * wire). */
+ * The arguments: dimensions, algorithm, bytes per block, bytes per second of every link in each direction,
+ * microseconds of latency, bytes that a link's limiter lets through at once (see sim.h; 0: a plain wire). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +60,8 @@ int main(int argc, char **argv)
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     (void)sim_run_until_ended(r, 86400 * SECONDS);
     if (!r->ended || r->error.code != ERROR_NONE) {
-        (void)fprintf(stderr, "simulate: %s\n", r->ended ? r->error.text : "it does not end");
+        (void)fprintf(stderr, "simulate: %s\n",
+                      r->ended ? r->error.text : "the exchange does not end");
         return 1;
     }
     (void)printf("{\"dims\": \"%s\", \"algorithm\": \"%s\", \"block_bytes\": %" PRIu64

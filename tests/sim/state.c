@@ -1,4 +1,4 @@
-/* What a simulation knows about itself; that an invariant does not hold. */
+/* The state of a simulation, and violations of invariants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A calibration reaches every node, the newer one wins, and who was away is told; "auto" chooses by
- * it. */
+/* A calibration reaches every node, the newer one wins, and a node that was down is told later; "auto" chooses
+ * by it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,8 @@ static void all_nodes_hear_of_it_and_the_newer_wins(void **state)
     uint64_t before = sim_frames(sim);
     calibrate(sim, 5, &first);
     check_all_know(sim, &first);
-    /* Flooded, not echoed for ever: at most once over each link each way, and heartbeats. */
+    /* The calibration is flooded, and not echoed for ever: it crosses each link at most once in each direction, besides
+ * heartbeats. */
     assert_true(sim_frames(sim) - before <= 64 + 64 * (SECONDS / ROUTER_HEARTBEAT + 1));
     calibrate(sim, 10, &second);
     check_all_know(sim, &second);
@@ -88,7 +89,7 @@ static void a_late_node_is_told(void **state)
     assert_int_equal(exchanges_calibration(sim_exchanges(sim, 4))->version, 0);
     sim_run_until_whole(sim);
     check_all_know(sim, &first);
-    /* And what it tells has not replaced anything. */
+    /* And the older calibration that it sends has not replaced the newer one. */
     calibrate(sim, 4, &second);
     check_all_know(sim, &second);
     sim_free(sim);
@@ -128,7 +129,7 @@ static bool are_counted(struct sim *sim, void *context)
                              &e) == 1;
 }
 
-/* What node 0 chooses from, once it has counted. */
+/* The candidates of node 0, once it has counted them. */
 static void get_candidates(struct sim *sim, uint64_t block_bytes, struct candidates *c)
 {
     c->block_bytes = block_bytes;
@@ -150,7 +151,7 @@ static void auto_takes_the_one_for_the_size(void **state)
 {
     (void)state;
     struct sim *sim = start("4x4");
-    calibrate(sim, 0, &second); /* messages are what costs */
+    calibrate(sim, 0, &second); /* messages are expensive */
     assert_string_equal(chosen(sim, 1), "tree");
     assert_string_equal(chosen(sim, 1 << 20), "stream");
     const struct spec small = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
@@ -161,7 +162,7 @@ static void auto_takes_the_one_for_the_size(void **state)
     sim_free(sim);
 }
 
-/* Nodes tell the sizes of their files before anything is chosen. */
+/* Nodes report the sizes of their files before an algorithm is chosen. */
 static void auto_takes_files_by_their_sizes(void **state)
 {
     static const struct {
@@ -195,7 +196,7 @@ static double candidate_seconds(struct sim *sim, const char *name, uint64_t bloc
     return 0;
 }
 
-/* A session: its median, and what each exchange took beyond it. In seconds. */
+/* A session: its median, and the time that each exchange took beyond it, in seconds. */
 static void run_session(struct sim *sim, const char *algorithm, uint64_t block_bytes,
                         double *median, double *pause)
 {
@@ -210,8 +211,8 @@ static void run_session(struct sim *sim, const char *algorithm, uint64_t block_b
     *pause = (double)r->result.all_ns / 1e9 / REPEAT - *median;
 }
 
-/* A session's median corrects what is predicted for blocks of its size and, fading into what is
- * known on the other side, of those near it. One exchange alone corrects nothing. */
+/* A session's median corrects the predictions for blocks of its size, and to a lesser degree for sizes between it and
+ * the next measured size. One exchange alone corrects nothing. */
 static void auto_learns_from_sessions(void **state)
 {
     struct sim *sim = start("4x4");
@@ -227,19 +228,19 @@ static void auto_learns_from_sessions(void **state)
     r = sim_exchange(sim, 0, &spec);
     (void)sim_run_until_ended(r, 60 * SECONDS);
     assert_int_equal(r->result.repeat, 7);
-    double seen = (double)r->result.each[6] / 1e9; /* in virtual time one is like the other */
+    double seen = (double)r->result.each[6] / 1e9; /* in virtual time, all take the same time */
     assert_true(fabs(model / seen - 1) > 0.01);
     assert_true(fabs(candidate_seconds(sim, "at2", 4096) / seen - 1) < 0.01);
     assert_true(fabs(candidate_seconds(sim, "at2", 6000) / model - 1) > 0.01);
     assert_true(candidate_seconds(sim, "at2", 1) == far);
-    /* Of another algorithm only that it will not be better than the model, either. */
+    /* For another algorithm, it only shows that it is not faster than the model, either. */
     double factor = fmax(1, candidate_seconds(sim, "at2", 4096) / model);
     assert_true(fabs(candidate_seconds(sim, "stream", 4096) / other - factor) < 1e-6);
     sim_free(sim);
 }
 
-/* What is chosen, and then measured to be slower than predicted, does not give way to all those of
- * which only the prediction is known. */
+/* An algorithm that was measured to be slower than predicted is not replaced by every algorithm that was only
+ * predicted. */
 static void auto_does_not_prefer_what_it_has_not_measured(void **state)
 {
     const struct sim_setup slow = {
@@ -284,8 +285,8 @@ static void auto_judges_by_what_is_most_alike(void **state)
     sim_free(sim);
 }
 
-/* A limiter lets packets of an exchange through early and then holds back the next one: that the
- * blocks arrive soon is not all that counts. */
+/* A limiter lets packets of an exchange through early, and then holds back the next exchange: early arrival is not all
+ * that counts. */
 static void auto_counts_what_links_owe(void **state)
 {
     const struct sim_setup setup = {
@@ -305,8 +306,8 @@ static void auto_counts_what_links_owe(void **state)
     sim_free(sim);
 }
 
-/* What is known of small blocks, said of larger ones: of what they took longer than the model says,
- * some grows with the blocks and some does not; what they gained does not grow. */
+/* Corrections from small blocks for larger ones: a part of the time that they took beyond the model grows with the
+ * size, and a part does not; time that they were faster does not grow. */
 static void auto_concludes_from_smaller_blocks(void **state)
 {
     const struct sim_setup slow = {

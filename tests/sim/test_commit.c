@@ -1,5 +1,5 @@
-/* All outputs or none: nodes die at every stage of an exchange with folders, and in the moments
- * around the decision; when all are back, every output is in place or none is. */
+/* All outputs or none: nodes die at every stage of an exchange of folders, and in the moments around the decision. When
+ * all nodes have returned, either all outputs are in place or none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 static uint64_t first_seed, seeds = 4;
 
-/* Both engines, by turns. */
+/* Both engines, in turn. */
 static struct spec spec_of(uint64_t seed)
 {
     return (struct spec){
@@ -93,8 +93,8 @@ static void another_node_dies_at_every_stage(void **state)
     die_in_states(6, states + 5, 1);
 }
 
-/* The root decides and dies before any message about it has left. All others are in doubt, on a large torus
- * all at the same time; their questions must not multiply. */
+/* The root decides, and dies before any message about it has left. All other nodes are in doubt, on a large torus all
+ * at the same time; their questions must not multiply. */
 static void decided_and_dead(const char *dims, uint64_t seed)
 {
     const struct sim_setup setup = {
@@ -116,8 +116,8 @@ static void decided_and_dead(const char *dims, uint64_t seed)
     uint64_t frames = sim_frames(sim);
     check_doubts_end(sim, r->id);
     sim_pass(sim, 10 * SECONDS);
-    /* Each asks once or twice, each question and answer crosses each link once or twice; and there
-     * are heartbeats. */
+    /* Each node asks once or twice, and each question and answer crosses each link once or twice; and there are
+     * heartbeats. */
     uint64_t links = (uint64_t)nodes * sim_torus(sim)->dims;
     assert_in_range(sim_frames(sim) - frames, 1, links * 2 * (2 * 2 * nodes + 40));
     check_next_exchange(sim, root);
@@ -138,7 +138,7 @@ static void many_nodes_in_doubt_do_not_flood_the_torus(void **state)
     decided_and_dead("12x12", first_seed + 6);
 }
 
-/* A node that was away while all was decided hears the outcome when it is back. */
+/* A node that was down during the decision hears the outcome when it returns. */
 static void a_node_that_was_cut_off_learns_the_outcome(void **state)
 {
     (void)state;

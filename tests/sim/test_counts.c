@@ -1,4 +1,4 @@
-/* What a small exchange costs: every frame that any node sends is counted, by kind. */
+/* The cost of a small exchange: counts every frame that any node sends, by kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct sim *open_torus(const char *dims)
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
-    sim_pass(sim, 1 * SECONDS); /* the last message of that, too */
+    sim_pass(sim, 1 * SECONDS); /* including the last message of it */
     return sim;
 }
 
@@ -34,7 +34,7 @@ static uint64_t all_sent(struct sim *sim, Peer__Head__KindCase kind)
     return frames;
 }
 
-/* Runs it from node 0; the counts are its own alone. Returns the nanoseconds it took. */
+/* Runs an exchange from node 0 after resetting the counts. Returns its nanoseconds. */
 static uint64_t run(struct sim *sim, const struct spec *spec)
 {
     sim_forget_frames(sim);
@@ -64,7 +64,7 @@ static void check_waves(struct sim *sim, bool outputs)
     assert_int_equal(others, edges * (outputs ? 8 : 4));
 }
 
-/* tree: one message an edge each way; a block of a leaf goes up and down the whole depth. */
+/* tree: one message over each edge in each direction; a block of a leaf goes up and down the whole depth. */
 static void tree_sends_a_message_an_edge_each_way(void **state)
 {
     static const char *const dims[] = {"8x8", "4x4", "5x7", "3x4x5", "1x9"};
@@ -85,7 +85,7 @@ static void tree_sends_a_message_an_edge_each_way(void **state)
     }
 }
 
-/* In steps every node sends and passes on exactly its plan's messages, each in one frame. */
+/* When stepped, every node sends and relays exactly the messages of its plan, each in one frame. */
 static void small_blocks_take_the_plans_messages(void **state)
 {
     static const char *const names[] = {"tree",   "pair",     "pair-s4", "dim",

@@ -1,5 +1,5 @@
-/* Bits that flip on the way: a peer that sends what it must not. An exchange may fail of it, links
- * may be closed; but nothing hangs, nothing wrong is delivered, and the torus works again. */
+/* Bits that flip in transit, as from a peer that breaks the protocol. An exchange may fail, and links may be closed;
+ * but nothing hangs, no wrong data are delivered, and the torus works again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 
 static uint64_t first_seed, seeds = 150 / SIM_SHARE;
 
-/* A flipped bit in a length makes a decoder swallow the frames that follow: such a link is up, and
- * useless until it is closed. */
+/* A flipped bit in a length makes a decoder swallow the next frames: such a link is up, but useless until it is
+ * closed. */
 static void set_all_wires(struct sim *sim, enum sim_wire state)
 {
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
@@ -72,9 +72,9 @@ static void flipped_bits_cost_an_exchange_at_most(void **state)
         damage(seed);
 }
 
-static uint32_t flipped, mended, resumed; /* of all seeds */
+static uint32_t flipped, mended, resumed; /* in all seeds together */
 
-/* One bit, when most of what is on its way are blocks. */
+/* Flips one bit when most bytes in transit belong to blocks. */
 static void damage_blocks(uint64_t seed)
 {
     static const struct spec specs[] = {
@@ -118,7 +118,7 @@ static void damage_blocks(uint64_t seed)
     sim_free(sim);
 }
 
-static void what_is_damaged_is_sent_again(void **state)
+static void damaged_pieces_are_sent_again(void **state)
 {
     (void)state;
     flipped = mended = resumed = 0;
@@ -140,7 +140,7 @@ static bool is_taken_back(struct sim *sim, void *context)
     return progress.state == EXCHANGE_WAITING;
 }
 
-/* A node dies, and before the root has found so, something is damaged. Returns whether that came first. */
+/* A node dies, and a block is damaged before the root knows of the death. Returns whether the damage came first. */
 static bool damage_and_death(uint64_t seed)
 {
     const struct sim_setup setup = {
@@ -169,7 +169,7 @@ static bool damage_and_death(uint64_t seed)
     for (uint32_t rank = 0; taken_back && rank < 8; rank++) {
         struct exchange_info info;
         if (!sim_info(sim, rank, first, &info))
-            fail_msg("seed %llu: node %u has not heard why it does not begin anew",
+            fail_msg("seed %llu: node %u has not heard why there is no retry",
                      (unsigned long long)seed, rank);
         assert_int_equal(info.state, EXCHANGE_FAILED);
         assert_string_equal(info.reason, r->error.text);
@@ -178,7 +178,7 @@ static bool damage_and_death(uint64_t seed)
     return taken_back;
 }
 
-static void who_heard_that_it_begins_anew_hears_why_it_does_not(void **state)
+static void a_node_that_heard_of_a_retry_hears_why_there_is_none(void **state)
 {
     unsigned taken_back = 0, runs = 20;
 
@@ -208,8 +208,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flipped_bits_cost_an_exchange_at_most),
-        cmocka_unit_test(what_is_damaged_is_sent_again),
-        cmocka_unit_test(who_heard_that_it_begins_anew_hears_why_it_does_not),
+        cmocka_unit_test(damaged_pieces_are_sent_again),
+        cmocka_unit_test(a_node_that_heard_of_a_retry_hears_why_there_is_none),
         cmocka_unit_test(flipped_bits_do_not_keep_the_torus_from_coming_up),
     };
     if (argc == 3) {

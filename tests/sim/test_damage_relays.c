@@ -1,5 +1,5 @@
-/* Bits that flip in the memory of a relay, where no link's check sees them: the piece is found and sent again, or the
- * exchange fails and names it. Nothing wrong is delivered. */
+/* Bits that flip in the memory of a relay, where no link's check notices: the piece is found and repaired, or the
+ * exchange fails and names the piece. No wrong data are delivered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,20 +21,20 @@
 
 static uint64_t first_seed, seeds = 150 / SIM_SHARE;
 
-#define WINDOW 16u /* bytes by which a place in a block is known */
+#define WINDOW 16u /* bytes that identify an offset in a block */
 
 struct relay {
     const struct spec *spec;
     const struct sim_request *request;
     uint32_t rank;                /* the relay */
-    unsigned skip;                /* frames, before the one of which a bit is flipped */
-    bool always;                  /* and of each one after it, and of what comes again */
-    bool unreadable;              /* its source cannot be read when it is found */
-    char first[EXCHANGE_ID_SIZE]; /* the attempt in which that was done; "": not yet */
+    unsigned skip;                /* number of frames before the one with the flipped bit */
+    bool always;                  /* also flip a bit of each later frame, and of repairs */
+    bool unreadable;              /* the source cannot be read any more when the damage is found */
+    char first[EXCHANGE_ID_SIZE]; /* the attempt in which the bit was flipped; "" before */
     uint32_t source, destination; /* of the block, */
     uint64_t offset;              /* and of the byte in it */
-    struct error why;             /* the first attempt was taken back, */
-    struct engine_damaged found;  /* or what an engine has found, */
+    struct error why;             /* the first attempt was withdrawn, */
+    struct engine_damaged found;  /* or the error that an engine has found, */
     uint32_t at;                  /* at this node */
 };
 
@@ -44,7 +44,7 @@ static uint64_t size_of(const struct spec *spec, uint32_t source, uint32_t desti
                                  : sim_block_size(spec->from, source, destination);
 }
 
-/* Which byte of whose block the first of these is, by what it looks like. */
+/* Finds the block and offset of the first of these bytes by their contents. */
 static bool find_place(const struct relay *f, const struct torus *t, const uint8_t *bytes)
 {
     struct relay *found = (struct relay *)(uintptr_t)f;
@@ -119,7 +119,7 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     return 1;
 }
 
-/* The piece that a byte of a block is of, as all are cut: into segments of the largest block. */
+/* The piece that a byte of a block belongs to: all blocks are cut into segments of the largest block. */
 static void find_piece(const struct relay *f, const struct torus *t, const char *algorithm,
                        uint64_t *first, uint64_t *last)
 {
@@ -135,7 +135,7 @@ static void find_piece(const struct relay *f, const struct torus *t, const char 
     *last = *first + stride < size ? *first + stride - 1 : size - 1;
 }
 
-/* The root takes the first attempt back, or a node asks for a piece. */
+/* Notes that the root withdraws the first attempt, or that a node asks for a piece. */
 static bool note_damage(struct sim *sim, void *context)
 {
     struct relay *f = context;
@@ -158,7 +158,7 @@ static bool note_damage(struct sim *sim, void *context)
     return false;
 }
 
-/* Of a file: what its node asks for. */
+/* For a file: checks which piece its node asks for. */
 static void check_found(struct sim *sim, const struct relay *f)
 {
     uint64_t first, last;
@@ -193,7 +193,7 @@ enum { PIECES, SMALL_PIECES, ALWAYS, UNREADABLE };
 
 static uint32_t relayed, failed;
 
-/* What is for all arrives damaged at all nodes behind the relay. */
+/* A block for all nodes arrives damaged at all nodes behind the relay. */
 static uint32_t most_finders(struct sim *sim, const struct spec *spec)
 {
     return spec->operation == OPERATION_EXCHANGE ? 1 : sim_torus(sim)->nodes - 2;
@@ -255,7 +255,7 @@ static void damage_in_relay(uint64_t seed, const struct spec *spec, int what)
         assert_string_not_equal(r->id, f.first);
     } else if (what == PIECES) {
         check_found(sim, &f);
-        assert_string_equal(r->id, f.first); /* all else has come once */
+        assert_string_equal(r->id, f.first); /* all other bytes arrived once */
     }
     sim_free(sim);
 }
@@ -289,7 +289,7 @@ static const struct spec of_pieces[] = {
     {.algorithm = "stream", .block_bytes = 2000, .from = "", .to = ""},
 };
 
-static void a_bit_that_flips_in_a_relay_is_named_and_mended(void **state)
+static void a_bit_that_flips_in_a_relay_is_named_and_repaired(void **state)
 {
     (void)state;
     relay_all(PIECES, of_pieces, sizeof of_pieces / sizeof *of_pieces);
@@ -303,8 +303,8 @@ static void a_relay_that_flips_one_in_all_is_named(void **state)
         fail_msg("only %u of %u have failed", failed, relayed);
 }
 
-/* The piece cannot come again: the exchange begins anew. */
-static void what_cannot_be_read_again_begins_anew(void **state)
+/* The piece cannot be sent again: the exchange is retried. */
+static void a_block_that_cannot_be_read_again_is_retried(void **state)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/5000", .to = "/a"},
@@ -315,7 +315,7 @@ static void what_cannot_be_read_again_begins_anew(void **state)
     relay_all(UNREADABLE, specs, sizeof specs / sizeof *specs);
 }
 
-/* Files in pieces of less than 256 bytes, at one in any sum. */
+/* Files in pieces of less than 256 bytes, so that one digest covers several. */
 static void small_pieces_are_found_by_the_sum(void **state)
 {
     static const struct spec specs[] = {
@@ -331,9 +331,9 @@ static void small_pieces_are_found_by_the_sum(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bit_that_flips_in_a_relay_is_named_and_mended),
+        cmocka_unit_test(a_bit_that_flips_in_a_relay_is_named_and_repaired),
         cmocka_unit_test(a_relay_that_flips_one_in_all_is_named),
-        cmocka_unit_test(what_cannot_be_read_again_begins_anew),
+        cmocka_unit_test(a_block_that_cannot_be_read_again_is_retried),
         cmocka_unit_test(small_pieces_are_found_by_the_sum),
     };
     if (argc == 3) {

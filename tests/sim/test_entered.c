@@ -1,5 +1,5 @@
-/* Barriers and groups that clients enter while a node goes down: whoever waits for it hears of that, whatever
- * the root has withdrawn in between. */
+/* Barriers and groups that clients enter while a node goes down: all clients that wait for it hear of that, even if the
+ * root has withdrawn attempts in between. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void cut_victim_off(struct sim *sim, void *unused)
             sim_set_wire(sim, VICTIM, port, SIM_WIRE_CUT);
 }
 
-/* At a moment when some have entered and others have not. */
+/* At a moment when some clients have entered and others have not. */
 static struct sim *new_sim(uint64_t seed, void (*harm)(struct sim *, void *))
 {
     const struct sim_setup setup = {.dims = "3mx3m",
@@ -48,8 +48,8 @@ static struct sim *new_sim(uint64_t seed, void (*harm)(struct sim *, void *))
     return sim;
 }
 
-/* A program that could not open it hears whether others may have: that none does when it was told that none can
- * is checked in tests/sim/programs.c. */
+/* A program that could not open the group hears whether others may have opened it; tests/sim/programs.c checks that
+ * none does after it was told that none can. */
 static void check_opening(void (*harm)(struct sim *, void *))
 {
     static const struct sim_call call = {.operation = GROUP_BARRIER};
@@ -75,7 +75,7 @@ static void check_opening(void (*harm)(struct sim *, void *))
         sim_programs_free(programs);
         sim_free(sim);
     }
-    assert_true(beside_open > 0); /* both have been played */
+    assert_true(beside_open > 0); /* both cases have happened */
     assert_true(certain > doubts);
 }
 
@@ -91,7 +91,7 @@ static void a_group_is_opened_and_a_node_is_cut_off(void **state)
     check_opening(cut_victim_off);
 }
 
-/* When each client comes to the barrier. */
+/* When each client enters the barrier. */
 struct arrivals {
     struct sim_request *request[NODES];
     unsigned next;

@@ -1,4 +1,4 @@
-/* Exchanges without faults: every torus, algorithm, size and number of rounds. */
+/* Exchanges without faults: all tori, algorithms, sizes and numbers of rounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ static void run_one(struct sim *sim, uint32_t root, const struct spec *spec)
     assert_true(check_agreement(r, spec));
 }
 
-/* `memory`, or what makes rounds of `least` bytes a block, so that they do not become too many
- * where all blocks pass one node. Streaming holds four rounds at a time. */
+/* `memory`, or enough for rounds of `least` bytes of each block, so that there are not too many rounds if all blocks
+ * pass one node. Streaming holds four rounds at a time. */
 static uint64_t budget(const struct torus *t, const struct algorithm *a, uint64_t memory,
                        uint64_t least)
 {
@@ -39,7 +39,7 @@ static uint64_t budget(const struct torus *t, const struct algorithm *a, uint64_
     return a->streaming ? 4 * memory : memory;
 }
 
-/* Calls `each` with a torus that is up, for every torus and algorithm that fit. */
+/* Calls `each` with a simulator, for every torus and every algorithm that takes it. */
 static void on_every_torus(uint64_t memory, uint64_t least,
                            void (*each)(struct sim *sim, const struct algorithm *a))
 {
@@ -69,7 +69,7 @@ static uint32_t any_node(struct sim *sim)
     return (uint32_t)chance_below(sim_chance(sim), sim_torus(sim)->nodes);
 }
 
-/* What the algorithm is for; after an allgather a broadcast too, with another folder. */
+/* Runs the operation of the algorithm; after an allgather also a broadcast, with another folder. */
 static void run_all(struct sim *sim, const struct algorithm *a, struct spec spec)
 {
     char to[32];
@@ -86,8 +86,8 @@ static void run_all(struct sim *sim, const struct algorithm *a, struct spec spec
     run_one(sim, any_node(sim), &spec);
 }
 
-/* Blocks that do not fit into a frame are split in the same way on a large torus as on a small one,
- * and take most of the time there. */
+/* Blocks that do not fit into a frame are split in the same way on all tori, and would take most of the time on large
+ * ones. */
 static bool is_small(struct sim *sim)
 {
     return sim_torus(sim)->nodes <= 16;
@@ -126,7 +126,7 @@ static void a_small_budget_makes_rounds(void **state)
     on_every_torus(16 * 1024, 256, generated_in_rounds);
 }
 
-/* The round in a data frame is the round modulo 128. */
+/* A data frame names its round modulo 128. */
 static void more_rounds_than_the_wire_can_count(void **state)
 {
     const struct sim_setup setup = {
@@ -168,7 +168,7 @@ static void different_sizes_in_rounds(void **state)
     on_every_torus(512 * 1024, 8192, folders);
 }
 
-/* Either engine runs the routes of every all-port algorithm. */
+/* Both engines run the routes of every all-port algorithm. */
 static void in_either_mode(struct sim *sim, const struct algorithm *a)
 {
     static const struct spec specs[] = {
@@ -186,7 +186,7 @@ static void in_either_mode(struct sim *sim, const struct algorithm *a)
         struct spec spec = specs[i];
         if (spec.mode == MODE_OF_ALGORITHM)
             spec.mode = MODE_STREAMING;
-        if (spec.mode == MODE_STREAMING || a->streaming) /* the others are in steps anyway */
+        if (spec.mode == MODE_STREAMING || a->streaming) /* the others are always stepped */
             run_all(sim, a, spec);
     }
 }
@@ -219,7 +219,7 @@ static void imported(struct sim *sim, const struct algorithm *a)
     }
 }
 
-/* Every algorithm comes back from a file, on every torus; all nodes have it after the first time. */
+/* Every algorithm runs from a file on every torus; all nodes have the schedule after the first time. */
 static void routes_from_files_are_run_as_those_of_algorithms(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void several_exchanges_at_once_do_not_mind_each_other(void **state)
     }
 }
 
-/* What an ended exchange leaves behind at a node must not grow for ever. */
+/* The memory of ended exchanges at a node must not grow for ever. */
 static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
 {
     const struct sim_setup setup = {.dims = "1x2", .seed = 1};
@@ -300,7 +300,7 @@ static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
     sim_free(sim);
 }
 
-/* Clients come to a barrier in any order, at any time: nobody is through before the last one. */
+/* Clients enter a barrier in any order at any time: none completes it before the last one has entered. */
 #define QUEUE (300u / SIM_SHARE)
 
 static bool waits(const struct sim_request *r)
@@ -321,7 +321,7 @@ static void begin_in_order(struct spec spec, bool damaged)
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
-    if (damaged) { /* its routes have to be found first */
+    if (damaged) { /* its routes must be found first */
         sim_set_wire(sim, 4, 0, SIM_WIRE_CUT);
         sim_pass(sim, 1 * SECONDS);
     }
@@ -388,8 +388,8 @@ static void all_meet_at_a_barrier(void **state)
     }
 }
 
-/* One that leaves ends it for all who are there, and for nobody who comes later. */
-static void who_leaves_a_barrier_ends_it(void **state)
+/* A client that leaves ends the barrier for all that have entered it, but not for later ones. */
+static void a_client_that_leaves_a_barrier_ends_it(void **state)
 {
     const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
     struct spec spec = {.algorithm = "balanced",
@@ -438,7 +438,7 @@ static uint64_t trace_of(uint64_t seed, const char *algorithm)
     return trace;
 }
 
-/* Of a broadcast in parts all parts may be on their way at one node. */
+/* A node may relay all parts of a broadcast in parts at the same time. */
 static void a_broadcast_in_parts_in_a_small_budget(void **state)
 {
     (void)state;
@@ -466,8 +466,8 @@ static void the_same_seed_gives_the_same_run(void **state)
     assert_int_not_equal(trace_of(1, "stream"), trace_of(2, "stream"));
 }
 
-/* Without an argument all tests, else those about blocks of different sizes, or the others: they
- * run at the same time. */
+/* Without an argument, all tests; otherwise the tests of blocks of different sizes, or the others, so that both can run
+ * at the same time. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -483,7 +483,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
         cmocka_unit_test(hundreds_begin_in_the_order_of_asking),
         cmocka_unit_test(all_meet_at_a_barrier),
-        cmocka_unit_test(who_leaves_a_barrier_ends_it),
+        cmocka_unit_test(a_client_that_leaves_a_barrier_ends_it),
         cmocka_unit_test(a_broadcast_in_parts_in_a_small_budget),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
     };

@@ -1,6 +1,5 @@
-/* Nodes that die, links that break, disks that fail, clients that go, at any time: whatever
- * happens, every exchange ends on every live node, all nodes agree how, and the healed torus works
- * again.
+/* Nodes die, links break, disks fail and clients leave at any time: every exchange ends on every live node, all nodes
+ * agree on the outcome, and the repaired torus works again.
  *
  *     test_sim_faults [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -32,7 +31,7 @@ static uint32_t any(struct sim *sim, uint32_t below)
     return (uint32_t)chance_below(sim_chance(sim), below);
 }
 
-/* One run: an exchange has begun, something happens within its time, all of it ends and heals. */
+/* One run: a fault happens during an exchange, the exchange ends, and the torus works again. */
 struct run {
     struct sim *sim;
     const struct spec *spec;
@@ -117,8 +116,8 @@ static void a_node_may_die_and_come_back_at_once(void **state)
     }
 }
 
-/* Its neighbours do not notice at the same time: what each has heard last may be a heartbeat old,
- * and some of it was still on its way. */
+/* Its neighbours do not notice at the same time: what each has heard last may be as old as a heartbeat, or still in
+ * transit. */
 static void a_dead_machine_is_named(void **state)
 {
     const struct spec spec = {.algorithm = "at2", .block_bytes = 500000, .from = "", .to = ""};
@@ -188,7 +187,7 @@ static void check_told_of_mtu(const struct run *run)
     }
 }
 
-/* Handshakes and heartbeats pass: it is found out nevertheless, and does not come up again before it is well. */
+/* Handshakes and heartbeats pass: the fault is found nevertheless, and the link does not come up before it is gone. */
 static void a_link_may_lose_large_packets(void **state)
 {
     struct port_info info;
@@ -221,7 +220,8 @@ static bool all_is_told(struct sim *sim, bool whole)
     return true;
 }
 
-/* By its carrier: neither silence nor the pause between two dials has to pass, however long the cut. */
+/* The cut is noticed by the carrier: neither the silence nor the pause between two dials must pass, however long the
+ * cut. */
 static void a_cut_and_its_end_are_noticed_at_once(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void a_cut_and_its_end_are_noticed_at_once(void **state)
         sim_pass(sim, 50 * MILLISECONDS);
         assert_true(all_is_told(sim, false));
         sim_pass(sim, chance_below(sim_chance(sim), 20 * SECONDS));
-        if (seed % 3 == 0) { /* it learns of the carrier when it starts */
+        if (seed % 3 == 0) { /* it reads the carrier when it starts */
             sim_kill(sim, victim, SIM_CRASH);
             sim_restart(sim, victim);
             sim_pass(sim, 1 * SECONDS);
@@ -248,7 +248,7 @@ static void a_cut_and_its_end_are_noticed_at_once(void **state)
     }
 }
 
-/* How often somebody's picture of a link has changed. */
+/* How often a node's view of a link has changed. */
 struct changes {
     uint32_t rank, link;
     unsigned port;
@@ -266,7 +266,7 @@ static bool count_changes(struct sim *sim, void *context)
     return false;
 }
 
-/* Cut again and again, or silent again and again: that is told a few times. Quiet, it is used again. */
+/* A link that is cut or silent again and again is reported a few times. Once it is quiet, it is used again. */
 static void a_link_that_flaps_is_kept_out(void **state)
 {
     static const struct {
@@ -315,7 +315,7 @@ static void a_short_silence_does_no_harm(void **state)
         struct run run = begin(seed);
         if (seed % 2 == 0) {
             sim_stall(run.sim, run.victim, run.port, SIM_WIRE_SILENT, 600 * MILLISECONDS);
-        } else { /* its system answers for it */
+        } else { /* its operating system answers */
             sim_freeze(run.sim, run.victim, 3 * SECONDS);
             sim_pass(run.sim, 3 * SECONDS);
         }
@@ -326,7 +326,7 @@ static void a_short_silence_does_no_harm(void **state)
     }
 }
 
-/* Nobody but its neighbour notices: the root must not wait until its timeout. */
+/* Only its neighbour notices: the root must not wait until its timeout. */
 static void a_machine_is_back_at_once(void **state)
 {
     static const struct spec spec = {
@@ -374,7 +374,7 @@ static void a_disk_may_fail(void **state)
                  (fault != SIM_DISK_CHECK || r->error.code != ERROR_DAMAGED))
             fail_msg("seed %llu, fault %d: %s", (unsigned long long)seed, (int)fault,
                      r->error.code != ERROR_NONE ? r->error.text : "done");
-        if (fault == SIM_DISK_COMMIT) { /* decided: it is tried again, and the client waits */
+        if (fault == SIM_DISK_COMMIT) { /* decided: the node tries again, and the client waits */
             assert_true(sim_decided(sim, root, r->id));
             for (uint32_t rank = 0; rank < 12; rank++)
                 assert_int_equal(sim_output(sim, rank, r->id), SIM_OUTPUT_FINAL);

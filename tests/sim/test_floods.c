@@ -1,6 +1,6 @@
-/* A node that has the cluster key and says more than anybody could: exchanges that it begins and does not go
- * on with, the end of those that others have not begun yet; and one that keeps what it should pass on. What
- * others begin meanwhile, or when it is gone, succeeds. */
+/* A node that has the cluster key and floods others: with exchanges that it begins and does not continue, and with
+ * verdicts about exchanges of others that have not begun; and a node that does not relay. Exchanges that others begin
+ * in the meantime, or after it is gone, succeed. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ struct flood {
     uint32_t said;
 };
 
-/* The counter-th exchange that this node says it begins; it does not know it itself. */
+/* The node claims to begin its counter-th exchange, which its own core does not know. */
 static void say_prepare(struct sim *sim, uint32_t liar, uint32_t counter, Torus__Spec *spec)
 {
     Peer__Prepare prepare = PEER__PREPARE__INIT;
@@ -85,7 +85,7 @@ static void say_prepare(struct sim *sim, uint32_t liar, uint32_t counter, Torus_
     say_as(sim, liar, &head);
 }
 
-/* A few more of them, again and again. */
+/* Claims a few more of them, again and again. */
 static void flood(struct sim *sim, void *context)
 {
     struct flood *f = context;
@@ -136,7 +136,7 @@ static void others_go_on(uint64_t memory, uint64_t block_bytes)
         r = sim_exchange(sim, roots[i % 3], &generated);
         if (!sim_run_until_ended(r, 120 * SECONDS) || r->error.code != ERROR_NONE)
             fail_msg("root %u: %s", r->root, r->error.text);
-        assert_false(sim_is_quiet(sim, NULL)); /* the liar's are still there */
+        assert_false(sim_is_quiet(sim, NULL)); /* the liar's exchanges are still there */
     }
     assert_true(sim_run(sim, 60 * SECONDS, has_said_all, &f));
     replace_liar(sim);
@@ -157,7 +157,7 @@ static void and_memory(void **state)
     others_go_on(1 << 20, 20000);
 }
 
-/* Node 0 prepares any number of groups that no program has asked for. */
+/* Node 0 prepares any number of groups that no program has entered. */
 static void groups_that_are_not_opened_leave_memory(void **state)
 {
     struct sim *sim = open_ring_with(0, 0);
@@ -185,10 +185,10 @@ static void groups_that_are_not_opened_leave_memory(void **state)
     sim_free(sim);
 }
 
-/* --- what is over, and nobody hears it --- */
+/* --- outcomes that are not passed on --- */
 
 struct silence {
-    Peer__Head__KindCase kind[2]; /* that the liar does not say */
+    Peer__Head__KindCase kind[2]; /* that the liar does not send */
     bool over;
 };
 
@@ -219,8 +219,8 @@ static struct sim_request *exchange_files(struct sim *sim, uint32_t root, unsign
     return r;
 }
 
-/* Whatever an exchange of this root leaves on record is bounded: sooner or later there is no other one, for
- * this reason. When the liar has gone, or says it after all, nothing is left. */
+/* The records that exchanges of this root leave are bounded: at some point no more exchanges can start, for this
+ * reason. When the liar has gone, or sends its messages after all, nothing is left. */
 static void records_are_bounded(uint32_t root, struct silence *silence, unsigned most,
                                 const char *reason)
 {
@@ -240,7 +240,7 @@ static void records_are_bounded(uint32_t root, struct silence *silence, unsigned
                ERROR_IN_DOUBT &&
            committed < 1000) {
         committed++;
-        sim_pass(sim, 6 * SECONDS); /* until those who wait for its outcome do so no longer */
+        sim_pass(sim, 6 * SECONDS); /* until nodes no longer wait for its outcome */
     }
     assert_in_range(committed, most / 2, most);
     if (strstr(r->error.text, reason) == NULL)
@@ -272,7 +272,7 @@ static void outcomes_that_are_not_told(void **state)
     records_are_bounded(LIAR, &s, 64 + 16, "it keeps the outputs of");
 }
 
-/* --- the end of what has not begun --- */
+/* --- verdicts about exchanges that have not begun --- */
 
 static void verdicts_about_what_is_to_come(void **state)
 {
@@ -309,14 +309,14 @@ static void verdicts_about_what_is_to_come(void **state)
     sim_free(sim);
 }
 
-/* --- a piece that does not come again --- */
+/* --- a piece that is not repaired --- */
 
 struct keeper {
     unsigned damages; /* to be done yet */
     unsigned kept;    /* answers */
 };
 
-/* What node 0 sends further than to its neighbours is damaged, and the liar keeps what comes again. */
+/* Blocks that node 0 sends farther than to its neighbours are damaged, and the liar does not relay the repairs. */
 static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
                          size_t *length)
 {

@@ -1,4 +1,4 @@
-/* What fails a group: for all of its programs, with the same words.
+/* Failures of groups: all programs get the same error.
  *
  *     test_sim_group_failures [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void a_mistake_fails_it_for_all(void **state)
             sim_pass(sim, 1 * MILLISECONDS);
         sim_program_mistake(programs, who, mistake);
         (void)sim_run(sim, 3 * SECONDS, group_have_failed, &a);
-        /* It may have been what was to be called next. */
+        /* The wrong call may by chance be the right one. */
         if (sim_programs_done(programs) < nodes)
             group_check_failed(sim, programs, nodes, 1 * SECONDS, ERROR_USAGE, "ember");
         sim_programs_free(programs);
@@ -71,8 +71,8 @@ static void a_mistake_fails_it_for_all(void **state)
     }
 }
 
-/* A call with a timeout: all are told who has not made it. */
-static void who_has_not_called_is_named(void **state)
+/* A call with a timeout: all programs are told which member has not made it. */
+static void a_member_that_has_not_called_is_named(void **state)
 {
     (void)state;
     static const enum group_operation late[] = {GROUP_ALLTOALL, GROUP_ALLREDUCE, GROUP_BARRIER,
@@ -99,7 +99,7 @@ static void who_has_not_called_is_named(void **state)
     }
 }
 
-/* Programs in two parts, which cannot hear each other, are told that a link or node is down. */
+/* Programs in two parts of the torus, which cannot reach each other, are told that a link or node is down. */
 static void check_apart(struct sim *sim, struct sim_programs *programs)
 {
     struct group_awaited a = {programs, sim_torus(sim)->nodes};
@@ -109,7 +109,7 @@ static void check_apart(struct sim *sim, struct sim_programs *programs)
         assert_int_equal(sim_program_error(programs, rank)->code, ERROR_LINK);
 }
 
-/* A node that goes down, or a link without which the torus is in parts. See test_group_holes for others. */
+/* A node goes down, or a link without which the torus is in parts. See test_group_holes for other links. */
 static void a_fault_fails_it_for_all(void **state)
 {
     (void)state;
@@ -138,8 +138,8 @@ static void a_fault_fails_it_for_all(void **state)
     }
 }
 
-/* Starts programs that all make these calls, but one of them another one first, and awaits that they
- * differ. */
+/* Starts programs that all make these calls, except that one program makes another call first, and waits for the error
+ * that they differ. */
 static void check_mismatch(const char *dims, uint64_t seed, const struct sim_call *call,
                            uint32_t calls, uint32_t who, const struct sim_call *mistake)
 {
@@ -155,8 +155,8 @@ static void check_mismatch(const char *dims, uint64_t seed, const struct sim_cal
     sim_free(sim);
 }
 
-/* Nothing that one of them sends would ever come to the other. */
-static void who_waits_for_each_other_is_told(void **state)
+/* Neither of the two calls sends data to the other member. */
+static void members_that_wait_for_each_other_are_told(void **state)
 {
     (void)state;
     static const struct sim_call broadcast = {.operation = GROUP_BROADCAST, .size = 7, .root = 1},
@@ -179,7 +179,7 @@ static void who_waits_for_each_other_is_told(void **state)
 
     for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
         check_mismatch("2", seed, &here, 1, 1, &there);
-        check_mismatch("2", seed, &there, 1, 1, &here); /* each sends, and waits for nothing */
+        check_mismatch("2", seed, &there, 1, 1, &here); /* each member sends, and does not wait */
         check_mismatch("3", seed, &there, 1, 1, &broadcast);
         check_mismatch("2", seed, &broadcast, 1, 1, &other);
         check_mismatch("3", seed, &empty, 1, 2, &broadcast);
@@ -187,7 +187,7 @@ static void who_waits_for_each_other_is_told(void **state)
     }
 }
 
-/* The one behind sends data of calls that have ended at the one ahead: no link is closed. */
+/* A member that is behind sends data of calls that have ended at a member that is ahead: no link is closed. */
 static void a_mistake_behind_fails_it_for_all(void **state)
 {
     (void)state;
@@ -213,8 +213,8 @@ static bool has_called(struct sim *sim, void *context)
     return sim_program_state(wanted->programs, 0).calls >= wanted->calls;
 }
 
-/* After eight broadcasts the group puts in a barrier of its own. Who calls something else in place of the ninth does
- * not: then its calls have the numbers of others from there on, and must not be taken for these. */
+/* After eight broadcasts the group inserts a barrier. A member that makes another call in place of the ninth does not:
+ * from then on its calls have different numbers, and must not be taken for the calls with these numbers. */
 static void calls_that_have_moved_are_not_taken_for_others(void **state)
 {
     static const struct sim_call mistake = {.operation = GROUP_ALLTOALL, .size = 1};
@@ -244,8 +244,8 @@ static void calls_that_have_moved_are_not_taken_for_others(void **state)
         }
 }
 
-/* It has left; the others call what it would have to contribute to, and send it nothing. */
-static void who_has_left_is_named(void **state)
+/* A member has left; the others make a call that needs its data, and send it nothing. */
+static void a_member_that_has_left_is_named(void **state)
 {
     (void)state;
     static const struct sim_call call[] = {{.operation = GROUP_BARRIER},
@@ -280,12 +280,12 @@ static void who_has_left_is_named(void **state)
     }
 }
 
-/* The same in a part: the whole, which it has left regularly, goes on. */
-static void who_has_left_a_part_is_named(void **state)
+/* The same in a part: the whole group goes on, because the member has left it regularly. */
+static void a_member_that_has_left_a_part_is_named(void **state)
 {
     (void)state;
     static const char *const group_cut[] = {"1x2", "2x3", "2x2x2", "3x4m"};
-    /* Some wait for it, some send it what comes early there. */
+    /* Some members wait for it, others send it early frames. */
     static const struct sim_call last[] = {{.operation = GROUP_BARRIER, .part = 2},
                                            {.operation = GROUP_BROADCAST, .part = 2, .size = 7},
                                            {.operation = GROUP_ALLTOALL, .part = 2, .size = 100},
@@ -324,13 +324,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_that_dies_fails_it_for_all),
         cmocka_unit_test(a_mistake_fails_it_for_all),
-        cmocka_unit_test(who_has_not_called_is_named),
+        cmocka_unit_test(a_member_that_has_not_called_is_named),
         cmocka_unit_test(a_fault_fails_it_for_all),
-        cmocka_unit_test(who_waits_for_each_other_is_told),
+        cmocka_unit_test(members_that_wait_for_each_other_are_told),
         cmocka_unit_test(a_mistake_behind_fails_it_for_all),
         cmocka_unit_test(calls_that_have_moved_are_not_taken_for_others),
-        cmocka_unit_test(who_has_left_is_named),
-        cmocka_unit_test(who_has_left_a_part_is_named),
+        cmocka_unit_test(a_member_that_has_left_is_named),
+        cmocka_unit_test(a_member_that_has_left_a_part_is_named),
     };
 
     if (argc > 2) {

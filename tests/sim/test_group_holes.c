@@ -1,6 +1,6 @@
-/* Groups of programs on a torus of which links are down: while it is connected every operation works on
- * what is left, on the whole and on parts that are connected in themselves, whatever goes down or comes
- * up before the last program opens the group or afterwards.
+/* Groups of programs on a torus with links that are down: while it is connected, every operation works, on the whole
+ * group and on parts that are connected in themselves, whatever goes down or comes up before or after the last program
+ * opens the group.
  *
  *     test_sim_group_holes [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -34,13 +34,13 @@ static void links_down_before(uint64_t seed)
 
     for (uint32_t left = 1 + group_any(sim, 4); left > 0; left--)
         holes_change(sim, &d, false);
-    if (group_any(sim, 2) == 0) /* else not all know of it yet: it is opened anew */
+    if (group_any(sim, 2) == 0) /* otherwise not all nodes know of it yet: it is retried */
         sim_pass(sim, 100 * MILLISECONDS);
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     assert_true(sim_run(sim, 60 * SECONDS, holes_group_is_open, NULL));
     assert_true(holes_are_said(sim, damage_describe_links(&d, around, sizeof around)));
     if (group_any(sim, 2) == 0)
-        sim_heal(sim); /* it does not use them all the same */
+        sim_heal(sim); /* it does not use them nevertheless */
     holes_must_succeed(sim, programs);
     for (uint32_t mask = 1; mask < (1u << sim_torus(sim)->dims) - 1; mask++)
         if (sim_programs_left_out(programs, mask) == holes_are_connected(&d, mask))
@@ -51,14 +51,14 @@ static void links_down_before(uint64_t seed)
     sim_free(sim);
 }
 
-static void around_what_is_down(void **state)
+static void links_that_are_down_are_avoided(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++)
         links_down_before(seed);
 }
 
-/* While some programs wait for the others to open it. */
+/* Links change while some programs wait for the others to open the group. */
 static void links_change_before_it_is_open(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void links_change_before_it_is_open(void **state)
     }
 }
 
-/* Just when it opens: some have heard that all are there, others have not. */
+/* A link goes down just when the group opens: some programs have heard that all are there, others have not. */
 static void a_link_goes_down_as_it_opens(void **state)
 {
     (void)state;
@@ -118,9 +118,9 @@ static void a_link_goes_down_as_it_opens(void **state)
     }
 }
 
-/* Two halves that hang together by one link: all that passes it and that its node has not called yet fits
- * in there, both of small calls and of those that would be small on the whole torus. */
-static void who_is_late_is_not_swamped(void **state)
+/* Two halves that are connected by one link: the early frames that pass it fit into the memory of a late node, both for
+ * small calls and for calls that would be small on the whole torus. */
+static void a_late_member_is_not_swamped(void **state)
 {
     static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 800},
                                             {.operation = GROUP_ALLTOALL, .size = 7000},
@@ -157,8 +157,8 @@ static void who_is_late_is_not_swamped(void **state)
     }
 }
 
-/* Links go down, one after the other, while it is open, and come up again: all calls are completed, unless a
- * part falls into pieces. */
+/* Links go down one after the other while the group is open, and come up again: all calls complete, unless a part is no
+ * longer connected. */
 static void links_change_while_it_is_open(void **state)
 {
     (void)state;
@@ -207,10 +207,10 @@ static void links_change_while_it_is_open(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(around_what_is_down),
+        cmocka_unit_test(links_that_are_down_are_avoided),
         cmocka_unit_test(links_change_before_it_is_open),
         cmocka_unit_test(a_link_goes_down_as_it_opens),
-        cmocka_unit_test(who_is_late_is_not_swamped),
+        cmocka_unit_test(a_late_member_is_not_swamped),
         cmocka_unit_test(links_change_while_it_is_open),
     };
 

@@ -1,4 +1,4 @@
-/* Calls of groups that take long: which members they wait for, and who is told that.
+/* Calls of groups that take long: which members they wait for, and which program is told that.
  *
  *     test_sim_group_late [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -16,12 +16,12 @@
 
 static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 10 : 40;
 
-/* All but the first have rows. */
+/* All tori except the first have rows. */
 static const char *const tori[] = {"8", "2x2", "3x5", "4x4", "3mx4", "3x2", "2x3x2"};
 
 #define TORI (sizeof tori / sizeof tori[0])
 
-/* `rate`: bytes a second. */
+/* `rate`: bytes per second. */
 static struct sim *begin_with(const char *dims, uint64_t seed, uint64_t rate)
 {
     const struct sim_setup setup = {.dims = dims,
@@ -96,9 +96,9 @@ static void end(struct watched *w, struct sim *sim)
 
 /* ---- With a timeout -------------------------------------------------------------------------- */
 
-/* The last member makes the call just before others run out of time: it ends while these find out whom it waits
+/* The last member makes the call just before the timeout of others: the call ends while they find out whom it waits
  * for, and does not fail. */
-static void what_ends_meanwhile_does_not_fail(void **state)
+static void a_call_that_ends_meanwhile_does_not_fail(void **state)
 {
     (void)state;
     const struct sim_call call = {.operation = GROUP_BARRIER, .timeout = 2 * SECONDS};
@@ -115,8 +115,8 @@ static void what_ends_meanwhile_does_not_fail(void **state)
     }
 }
 
-/* All make a call whose bytes take longer than its timeout: it has two more seconds to end, and then fails. */
-static void what_all_have_called_gets_time_to_end(void **state)
+/* All members make a call whose bytes take longer than its timeout: it gets two more seconds, and then fails. */
+static void a_call_that_all_have_made_gets_time_to_end(void **state)
 {
     (void)state;
     const uint64_t rate = 1000000, sizes[] = {2000000, 8000000};
@@ -138,9 +138,9 @@ static void what_all_have_called_gets_time_to_end(void **state)
     }
 }
 
-/* ---- Without --------------------------------------------------------------------------------- */
+/* ---- Without a timeout ----------------------------------------------------------------------- */
 
-/* The only program that has been told whom a call waits for, and that it has been told it once. */
+/* The program that was told whom a call waits for; checks that it is only one, and was told only once. */
 static uint32_t only_one_is_told(struct sim *sim, const struct watched *w, const char **whom)
 {
     uint32_t told = TORUS_NO_NODE;
@@ -177,8 +177,8 @@ static void check_told(struct sim *sim, const struct watched *w, bool in_row)
     assert_int_equal(sim_programs_failed(w->programs), 0);
 }
 
-/* One program is told, whether there is a timeout later or not, and nothing fails. */
-static void whom_a_call_waits_for_is_told(void **state)
+/* One program is told, with or without a later timeout, and nothing fails. */
+static void a_program_is_told_whom_its_call_waits_for(void **state)
 {
     (void)state;
 
@@ -198,8 +198,8 @@ static void whom_a_call_waits_for_is_told(void **state)
     }
 }
 
-/* A call of a row waits for its members: one of these is told. The other rows wait for nobody. */
-static void whom_a_row_waits_for_is_told(void **state)
+/* A call of a row waits for its members: one of them is told. The other rows do not wait. */
+static void a_member_is_told_whom_a_call_of_its_row_waits_for(void **state)
 {
     (void)state;
 
@@ -224,7 +224,7 @@ static void whom_a_row_waits_for_is_told(void **state)
     }
 }
 
-/* A node that does not answer holds up nobody: the answer is that not all do. */
+/* A node that does not answer does not delay the census: its result is that not all nodes answer. */
 static void a_node_that_stands_still_is_not_waited_for(void **state)
 {
     (void)state;
@@ -251,10 +251,10 @@ static void a_node_that_stands_still_is_not_waited_for(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ends_meanwhile_does_not_fail),
-        cmocka_unit_test(what_all_have_called_gets_time_to_end),
-        cmocka_unit_test(whom_a_call_waits_for_is_told),
-        cmocka_unit_test(whom_a_row_waits_for_is_told),
+        cmocka_unit_test(a_call_that_ends_meanwhile_does_not_fail),
+        cmocka_unit_test(a_call_that_all_have_made_gets_time_to_end),
+        cmocka_unit_test(a_program_is_told_whom_its_call_waits_for),
+        cmocka_unit_test(a_member_is_told_whom_a_call_of_its_row_waits_for),
         cmocka_unit_test(a_node_that_stands_still_is_not_waited_for),
     };
 

@@ -1,4 +1,4 @@
-/* Groups under which links go down: which calls are made again, and with what; and a root that is cut off.
+/* Groups whose links go down: which calls are made again, and with which data; and a root that is cut off.
  *
  *     test_sim_group_restart [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 static uint64_t first_seed, seeds = 25 / SIM_SHARE;
 
-/* Results that some have got have taken the place of what they were made from. */
+/* Calls in place: the results that some members have received have overwritten their data. */
 static void large_vectors_in_place(void **state)
 {
     (void)state;
@@ -47,7 +47,7 @@ static void large_vectors_in_place(void **state)
     }
 }
 
-/* A call that was complete at a member is under way there. */
+/* A call that was complete at a member runs there again. */
 static bool some_make_again(struct sim *sim, void *context)
 {
     (void)context;
@@ -60,8 +60,8 @@ static bool some_make_again(struct sim *sim, void *context)
     return false;
 }
 
-/* A member that is through with a call makes it again from what it has kept: its program may have freed or
- * used the memory. */
+/* A member makes a complete call again from data that it has kept: its program may have freed or overwritten the
+ * memory. */
 static void small_vectors_in_place(void **state)
 {
     (void)state;
@@ -93,8 +93,8 @@ static void small_vectors_in_place(void **state)
     }
 }
 
-/* All others are through with reduces, and have used the memory again, when links go down that what they sent
- * had to take; only then comes the root. */
+/* All others have completed reduces, and have reused the memory, when links on the routes of their data go down. Only
+ * then does the root make its calls. */
 static void reduces_that_are_complete_but_at_their_root(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static bool all_have_failed(struct sim *sim, void *context)
     return sim_programs_failed(g->programs) == g->nodes;
 }
 
-/* All links of the node that has prepared the group; `how`: SIM_WIRE_UP replaces their connections. */
+/* Sets all links of the group's root to `how`; SIM_WIRE_UP replaces their connections. */
 static void cut_off_root(struct sim *sim, enum sim_wire how)
 {
     const struct torus *t = sim_torus(sim);
@@ -155,11 +155,11 @@ static void cut_off_root(struct sim *sim, enum sim_wire how)
         if (how != SIM_WIRE_UP)
             sim_set_wire(sim, root, port, how);
         else
-            sim_half_open(sim, root, port); /* it connects anew at once */
+            sim_half_open(sim, root, port); /* it connects again at once */
     }
 }
 
-/* Of few links: those of a node are easily all replaced at once. */
+/* A torus with few links per node, so that all links of a node are easily replaced at once. */
 static struct sim *begin_few_links(uint64_t seed)
 {
     static const char *const few[] = {"3m", "2m", "4m", "2mx2m", "3", "2mx3m"};
@@ -175,7 +175,7 @@ static struct sim *begin_few_links(uint64_t seed)
     return sim;
 }
 
-/* Programs that have opened a group there, and made some of their calls. */
+/* Starts programs on it that open a group and make some of their calls. */
 static struct sim_programs *begin_calls(struct sim *sim, struct sim_call *call, uint64_t seed,
                                         uint64_t pause, bool stay)
 {
@@ -193,7 +193,7 @@ static struct sim_programs *begin_calls(struct sim *sim, struct sim_call *call, 
     return programs;
 }
 
-/* For a moment none of its links is up: that is not the end of a group. */
+/* For a moment, no link of the root is up: the group does not fail. */
 static void links_of_the_root_are_replaced(void **state)
 {
     (void)state;
@@ -210,8 +210,8 @@ static void links_of_the_root_are_replaced(void **state)
     }
 }
 
-/* For so long that others may take it for dead, and it may not know: it fails everywhere, or goes on
- * everywhere. */
+/* The root is cut off for so long that others may take it for dead without its knowledge: the group fails everywhere,
+ * or goes on everywhere. */
 static void the_root_is_cut_off(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void the_root_is_cut_off(void **state)
         struct holes_going holes_going = {begin_calls(sim, call, seed, 50 * MILLISECONDS, true),
                                           sim_torus(sim)->nodes};
         cut_off_root(sim, group_any(sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
-        if (group_any(sim, 2) == 0) /* one hears only afterwards */
+        if (group_any(sim, 2) == 0) /* one node hears of it only afterwards */
             sim_freeze(sim, 1 + group_any(sim, holes_going.nodes - 1),
                        group_any(sim, 400) * MILLISECONDS);
         sim_pass(sim, group_any(sim, group_any(sim, 2) == 0 ? 300000 : 3000000) * MICROSECONDS);
@@ -234,7 +234,7 @@ static void the_root_is_cut_off(void **state)
             !sim_run(sim, 10 * SECONDS, all_have_failed, &holes_going))
             sim_violated(sim, "fails", "%u programs of %u have been told that it has failed",
                          sim_programs_failed(holes_going.programs), holes_going.nodes);
-        for (uint32_t rank = 0; rank < holes_going.nodes; rank++) /* not what came of that */
+        for (uint32_t rank = 0; rank < holes_going.nodes; rank++) /* with the reason */
             if (strstr(sim_program_error(holes_going.programs, rank)->text, "have left") != NULL)
                 sim_violated(sim, "tells", "node %u: %s", rank,
                              sim_program_error(holes_going.programs, rank)->text);
@@ -252,7 +252,7 @@ static bool others_are_told(struct sim *sim, void *context)
     return sim_programs_done(g->programs) + sim_programs_failed(g->programs) >= g->nodes - 1;
 }
 
-/* Its node may just have told the root of the link, and wait for what the root holes_are_said to that. */
+/* Its node may just have told the root of the link, and wait for the root's answer. */
 static void a_program_ends_as_a_link_goes_down(void **state)
 {
     (void)state;
@@ -290,8 +290,8 @@ static bool survivors_are_told(struct sim *sim, void *context)
            sim_program_error(programs, 2)->code != ERROR_NONE;
 }
 
-/* A node has heard that its group begins anew, and is cut off when the root gives that up; its neighbours are
- * restarted, and have nothing to tell it: it asks the root. */
+/* A node has heard that its group is restarted, and is cut off when the root withdraws the restart; its neighbours
+ * are restarted, and cannot tell it: it asks the root. */
 static void the_last_word_goes_past_a_node(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void the_last_word_goes_past_a_node(void **state)
         sim_restart(sim, 3);
         sim_pass(sim, group_any(sim, 2000) * MILLISECONDS);
         sim_set_wire(sim, 1, 0,
-                     SIM_WIRE_CUT); /* the root tells it when it comes up, and it tells nobody */
+                     SIM_WIRE_CUT); /* the root tells it when it comes up; it tells no other node */
         sim_restart(sim, 1);
         sim_pass(sim, 500 * MILLISECONDS);
         sim_heal(sim);

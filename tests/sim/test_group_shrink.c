@@ -1,6 +1,6 @@
-/* Groups of programs that go on without the nodes that go down: the group fails, its programs shrink it,
- * and every operation gives what it must among those that are left, however often that happens, and
- * whatever else goes down before the new group is open.
+/* Groups of programs that go on without nodes that go down: the group fails, its programs shrink it, and every
+ * operation gives the right results on the remaining nodes, however often that happens, and whatever else goes down
+ * before the new group is open.
  *
  *     test_sim_group_shrink [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 static uint64_t first_seed, seeds = 25 / SIM_SHARE;
 
-/* In the middle of calls, once or several times, and links in between. */
+/* Nodes die in the middle of calls, once or several times, and links go down in between. */
 static void those_that_are_left_go_on(void **state)
 {
     (void)state;
@@ -38,7 +38,7 @@ static void those_that_are_left_go_on(void **state)
     }
 }
 
-/* Of those that have shrunk it, the first for which the new group is open; or how many nodes there are. */
+/* The first program that has shrunk the group and knows that the new group is open; or the number of nodes. */
 static uint32_t shrink_first_open(const struct shrink_play *p)
 {
     uint32_t rank = 0;
@@ -54,7 +54,7 @@ static bool shrink_one_is_open(struct sim *sim, void *context)
     return shrink_first_open(context) < sim_torus(sim)->nodes;
 }
 
-/* At shrink_any time, when some have shrunk the group, or when one knows that it is open. */
+/* Runs to a random time, until some programs have shrunk the group, or until one knows that the new one is open. */
 static void wait_for_a_moment(struct shrink_play *p)
 {
     struct shrinking some = {p, 1 + shrink_any(p, shrink_living(p))};
@@ -71,7 +71,7 @@ static void wait_for_a_moment(struct shrink_play *p)
         sim_pass(p->sim, shrink_any(p, 1000) * MICROSECONDS);
 }
 
-/* Others die, or links go down, while programs shrink the group. */
+/* More nodes die, or links go down, while programs shrink the group. */
 static void more_go_down_meanwhile(void **state)
 {
     (void)state;
@@ -87,13 +87,13 @@ static void more_go_down_meanwhile(void **state)
             else
                 (void)shrink_kill_one(&p);
         }
-        shrink_must_complete(&p, "when all has gone down");
+        shrink_must_complete(&p, "after the last fault");
         shrink_end(&p);
     }
 }
 
-/* Nodes that return are members of the next group of all nodes; and a group of which all nodes are up is
- * the same as one of all. */
+/* Nodes that return are members of the next group of all nodes, and a group that may shrink has all nodes if all are
+ * up. */
 static void nodes_come_back(void **state)
 {
     (void)state;
@@ -120,8 +120,8 @@ static void nodes_come_back(void **state)
     }
 }
 
-/* A daemon that died, of the first node often, is up again before the last of the others has shrunk the
- * group: it is waited for, and the group has all nodes. */
+/* A daemon died, often that of the first node, and is up again before the last program has shrunk the group: the others
+ * wait for it, and the group has all nodes. */
 static void a_node_comes_back_meanwhile(void **state)
 {
     uint32_t played = 0;
@@ -144,7 +144,7 @@ static void a_node_comes_back_meanwhile(void **state)
             assert_int_equal(damage_init(&p.down, sim_torus(p.sim), NULL), 0);
             shrink_check(&p, sim_run(p.sim, 100 * SECONDS, shrink_one_is_open, &p),
                          "when one is back");
-            /* Unless the last one has shrunk it before the links were up. */
+            /* Unless the last program has shrunk the group before the links were up. */
             if (!sim_program_is_without(p.programs, shrink_first_open(&p), victim)) {
                 shrink_must_complete(&p, "with the one that is back");
                 played++;
@@ -155,7 +155,7 @@ static void a_node_comes_back_meanwhile(void **state)
     assert_true(seeds < 20 || played > seeds / 4);
 }
 
-/* They go around the links that are cut, and no others. */
+/* Checks that the groups avoid the cut links, and no others. */
 static bool use_all_links(struct sim *sim, void *context)
 {
     const struct shrink_play *p = context;
@@ -171,7 +171,7 @@ static bool use_all_links(struct sim *sim, void *context)
     return true;
 }
 
-/* A node that is up again is no member, and nothing is begun anew for its links. */
+/* A node that is up again is not a member, and the group is not restarted for its links. */
 static void one_returns(struct shrink_play *p)
 {
     struct group_info before, after;
@@ -186,11 +186,11 @@ static void one_returns(struct shrink_play *p)
     shrink_must_be(p, use_all_links, "after a node has returned");
     assert_int_equal(groups_list(sim_groups(p->sim, first), &after, 1), 1);
     if (strcmp(before.id, after.id) != 0)
-        sim_violated(p->sim, "shrink", "%s begins anew as %s", before.id, after.id);
+        sim_violated(p->sim, "shrink", "%s is retried as %s", before.id, after.id);
 }
 
-/* A group that has been shrunk goes on around links like shrink_any other: it is not shrunk again. A node that is
- * up again is no member. When another one dies, those that are left then go on as before. */
+/* A group that was shrunk avoids links like any other group: it is not shrunk again for them. A node that is up again
+ * is not a member. When another node dies, the remaining ones go on as before. */
 static void links_go_down_under_those_that_are_left(void **state)
 {
     uint32_t deaths = 0;
@@ -222,7 +222,7 @@ static void links_go_down_under_those_that_are_left(void **state)
             shrink_must_be(&p, use_all_links, "later");
         if (shrink_times(&p) != shrunk)
             sim_violated(p.sim, "shrink", "it has been shrunk again because of a link");
-        if (returns) /* else it would be waited for in the next group */
+        if (returns) /* otherwise the next group would wait for it */
             sim_kill(p.sim, shrink_first_dead(&p), SIM_CRASH);
         (void)shrink_kill_one(&p);
         shrink_must_complete(&p, "after another death");

@@ -1,4 +1,4 @@
-/* Groups that shrink, while they are being opened: what goes down then, and roots that say otherwise.
+/* Groups that shrink while they are being opened: nodes and links that go down then, and roots that disagree.
  *
  *     test_sim_group_shrink_opening [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -20,7 +20,8 @@
 
 static uint64_t first_seed, seeds = 25 / SIM_SHARE;
 
-/* That all have entered is known here: as what, which is the same for all, whatever goes down then. */
+/* Notes the id under which a node knows that all have entered. It must be the same at all nodes, whatever goes down
+ * then. */
 static void note_session(const struct shrink_play *p, uint32_t rank, char id[EXCHANGE_ID_SIZE])
 {
     const struct session *s = sim_groups(p->sim, rank)->sessions;
@@ -32,7 +33,7 @@ static void note_session(const struct shrink_play *p, uint32_t rank, char id[EXC
     (void)snprintf(id, EXCHANGE_ID_SIZE, "%s", s->id);
 }
 
-/* Just when it opens: some have heard that all are there, others have not. */
+/* A fault just when the group opens: some programs have heard that all are there, others have not. */
 static void a_link_goes_down_as_it_opens(void **state)
 {
     (void)state;
@@ -61,7 +62,7 @@ static void a_link_goes_down_as_it_opens(void **state)
     }
 }
 
-/* Of node 0: in a group that goes on it leaves out node 4, too. */
+/* A report of node 0 that lies: it also leaves out node 4, in a group that goes on. */
 static unsigned leave_out_another(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
                                   size_t *length)
 {
@@ -96,7 +97,7 @@ static bool all_are_told(struct sim *sim, void *context)
     return true;
 }
 
-/* Calls under way number the members that there were. */
+/* Running calls number the members of the group before. */
 static void a_root_names_other_members(void **state)
 {
     static const struct sim_call calls[] = {{.operation = GROUP_BARRIER}};
@@ -150,7 +151,7 @@ static void on_ended(void *context, const struct error *e)
     told->ended = true;
 }
 
-/* In the same turn: the program is told of its members all the same. */
+/* Both happen in the same turn of the loop: the program is told of its members nevertheless. */
 static void it_fails_as_it_opens(void **state)
 {
     const struct sim_setup setup = {.dims = "2", .seed = 1, .latency = 50 * MICROSECONDS};

@@ -1,5 +1,5 @@
-/* Groups of programs: every operation on every kind of torus, whatever the order in which programs
- * call and frames arrive; and what a fault makes of a group.
+/* Groups of programs: every operation on every kind of torus, in any order of calls and arrivals; and the effects of
+ * faults.
  *
  *     test_sim_groups [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void parts_have_calls_of_their_own(void **state)
     }
 }
 
-static void who_is_late_costs_time_only(void **state)
+static void a_late_member_costs_time_only(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
@@ -146,7 +146,7 @@ static void who_is_late_costs_time_only(void **state)
     }
 }
 
-/* Without memory for another group at node 0 it waits, and opens when there is some. */
+/* Without memory for another group at node 0, the group waits, and opens when there is memory. */
 static void a_group_waits_for_room(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static bool all_completed_with_peak(struct sim *sim, void *context)
     return group_all_completed(sim, (void *)peak->programs);
 }
 
-/* Whoever has its schedule late: the others wait until it can take the data in. */
+/* A member gets its schedule late: the others wait until it can receive data. */
 static void large_data_does_not_come_early(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void large_data_does_not_come_early(void **state)
     }
 }
 
-/* Calls that a program has had completed, of the one that has most. */
+/* The most complete calls of any program. */
 static uint32_t most_completed(struct sim *sim, const struct sim_programs *programs)
 {
     uint32_t most = 0;
@@ -218,12 +218,12 @@ static uint32_t most_completed(struct sim *sim, const struct sim_programs *progr
     return most;
 }
 
-/* As many calls without a proof as are eager together are ahead of who is late, and the one behind them. Of
- * each so many times its bytes come there. */
+/* Members may be ahead of a late member by as many calls as are eager together, and one more. `times` times the
+ * bytes of each call arrive there. */
 static void check_late(enum group_operation operation, const char *dims, uint32_t times,
                        unsigned number)
 {
-    /* So fast that bytes hardly count: all of a vector goes along one tree. */
+    /* Links so fast that bytes hardly count: a whole vector goes along one tree. */
     const struct sim_setup world = {
         .dims = dims, .seed = number, .latency = 10000, .rate = UINT64_C(12500000000)};
     struct sim *sim = sim_new(&world);
@@ -254,9 +254,9 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
     sim_free(sim);
 }
 
-/* Nobody waits for who gets a broadcast or is the root of a reduce, but all that comes there before it has
- * called, of a vector from each neighbour, fits in. */
-static void who_is_late_for_rooted_calls_is_not_swamped(void **state)
+/* No member waits for a receiver of a broadcast or for the root of a reduce, but the early frames there, a vector from
+ * each neighbour, fit into its memory. */
+static void a_member_late_for_rooted_calls_is_not_swamped(void **state)
 {
     (void)state;
     for (unsigned number = 1; number <= GROUP_UNPROVEN_MOST; number *= 2) {
@@ -269,8 +269,7 @@ static void who_is_late_for_rooted_calls_is_not_swamped(void **state)
     }
 }
 
-/* An exchange that another node has begun leaves too little memory there: the group is opened when
- * it is over. */
+/* An exchange that another node has begun leaves too little memory: the group opens when the exchange is over. */
 static void groups_wait_for_memory(void **state)
 {
     (void)state;
@@ -304,7 +303,7 @@ static void groups_wait_for_memory(void **state)
     }
 }
 
-/* An open group leaves less than the share of an exchange: it makes do with that. */
+/* An open group leaves less memory than the share of an exchange: the exchange runs with less. */
 static void exchanges_run_beside_groups(void **state)
 {
     (void)state;
@@ -340,8 +339,8 @@ static void exchanges_run_beside_groups(void **state)
     }
 }
 
-/* One member waits for one broadcast, over a slow link, while all others go on and on. */
-static void who_waits_for_one_call_is_not_left_behind(void **state)
+/* One member waits for a broadcast over a slow link, while all others go on. */
+static void a_member_that_waits_for_one_call_is_not_left_behind(void **state)
 {
     (void)state;
     struct sim_call call[CALLS_MOST];
@@ -368,9 +367,9 @@ static void who_waits_for_one_call_is_not_left_behind(void **state)
     }
 }
 
-/* Whatever is damaged on the way, nothing wrong is ever delivered (programs.c compares): it is sent again, on
- * the same links or around one that was given up as a head was damaged. */
-static void damage_is_mended(void **state)
+/* Whatever is damaged in transit, no wrong data are delivered (programs.c checks that): damaged data are sent again, on
+ * the same links or avoiding a link that was closed because of a damaged head. */
+static void damage_is_repaired(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
@@ -393,14 +392,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_operation_everywhere),
         cmocka_unit_test(any_calls_in_any_order),
         cmocka_unit_test(parts_have_calls_of_their_own),
-        cmocka_unit_test(who_is_late_costs_time_only),
+        cmocka_unit_test(a_late_member_costs_time_only),
         cmocka_unit_test(a_group_waits_for_room),
         cmocka_unit_test(groups_wait_for_memory),
         cmocka_unit_test(exchanges_run_beside_groups),
         cmocka_unit_test(large_data_does_not_come_early),
-        cmocka_unit_test(who_is_late_for_rooted_calls_is_not_swamped),
-        cmocka_unit_test(who_waits_for_one_call_is_not_left_behind),
-        cmocka_unit_test(damage_is_mended),
+        cmocka_unit_test(a_member_late_for_rooted_calls_is_not_swamped),
+        cmocka_unit_test(a_member_that_waits_for_one_call_is_not_left_behind),
+        cmocka_unit_test(damage_is_repaired),
     };
 
     if (argc > 2) {

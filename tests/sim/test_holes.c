@@ -1,6 +1,6 @@
-/* Links that are down before exchanges begin: while the torus is connected, all complete on what is left, by the
- * routes that tests/contract/test_detour.c proves, and the result names the links; in parts, they are refused.
- * Whatever links go down or come up while an exchange is under way, it completes as well.
+/* Links that are down before exchanges begin: while the torus is connected, all exchanges complete by the routes that
+ * tests/contract/test_detour.c proves, and their results name the links; if the torus is in parts, they are refused. An
+ * exchange also completes if links go down or come up while it runs.
  *
  *     test_sim_holes [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static void links_down_before(uint64_t seed)
     assert_int_equal(damage_init(&d, sim_torus(sim), &e), 0);
     for (uint32_t left = 1 + sim_any(sim, 3); left > 0; left--)
         down_cut(sim, &d);
-    if (sim_any(sim, 2) == 0) /* else not all know of it yet: it is retried */
+    if (sim_any(sim, 2) == 0) /* otherwise not all nodes know of it yet: it is retried */
         sim_pass(sim, 100 * MILLISECONDS);
     const struct spec *spec = down_any_spec(sim);
     bool down = false; /* a node without links */
@@ -62,7 +62,7 @@ static void links_down_before(uint64_t seed)
     sim_free(sim);
 }
 
-static void around_what_is_down(void **state)
+static void links_that_are_down_are_avoided(void **state)
 {
     (void)state;
     down_with_seeds(links_down_before);
@@ -70,7 +70,7 @@ static void around_what_is_down(void **state)
 
 static uint32_t reroutes, resumed; /* of all seeds */
 
-/* At any time: whatever has been delivered and written by then, it completes. */
+/* At any time: the exchange completes, whatever was delivered and written by then. */
 static void links_change_meanwhile(uint64_t seed)
 {
     struct sim *sim = down_begin(seed);
@@ -111,8 +111,8 @@ static void while_it_runs(void **state)
         fail_msg("%u of %llu went on where they were", resumed, (unsigned long long)down_seeds);
 }
 
-/* An attempt is withdrawn since nodes are busy, and a link is silent: as soon as the link is down, the node behind it
- * hears over another way that the attempt is over. */
+/* An attempt is withdrawn because nodes are busy, while a link is silent: as soon as the link is down, the node behind
+ * it hears over another route that the attempt is over. */
 static void a_verdict_is_lost(void **state)
 {
     static const struct spec spec = {.algorithm = "auto",
@@ -143,7 +143,7 @@ static void a_verdict_is_lost(void **state)
         if (sim_info(sim, 1, first, &info) && !exchange_has_ended(info.state) &&
             !sim_info(sim, 0, first, &info)) {
             lost++;
-            sim_pass(sim, 2 * SECONDS); /* a second of silence, and what follows */
+            sim_pass(sim, 2 * SECONDS); /* a second of silence, and its consequences */
             if (sim_info(sim, 1, first, &info) && !exchange_has_ended(info.state))
                 fail_msg("seed %llu: %s is still %s", (unsigned long long)seed, first,
                          exchange_state_name(info.state));
@@ -157,7 +157,7 @@ static void a_verdict_is_lost(void **state)
                  (unsigned long long)down_seeds);
 }
 
-/* A link that is up again before anybody far away has heard of it: its ends say so. */
+/* A link that is up again before distant nodes have heard of its loss: its ends report that. */
 static void a_link_flaps(void **state)
 {
     static const struct spec spec = {
@@ -187,9 +187,9 @@ static bool link_is_up(struct sim *sim, void *context)
     return topology_link_up(router_topology(sim_router(sim, *rank)), *rank, torus_port(0, 1));
 }
 
-/* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes
- * down, which its neighbour says. */
-static void what_comes_up_may_be_heard_late(void **state)
+/* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes down, which
+ * its neighbour reports. */
+static void a_link_that_comes_up_may_be_heard_late(void **state)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 4000000, .from = "", .to = ""};
@@ -214,7 +214,7 @@ static void what_comes_up_may_be_heard_late(void **state)
     sim_free(sim);
 }
 
-/* More than run at once, at a node whose link goes and comes back while they wait for their turn. */
+/* More exchanges than run at once, at a node whose link goes down and comes back while they wait for their start. */
 static void while_they_wait(void **state)
 {
     static const struct spec spec = {
@@ -239,7 +239,7 @@ static void while_they_wait(void **state)
     }
 }
 
-/* A barrier needs no routes; all else says what it needs. */
+/* A barrier needs no routes; other operations report which routes are missing. */
 static void barriers_and_others(void **state)
 {
     static const struct spec barrier = {
@@ -330,11 +330,11 @@ static void before_a_barrier(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(around_what_is_down),
+        cmocka_unit_test(links_that_are_down_are_avoided),
         cmocka_unit_test(while_it_runs),
         cmocka_unit_test(a_verdict_is_lost),
         cmocka_unit_test(a_link_flaps),
-        cmocka_unit_test(what_comes_up_may_be_heard_late),
+        cmocka_unit_test(a_link_that_comes_up_may_be_heard_late),
         cmocka_unit_test(while_they_wait),
         cmocka_unit_test(barriers_and_others),
         cmocka_unit_test(before_a_barrier),

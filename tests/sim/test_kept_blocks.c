@@ -1,5 +1,5 @@
-/* Blocks that have arrived before a link goes down stay: the next attempt sends only the others. Nothing of them is
- * left where the exchange ends between two attempts.
+/* Blocks that arrive before a link goes down are kept: the next attempt sends only the others. If the exchange ends
+ * between two attempts, nothing of them is left.
  *
  *     test_sim_kept_blocks [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include "tests/sim/down_fixture.h"
 
-/* Bytes that have been put on channels by its last attempt. */
+/* The bytes that the last attempt has sent on channels. */
 static uint64_t sent(const struct sim_request *r)
 {
     uint64_t bytes = 0;
@@ -22,8 +22,8 @@ static uint64_t sent(const struct sim_request *r)
     return bytes;
 }
 
-/* What has arrived before a link goes down does not come again, whichever it is, and however often. */
-static void what_has_arrived_stays(void **state)
+/* Blocks that arrived before a link goes down are not sent again, whichever link it is, and however often. */
+static void received_blocks_are_kept(void **state)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 400000, .from = "", .to = ""};
@@ -50,10 +50,10 @@ static void what_has_arrived_stays(void **state)
 
         struct sim_request *r = sim_exchange(sim, sim_any(sim, t->nodes), &spec);
         uint32_t cuts =
-            setup.dims[1] == '\0' ? 1 : 1 + sim_any(sim, 2); /* one more would part a ring */
+            setup.dims[1] == '\0' ? 1 : 1 + sim_any(sim, 2); /* one more would divide a ring */
         for (uint32_t left = cuts; left > 0; left--) {
             sim_pass(sim, whole->result.nanoseconds / 2);
-            down_change(sim, &d, false); /* one that is silent and then mended is not missed */
+            down_change(sim, &d, false); /* no restoring: a short silence is not noticed */
         }
         down_must_complete(r, &spec);
         assert_in_range(r->result.reroutes, 1, cuts);
@@ -66,7 +66,7 @@ static void what_has_arrived_stays(void **state)
     }
 }
 
-/* The same of files, which are larger than what moves at a time. What comes is the rest, over ways of any length. */
+/* The same with files, which are larger than a round. Only the rest is sent, over routes of any length. */
 static void files_that_have_arrived_stay(void **state)
 {
     static const struct spec kinds[] = {
@@ -141,7 +141,7 @@ static bool is_between(struct sim *sim, void *context)
 
 enum { CANCELLED, ROOT_DIES, NODE_DIES, NODE_IS_RESTARTED, CHANGED, FULL, LEFT_OUT, BETWEENS };
 
-/* What happens between two attempts at an exchange, and to whom. */
+/* Events between two attempts at an exchange. */
 struct between {
     uint64_t seed;
     uint32_t what, root, victim;
@@ -150,7 +150,7 @@ struct between {
     struct sim_request *request;
 };
 
-/* Begins an exchange of files, and lets a link go down when much has arrived; returns before the next attempt. */
+/* Begins an exchange of files, and cuts a link when much has arrived. Returns before the next attempt. */
 static struct between begin_between(uint64_t seed)
 {
     const struct sim_setup setup = {.dims = "3x4",
@@ -226,7 +226,7 @@ static void check_end(const struct between *b)
         sim_restart(b->sim, b->victim);
 }
 
-/* Wherever the exchange ends, nothing is left of what has arrived. */
+/* Wherever the exchange ends, nothing is left of received blocks. */
 static void something_happens_between(uint64_t seed, uint32_t ends[BETWEENS])
 {
     struct between b = begin_between(seed);
@@ -240,7 +240,7 @@ static void something_happens_between(uint64_t seed, uint32_t ends[BETWEENS])
         ends[b.what] += b.request->error.code == ERROR_NONE;
     }
     sim_heal(b.sim);
-    /* Long before it would go by itself. */
+    /* Long before the exchange would end by itself. */
     if (!sim_run(b.sim, 4 * SECONDS, down_no_leftover, NULL))
         fail_msg("seed %llu: leftovers after %s", (unsigned long long)seed, b.request->error.text);
     check_next_exchange(b.sim, b.root);
@@ -261,7 +261,7 @@ static void between_two_attempts(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_has_arrived_stays),
+        cmocka_unit_test(received_blocks_are_kept),
         cmocka_unit_test(files_that_have_arrived_stay),
         cmocka_unit_test(between_two_attempts),
     };

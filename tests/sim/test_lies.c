@@ -1,9 +1,9 @@
-/* A node that has the cluster key and lies, in each field of each message (proto/peer-trust.md): in what
- * it has to say, and in what it has no say in. Whatever it says: what it takes part in ends, the links
- * between the others stay (sim_set_lying()), no memory is taken but for a moment, and when it has been
- * replaced by an honest one the torus is whole and exchanges succeed.
+/* A node that has the cluster key and lies in each field of each message (proto/peer-trust.md): in messages that it
+ * must send, and in messages that only others may send. Whatever it sends: exchanges and groups with it end, links
+ * between the others stay up (sim_set_lying()), memory is taken only for a moment, and after an honest node has
+ * replaced it the torus is whole and exchanges succeed.
  *
- *     test_sim_lies lies [NAME]     only fields whose name begins so, and what comes of each lie */
+ *     test_sim_lies lies [NAME]     only fields whose names begin with NAME; prints the consequence of each lie */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 static const char *only = "";
 static struct lie_list list;
 
-/* Nothing else of a list changes what is done for a field when another one is added. */
+/* A seed for a field that does not change when other fields are added. */
 static unsigned number_of(const struct lie_field *field)
 {
     uint32_t sum = 2166136261u;
@@ -51,7 +51,7 @@ static void lie(struct lie_play *s, const struct lie_scene *scene, const struct 
                      s->told, lie_result_names[result], lie_named_names[lie_play_named(s)],
                      s->failure);
     if (s->told == 0 || (result == LIE_FAILS && lie_scene_fails_anyway(scene)))
-        result = LIE_NOTHING; /* of what comes without lies */
+        result = LIE_NOTHING; /* of consequences without lies */
     lie_list_note(&list, field, result,
                   s->told == 0 || lie_scene_fails_anyway(scene) ? LIE_NAMES_LIAR
                                                                 : lie_play_named(s),
@@ -68,7 +68,7 @@ static int read_list(void **state)
     return 0;
 }
 
-/* A message of its own, inside data: what the first member of a group sends. */
+/* A message of its own, inside of data, which the first member of a group sends. */
 static void each_field_of(const ProtobufCMessageDescriptor *m)
 {
     for (unsigned i = 0; i < m->n_fields; i++) {
@@ -97,7 +97,7 @@ static void every_field_has_a_line_and_every_line_a_field(void **state)
             fail_msg("%s has a line in proto/peer-trust.md, and does not exist", list.line[i].name);
 }
 
-/* A message that no head leads to would not be lied in. */
+/* The test would not lie in a message that no head contains. */
 static void every_message_is_reached(void **state)
 {
     FILE *f = fopen(PEER_PROTO, "r");
@@ -118,9 +118,9 @@ static void every_message_is_reached(void **state)
     (void)fclose(f);
 }
 
-/* --- lies in what it has to say --- */
+/* --- lies in messages that the node must send --- */
 
-static uint64_t told_in[LIE_SCENES]; /* kinds (bits) that the liar says there, honestly */
+static uint64_t told_in[LIE_SCENES]; /* kinds (bits) that an honest node sends there */
 
 static void learn_scenes(void)
 {
@@ -142,7 +142,7 @@ static void learn_scenes(void)
     }
 }
 
-/* Where the kind is said; what is said all the time is lied about once. */
+/* The scenes in which the kind is sent; for messages that are always sent, only one scene. */
 static bool is_told(const struct lie_scene *scene, Peer__Head__KindCase kind)
 {
     bool always = kind == PEER__HEAD__KIND_HEARTBEAT || kind == PEER__HEAD__KIND_LINK_STATE;
@@ -151,7 +151,7 @@ static bool is_told(const struct lie_scene *scene, Peer__Head__KindCase kind)
            (!always || scene->what == LIE_SCENE_RESTART);
 }
 
-/* Of the scenes where a kind is said a few, others for each field. */
+/* A few of the scenes in which a kind is sent, others for each field. */
 static bool is_chosen(const struct lie_scene *scene, const struct lie_field *field)
 {
     unsigned count = 0, before = 0;
@@ -191,7 +191,7 @@ static void lies_in_what_it_has_to_say(void **state)
     }
 }
 
-/* Each message two times, and hundreds of times. */
+/* Sends each message twice, and hundreds of times. */
 static void endless_repetitions(void **state)
 {
     (void)state;
@@ -212,10 +212,9 @@ static void endless_repetitions(void **state)
     }
 }
 
-/* --- what it has no say in --- */
+/* --- messages that only others may send --- */
 
-/* Of what nobody has said: something that could be; what has an id is about the exchange that was prepared
- * last. */
+/* A message that no node has sent, with plausible fields; an id is that of the exchange that was prepared last. */
 static void make_up(Peer__Head *head, Peer__Head__KindCase kind, const struct lie_play *s)
 {
     const ProtobufCFieldDescriptor *f =
@@ -252,11 +251,11 @@ static void make_up(Peer__Head *head, Peer__Head__KindCase kind, const struct li
 struct butting {
     struct lie_play *play;
     const struct lie_field *field;
-    unsigned value; /* as many as there are lies: the truth, or what could be it */
+    unsigned value; /* after all lies: the truth, or a plausible message */
     uint32_t asker;
 };
 
-/* Says it on all its links. */
+/* Sends a message on all links of the liar. */
 static void butt_in(struct sim *sim, void *context)
 {
     const struct butting *b = context;
@@ -287,7 +286,7 @@ static void butt_in(struct sim *sim, void *context)
 static void lies_without_a_say(void **state)
 {
     static const uint64_t at[] = {200, 600, 1200, 3000, 6000, 15000}; /* microseconds */
-    /* Where it is below the root and has a child, and where it is a leaf. */
+    /* In a place below the root with a child, and as a leaf. */
     static const unsigned where[] = {0, 8, 14};
 
     (void)state;
@@ -317,7 +316,7 @@ static void lies_without_a_say(void **state)
     }
 }
 
-/* --- what the list says comes of it --- */
+/* --- the consequences according to the list --- */
 
 static void the_list_says_what_comes_of_it(void **state)
 {
@@ -361,7 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_list_says_what_comes_of_it),
     };
 
-    /* For watch_heap(). What is trimmed all the time would have to be taken anew all the time. */
+    /* For watch_heap(). Memory that is trimmed all the time would have to be allocated again all the time. */
     (void)mallopt(M_MMAP_MAX, 0);
     (void)mallopt(M_TRIM_THRESHOLD, LIE_HEAP_MOST / 4);
     if (argc > 2)

@@ -1,7 +1,6 @@
-/* Networks that are no tori of links, simulated by themselves: the real core has two ports a
- * dimension, so it runs tori, meshes and hypercubes (dimensions of 2), but neither generalized
- * hypercubes (complete graphs) nor banyan networks. Here every node has a store of blocks and knows
- * nothing but the schedule; blocks carry a payload and move hop by hop. */
+/* Networks other than tori, in a simulation of their own: the real core has two ports per dimension, so it runs tori,
+ * meshes and hypercubes (dimensions of 2), but neither generalized hypercubes (complete graphs) nor banyan networks.
+ * Here every node has a store of blocks and knows only the schedule; blocks carry a payload and move hop by hop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +26,7 @@ struct block {
     uint64_t payload;
 };
 
-/* What a node holds: its own blocks, those that wait for their next hop, those for itself. */
+/* The blocks at a node: its own, those that wait for their next hop, and those for itself. */
 struct store {
     struct block *at;
     uint32_t count, room;
@@ -48,8 +47,8 @@ static bool linked(const struct product *p, uint32_t a, uint32_t b)
     return a != b && product_distance(p, a, b) == 1;
 }
 
-/* Where a block goes from `here` in a step; `here` if it stays. Its way is unrolled from its
- * beginning, and has to lead here by then. */
+/* Where a block goes from `here` in a step; `here` if it stays. Follows its route from the beginning, and checks that
+ * the route leads to `here` by then. */
 static uint32_t next_hop(const struct product *p, enum product_algorithm how, const struct block *b,
                          uint32_t step, uint32_t here)
 {
@@ -76,8 +75,8 @@ static uint32_t next_hop(const struct product *p, enum product_algorithm how, co
     return here;
 }
 
-/* One step: every node sends what is due, to one neighbour at most, and takes in what comes, from
- * one at most. Returns the blocks in the largest message. */
+/* One step: every node sends its due blocks to at most one neighbour, and receives blocks from at most one. Returns the
+ * number of blocks in the largest message. */
 static uint32_t run_step(const struct product *p, enum product_algorithm how, struct store *stores,
                          uint32_t step)
 {
@@ -115,7 +114,7 @@ static uint32_t run_step(const struct product *p, enum product_algorithm how, st
     return largest;
 }
 
-/* At the end a node holds one block of every other node, for itself and undamaged. */
+/* At the end a node has one undamaged block of every other node for itself. */
 static void check_store(const struct product *p, const struct store *s, uint32_t node)
 {
     bool *seen = calloc(p->nodes, sizeof *seen);
@@ -145,7 +144,7 @@ static void run_product(const char *text, enum product_algorithm how)
                 put(&stores[s], (struct block){s, d, payload(s, d)});
     for (uint32_t step = 0; step < product_steps(&p, how); step++) {
         uint32_t largest = run_step(&p, how, stores, step);
-        assert_true(largest > 0); /* no step for nothing */
+        assert_true(largest > 0); /* no step without blocks */
         blocks += largest;
     }
     assert_int_equal(blocks, product_blocks(&p, how));
@@ -156,7 +155,7 @@ static void run_product(const char *text, enum product_algorithm how)
     free(stores);
 }
 
-/* Optimal where all dimensions are complete graphs: as many block times as the single-hop bound. */
+/* Optimal if all dimensions are complete graphs: as many block times as the single-hop bound. */
 static void generalized_hypercubes(void **state)
 {
     static const char *const networks[] = {"complete:1",
@@ -198,8 +197,8 @@ struct message {
     uint64_t payload;
 };
 
-/* A switch passes on what has come on its two lines, each by itself, by the bit of the destination
- * that this stage looks at. Two that want the same way would be a conflict. */
+/* A switch passes on the blocks of its two lines, each by the bit of its destination for this stage. Two blocks for the
+ * same line would be a conflict. */
 static void run_stage(unsigned m, unsigned stage, const struct message *in, struct message *out)
 {
     uint32_t lines = 1u << m;
@@ -216,11 +215,10 @@ static void run_stage(unsigned m, unsigned stage, const struct message *in, stru
     }
 }
 
-/* A row enters in each tick, while those before it move on by a stage: in n + m - 1 ticks everybody
- * has everything. */
+/* A row enters in each tick, while earlier rows move on by a stage: after n + m - 1 ticks all blocks have arrived. */
 static void run_banyan(unsigned m)
 {
-    static struct message line[MOST_STAGES + 1][MOST_LINES]; /* before each stage, and behind all */
+    static struct message line[MOST_STAGES + 1][MOST_LINES]; /* before each stage, and after all */
     static uint8_t got[MOST_LINES][MOST_LINES];
     uint32_t n = 1u << m, delivered = 0, ticks = 0;
 

@@ -14,8 +14,9 @@
 #include "daemon/schedule/tree.h"
 #include "tests/sim/down_fixture.h"
 
-/* The links of a node that dies go one by one: the exchange is retried around the first, and some hear of the
- * others before the root does and refuse that. All that knew the first attempt hear why it fails. */
+/* The links of a node that dies go down one by one: the exchange is retried without the first link, and some nodes
+ * hear of the other links before the root does and refuse the attempt. All nodes that knew the first attempt hear why
+ * the exchange fails. */
 static void a_node_dies_link_by_link(void **state)
 {
     static const struct spec spec = {.algorithm = "auto",
@@ -104,7 +105,7 @@ static void a_node_dies(void **state)
 
 /* --- exchanges that shrink --- */
 
-/* With and without files; of one round, several, or repeated. */
+/* With or without files; in one round, in several, or repeated. */
 static struct spec any_to_shrink(struct sim *sim)
 {
     struct spec spec = *down_any_spec(sim);
@@ -139,8 +140,8 @@ static uint64_t out_of_reach(struct sim *sim, uint32_t root, uint64_t dead,
     return result;
 }
 
-/* Nobody who lives is left out, unless all of its links are cut or lead to dead nodes; and nobody who is
- * dead is needed, be they killed one after the other or together. */
+/* No live node is left out, unless all of its links are cut or lead to dead nodes; and the exchange does not need dead
+ * nodes, whether they were killed one after the other or together. */
 static void nodes_down_before(uint64_t seed)
 {
     struct sim *sim = down_begin(seed);
@@ -162,7 +163,7 @@ static void nodes_down_before(uint64_t seed)
         if (!together)
             sim_pass(sim, 5 * SECONDS);
     }
-    if (together && sim_any(sim, 2) == 0) /* else it may begin with nodes that are dead */
+    if (together && sim_any(sim, 2) == 0) /* otherwise the attempt may begin with dead nodes */
         sim_pass(sim, 5 * SECONDS);
     struct sim_request *r = sim_exchange(sim, root, &spec);
     if (!sim_run_until_ended(r, 100 * SECONDS))
@@ -179,7 +180,7 @@ static void nodes_down_before(uint64_t seed)
     assert_true(check_agreement(r, &spec) || r->error.code != ERROR_NONE);
     damage_free(&d);
     sim_heal(sim);
-    struct sim_request *next = sim_exchange(sim, root, &spec); /* with those that have come back */
+    struct sim_request *next = sim_exchange(sim, root, &spec); /* with nodes that have returned */
     assert_true(sim_run_until_ended(next, 100 * SECONDS));
     sim_run_until_whole(sim);
     for (uint32_t rank = 0; rank < nodes; rank++)
@@ -197,10 +198,10 @@ static void without_nodes_that_are_down(void **state)
 
 static uint32_t left_out; /* of all seeds */
 
-static uint32_t left_out; /* of all down_seeds */
+static uint32_t left_out; /* in all seeds together */
 
-/* At any time until it has been decided to commit. The victim comes back, sometimes while it goes on
- * without it, and keeps nothing of it. */
+/* A node dies at any time before the decision to commit. It returns, sometimes while the exchange goes on without it,
+ * and keeps nothing of the exchange. */
 static void a_node_dies_meanwhile(uint64_t seed)
 {
     static const struct spec large[] = {
@@ -262,7 +263,7 @@ static void while_nodes_die(void **state)
         fail_msg("%u of %llu runs leave a node out", left_out, (unsigned long long)down_seeds);
 }
 
-/* On a line, what is behind a dead node lives. */
+/* On a line, the nodes behind a dead node live. */
 static void those_left_are_in_parts(void **state)
 {
     static const struct spec spec = {
@@ -283,7 +284,7 @@ static void those_left_are_in_parts(void **state)
     }
     sim_restart(sim, 4);
     sim_run_until_whole(sim);
-    sim_kill(sim, 5, SIM_CRASH); /* at the end of the line it separates nobody */
+    sim_kill(sim, 5, SIM_CRASH); /* at the end of the line, it separates no nodes */
     sim_pass(sim, 100 * MILLISECONDS);
     struct sim_request *r = sim_exchange(sim, 2, &spec);
     assert_true(sim_run_until_ended(r, 10 * SECONDS));
@@ -292,7 +293,7 @@ static void those_left_are_in_parts(void **state)
     sim_free(sim);
 }
 
-/* Neither half of a ring takes the other one for dead, though all that it hears is the same. */
+/* Neither half of a ring takes the other one for dead, although dead nodes would look the same. */
 static void halves_do_not_shrink(void **state)
 {
     static const struct spec spec = {
@@ -333,7 +334,7 @@ static void only_by_auto(void **state)
         assert_true(r->ended);
         assert_int_equal(r->error.code, ERROR_USAGE);
         struct spec spec = refused[i];
-        spec.shrink = false; /* all else about it is right */
+        spec.shrink = false; /* everything else about it is right */
         r = sim_exchange(sim, 3, &spec);
         assert_true(sim_run_until_ended(r, 10 * SECONDS));
         down_check_success(r, &spec);

@@ -1,5 +1,5 @@
-/* Several exchanges back to back in one session: each as good as one alone, and whatever happens in
- * one of them ends the session on every node with the same words, which say in which.
+/* Several repetitions of an exchange: each is as good as a single exchange, and a fault in one of them ends all of them
+ * on every node with the same error, which names the repetition.
  *
  *     test_sim_repeat [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static uint32_t any(struct sim *sim, uint32_t below)
     return (uint32_t)chance_below(sim_chance(sim), below);
 }
 
-/* The times of a session: each exchange takes some, and all of them no more than the session. */
+/* The times of repetitions: each takes some time, and all together no more than the whole exchange. */
 static void check_times(const struct sim_request *r, uint32_t repeat)
 {
     uint64_t sum = 0;
@@ -95,7 +95,7 @@ static void every_algorithm_repeats_in_rounds(void **state)
     repeat_everywhere(32 * 1024, 9001);
 }
 
-/* The round in a data frame is the round modulo 128, and rounds go on counting. */
+/* A data frame names its round modulo 128, and rounds are counted on over repetitions. */
 static void more_repetitions_than_the_wire_can_count(void **state)
 {
     static const char *const algorithms[] = {"at2", "stream", "balanced"};
@@ -117,8 +117,8 @@ static void more_repetitions_than_the_wire_can_count(void **state)
     }
 }
 
-/* Without steps it is left to the moment how many frames there are; with them a repetition costs
- * its data and one word each way over each link of the tree. */
+/* When streaming, the number of frames depends on timing; when stepped, a repetition costs its data and one word in
+ * each direction over each link of the tree. */
 static uint64_t frames(uint32_t repeat)
 {
     const struct sim_setup setup = {.dims = "4x4", .latency = 50 * MICROSECONDS};
@@ -146,7 +146,7 @@ static void a_repetition_costs_two_words_a_link(void **state)
     assert_int_equal(three - two, two - one);
 }
 
-static void what_cannot_be_repeated_is_refused(void **state)
+static void specs_that_cannot_be_repeated_are_refused(void **state)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
@@ -217,7 +217,7 @@ static bool under_way(struct sim *sim, void *context)
     return progress.repetition >= 3;
 }
 
-/* A fault, and the repetitions that it happens to. */
+/* A fault, and the repetitions during which it happens. */
 struct faulty {
     uint64_t seed;
     enum fault fault;
@@ -281,7 +281,7 @@ static void let_it_happen(const struct faulty *f)
     }
 }
 
-/* The root says in which repetition it has failed. */
+/* The root names the repetition that has failed. */
 static void check_reason(const struct faulty *f)
 {
     struct exchange_info info;
@@ -310,7 +310,7 @@ static void one_fault(uint64_t seed, enum fault fault)
     }
     bool before = !r->ended;
     let_it_happen(&f);
-    /* Failed nowhere, or everywhere in the same words. */
+    /* Failed on no node, or on all nodes with the same error. */
     bool committed = check_agreement(r, &f.spec);
     if (before)
         assert_false(committed);
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_algorithm_repeats_in_rounds),
         cmocka_unit_test(more_repetitions_than_the_wire_can_count),
         cmocka_unit_test(a_repetition_costs_two_words_a_link),
-        cmocka_unit_test(what_cannot_be_repeated_is_refused),
+        cmocka_unit_test(specs_that_cannot_be_repeated_are_refused),
         cmocka_unit_test(faults_in_a_repetition_end_the_session),
     };
     if (argc == 3) {

@@ -1,5 +1,5 @@
-/* On links without latency an exchange takes the time of the cost model: the blocks on the busiest
- * channel, step by step, at the links' rate. */
+/* On links without latency, an exchange takes the time of the cost model: the blocks on the busiest channel, step by
+ * step, at the links' rate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define RATE UINT64_C(125000000) /* 1 Gbit/s */
 
-/* Virtual time over the model's transmission time. */
+/* Virtual time divided by the model's transmission time. */
 static double run(const char *dims, const char *algorithm, uint64_t block, uint64_t latency)
 {
     const struct sim_setup setup = {
@@ -35,8 +35,8 @@ static double run(const char *dims, const char *algorithm, uint64_t block, uint6
     return ratio;
 }
 
-/* Virtual time over the lower bound, without steps; with little memory in rounds. A link at half
- * the rate of the others is in the way of all that crosses it, and of nothing else. */
+/* Virtual time divided by the lower bound when streaming; with little memory, in rounds. A link with half the rate of
+ * the others delays only blocks that cross it. */
 static double stream(const char *dims, uint64_t block, uint64_t memory, bool slow_link)
 {
     const struct sim_setup setup = {
@@ -94,9 +94,9 @@ static void streaming_takes_little_more_than_the_bound(void **state)
 static void a_slow_link_holds_up_what_crosses_it(void **state)
 {
     (void)state;
-    check(stream("4x4", 65536, 0, true), 1.98, 2.05); /* that link has as much to carry as any */
+    check(stream("4x4", 65536, 0, true), 1.98, 2.05); /* this link carries as much as any */
     check(stream("4x4", 65536, 1 << 20, true), 1.98, 2.10);
-    check(stream("5x7", 65536, 1 << 20, true), 1.35, 1.50); /* there are busier ones than that */
+    check(stream("5x7", 65536, 1 << 20, true), 1.35, 1.50); /* other links are busier */
 }
 
 static void small_blocks_cost_startups(void **state)

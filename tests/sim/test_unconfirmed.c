@@ -1,6 +1,6 @@
-/* Nodes that go down, are cut off or cannot put their output in place, between the decision and their
- * confirmation: the client hears of that as soon as its node knows, in words that are true, and all others
- * confirm by whatever way there is. When everything works again every output is in place. */
+/* Nodes go down, are cut off or cannot put their output in place, between the decision and their confirmation: the
+ * client hears of that, correctly, as soon as its node knows, and all other nodes confirm over any route. When
+ * everything works again, every output is in place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 static uint64_t first_seed, seeds = 2;
 
-/* Of all exchanges: far more than anything here takes. */
+/* The timeout of all exchanges, far longer than they take. */
 #define TIMEOUT (500 * SECONDS)
 /* Within these, in virtual time, the client hears of: links that go down at once, */
 #define SOON (400 * MILLISECONDS)
@@ -32,7 +32,7 @@ struct world {
     struct spec spec;
     struct sim_request *r;
     uint32_t root;
-    /* What happens when the root decides, or has decided and nobody else has heard of that: */
+    /* Faults when the root decides, or has decided and no other node has heard of that: */
     enum exchange_state moment;
     void (*hurt)(struct world *w);
     uint64_t victims; /* nodes (bits) */
@@ -112,7 +112,7 @@ static bool hurt_when_decided(struct sim *sim, void *context)
     return w->decided_at > 0 && !w->obstructed;
 }
 
-/* Returns how long the client has waited since the decision. */
+/* Returns the time since the decision after which the client was told. */
 static uint64_t exchange_and_hurt(struct world *w)
 {
     w->r = sim_exchange(w->sim, w->root, &w->spec);
@@ -122,7 +122,7 @@ static uint64_t exchange_and_hurt(struct world *w)
     return sim_now(w->sim) - w->decided_at;
 }
 
-/* It is told that it was committed, and what else is true. */
+/* Checks that the client is told that the exchange was committed, and the rest of the truth. */
 static void check_answer(const struct world *w, uint64_t waited, uint64_t most, const char *text)
 {
     if (w->r->error.code != ERROR_IN_DOUBT || strstr(w->r->error.text, text) == NULL)
@@ -134,7 +134,7 @@ static void check_answer(const struct world *w, uint64_t waited, uint64_t most, 
             sim_violated(w->sim, "answer", "the output of node %u is not in place", rank);
 }
 
-/* All are back: all outputs are there, and what was said of those that had not confirmed holds no longer. */
+/* All nodes are back: all outputs are in place, and no node is reported as unconfirmed any more. */
 static void heal_and_end(struct world *w)
 {
     struct exchange_info info;
@@ -211,7 +211,7 @@ static void a_node_that_is_back_at_once_is_waited_for(void **state)
         }
 }
 
-/* Apart and side by side; and of the root's neighbours. */
+/* Victims that are far apart, neighbours of each other, and neighbours of the root. */
 static void several_nodes_go_down(void **state)
 {
     static const struct {
@@ -236,7 +236,7 @@ static void several_nodes_go_down(void **state)
         }
 }
 
-/* What they were to hear, and what they had to say, came by way of the node that has died. */
+/* Their messages to and from the root went through the node that has died. */
 static void nodes_behind_it_find_another_way(void **state)
 {
     static const uint32_t neighbours[] = {1, 7, 8, 56}; /* of the root */
@@ -252,7 +252,7 @@ static void nodes_behind_it_find_another_way(void **state)
         }
 }
 
-/* A link alone keeps nobody from confirming, however many nodes are behind it. */
+/* A link that goes down does not prevent confirmations, however many nodes are behind it. */
 static void a_link_goes_down(const char *dims, uint64_t seed, enum exchange_state moment,
                              uint64_t slowness, uint32_t rank, unsigned port)
 {
@@ -282,7 +282,7 @@ static void nobody_waits_for_a_link(void **state)
     a_link_goes_down("16mx4", first_seed, EXCHANGE_COMMITTING, 0, 0, 0);
 }
 
-/* They may be alive, which the client is told. */
+/* The nodes may be alive, and the client is told so. */
 static void a_torus_in_parts(void **state)
 {
     (void)state;
@@ -309,7 +309,7 @@ static void obstruct_and_kill_another(struct world *w)
     sim_kill(w->sim, 7, SIM_CRASH);
 }
 
-/* It is alive, and what is in its way may be removed: it gets some time. */
+/* The node is alive, and its obstacle may be removed: it gets some time. */
 static void a_node_has_an_obstacle(void **state)
 {
     (void)state;
@@ -341,7 +341,7 @@ static void obstruct_once_and_slow_another(struct world *w)
     sim_disk_slow(w->sim, 9, 100 * SECONDS);
 }
 
-/* It has gone when the node tries again: it is no reason not to wait for the others. */
+/* The obstacle is gone when the node tries again: the client still waits for the others. */
 static void an_obstacle_that_has_gone_is_forgotten(void **state)
 {
     uint64_t longest = 0;
@@ -358,7 +358,7 @@ static void an_obstacle_that_has_gone_is_forgotten(void **state)
     assert_true(longest > OBSTACLE + SOON);
 }
 
-/* Node 5 is missing from the beginning, and owes nothing; node 7 dies as any other node does. */
+/* Node 5 is missing from the beginning, and need not confirm; node 7 dies like any other node. */
 static void a_node_dies_without_another(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Exchanges that wait for nodes that are down: in a world whose nodes come back each one ends done, whatever
- * algorithm it has and whenever nodes are restarted; it ends by its timeout where one does not come back.
+/* Exchanges that wait for nodes that are down: if all nodes come back, every exchange succeeds, with any algorithm and
+ * whenever nodes are restarted; if a node does not come back, the exchange ends by its timeout.
  *
  *     test_sim_wait [FIRST_SEED COUNT]     more seeds than ctest runs */
 #include <setjmp.h>
@@ -71,7 +71,7 @@ static uint32_t another(struct sim *sim, uint32_t root)
     return (root + 1 + sim_any(sim, nodes - 1)) % nodes;
 }
 
-/* What it came to, after all nodes have come back. */
+/* Checks the outcome after all nodes have come back. */
 static void check_done(uint64_t seed, struct sim_request *r, const struct spec *spec)
 {
     struct spec chosen = *spec;
@@ -96,7 +96,7 @@ static void check_done(uint64_t seed, struct sim_request *r, const struct spec *
 
 static uint32_t waited; /* of all seeds */
 
-/* One after the other, as in a rolling restart, each for a moment or for long. */
+/* Nodes go down one after the other, as in a rolling restart, for a short or a long time. */
 static void nodes_are_restarted(uint64_t seed)
 {
     struct sim *sim = begin(seed);
@@ -118,7 +118,7 @@ static void nodes_are_restarted(uint64_t seed)
     sim_free(sim);
 }
 
-/* Nodes that are down when it is asked for, links that go down as well. */
+/* Nodes that are down at the request, and links that also go down. */
 static void nodes_are_down_before(uint64_t seed)
 {
     struct sim *sim = begin(seed);
@@ -160,7 +160,7 @@ static void a_rolling_restart(void **state)
     waited = 0;
     with_seeds(nodes_are_restarted);
     if (waited < seeds / 4)
-        fail_msg("%u of %llu runs begin anew", waited, (unsigned long long)seeds);
+        fail_msg("%u of %llu runs are retried", waited, (unsigned long long)seeds);
 }
 
 static void down_before(void **state)
@@ -169,7 +169,7 @@ static void down_before(void **state)
     with_seeds(nodes_are_down_before);
 }
 
-/* It is not for ever, and nothing stays anywhere. */
+/* The wait is not for ever, and nothing is left on any node. */
 static void one_does_not_come_back(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void one_does_not_come_back(void **state)
     }
 }
 
-/* Of a session what is complete is not made again. */
+/* Complete repetitions are not run again. */
 static void sessions_go_on(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void sessions_go_on(void **state)
     }
 }
 
-/* From the decision on it is a success as soon as the node is back. */
+/* After the decision, the exchange succeeds as soon as the node is back. */
 struct decided {
     struct sim_request *r;
     uint32_t victim;
@@ -271,7 +271,7 @@ static void down_after_the_decision(void **state)
     }
 }
 
-/* Of barriers, too, which all enter while one node is down. */
+/* The same for barriers, which all clients enter while one node is down. */
 static void barriers(void **state)
 {
     (void)state;
@@ -306,7 +306,7 @@ static void barriers(void **state)
     }
 }
 
-/* All have to ask for the same. */
+/* All clients must make the same request. */
 static void barriers_that_differ(void **state)
 {
     struct spec spec = {.algorithm = "auto",

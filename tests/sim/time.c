@@ -1,4 +1,4 @@
-/* Virtual time: events are scheduled, and happen in their order. */
+/* Virtual time: schedules events, and runs them in order. */
 #include <stdlib.h>
 
 #include "tests/sim/internal.h"
@@ -52,7 +52,7 @@ bool sim_run(struct sim *sim, uint64_t most, bool (*until)(struct sim *sim, void
     reached = until(sim, context);
     while (!reached && !over && sim_step(sim))
         reached = until(sim, context);
-    /* Nobody shall write to `over` later. */
+    /* No event may write to `over` later. */
     for (size_t i = 0; i < sim->events.count; i++)
         if (sim->events.heap[i].object == &over) {
             static bool ignored;

@@ -1,4 +1,4 @@
-"""What tests of attacks send more than once, and ask of a torus afterwards."""
+"""Data that tests of attacks send, and checks of a torus afterwards."""
 
 import time
 
@@ -17,14 +17,14 @@ def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source=
 
 
 def still_works_quietly(torus, rank=0):
-    """Whole again, a right exchange, and no storm of frames going round between the nodes."""
+    """Checks that the torus is whole again, an exchange is right, and no frames circulate between the nodes."""
     torus.wait_whole(30)
     check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
     wait_for(lambda: is_quiet(torus), 10, 'the links do not fall silent')
 
 
 def is_quiet(torus):
-    """Nothing but heartbeats on the links, for a moment."""
+    """Whether the links carry only heartbeats for a moment."""
     def sent():
         return sum(link['tx_bytes'] for node in torus.nodes[::3]
                    for link in torus.links(node.rank)['links'])
@@ -37,7 +37,7 @@ def connects(torus, rank):
 
 
 def log_from_now(torus, rank):
-    """A function that gives what the node logs from now on. A stranger may see that it is sent away
-    before that is logged."""
+    """A function that returns what the node logs from now on. An attacker may notice the rejection before the
+    node has logged it."""
     begin = len(torus.node(rank).log())
     return lambda: torus.node(rank).log()[begin:]

@@ -6,11 +6,11 @@ import matplotlib
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullFormatter
 
 matplotlib.use('Agg')
-matplotlib.rcParams['svg.hashsalt'] = 'torusd'  # names in SVG files are the same in every run
+matplotlib.rcParams['svg.hashsalt'] = 'torusd'  # the same names in SVG files in every run
 
 
 def plain(value, _position=None):
-    """1024 as 1 Ki, 0.001 as it is: numbers that are read without counting zeros."""
+    """A number that can be read without counting zeros: 1024 is "1 Ki", 0.001 stays."""
     for unit, size in (('Mi', 1 << 20), ('Ki', 1 << 10)):
         if value >= size and value % size == 0:
             return f'{value / size:g} {unit}'
@@ -18,8 +18,8 @@ def plain(value, _position=None):
 
 
 class PowerLocator(Locator):
-    """Labels powers of the base: all of them, or every second, third ... if they are many. If they
-    are few, 2 and 5 times powers of ten as well (powers of two, of a base of 4), else round numbers."""
+    """Labels powers of the base: all, or every second, third ... if there are many. If there are few, also 2 and
+    5 times powers of ten (with base 4, powers of two), or else round numbers."""
 
     FEWEST, MOST = 3, 8
 
@@ -34,7 +34,7 @@ class PowerLocator(Locator):
         first, last = ceil(low - 1e-9), floor(high + 1e-9)
         if last - first + 1 >= self.FEWEST:
             stride = max(1, ceil((last - first + 1) / self.MOST))
-            first = -(-first // stride) * stride  # so that 1 is among them
+            first = -(-first // stride) * stride  # so that 1 has a label
             return [self.base ** power for power in range(first, last + 1, stride)]
         parts = (1, 2, 5) if self.base == 10 else [2 ** i for i in range(self.base.bit_length() - 1)]
         finer = [part * self.base ** power for power in range(floor(low), last + 1)
@@ -63,7 +63,7 @@ def labelled(axis, which):
 
 
 def save(canvas, folder, name, kinds, dpi):
-    """Writes a figure into files that are the same for the same figure, and closes it."""
+    """Writes a figure into files, and closes it. Equal figures give equal files."""
     from matplotlib import pyplot
     for kind in kinds:
         canvas.savefig(folder / f'{name}.{kind}', dpi=dpi,

@@ -9,7 +9,7 @@ from .waiting import exchanges, wait_running
 
 
 def heed_sigint():
-    """Restores SIGINT, which a shell's background jobs ignore; clients under test must not."""
+    """Restores SIGINT: background jobs of a shell ignore it, and clients under test must not."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -36,14 +36,14 @@ class Client:
         self.process.send_signal(signum)
 
     def end(self, patience=60):
-        """Waits until it exits, with a Patience or so many seconds of it. Returns (exit status, standard output,
+        """Waits until it exits, at most for a Patience or so many seconds. Returns (exit status, standard output,
         standard error)."""
         out, err = communicate(self.process, patience if isinstance(patience, Patience) else Patience(patience))
         return self.process.returncode, out, err
 
 
 class LongExchange(Client):
-    """An exchange that is running (data is on the links) and would take very long."""
+    """An exchange that is running (data is on the links) and would take a very long time."""
 
     def __init__(self, torus, *args, rank=0, algorithm='at2', block_size='100GiB'):
         before = {x['id'] for x in exchanges(torus, rank)}
@@ -57,7 +57,7 @@ class LongExchange(Client):
 
 
 class stopped:
-    """with stopped(node): the daemon is stopped without notice (SIGSTOP, SIGCONT)."""
+    """with stopped(node): stops the daemon with SIGSTOP, and continues it with SIGCONT."""
 
     def __init__(self, *nodes):
         self.nodes = nodes

@@ -1,5 +1,4 @@
-"""A loopback torus of which one link goes through this process, which can cut it in the middle of
-anything."""
+"""A loopback torus with one link that goes through this process, which can cut the link after any byte."""
 
 import socket
 import threading
@@ -12,7 +11,7 @@ NEVER = float('inf')
 
 
 class Cable:
-    """Passes on what comes in to `target`, in both directions, until it is cut."""
+    """Relays connections to `target`, in both directions, until it is cut."""
 
     def __init__(self, target):
         host, port = target.rsplit(':', 1)
@@ -24,7 +23,7 @@ class Cable:
         self._start(self._accept)
 
     def cut_after(self, size):
-        """When so many more bytes have passed it is cut."""
+        """Cuts the cable after so many more bytes."""
         with self.lock:
             self.limit = self.passed + size
 

@@ -1,26 +1,26 @@
-"""Rounds of chaos: exchanges of folders and of generated blocks, and groups of programs, are under way
-while links fail in all their ways, daemons are killed and stopped, clients die, and disks are full or
-hang. What each round must end with does not depend on what happens in it:
+"""Rounds of chaos: exchanges of folders and of generated blocks and groups of programs run while links
+fail in all possible ways, daemons are killed and stopped, clients die, and disks are full or hang. At the
+end of each round, whatever happened in it, the following must hold:
 
-- every exchange ends, at its client, within its timeout and what it takes to notice a dead link;
-- folders are committed at all nodes, with the contents that were sent, or at none; what the client
-  has said is true. An exchange that shrinks may leave out nodes that were not there all the time;
-- nodes that were there all the time, and could reach each other, give one reason for a failure;
-- the programs of a group end regularly, or with one error; where they shrink it, those whose nodes are
-  left go on, get what they should, and end regularly;
-- all daemons are alive, the torus becomes whole, nothing is left behind, and an exchange works.
+- the client of every exchange ends within its timeout plus the time to notice a dead link;
+- folders are committed at all nodes, with the contents that were sent, or at none, and the client's report
+  is true. An exchange that shrinks may leave out nodes that were down at some time;
+- all nodes that were up all the time and could reach each other give the same reason for a failure;
+- the programs of a group end regularly, or with the same error. If they shrink the group, the programs on the
+  remaining nodes go on, receive the right data, and end regularly;
+- all daemons run, the torus becomes whole, no files are left behind, and an exchange works.
 
-What a round is, is written here once for every kind of torus. Below it is an object with that torus
-(`ground`; MininetChaos describes one) that says how it is done there:
+Rounds are the same for every kind of torus. An object (`ground`, such as MininetChaos) adapts them to one
+kind. It has:
 
     torus                         with link_down() and so on
     timeout                       seconds of each exchange
-    daemon(rank)                  to kill(), terminate(), start(), and send_signal() to
-    has_died(rank)                whether that daemon, or what it runs on, has ended
-    kinds(faults)                 functions of a time, as Faults' own: what else can happen there
+    daemon(rank)                  an object with kill(), terminate(), start() and send_signal()
+    has_died(rank)                whether that daemon, or its machine, has ended
+    kinds(faults)                 further faults of this kind of torus: functions of a time, as those of Faults
     folders(name)                 new folders for an exchange (HostFolders)
-    programs(seed, survive)       a group of programs that has been started (Programs)
-    let_disks_hang(line)          as slow_disk.c says; until end_round()
+    programs(seed, survive)       a group of programs, started (Programs)
+    let_disks_hang(line)          makes disks hang until end_round(); `line` is for slow_disk.c
 """
 
 import itertools
@@ -38,19 +38,19 @@ from .background import Client
 from .trees import random_sizes
 from .waiting import wait_for
 
-NOTICED = 15      # seconds more until its client has heard
-RECOVERY = 60     # seconds until the torus is whole again, and tidy
+NOTICED = 15      # seconds after its timeout until its client has ended
+RECOVERY = 60     # seconds until the torus is whole again, and leftovers are gone
 FULL_DISK = 64    # KiB
 COMMITTED, FAILED, IN_DOUBT = 0, 1, 4  # exit statuses of torusctl
 DISK_CALLS = ('fsync', 'writeback', 'rename', 'unlink', 'mkdir', 'open', 'read', 'write', 'stat')
 ALGORITHMS = ('auto', 'auto', 'stream', 'direct', 'tree')
 
 
-_hangs = itertools.count(1)  # each is another one to the daemons
+_hangs = itertools.count(1)  # numbers the hangs: daemons take each number as a new one
 
 
 class Exchange:
-    """A client somewhere that has started an exchange."""
+    """A client at some node that has started an exchange."""
 
     def __init__(self, ground, rng, arguments):
         self.torus, self.timeout = ground.torus, ground.timeout
@@ -69,7 +69,7 @@ class Exchange:
         self.client.process.kill()
 
     def end(self):
-        """Waits for the client. Returns its exit status, None if it was killed."""
+        """Waits for the client. Returns its exit status; None if it was killed."""
         try:
             self.status, self.said, self.error = self.client.end(self.patience)
         except subprocess.TimeoutExpired:
@@ -87,7 +87,7 @@ class Exchange:
         return f'by {self.algorithm} from node {self.rank}' + (' that shrinks' if self.shrinks else '')
 
     def missing(self, may_be):
-        """The nodes that have been left out, as the client has said; if it has not heard, may have been."""
+        """The nodes that were left out, as the client has reported; if it has no report, those that may have been."""
         may_be = may_be if self.shrinks else set()
         if self.status != COMMITTED:
             return may_be
@@ -97,7 +97,7 @@ class Exchange:
 
 
 class Blocks(Exchange):
-    """Of generated blocks."""
+    """An exchange of generated blocks."""
 
     durable = False
 
@@ -111,15 +111,15 @@ class Blocks(Exchange):
         return f'blocks of {self.size} B {self.how()}'
 
     def check(self, may_be_missing):
-        """Its blocks have been checked by the daemons."""
+        """Does nothing: the daemons have checked the blocks."""
         self.missing(may_be_missing)
 
     def remove(self):
-        """Nothing was made."""
+        """Does nothing: there are no files."""
 
 
 class Folders(Exchange):
-    """Of folders."""
+    """An exchange of folders."""
 
     durable = True
 
@@ -138,7 +138,7 @@ class Folders(Exchange):
                 (f', disk of node {self.full} full' if self.full is not None else ''))
 
     def check(self, may_be_missing):
-        """When its client has ended, and the torus is whole."""
+        """Checks the outputs. Call this when the client has ended and the torus is whole."""
         nodes, folders = set(range(self.torus.geometry.nodes)), self.folders
         missing = self.missing(may_be_missing)
 
@@ -146,8 +146,8 @@ class Folders(Exchange):
             there = set(folders.in_place())
             return not there or nodes - there <= missing
 
-        # What is in doubt is settled when the torus is whole.
-        said = f'the client said {self.status}, {self.error}'
+        # Doubts end when the torus is whole.
+        said = f'the client ended with status {self.status}: {self.error}'
         wait_for(settled, RECOVERY,
                  lambda: f'{self}: only in place at nodes {folders.in_place()}; {said}')
         wait_for(lambda: not folders.leftovers(), RECOVERY,
@@ -165,7 +165,7 @@ class Folders(Exchange):
 
 
 class Faults:
-    """What goes wrong in a round, and when: a list of (seconds, text, function)."""
+    """The faults of a round: a list of (seconds, text, function)."""
 
     def __init__(self, ground, rng, works, programs, survive):
         self.ground, self.torus, self.rng, self.works = ground, ground.torus, rng, works
@@ -184,7 +184,8 @@ class Faults:
         self.actions.sort(key=lambda action: action[0])
 
     def _survivable(self, outages, others):
-        """A node goes down at least, and those that are left are connected and more than half."""
+        """Random faults with at least one node down, after which the remaining nodes are connected and more than half
+        of all."""
         rng, geometry = self.rng, self.torus.geometry
         many = all(len({geometry.neighbour(rank, port) for port in geometry.ports(rank)}) >= 4
                    for rank in range(geometry.nodes))
@@ -198,7 +199,8 @@ class Faults:
         self.actions.append((at, text, lambda: function(*arguments)))
 
     def may_be_missing(self):
-        """The nodes that an exchange which shrinks may have left out: not all that could reach each other."""
+        """The nodes that an exchange may have left out by shrinking: those with a fault, and those outside the largest
+        set of nodes that could always reach each other."""
         *small, _ = sorted(self.parts(), key=len)
         return self.disturbed.union(*small)
 
@@ -217,7 +219,7 @@ class Faults:
         return rank, port.name
 
     def parts(self):
-        """The nodes to which nothing happened, as sets of those that could always reach each other."""
+        """The nodes without a fault, as sets of nodes that could always reach each other."""
         geometry, parts = self.torus.geometry, []
         left = set(range(geometry.nodes)) - self.disturbed
         while left:
@@ -264,7 +266,7 @@ class Faults:
     # --- daemons, clients, disks ---
 
     def rank(self):
-        """Of a node to which nothing has happened yet."""
+        """Chooses a node that has no fault yet, and marks it."""
         rank = self.rng.choice([rank for rank in range(self.torus.geometry.nodes)
                                 if rank not in self.disturbed])
         self.disturbed.add(rank)
@@ -274,7 +276,8 @@ class Faults:
         return self.ground.daemon(self.rank())
 
     def outage(self, at, seconds, text, end, start):
-        """Of a node. Where its group is to survive it, it stays away until let_return()."""
+        """Kills or ends the daemon of a node. If the group must survive that, the node stays down until
+        let_return()."""
         if self.survive:
             self.add(at, text, end)
             self.returns.append(start)
@@ -316,7 +319,7 @@ class Faults:
 
 
 def _reasons(torus, but):
-    """{id: {rank: (state, reason)}} of exchanges that have ended, at nodes that nothing happened to."""
+    """{id: {rank: (state, reason)}} of ended exchanges, at nodes without a fault."""
     found = {}
     for rank in range(torus.geometry.nodes):
         if rank not in but:
@@ -326,8 +329,8 @@ def _reasons(torus, but):
 
 
 def _settled_reasons(torus, but):
-    """When all have ended: of an attempt that began anew, a node that was cut off from the root's verdict
-    fails by itself, which takes it two times four seconds."""
+    """Waits until all exchanges have ended. A node that was cut off from the root's verdict when an attempt was
+    withdrawn fails by itself, after two times four seconds."""
     def ended():
         found = _reasons(torus, but)
         failing = [state for nodes in found.values() for state, _ in nodes.values() if state == 'failing']
@@ -346,7 +349,7 @@ def _check_reasons(before, after, faults):
 def _check_reason(name, nodes, disturbed):
     failed = {reason for state, reason in nodes.values() if state == 'failed'}
     assert len(failed) <= 1, f'exchange {name} failed with several reasons: {nodes}'
-    # A node that has done its part hears of no verdict if there is nobody left to give it.
+    # A node that has done its part hears no verdict if no node is left to send one.
     root = int(name.partition('-')[0])
     also = {'failed', 'finished'} if root in disturbed else {'failed'}
     assert not failed or {state for state, _ in nodes.values()} <= also, \
@@ -354,8 +357,8 @@ def _check_reason(name, nodes, disturbed):
 
 
 def _may_fail(faults):
-    """Whether a group may fail that does not shrink. When only links have been hit it goes on, unless a row or
-    column that it has open falls into pieces."""
+    """Whether a group that does not shrink may fail. If only links had faults, it goes on unless a row or column
+    that it has open is no longer connected."""
     return bool(faults.disturbed or faults.programs_hit or len(faults.parts()) > 1)
 
 
@@ -363,9 +366,9 @@ def _check_group(programs, faults):
     if not _may_fail(faults):
         programs.wait(lambda program: program.is_open or program.ended_at is not None, 'open')
     programs.all[0].terminate()
-    # If some could not open it, the others wait for them, with no limit of time here.
+    # If some programs could not open it, the others wait for them, here without a time limit.
     programs.wait(lambda program: program.ended_at is not None or not program.is_open, 'ended')
-    # Who could not open it may have its own reason; who had left it has heard of nothing.
+    # A program that could not open the group may give its own reason; one that had left it gives none.
     hit = faults.disturbed | faults.programs_hit
     said = {program.node.rank: program.said for program in programs.all
             if program.is_open and program.node.rank not in hit}
@@ -373,13 +376,13 @@ def _check_group(programs, faults):
         texts = {said[rank] for rank in part & said.keys()}
         assert len(texts - {''}) <= 1, f'not the same error: {said}'
     unjust = {text for text in said.values() if 'is not connected' not in text} - {''}
-    assert _may_fail(faults) or not unjust, f'failed of nothing: {said}'
+    assert _may_fail(faults) or not unjust, f'failed without a fault: {said}'
     wrong = [text for text in said.values() if re.search('wrong|damaged', text)]
     assert not wrong, wrong
 
 
 class Survivors:
-    """The programs of a group whose nodes are left."""
+    """The programs of a group whose nodes remain."""
 
     def __init__(self, programs, faults):
         self.programs, self.torus = programs, faults.torus
@@ -395,7 +398,7 @@ class Survivors:
         assert not said, f'did not survive: {said}'
 
     def wait_shrunk(self):
-        """Until all are in the group of these nodes, which goes on around links that are down."""
+        """Waits until all programs are in the group of these nodes, which avoids links that are down."""
         def there(program):
             return program.ended_at is not None or \
                 (program.is_working and program.members == self.ranks)
@@ -403,7 +406,7 @@ class Survivors:
         self._check()
 
     def end(self):
-        """When the others are back, which are none of its members."""
+        """Ends the group after the other nodes have returned, which are not members of it."""
         self.programs.look(0)
         self._check()
         self.all[0].terminate()
@@ -415,7 +418,7 @@ class Survivors:
 
 
 def mend(ground):
-    """After a round that has failed."""
+    """Repairs the torus after a round that has failed."""
     torus = ground.torus
     for link in torus.geometry.links:
         rank, port = link.ends[0]
@@ -432,7 +435,7 @@ def mend(ground):
 
 
 def one_round(ground, seed):
-    """Returns what happened, as a line of text. AssertionError: what was wrong."""
+    """Runs a round. Returns a line of text about it; raises AssertionError if something was wrong."""
     rng, torus = random.Random(f'chaos {seed}'), ground.torus
     before = _reasons(torus, ())
     programs, works, survive = None, [], False

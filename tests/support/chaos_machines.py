@@ -1,4 +1,4 @@
-"""What rounds of chaos need of a torus of virtual machines: see chaos.py."""
+"""Adapts rounds of chaos (chaos.py) to a torus of virtual machines."""
 
 import os
 import subprocess
@@ -10,18 +10,18 @@ from .chaos_mininet import slow_disk
 from .rounds import Program, Programs
 from .trees import content_of, seed_of
 
-RAM_MIB = 160  # for the files of a round as well, which are in memory
+RAM_MIB = 160  # enough for the files of a round, too, which are in memory
 STATE = '/var/lib/torusd'
 HANGS = '/run/hangs'
 
 
 class MachinesChaos:
-    """Files are in the machines. Daemons are killed, stopped and started in their machine."""
+    """Files are in the machines. Daemons are killed, stopped and started inside their machines."""
 
     timeout = 60
 
     def __init__(self, build):
-        """build: the folder of the programs."""
+        """build: the folder with the programs."""
         support = Path(build) / 'tests' / 'support'
         library = support / 'libslow_disk.so'
         self.options = {'ram': RAM_MIB, 'programs': [library, support / 'group_program'],
@@ -30,7 +30,7 @@ class MachinesChaos:
         self.torus = None
 
     def make(self, given):
-        """The torus for options of the command line, not started."""
+        """The torus that the command line's options describe, not started."""
         self.torus = VirtualTorus(given.dims, bin=given.bin, bw=given.bw, **self.options)
         return self.torus
 
@@ -42,7 +42,7 @@ class MachinesChaos:
         return not node.alive or (_has_booted(node) and not node.inside.alive)
 
     def kinds(self, faults):
-        """A power failure: not under folders, since files and journals would be lost."""
+        """A power failure. Not while folders are exchanged, because files and journals would be lost."""
         def cut_power(at):
             node, seconds = self.torus.node(faults.rank()), 2 * faults.rng.random()
             faults.outage(at, seconds, f'power of node {node.rank} cut', node.kill, node.start)
@@ -74,7 +74,7 @@ def _has_booted(node):
 class GuestProgram(Program):
     """group_program in a machine."""
 
-    errors = subprocess.DEVNULL  # of the connection, when a machine loses its power
+    errors = subprocess.DEVNULL  # the end of the connection, if the machine loses its power
 
     def _command(self, seed, survives):
         arguments = self._arguments(seed, survives)
@@ -85,7 +85,7 @@ class GuestProgram(Program):
 
 
 class GuestFolders:
-    """As HostFolders, in the machines."""
+    """The same as HostFolders, in the machines."""
 
     def __init__(self, torus, base):
         self.torus, self.base = torus, base

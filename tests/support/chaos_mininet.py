@@ -1,4 +1,4 @@
-"""What rounds of chaos need of a torus in Mininet: see chaos.py."""
+"""Adapts rounds of chaos (chaos.py) to a torus in Mininet."""
 
 import shutil
 import subprocess
@@ -12,15 +12,15 @@ HANG_MS = 1500
 
 
 def slow_disk(library, control, state='.state'):
-    """The environment of daemons whose disks hang once when the file `control` is there. state: what the
-    paths of state folders contain."""
+    """The environment of daemons whose disks hang once when the file `control` exists. `state` is a part of the
+    paths of state folders."""
     return [f'LD_PRELOAD={library}', 'ASAN_OPTIONS=verify_asan_link_order=0',
             f'SLOW_DISK={control}', f'SLOW_DISK_IN=/.in.torusd:{state}', f'SLOW_DISK_MS={HANG_MS}']
 
 
 class MininetChaos:
-    """Its files are below a folder of this machine. The torus is that of make(), or one that has been
-    started with `wrap` and the folder as its data root."""
+    """Files are below a folder of this machine. The torus is made by make(), or was started with `wrap` and the
+    folder as its data root."""
 
     timeout = 30
 
@@ -31,7 +31,7 @@ class MininetChaos:
         self.torus = None
 
     def make(self, given):
-        """The torus for options of the command line, not started."""
+        """The torus that the command line's options describe, not started."""
         self.torus = make_torus(given, data_roots=(str(self.folder),), wrap=self.wrap)
         return self.torus
 
@@ -61,7 +61,7 @@ class MininetChaos:
 
 
 class HostFolders:
-    """The folders of an exchange, on this machine: one for each node below `base`."""
+    """The folders of an exchange on this machine, one for each node below `base`."""
 
     def __init__(self, torus, base):
         self.torus, self.base = torus, base
@@ -71,7 +71,7 @@ class HostFolders:
             (base / f'node-{rank}').mkdir(parents=True)
 
     def fill_disk(self, rank, kib):
-        """Little room is left where the files for a node are to come."""
+        """Leaves little space for the files of one node."""
         subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={kib}k', 'full',
                         self.base / f'node-{rank}'], check=True)
         self.full = rank
@@ -80,7 +80,7 @@ class HostFolders:
         make_sources(self.base, sizes)
 
     def in_place(self):
-        """The nodes whose files have come."""
+        """The nodes whose files are in place."""
         return [rank for rank in range(self.torus.geometry.nodes)
                 if (self.base / f'node-{rank}' / 'in').exists()]
 
@@ -88,7 +88,7 @@ class HostFolders:
         return leftovers(self.torus, self.base)
 
     def check(self, sizes, nodes):
-        """At each of these nodes there is what each of them has sent, and nothing else."""
+        """Checks that each of these nodes has the files that all of them have sent, and no others."""
         check_target(self.target, sizes, nodes=nodes)
 
     def remove(self):

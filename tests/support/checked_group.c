@@ -88,7 +88,7 @@ static void check_alltoallv(uint8_t *from, uint8_t *to, unsigned round, bool in_
     if (in_place)
         for (uint32_t i = 0; i < self.size; i++)
             n[i] = n[2 * self.size + i] = (i + self.rank) * 5 % limit;
-    for (uint32_t i = self.size; i-- > 0;) { /* backwards, as offsets may be */
+    for (uint32_t i = self.size; i-- > 0;) { /* offsets may fall */
         n[self.size + i] = out;
         out += n[i];
         n[3 * self.size + i] = in;
@@ -175,7 +175,7 @@ static void check_reduce_scatter(uint8_t *from, uint8_t *to, unsigned round, boo
             checked_wrong("reduce_scatter", i * sizeof *out);
 }
 
-/* Several calls under way, which are waited for in another order. */
+/* Several calls at the same time; waits for them in another order. */
 static void check_several(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
     struct torus_call *call[5];

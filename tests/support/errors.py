@@ -1,22 +1,22 @@
-"""What torusctl --json says about errors. The codes are those of proto/error.h; libtorus has more."""
+"""Errors that torusctl --json prints. The codes are those of proto/error.h; libtorus has more."""
 
 import json
 import re
 
 
 def error_code(out):
-    """The code of the error (proto/error.h) that a torusctl --json has printed."""
+    """The code (proto/error.h) of the error that a torusctl --json has printed."""
     return json.loads(out)['error']['code']
 
 
 def assert_refused(result, code, status=1):
-    """A torusctl --json has failed with this code, and printed nothing else."""
+    """Checks that a torusctl --json failed with this code, and printed nothing else."""
     assert (result.returncode, error_code(result.stdout)) == (status, code), (result.stdout, result.stderr)
 
 
 def assert_blames(ended, *nodes):
-    """A torusctl --json has failed because of links, and its error names one of these nodes. ended: exit status,
-    standard output, standard error."""
+    """Checks that a torusctl --json failed because of links, and that its error names one of these nodes. `ended`:
+    exit status, standard output, standard error."""
     status, out, err = ended
     assert (status, error_code(out)) == (1, 'link'), (out, err)
     assert re.search(rf'\bnode ({"|".join(map(str, nodes))})\b', err), err

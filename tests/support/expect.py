@@ -1,5 +1,5 @@
-"""What an exchange must report, computed from the routes that `torusctl plan` prints and from the
-geometry, without anything that a daemon has counted."""
+"""The expected report of an exchange, computed from the routes that `torusctl plan` prints and from the
+geometry, without any count of a daemon."""
 
 import functools
 import json
@@ -15,7 +15,7 @@ Message = namedtuple('Message', 'start step port hops')  # a combined message
 
 
 def torusctl(*args):
-    """Runs a torusctl command that needs no daemon."""
+    """Runs a torusctl command that does not need a daemon."""
     return run([find_program('torusctl'), *map(str, args)], 120)
 
 
@@ -74,7 +74,7 @@ def bound(geometry, algorithm):
 
 
 class Schedule:
-    """All routes of an algorithm on a torus, walked: what every channel carries."""
+    """The load of every channel, by walking all routes of an algorithm on a torus."""
 
     def __init__(self, dims, algorithm):
         self.geometry = geometry = Geometry(dims)
@@ -143,7 +143,7 @@ def mode_of(algorithm):
 
 
 def _check_streamed(result, geometry, walked, sizes, largest, uniform):
-    """When streaming, the number of messages depends on timing, but not what they carry."""
+    """When streaming, the number of messages depends on timing; the blocks that they carry do not."""
     rounds, ports = result['rounds'], {node['rank']: node['ports'] for node in result['per_node']}
     every = [(rank, name, said) for rank in ports for name, said in ports[rank].items()]
     for rank, name, said in every:

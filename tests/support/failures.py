@@ -1,11 +1,11 @@
-"""What tests of failures ask of a torus."""
+"""Checks of a torus after failures."""
 
 from .expect import check_result
 from .waiting import wait_for
 
 
 def still_works(torus, rank=0, algorithm='at2', size=30000):
-    """The torus is whole, or becomes it, and the next exchange is as it should be."""
+    """Waits until the torus is whole, and checks the next exchange."""
     torus.wait_whole(30)
     result = torus.exchange(algorithm, size, rank=rank)
     check_result(result, str(torus.geometry), algorithm, size)

@@ -1,4 +1,4 @@
-"""The torus that scripts with rounds of faults run on, and its options."""
+"""The torus of scripts that run rounds of faults, and its options."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ def _rounds(text):
 
 
 def give_up(name, error):
-    """Ends the script: 2 if it was called wrongly, else 1."""
+    """Ends the script, with status 2 for invalid usage, otherwise 1."""
     print(f'{name}: {error}', file=sys.stderr)
     sys.exit(2 if isinstance(error, UsageError) else 1)
 
@@ -26,10 +26,10 @@ def parser_of(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('dims', nargs='?', default='3x3')
     parser.add_argument('--rounds', type=_rounds, default=100, help='default: 100')
-    parser.add_argument('--seed', type=int, default=1, help='of the first round (default: 1)')
+    parser.add_argument('--seed', type=int, default=1, help='seed of the first round (default: 1)')
     parser.add_argument('--bw', default=None, help='rate of links in Mbit/s (Mininet; default: 50)')
     parser.add_argument('--bin', default=str(CHECKOUT / 'build'),
-                        help='folder of the programs (default: build)')
+                        help='folder with the programs (default: build)')
     return parser
 
 
@@ -42,7 +42,7 @@ def make_torus(given, loopback=False, **options):
 
 
 def mend(torus):
-    """After a round that has failed."""
+    """Repairs the torus after a round that has failed."""
     for node in torus.nodes:
         if not node.alive:
             node.start()

@@ -1,17 +1,17 @@
 /* A program of a group, for tests: group_program SOCKET NAME COMMAND...
  *
  *     all SEED ROUNDS   every operation with sizes drawn from SEED, checked, from all kinds of memory.
- *                       ROUNDS 0: until one of the programs has received SIGTERM. Prints "open"
- *     loop BYTES COUNT  alltoall of blocks of so many bytes; COUNT 0: for ever. Prints "open" when the
- *                       group is, and at the end the median time of a call in microseconds
+ *                       With ROUNDS 0, until one of the programs receives SIGTERM. Prints "open"
+ *     loop BYTES COUNT  alltoall of blocks of BYTES bytes; COUNT 0: for ever. Prints "open" when the
+ *                       group is open, and at the end the median time of a call in microseconds
  *     barrier COUNT     the same with barriers
  *     shrink SEED ROUNDS COUNT
- *                       calls barriers until the group fails since a node is down, and goes on in the
- *                       group that torus_group_shrink() makes of it; COUNT times, then as `all` with
- *                       its ROUNDS. Prints "open", and each time "shrunk", and the nodes that are left
- *     survive SEED      as `all` with ROUNDS 0, but when a link or a node has gone down, goes on in the
- *                       group that torus_group_shrink() makes of this one. Prints "open", and each time
- *                       "shrunk", the nodes that are left, and "open" again
+ *                       calls barriers until the group fails because a node is down, and goes on in the
+ *                       group that torus_group_shrink() makes; COUNT times, then continues as `all` with
+ *                       ROUNDS. Prints "open", and each time "shrunk" and the nodes that are left
+ *     survive SEED      as `all` with ROUNDS 0, but when a link or a node goes down, goes on in the
+ *                       group that torus_group_shrink() makes. Prints "open", and each time "shrunk", the
+ *                       nodes that are left, and "open" again
  *     open COUNT        opens COUNT groups, NAME and a number each, and never closes one
  *
  * Exits with 0, or with 1 and "code: text" of the error on standard output. */

@@ -1,5 +1,5 @@
-"""Machines made by hand: each has network and mount namespaces of its own, cables between them are pairs of
-virtual interfaces, and whatever else there is (addresses, routes, names) is set up by the test."""
+"""Hosts that a test sets up by hand: each has network and mount namespaces of its own, and cables are pairs of
+virtual interfaces. The test adds addresses, routes and names."""
 
 import json
 import os
@@ -17,7 +17,7 @@ PORT = 7411
 
 
 def obstacle():
-    """Why there can be no such machines here, or None."""
+    """Why this machine cannot have such hosts, or None."""
     if os.geteuid() != 0:
         return 'network namespaces need root'
     for tool in 'ip', 'nsenter', 'setpriv', 'unshare':
@@ -28,7 +28,7 @@ def obstacle():
 
 
 class Host:
-    """One machine. Its namespaces live as long as the process that holds them."""
+    """A host. Its namespaces live as long as the process that holds them."""
 
     def __init__(self, name):
         self.name = name
@@ -45,8 +45,8 @@ class Host:
             self.sysctl(f'net.ipv4.conf.{scope}.rp_filter', 0)
 
     def halt(self):
-        """All that the machine was goes, and with it its cables. (The kernel removes the interfaces of a namespace
-        when it likes, which may be much later.)"""
+        """Removes the host and its cables. (Without this, the kernel may remove the interfaces of a namespace much
+        later.)"""
         for link in json.loads(self.run('ip', '-json', 'link', 'show', 'type', 'veth')):
             if link and link['ifname'] in self.interfaces():
                 self.ip(f'link delete {link["ifname"]}')
@@ -76,7 +76,7 @@ class Host:
 
 
 class Hosts:
-    """Some machines, and the daemons of one torus on them: node R runs on host R."""
+    """Some hosts, and the daemons of one torus: node R runs on host R."""
 
     def __init__(self, dims, count):
         self.dims = dims
@@ -88,7 +88,7 @@ class Hosts:
         return self.hosts[rank]
 
     def cable(self, a, interface_a, b, interface_b, up=True):
-        """Between two hosts, by their numbers."""
+        """Makes a cable between two hosts, given by their numbers."""
         self[a].ip(f'link add name {interface_a} type veth peer name {interface_b} '
                    f'netns {self[b].holder.pid}')
         if up:
@@ -98,7 +98,7 @@ class Hosts:
     # --- daemons ---
 
     def configure(self, number, ports, **settings):
-        """Writes the configuration of a node, whose rank is the host's number, or rank=. `ports`: address by name."""
+        """Writes a node's configuration. Its rank is the host's number, or rank=. `ports`: addresses by port name."""
         state = self.folder / f'{number}.state'
         state.mkdir(exist_ok=True)
         node = {'dims': self.dims, 'rank': number, 'control': self.folder / f'{number}.sock', 'state_dir': state,
@@ -115,7 +115,7 @@ class Hosts:
             assert self.daemons[rank].poll() is None, self.log(rank)
 
     def spawn(self, rank):
-        """As start(), but without waiting for it."""
+        """Starts a daemon without waiting for it."""
         with open(self.log_path(rank), 'a') as log:
             self.daemons[rank] = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'KILL', *self[rank].enter(), find_program('torusd'), '--config',
@@ -142,7 +142,7 @@ class Hosts:
         return json.loads(self.ctl(rank, 'links').stdout)['links']
 
     def wait_link(self, rank, port, **expected):
-        """Until the link says that; a reason: until it contains it."""
+        """Waits until the link reports these values; for a reason, until it contains the text."""
         def holds():
             link = self.link(rank, port)
             return all(text in (link['reason'] or '') if key == 'reason' else link[key] == text
@@ -178,7 +178,7 @@ class Hosts:
         daemon.wait()
 
     def close(self):
-        """Returns what has gone wrong: daemons that have ended, or did not end well."""
+        """Returns the problems as texts: daemons that had ended before, or ended with an error."""
         problems = []
         for rank in list(self.daemons):
             status = self.end(rank)

@@ -45,7 +45,7 @@ class LauncherBench:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def processes(self):
-        """The processes that descend from those started here, whatever their parent is now."""
+        """The descendants of the programs started here, whatever their parent is now."""
         found = []
         for entry in Path('/proc').iterdir():
             if entry.name.isdigit():
@@ -69,7 +69,7 @@ class LauncherBench:
 
 
 def launcher_bench(kind):
-    """For a fixture: yields a bench of this kind; then kills and removes what it has left."""
+    """For a fixture: yields a bench of this kind, then kills its remaining processes and removes its files."""
     it = kind()
     yield it
     for pid in it.processes():

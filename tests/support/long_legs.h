@@ -1,5 +1,5 @@
-/* A schedule that is not in the registry: dimension-ordered, with a single leg in each dimension, however
- * long; the dimensions in rising order for even segments, else falling. */
+/* A schedule that is not in the registry: dimension-ordered, with one leg of any length in each dimension. Even
+ * segments take the dimensions in rising order, odd segments in falling order. */
 #ifndef TORUSD_TESTS_SUPPORT_LONG_LEGS_H
 #define TORUSD_TESTS_SUPPORT_LONG_LEGS_H
 

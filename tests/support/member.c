@@ -1,15 +1,15 @@
 /* A member of groups that a test controls: member SOCKET
  *
- * It carries out the lines that it reads, and answers each with one line, "ok" or "code: text" of the
- * error. What it receives is checked; "wrong: ..." otherwise.
+ * It executes the lines that it reads, and answers each with one line: "ok", "code: text" of the error, or
+ * "wrong: ..." if received data are wrong.
  *
  *     open NAME [MS]          with a timeout
- *     timeout MS              of the calls that follow
+ *     timeout MS              for the calls that follow
  *     memory BYTES            registered memory for both buffers of the calls that follow
- *     alltoall BYTES [COUNT]  blocks of so many bytes; so often, 0: for ever
- *     alltoallv BYTES         the same with all sizes equal
+ *     alltoall BYTES [COUNT]  blocks of BYTES bytes; COUNT calls, 0: for ever
+ *     alltoallv BYTES         the same, with all sizes equal
  *     allgather BYTES, broadcast BYTES ROOT, allreduce COUNT, reduce COUNT ROOT, barrier [COUNT]
- *     part MASK               what follows is called on that part; 0: on the whole
+ *     part MASK               calls that follow are on that part; 0: on the whole group
  *     close
  *
  * It ends at the end of its input, without closing the group. */
@@ -30,7 +30,7 @@ static bool registered;
 static const char *wrong_what;
 static unsigned round_number;
 
-/* A word of a block, by the ranks in the torus. */
+/* A word of a block; it depends on the ranks in the torus. */
 static uint64_t word_of(uint32_t source, uint32_t destination, size_t at)
 {
     uint64_t z = ((uint64_t)source << 40) + ((uint64_t)destination << 20) + round_number;
@@ -75,7 +75,7 @@ static void free_buffers(void)
     room = 0;
 }
 
-/* Makes the buffers as large as that, unless they are. */
+/* Makes the buffers at least this large. */
 static int need(size_t bytes)
 {
     if (bytes <= room && from != NULL)
@@ -182,7 +182,7 @@ static int do_allreduce(uint64_t count, uint64_t unused)
     return 0;
 }
 
-/* What has been sent is overwritten: nobody needs it any more. */
+/* Overwrites the sent data, which the call no longer needs. */
 static int do_reduce(uint64_t count, uint64_t root)
 {
     uint64_t *in, *out, ranks = 0;

@@ -1,4 +1,4 @@
-"""Programs that are members of groups, and do what a test tells them (member.c)."""
+"""Programs that are members of groups, and execute a test's commands (member.c)."""
 
 import os
 import re
@@ -21,7 +21,7 @@ class Member:
         self.read = b''
 
     def tell(self, line):
-        """Does not wait."""
+        """Sends a command without waiting for the answer."""
         self.process.stdin.write(line.encode() + b'\n')
         self.process.stdin.flush()
 
@@ -46,7 +46,7 @@ class Member:
         return self.answer(seconds)
 
     def is_in_call(self):
-        """It sleeps in libtorus until a call has ended."""
+        """Whether it sleeps in libtorus until a call has ended."""
         try:
             return 'futex' in Path(f'/proc/{self.process.pid}/wchan').read_text()
         except OSError:
@@ -68,7 +68,7 @@ class Member:
 
 
 class Members:
-    """with Members(torus) as members: one on every node."""
+    """with Members(torus) as members: starts a member on every node."""
 
     def __init__(self, torus):
         self.torus = torus
@@ -94,7 +94,7 @@ class Members:
         return iter(self.all)
 
     def replace(self, rank):
-        """A new program in the place of that one."""
+        """Replaces a program by a new one."""
         self.all[rank].end()
         self.all[rank] = Member(self.torus.node(rank))
 
@@ -109,7 +109,7 @@ class Members:
         return [member.answer(seconds) for member in self.all]
 
     def do(self, line, seconds=30):
-        """All do it, and succeed."""
+        """All members execute a command, and succeed."""
         self.tell(line)
         assert self.answers(seconds) == ['ok'] * len(self.all)
 
@@ -120,20 +120,20 @@ def calls_done(torus, rank, name):
 
 
 def around(torus, name, ranks=None):
-    """What each node (or these) says that the group does without."""
+    """The nodes and links that the group leaves out or avoids, as each node (or each of these) reports."""
     return {group['avoids'] for rank in (range(len(torus.nodes)) if ranks is None else ranks)
             for group in torus.status(rank)['groups'] if group['name'] == name}
 
 
 def wait_calls(torus, rank, name, more=20):
-    """Waits until the group has gone through so many more calls."""
+    """Waits until the group has completed so many more calls."""
     first = calls_done(torus, rank, name)
     wait_for(lambda: calls_done(torus, rank, name) >= first + more, 30,
              f'no calls of group {name} at node {rank}')
 
 
 def same_error(members, seconds=30):
-    """The error, in the same words, that all these end their call with."""
+    """The error with which these members end their call; it must be the same text for all."""
     answers = {member.node.rank: member.answer(seconds) for member in members}
     assert len(set(answers.values())) == 1, answers
     answer = next(iter(answers.values()))
@@ -142,7 +142,7 @@ def same_error(members, seconds=30):
 
 
 class paused:
-    """with paused(member): the program is stopped (SIGSTOP, SIGCONT)."""
+    """with paused(member): stops the program with SIGSTOP, and continues it with SIGCONT."""
 
     def __init__(self, *members):
         self.members = members

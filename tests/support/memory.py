@@ -4,7 +4,7 @@ import threading
 
 
 class MemoryWatch:
-    """with MemoryWatch(torus) as watch: ...; afterwards watch.most has the maximum bytes by rank."""
+    """with MemoryWatch(torus) as watch: ... Afterwards watch.most has the maximum in bytes by rank."""
 
     def __init__(self, torus, pause=0.02):
         self.torus, self.pause = torus, pause

@@ -15,12 +15,12 @@ from torus_net import CHECKOUT
 from torus_net.patience import Patience, communicate
 
 LAUNCHERS = {
-    # Ranks as on different machines. With shared memory, MPICH 4.0.2 alone crashes in an MPI_Reduce in
-    # place with some roots. Over TCP they wait in the kernel, with PATIENCE, instead of polling: more ranks than
-    # processors would keep each other from running.
+    # MPICH's ranks act as if on different machines, because with shared memory MPICH 4.0.2 without the preload
+    # crashes in an in-place MPI_Reduce with some roots. PATIENCE makes their polls over TCP wait in the kernel:
+    # otherwise more ranks than processors would keep each other from running.
     'mpich': ['mpiexec.mpich', '-genv', 'MPIR_CVAR_NOLOCAL', '1', '-genv', 'UCX_TLS', 'tcp,self'],
-    # Open MPI 4.1.4 alone adds short numbers with saturation (its AVX component), and delivers wrong blocks
-    # where the types of sender and receiver differ (its tuned component).
+    # Open MPI 4.1.4 without the preload adds short integers with saturation (its AVX component), and delivers
+    # wrong blocks if the types of sender and receiver differ (its tuned component).
     'openmpi': ['mpiexec.openmpi', '--allow-run-as-root', '--oversubscribe', '--bind-to', 'none',
                 '--mca', 'mpi_yield_when_idle', '1', '--mca', 'op', '^avx', '--mca', 'coll', '^tuned'],
 }
@@ -29,7 +29,7 @@ ON_NODE = CHECKOUT / 'tests' / 'mpi' / 'on_node.sh'
 
 
 def build_folder(torus):
-    """Of the preloads and programs: not an instrumented one, which programs could not load."""
+    """The build with preloads and programs. Not an instrumented build, which programs could not load."""
     return Path(torus.watcher).parent
 
 
@@ -50,8 +50,8 @@ def skip_without(torus, library):
 
 
 class Run:
-    """mpiexec in the background; `nodes` has the node of each rank. Ranks in `without` have no preload,
-    those in `losing` one more, tests/mpi/lost_setup.c."""
+    """mpiexec in the background. `nodes` has the node of each rank. Ranks in `without` have no preload; ranks in
+    `losing` also preload tests/mpi/lost_setup.c."""
 
     def __init__(self, torus, library, command, nodes=None, without=(), losing=(), mode='stats',
                  preloaded=None, **environment):
@@ -67,10 +67,10 @@ class Run:
         lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
                  f'{":".join(map(str, preloads(rank)))}'
                  for rank, node in enumerate(nodes)]
-        # Open MPI fails if two launchers make the folder of their sessions at the same moment: each has its own.
+        # Each launcher has its own session folder: Open MPI fails if two launchers create the same one at once.
         sessions = tempfile.mkdtemp(prefix='ompi-')
         weakref.finalize(self, shutil.rmtree, sessions, ignore_errors=True)
-        # A launcher's processes and ours end together; it also ends its ranks when it is killed.
+        # The launcher ends with this process, and ends its ranks even when it is killed.
         self.process = subprocess.Popen(
             ['setpriv', '--pdeathsig', 'TERM', *LAUNCHERS[library], '-n', str(len(lines)), ON_NODE,
              *map(str, command)],
@@ -104,8 +104,8 @@ def run(torus, library, command, seconds=60, check=True, **options):
 
 
 def run_all(torus, runs, seconds=60):
-    """Several at the same time: each of `runs` has a library, a command and options. Returns the results in
-    their order."""
+    """Runs several programs at the same time: each of `runs` has a library, a command and options. Returns the
+    results in their order."""
     running = []
     try:
         for library, command, options in runs:
@@ -120,14 +120,14 @@ def run_all(torus, runs, seconds=60):
 
 
 def pid_of(torus, rank):
-    """Of the program that has a group open at that node."""
+    """The process id of the program that has a group open at a node."""
     group, = torus.status(rank)['groups']
     return group['pid']
 
 
 def taken(result):
-    """{operation: calls} that the torus has carried out, and {operation: calls} that were left to MPI,
-    of the line at the end."""
+    """{operation: calls} that the torus has carried out, and {operation: calls} that were left to MPI, from the
+    preload's last line."""
     line, = re.findall(r'^torus: served: (.*)$', result.stderr, re.MULTILINE)
     counts = []
     for part in line.split('left to MPI:'):
@@ -138,15 +138,16 @@ def taken(result):
 
 
 def unserved(result):
-    """{operation: (calls, starts, bytes, why)} that torusd does not serve, of the line at the end."""
+    """{operation: (calls, starts, bytes, why)} of operations that torusd does not serve, from the preload's last
+    line."""
     line, = re.findall(r'^torus: served: .*; left to MPI: (.*)$', result.stderr, re.MULTILINE)
     return {name: (int(calls), int(starts or 0), int(size or 0), why) for name, calls, starts, size, why in re.findall(
         r'MPIX?_(\w+) (\d+) calls?(?:, (\d+) starts?)?(?:, (\d+) bytes)? \((not served by torusd[^)]*)\)', line)}
 
 
 def collectives_of(library):
-    """The names of all functions of collective communication in that shared library or preload, "MPI_Ibcast" and
-    "PMPI_Ibcast"."""
+    """The names of all functions for collective communication in a shared library or preload, such as "MPI_Ibcast"
+    and "PMPI_Ibcast"."""
     symbols = subprocess.run(['nm', '--dynamic', '--defined-only', '--format=just-symbols', library],
                              check=True, capture_output=True, text=True).stdout.split()
     return {symbol for symbol in symbols if re.fullmatch(
@@ -157,7 +158,7 @@ def collectives_of(library):
 # ---- Results of tests/mpi/collectives.c -----------------------------------------------------------
 
 def records(path):
-    """(what, kind, bytes) of each operation."""
+    """(operation, kind, bytes) of each record."""
     data, at = path.read_bytes(), 0
     while at < len(data):
         end = data.index(b'\n', at)
@@ -168,7 +169,7 @@ def records(path):
 
 
 def compare(one, other):
-    """What differs between the files of a rank."""
+    """The differences between two files of a rank."""
     ours, theirs = list(records(one)), list(records(other))
     assert len(ours) == len(theirs) > 0
     for (what, kind, mine), (same, _, its) in zip(ours, theirs):
@@ -178,7 +179,7 @@ def compare(one, other):
         assert kind != 'exact', f'{one}: {what}: {first_difference(mine, its)}'
         number = {'float': np.float32, 'double': np.float64}[kind]
         a, b = np.frombuffer(mine, number), np.frombuffer(its, number)
-        # Sums and products of at most 64 numbers below 4 in other orders.
+        # The rounding errors of sums and products of at most 64 numbers below 4, in different orders.
         assert np.allclose(a, b, rtol=200 * np.finfo(number).eps, atol=256 * np.finfo(number).eps), \
             f'{one}: {what}'
 

@@ -1,4 +1,4 @@
-/* An MPI program: each rank says on which host it is, and checks a complete exchange. */
+/* An MPI program: each rank prints its host, and checks a complete exchange. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-"""open_group.py ON_FAILURE [AGAIN]: opens the group "opened" with this on_failure, prints its members' nodes and makes
-some calls. With AGAIN it makes calls until the group fails, and opens it once more."""
+"""open_group.py ON_FAILURE [AGAIN]: opens the group "opened" with this on_failure, prints the nodes of its members,
+and makes some calls. With AGAIN, makes calls until the group fails, and opens it again."""
 
 import itertools
 import sys

@@ -13,14 +13,14 @@ def example(torus, name):
 
 
 def python(script):
-    """A shell command that runs a Python script with client/python in its path."""
+    """A shell command that runs a Python script with client/python in PYTHONPATH."""
     return f'PYTHONPATH={CHECKOUT}/client/python exec /usr/bin/python3 {script}'
 
 
 def start_each(torus, command, ranks=None):
-    """Starts a shell command on every node, or those of `ranks`, with %r for the rank. Returns the
-    processes. Their Python finds the library that was built with torusctl; not an instrumented one,
-    which it could not load."""
+    """Starts a shell command on every node, or on those in `ranks`; %r stands for the rank. Returns the processes.
+    Python finds the library that was built with torusctl, but not an instrumented one, which it could not
+    load."""
     library = Path(torus.watcher).parent / 'client' / 'libtorus.so.1'
     setting = f'export TORUS_LIBRARY={library}; ' if library.exists() else ''
     return [node.start_program(setting + command.replace('%r', str(node.rank)), text=True,
@@ -30,7 +30,7 @@ def start_each(torus, command, ranks=None):
 
 
 def finish_each(processes, seconds=60):
-    """Waits for them. Returns a subprocess.CompletedProcess for each."""
+    """Waits for processes. Returns a subprocess.CompletedProcess for each."""
     results = []
     try:
         for process in processes:

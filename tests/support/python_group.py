@@ -1,5 +1,4 @@
-"""What client/python/libtorus does: run on every node, with what to do, one after the other, as
-arguments."""
+"""Tests of client/python/libtorus, which run on every node. The arguments name the tests, in order."""
 
 import gc
 import os
@@ -48,7 +47,7 @@ def shrinking():
     with Group() as g:
         raises(TorusError, g.part(0).shrink, text='shrink the whole group')
         values = registered(g)([1.5, g.rank])
-        with g.shrink() as whole:  # it has not failed: all are members
+        with g.shrink() as whole:  # the group has not failed, so all are members
             assert whole.nodes == tuple(range(g.size)) and whole.rank == g.rank
             assert whole.dims == g.dims and whole.allreduce(1) == g.size
             whole.part(0).barrier()
@@ -188,14 +187,14 @@ def without_waiting():
         assert calls[5].wait() is None and calls[5].done()
         for k in reversed(range(5)):
             equal(calls[k].wait(), np.full(4, k * g.size + sum(range(g.size))))
-            equal(calls[k].wait(), calls[k].wait())  # as often as one likes
+            equal(calls[k].wait(), calls[k].wait())  # any number of times
         call = g.start_broadcast(np.full(3, g.rank))
         poll = select.poll()
         poll.register(g, select.POLLIN)
         while not call.done():
             poll.poll()
         equal(call.wait(), np.zeros(3, int))
-        # The arrays live until the call has ended, even if nobody else refers to them.
+        # The call itself keeps the arrays alive until it has ended.
         call = g.start_alltoall(registered(g)(np.full((g.size, 100), g.rank)))
         gc.collect()
         equal(call.wait()[:, 0], np.arange(g.size))
@@ -210,7 +209,7 @@ def memory():
         view = array[1:3, ::2]
     del array
     gc.collect()
-    equal(view, np.full((2, 3), g.rank, np.int16))  # longer than the group
+    equal(view, np.full((2, 3), g.rank, np.int16))  # lives longer than the group
     raises(TorusError, g.array, 3, text='closed')
     del view
     with Group() as g:  # the same name again
@@ -258,7 +257,7 @@ def misuse():
         raises(ValueError, g.set_timeout, float('nan'), text='less than 4294967.296')
         raises(ValueError, g.set_timeout, 2 ** 40, text='less than 4294967.296')
         integers(g)
-        assert g.allreduce(1) == size  # nothing of that has been sent
+        assert g.allreduce(1) == size  # none of the refused calls has sent anything
     raises(ValueError, Group, timeout=0)
     raises(ValueError, Group, 'one\0another', text='null')
     e = raises(TorusError, Group, socket='/nonexistent/socket')
@@ -268,7 +267,7 @@ def misuse():
 
 
 def integers(g):
-    """Only integers are taken for integers; the group is not affected by others."""
+    """Arguments of other types than integers are refused; the group is not affected."""
     one, size = np.zeros(1), g.size
     for wrong in 1.0, np.float64(0), np.float32(1), True, np.True_, '0', None, 0j, [0], np.zeros(2, int):
         kind = type(wrong).__name__
@@ -300,7 +299,7 @@ def integers(g):
 
 
 def mismatch():
-    """One member calls something else: an error that says so, at all."""
+    """One member calls another operation: all members get an error that says so."""
     g = Group()
     e = raises(TorusError, g.barrier if g.rank == 0 else g.allgather, *([] if g.rank == 0 else [1]))
     again = raises(TorusError, g.barrier)
@@ -309,7 +308,7 @@ def mismatch():
 
 
 def interrupted_opening():
-    """Run on one node of several."""
+    """Runs on one node of several."""
     raises(KeyboardInterrupt, Group)
 
 

@@ -2,11 +2,11 @@
 
 from torus_net.process import tail
 
-LIVE = []  # the running tori
+LIVE = []  # tori that run
 
 
 def add_logs(report, uses=lambda torus: True, lines=25):
-    """Adds the ends of the logs of the running tori that uses(torus) selects to a test's report."""
+    """Adds the last lines of logs to a test's report, for the running tori that uses(torus) selects."""
     for torus in filter(uses, LIVE):
         for node in torus.nodes:
             report.sections.append((f'end of the log of node {node.rank} of {torus.geometry}',

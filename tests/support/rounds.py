@@ -1,5 +1,5 @@
-"""Rounds of faults: programs call every operation and check what they get; then one of them, or one
-daemon, is killed or stopped at a random time."""
+"""Rounds of faults: programs call every operation and check the results, until one program or one daemon is
+killed or stopped at a random time."""
 
 import functools
 import os
@@ -17,18 +17,18 @@ from .programs import python
 
 DIED = 'cancelled: group "rounds": the program of node {} has died, or has ended without closing the group'
 LONGEST_STOP = 3.0  # seconds; links are given up after 5 s of silence
-HANGS = 60          # seconds after which a program is said to hang
-# What is said of a daemon that has been killed: "node 3, where the group began, went down" if the
-# group was opened through it, "link 3:+0 to node 6 is down" if it is up again before all of them are
-# known to be.
-MAY_BE_OPEN = 'in doubt: group "rounds": other programs may have had the group open:'  # before either, while it is opened
+HANGS = 60          # seconds after which a program counts as hanging
+# The errors after a daemon was killed: "node 3, where the group began, went down" if it was the group's root;
+# "link 3:+0 to node 6 is down" if the daemon is up again before the other nodes know that all its links are
+# down. While the group is opened, there may also be MAY_BE_OPEN.
+MAY_BE_OPEN = 'in doubt: group "rounds": other programs may have had the group open:'
 DOWN = r'link: group "rounds": .*\b(node|link) {}\b.* (is|went) down'
 
 
 class Program:
-    """group_program on a node. survives: it shrinks its group when a link or node has gone down."""
+    """group_program on a node. survives: it shrinks its group when a link or node goes down."""
 
-    errors = None  # where its standard error goes
+    errors = None  # file for its standard error
 
     def __init__(self, node, seed, survives=False):
         self.node = node
@@ -46,7 +46,7 @@ class Program:
         return f'$TORUS_SOCKET rounds {f"survive {seed}" if survives else f"all {seed} 0"}'
 
     def terminate(self):
-        """SIGTERM, at which it ends with all others."""
+        """Sends SIGTERM, upon which all programs end."""
         self.process.terminate()
 
     def read(self):
@@ -62,18 +62,18 @@ class Program:
 
     @property
     def members(self):
-        """The nodes of its group, if it is open: a list; None: all."""
+        """The nodes of its open group as a list; None: all nodes."""
         lists = re.findall(rb'^shrunk(.*)\nopen\n', self.output, re.M)
         return [int(rank) for rank in lists[-1].split()] if lists else None
 
     @property
     def is_working(self):
-        """In a group that has not failed, as far as it knows."""
+        """Whether it is in a group that has not failed, as far as it knows."""
         return self.ended_at is None and self.output.endswith(b'open\n')
 
     @property
     def said(self):
-        """Its error, or '' if it has ended regularly."""
+        """Its error, or '' if it ended regularly."""
         if self.process.returncode == 0:
             return ''
         text = re.sub(r'^(open|shrunk[ \d]*)\n', '', self.output.decode(), flags=re.M).strip()
@@ -81,7 +81,7 @@ class Program:
 
 
 class PythonProgram(Program):
-    """The same with the Python package; it always survives."""
+    """The same program in Python; it always survives."""
 
     def _command(self, seed, survives):
         library = Path(self.node.torus.watcher).parent / 'client' / 'libtorus.so.1'
@@ -90,7 +90,7 @@ class PythonProgram(Program):
 
 
 class Programs:
-    """with Programs(torus, seed) as programs: one on every node, all started."""
+    """with Programs(torus, seed) as programs: starts a program on every node."""
 
     def __init__(self, torus, seed, kind=Program, survive=False):
         self.seed, self.kind, self.survive = seed, kind, survive
@@ -114,20 +114,20 @@ class Programs:
         return program
 
     def again(self, rank):
-        """In the place of one that has ended."""
+        """Starts a program in place of one that has ended."""
         self.all[rank].process.stdout.close()
         self.all[rank] = self._start(self.all[rank].node)
 
     def wait(self, enough, what, seconds=HANGS):
-        """Until enough(program) is true of all."""
+        """Waits until enough(program) is true for all."""
         patience = Patience(seconds)
         while not all(enough(program) for program in self.all):
             late = [program.node.rank for program in self.all if not enough(program)]
-            assert not patience.over, f'{what}: not so at nodes {late}'
+            assert not patience.over, f'not in time: {what}, at nodes {late}'
             self.look(0.1)
 
     def look(self, seconds):
-        """What happens within this time is noted."""
+        """Reads output and notes ends of programs for so many seconds."""
         for key, _ in self.selector.select(seconds):
             key.data.read()
             if key.data.ended_at is not None:
@@ -141,7 +141,7 @@ class Programs:
             [program.said for program in self.all]
 
     def errors(self, but):
-        """The one error of all but those. Returns it, and when the last of them had it."""
+        """Checks that all programs except those have the same error. Returns it, and when the last of them had it."""
         others = [program for program in self.all if program.node.rank not in but]
         said = {program.node.rank: program.said for program in others}
         assert len(set(said.values())) == 1, f'not the same error: {said}'
@@ -155,7 +155,7 @@ class Programs:
 
 
 def own_memory(torus):
-    """Of the daemon with the most, without what it maps of programs."""
+    """The bytes of the daemon with the most memory, without memory shared with programs."""
     return max(node.memory()['RssAnon'] for node in torus.nodes)
 
 
@@ -195,7 +195,7 @@ def _end_daemon(torus, programs, rank, rng):
 
 
 def _mute_daemon(torus, programs, rank, rng):
-    """Stopped for so long that the others give it up."""
+    """A program or daemon is stopped for so long that the others give up on it."""
     begin = time.monotonic()
     node, own = torus.node(rank), programs.all[rank]
     node.send_signal(signal.SIGSTOP)
@@ -238,7 +238,7 @@ def _stop(torus, programs, stopped, rng):
 # ---- While the group is opened, or closed --------------------------------------------------------
 
 def _kill(torus, programs, rank, daemon):
-    """A program, or a daemon, which is started again."""
+    """Kills a program, or kills and restarts a daemon."""
     if daemon:
         torus.node(rank).kill()
         torus.node(rank).start()
@@ -248,7 +248,7 @@ def _kill(torus, programs, rank, daemon):
 
 
 def _opening(torus, programs, rank, rng, daemon=False):
-    """Who fails tries again, until all have opened it."""
+    """Programs that fail try again, until all have opened the group."""
     begin = time.monotonic()
     programs.let_run(rng.choice([0.01, 0.03, 0.1]) * rng.random())
     _kill(torus, programs, rank, daemon)
@@ -272,7 +272,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
 
 
 def _closing(torus, programs, rank, rng, daemon=False):
-    """The others have ended regularly, or with the error."""
+    """Checks that the others have ended regularly, or with the error."""
     begin = time.monotonic()
     programs.all[rng.randrange(torus.geometry.nodes)].terminate()
     programs.look(rng.choice([0.001, 0.01, 0.1]) * rng.random())
@@ -300,8 +300,8 @@ KINDS = tuple(INFLICT)
 
 
 def one_round(torus, kind, seed):
-    """Returns seconds: until the last program has failed, or those of the stop; and the bytes that the
-    daemon with the most memory had, when one was stopped. AssertionError: what was wrong."""
+    """Runs a round. Returns the seconds until the last program has failed, or the seconds of the stop, and, if
+    something was stopped, the bytes of the daemon with the most memory. Raises AssertionError if a check fails."""
     rng = random.Random(seed)
     rank = rng.randrange(torus.geometry.nodes)
     with Programs(torus, rng.randrange(1 << 60)) as programs:

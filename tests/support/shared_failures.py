@@ -1,11 +1,11 @@
-"""A fixture that many tests share and that fails is one failure, not one of each test."""
+"""Reports the failure of a fixture that many tests share only once."""
 
 import pytest
 
 
 class SharedFailures:
-    """A pytest plugin. The first test whose fixture has failed reports it; the others, for which pytest only repeats
-    what it has kept, are skipped and name that test. `pytest --last-failed` runs all of them again."""
+    """A pytest plugin. The first test whose fixture fails reports the failure. The other tests, for which pytest
+    raises the same exception again, are skipped and name that test. `pytest --last-failed` runs all of them again."""
 
     def __init__(self, config):
         self.config = config
@@ -20,7 +20,7 @@ class SharedFailures:
         _, test = self.first.setdefault(id(error), (error, item.nodeid))
         if test != item.nodeid:
             report.outcome, report.has_not_run = 'skipped', True
-            report.longrepr = str(item.path), item.location[1], f'Skipped: it needs what has failed in {test}'
+            report.longrepr = str(item.path), item.location[1], f'Skipped: its fixture failed in {test}'
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report):

@@ -1,10 +1,10 @@
-/* A disk that hangs, for a daemon that is started with this library in LD_PRELOAD. While the file
- * $SLOW_DISK exists, the first call of each kind that names a path with one of the words of
- * $SLOW_DISK_IN in it (separated by colons) takes $SLOW_DISK_MS milliseconds; a line in the file
- * tells that it did: "main" if it was the process's first thread, else "job", the call, the path.
+/* A disk that hangs, for a daemon that has this library in LD_PRELOAD. While the file $SLOW_DISK exists,
+ * the first call of each kind with a path that contains one of the words in $SLOW_DISK_IN (separated by
+ * colons) takes $SLOW_DISK_MS milliseconds. It then adds a line to the file: "main" in the process's first
+ * thread, otherwise "job"; the call; the path.
  *
- * If the file begins with a line "#NUMBER call call ...", only these calls do, and they do so once more
- * for each new number. */
+ * If the file begins with a line "#NUMBER call call ...", only these calls hang, and hang once more for each
+ * new number. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,14 +26,14 @@ enum call { FSYNC, WRITEBACK, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, LO
 
 static const char *const name[CALLS] = {"fsync", "writeback", "rename", "unlink", "mkdir",
                                         "open",  "read",      "write",  "stat",   "log"};
-static atomic_long used[CALLS]; /* the last number for which it has, plus 1 */
+static atomic_long used[CALLS]; /* the last number for which it hung, plus 1 */
 
 #define REAL(function, result, ...)                                                                \
     static result (*real)(__VA_ARGS__);                                                            \
     if (real == NULL)                                                                              \
     *(void **)&real = dlsym(RTLD_NEXT, #function)
 
-/* The path of what a folder's descriptor and a name in it, or a descriptor alone, stand for. */
+/* The path of a name in a folder (a descriptor), or of a descriptor alone. */
 static void find_path(int fd, const char *file, char out[2 * PATH_MAX])
 {
     char link[64];
@@ -60,7 +60,7 @@ static bool is_meant(const char *path)
     return false;
 }
 
-/* Whether this call is to hang now, as the control file begins. */
+/* Whether the first line of the control file lets this call hang now. */
 static bool is_due(enum call call, int control)
 {
     char text[256] = "", word[32];
@@ -162,8 +162,8 @@ int openat(int folder, const char *file, int flags, ...)
     return real(folder, file, flags, mode);
 }
 
-/* openat2 has no function of its own. As the C library's own, it reads six arguments, however many were
- * passed: what lies behind them is nobody's, and no fault. */
+/* openat2 has no function in the C library. As the C library's syscall() does, this reads six arguments even if
+ * fewer were passed; the rest are arbitrary, and harmless. */
 __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
     REAL(syscall, long, long, ...);
@@ -193,7 +193,7 @@ ssize_t preadv(int fd, const struct iovec *piece, int count, off_t offset)
     return real(fd, piece, count, offset);
 }
 
-/* The one call that may be made on the loop, if it is told not to wait. */
+/* The only call that the loop's thread may make, with a flag not to wait. */
 ssize_t preadv2(int fd, const struct iovec *piece, int count, off_t offset, int flags)
 {
     REAL(preadv2, ssize_t, int, const struct iovec *, int, off_t, int);
@@ -238,7 +238,7 @@ int fstatat(int folder, const char *restrict file, struct stat *restrict out, in
     return real(folder, file, out, flags);
 }
 
-/* A file system that hangs is not one in memory, even where the test's folder is. */
+/* The file system that hangs must not look like one in memory, even if the test's folder is in memory. */
 int sysinfo(struct sysinfo *out)
 {
     REAL(sysinfo, int, struct sysinfo *);

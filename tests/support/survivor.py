@@ -1,6 +1,6 @@
-"""survivor.py SEED: what `group_program survive SEED` is in C, with the package libtorus. Calls operations of the group
-"rounds" on arrays drawn from SEED and checks the results, until one of the programs has received SIGTERM.
-When a link or a node has gone down, goes on in the group that shrink() makes of this one."""
+"""survivor.py SEED: `group_program survive SEED` in Python, with the package libtorus. Calls operations of the group
+"rounds" on random arrays and checks the results, until one of the programs receives SIGTERM. When a link or a node
+goes down, goes on in the group that shrink() makes."""
 
 import itertools
 import random

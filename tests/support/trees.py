@@ -1,5 +1,5 @@
-"""Creating folders for exchanges, and comparing what has arrived. Big files need little memory and
-time: they repeat a seeded page, with a counter at the start of each."""
+"""Creates folders for exchanges, and compares received files. Big files need little memory and time: they
+repeat a page made from a seed, with a counter at the start of each copy."""
 
 import os
 import random
@@ -61,8 +61,8 @@ def make_sources(base, sizes, tag=''):
 
 
 def check_target(target, sizes, tag='', nodes=None):
-    """Checks that each node's target (with %r) contains the file of each source, byte for byte. nodes:
-    those that took part, in rising order (default: all)."""
+    """Checks that the target (with %r) of each node contains the file of each source, byte for byte. nodes: the
+    nodes that took part, in rising order (default: all)."""
     nodes = sorted({s for s, _ in sizes}) if nodes is None else nodes
     for destination in nodes:
         folder = str(target).replace('%r', str(destination))
@@ -79,7 +79,7 @@ def listing(base):
 
 
 def leftovers(torus, base):
-    """Temporary folders below `base`, and entries of exchanges in the state folders."""
+    """Temporary folders below `base`, and records of exchanges in the state folders."""
     found = [path for path in listing(base) if '.torusd-' in path]
     for node in torus.nodes:
         state = torus.run.state(node.rank)
@@ -89,5 +89,5 @@ def leftovers(torus, base):
 
 
 def wait_tidy(torus, base, seconds=20):
-    """Waits until no leftovers remain: the client hears of a failure before they are removed."""
+    """Waits until no leftovers remain: daemons remove them after the client has heard of a failure."""
     wait_for(lambda: not leftovers(torus, base), seconds, lambda: f'left: {leftovers(torus, base)}')

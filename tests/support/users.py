@@ -1,4 +1,4 @@
-"""Two daemons that run as an ordinary user without capabilities, and commands as further users."""
+"""Two daemons that run as an ordinary user without capabilities, and commands of other users."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason='only root can run pro
 
 
 def as_user(user, *groups):
-    """A command prefix: this user, its group of the same number, these further ones, no capabilities."""
+    """A command prefix: this user, the group with the same number, these further groups, and no capabilities."""
     return ['setpriv', f'--reuid={user}', f'--regid={user}',
             f'--groups={",".join(map(str, groups))}' if groups else '--clear-groups',
             '--bounding-set=-all', '--inh-caps=-all', '--pdeathsig=TERM']
@@ -33,7 +33,7 @@ def free_port():
 
 
 class Ring:
-    """Two daemons of a user of their own, on 127.0.0.1; programs and files where all can reach them."""
+    """Two daemons of a separate user on 127.0.0.1, with programs and files that all users can reach."""
 
     def __init__(self, folder, *options, groups=()):
         self.folder = folder

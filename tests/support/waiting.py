@@ -1,5 +1,5 @@
-"""Waiting for conditions. All limits of waiting, here and elsewhere in the tests, are those of
-torus_net.patience: they count the time for which the machine has let the test and its daemons run."""
+"""Waiting for conditions. All limits on waiting in the tests are those of torus_net.patience: they count only
+the time for which the machine lets the test and its daemons run."""
 
 import time
 
@@ -7,7 +7,8 @@ from torus_net.patience import Patience
 
 
 def wait_for(condition, seconds=30, what='the condition did not become true', pause=0.01):
-    """Returns the first true value of condition(); AssertionError with `what` (text or function)."""
+    """Returns the first true value of condition(). When time is up, raises AssertionError with `what` (a text or a
+    function)."""
     patience = Patience(seconds)
     while True:
         late = patience.over
@@ -23,8 +24,8 @@ def exchanges(torus, rank=0):
 
 
 def wait_running(torus, rank=0, seconds=30, tx_bytes=1, besides=()):
-    """Returns the id of an exchange that runs at `rank`, not one of `besides`, when there has been
-    data on the links there."""
+    """Returns the id of an exchange that runs at `rank` and is not in `besides`, once data has moved on the links
+    there."""
     def running():
         found = [x['id'] for x in exchanges(torus, rank)
                  if x['state'] == 'running' and x['id'] not in besides]
@@ -44,7 +45,7 @@ def state_of(torus, exchange, rank=0):
 
 
 def wait_state(torus, exchange, states, ranks, seconds=30):
-    """Waits until the exchange has one of `states` at all `ranks`; the reasons by rank."""
+    """Waits until the exchange has one of `states` at all `ranks`. Returns the reasons by rank."""
     reasons = {}
     for rank in ranks:
         def there(rank=rank):

@@ -1,6 +1,6 @@
-"""Frames as a hostile peer or client would send them: prefix, protobuf head, body. The field numbers
-are those of proto/peer.proto and proto/control.proto; the handshake is written out from
-daemon/router/links/handshake.h, the check of a peer's head from daemon/router/frames/head_check.h."""
+"""Frames as a hostile peer or client could send them: prefix, protobuf head, body. The field numbers are those
+of proto/peer.proto and proto/control.proto. The handshake follows daemon/router/links/handshake.h; the check of a
+peer's head follows daemon/router/frames/head_check.h."""
 
 import ctypes
 import hashlib
@@ -66,7 +66,7 @@ def frame(head, body=b''):
 
 
 def peer_frame(head, body=b''):
-    """With the check that each head between peers ends with."""
+    """A head with the check at its end that peers require."""
     head = head if isinstance(head, bytes) else message(head)
     check = xxhash.XXH3_64bits_withSeed(head, len(head), len(head) << 32 | len(body)) & (1 << 32) - 1
     return frame(head + varint(CHECK << 3 | 5) + struct.pack('<I', check), body)
@@ -127,7 +127,7 @@ DIALLER, LISTENER = 0, 1
 
 
 def proof_digest(key, role, dialler, listener):
-    """The proof of `role`; the fields of the dialler's and the listener's hello."""
+    """The proof of `role` for the fields of the dialler's and the listener's hello."""
     def side(fields):
         zeros = bytes(32)
         keys = fields.get(6, [])
@@ -143,7 +143,7 @@ def proof_digest(key, role, dialler, listener):
 
 
 def read_frame(s):
-    """(number of its kind in HEAD, its fields, all its bytes)."""
+    """(number of its kind in the head, its fields, all its bytes)."""
     def exactly(length):
         data = b''
         while len(data) < length:
@@ -162,7 +162,7 @@ def read_frame(s):
 
 
 def shake_hands(s, key, dims, rank, port, boot=7):
-    """Dials as this node would at this port. Returns what was sent, and what was received."""
+    """Does the dialler's part of a handshake for a node at a port. Returns the sent and the received messages."""
     mine = hello(dims, rank, port, boot=boot, keys=[key], challenge=os.urandom(32))
     s.sendall(mine)
     kind, theirs, heard = read_frame(s)
@@ -176,7 +176,7 @@ def shake_hands(s, key, dims, rank, port, boot=7):
 
 
 def pass_probe(s):
-    """After shake_hands(): frames of full size pass, so that the link is up."""
+    """After shake_hands(): makes the link come up by exchanging frames of full size."""
     kind, fields, _ = read_frame(s)
     assert kind == HEAD['probe'], fields
     s.sendall(peer('probe_answered', {1: len(fields[1][0])}) + peer('probe', {1: bytes(3000)}))
@@ -196,8 +196,8 @@ def connect(address, timeout=20):
 
 
 def says_whole(path):
-    """Whether the daemon with this control socket answers that every link of every node is up, as far as it
-    has heard. Costs far less than torusctl, which is a program to start."""
+    """Whether the daemon with this control socket reports that every link of every node is up. Much cheaper than
+    starting torusctl."""
     try:
         with connect(path, 5) as s:
             s.sendall(frame({1: {}}))
@@ -208,7 +208,7 @@ def says_whole(path):
 
 
 def error_of(head):
-    """The code of an error from a control socket, as in proto/error.h ("REFUSED"); None: it is another reply."""
+    """The code of an error reply from a control socket, as in proto/error.h ("REFUSED"); None for another reply."""
     error = fields_of(head).get(1)
     return error and CODES[fields_of(error[0])[1][0]]
 

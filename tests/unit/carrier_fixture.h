@@ -1,4 +1,4 @@
-/* The interfaces, addresses and routes of a system as a test says, and what is told of its carriers. */
+/* A system whose interfaces, addresses and routes a test sets, and the events about its carriers. */
 #ifndef TORUSD_TESTS_UNIT_CARRIER_FIXTURE_H
 #define TORUSD_TESTS_UNIT_CARRIER_FIXTURE_H
 
@@ -23,27 +23,27 @@ enum {
 extern struct ifaddrs entry[MOST];
 extern struct sockaddr_storage addresses[MOST];
 extern unsigned entries, asked; /* interfaces with an address; how often they were asked for */
-extern bool no_netlink, fails;  /* there is none; no interface can be read */
+extern bool no_netlink, fails;  /* there is no netlink; no interface can be read */
 extern int reports;             /* the system's end of the socket */
 extern unsigned overruns;       /* reports that are lost next */
 extern unsigned number[MOST];   /* of each entry's interface */
-extern unsigned route;          /* to any peer: the number of an interface, 0: there is none */
-extern unsigned route_bound;    /* what was last asked for */
+extern unsigned route;          /* the interface of the route to any peer; 0: none */
+extern unsigned route_bound;    /* of the last request for a route */
 extern uv_loop_t loop;
 extern char told[200]; /* since the last check: "1: no carrier on eth1; 2: back; " */
 extern unsigned reported;
-extern const struct carrier_user user; /* whose events are told */
+extern const struct carrier_user user; /* whose events are recorded */
 
 /* The address in a text. */
 struct sockaddr_storage address_of(const char *text, uint32_t scope);
 
-/* `address` NULL: it has none, which the system says with another kind of address, or with none. */
+/* With `address` NULL it has none: the system then reports another kind of address, or none. */
 void add(const char *name, unsigned flags, const char *address, uint32_t scope);
 
-/* A system without interfaces, which is watched. */
+/* Starts to watch a system without interfaces. */
 struct carrier *begin(void);
 
-/* Closes it; nothing may be left. */
+/* Closes it. Fails the test if anything is left. */
 void end(struct carrier *c);
 
 /* A port that listens on this address. */
@@ -53,10 +53,10 @@ void watch(struct carrier *c, unsigned port, const char *address, uint32_t scope
 void watch_link(struct carrier *c, const char *from, const char *to, uint32_t scope,
                 const char *interface, bool bound);
 
-/* The system says that something has changed. */
+/* The system reports a change. */
 void report(void);
 
-/* Fails the test unless this has been told since the last check. */
+/* Fails the test unless these events were recorded since the last check. */
 void check(struct carrier *c, const char *expected);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_exports.sh LIBRARY MAP SONAME HEADER...
-# The functions that the headers declare, those that the version script lists, and those that the
-# library exports are the same, under one version, and the library is called SONAME.
+# Checks that the headers declare, the version script lists, and the library exports the same functions under one
+# version, and that the library's name is SONAME.
 set -eu
 library=$1 map=$2 soname=$3
 shift 3

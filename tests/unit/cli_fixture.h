@@ -6,28 +6,28 @@
 
 #include <jansson.h>
 
-#define CLI_MOST 65536 /* of output; what pipes hold */
+#define CLI_MOST 65536 /* bytes of output; a pipe holds as many */
 
-/* What torusctl has written the last time to standard output, and to standard error. */
+/* What torusctl wrote to standard output and standard error the last time. */
 extern char cli_output[CLI_MOST], cli_problem[CLI_MOST];
 
-/* Reads all that comes from a descriptor, up to CLI_MOST with the end of a text, and closes it. */
+/* Reads a descriptor to its end, at most CLI_MOST bytes with the terminating 0, and closes it. */
 void cli_take(int fd, char *text);
 
-/* Starts torusctl with these words (the first one its own name); *o and *e are its output. */
+/* Starts torusctl with these words (the first is its own name). *o and *e are its standard output and error. */
 pid_t cli_start(const char *const *words, int *o, int *e);
 
-/* Waits until it has ended. Returns the exit code, or 128 and the number of the signal that has ended it. */
+/* Waits until it has ended. Returns the exit code, or 128 plus the number of the signal that ended it. */
 int cli_finish(pid_t pid, int o, int e);
 
-/* Both. CLI_RUN() takes the words behind the name. */
+/* Starts torusctl and waits for it. CLI_RUN() takes the words after the name. */
 int cli_run(const char *const *words);
 #define CLI_RUN(...) cli_run((const char *const[]){"torusctl", __VA_ARGS__, NULL})
 
-/* The output as the one JSON object that it must be; to be released. */
+/* The output, which must be one JSON object. The caller releases it. */
 json_t *cli_object(void);
 
-/* The output must be an error with this code, and the id of an exchange, or none if `id` is NULL. */
+/* Fails the test unless the output is an error with this code, and with the id of an exchange (NULL: without). */
 void cli_check_error(const char *code, const char *id);
 
 #endif

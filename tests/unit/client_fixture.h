@@ -1,4 +1,4 @@
-/* A client of libtorus, connected to a daemon that says what a test wants it to. */
+/* A client of libtorus, connected to a fake daemon whose replies the test sets. */
 #ifndef TORUSD_TEST_CLIENT_FIXTURE_H
 #define TORUSD_TEST_CLIENT_FIXTURE_H
 
@@ -6,7 +6,7 @@
 
 #include "tests/unit/test_client_fake.h"
 
-/* What torus_request_init() sets, in an initializer. */
+/* The fields that torus_request_init() sets, for an initializer. */
 #define CLIENT_REQUEST .struct_size = sizeof(struct torus_request), .algorithm = "at2"
 
 /* Exchanges of a generated pattern, and of files. */
@@ -16,7 +16,7 @@ extern const struct torus_request client_pattern, client_files;
 struct torus_client *client_begin(struct fake *f, void (*serve)(int fd));
 void client_end(struct fake *f, struct torus_client *client);
 
-/* For serve functions: takes the request that must be there; takes all requests, and says nothing; carries out an
+/* For serve functions: takes a request, which must be there; takes all requests without a reply; carries out an
  * exchange. */
 void client_expect_request(int fd);
 void client_serve_silence(int fd);

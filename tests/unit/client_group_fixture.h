@@ -1,5 +1,4 @@
-/* Groups of libtorus: a program, and a daemon whose groups are a stand-in that gives back what is
- * sent. */
+/* Groups of libtorus: a program, and a daemon with stand-in groups, which return to a member what it sends. */
 #ifndef TORUSD_TEST_CLIENT_GROUP_FIXTURE_H
 #define TORUSD_TEST_CLIENT_GROUP_FIXTURE_H
 
@@ -22,7 +21,7 @@ int client_group_end(void **state);
 #define CLIENT_GROUP_TEST(name)                                                                    \
     cmocka_unit_test_setup_teardown(name, client_group_begin, client_group_end)
 
-/* Opens a group; NULL: the default one. The second has it succeed. */
+/* Opens a group; NULL: with the default options. The second function fails the test unless it succeeds. */
 int client_group_open_named(const char *name, uint32_t timeout_ms, struct torus_group **g);
 struct torus_group *client_group_open(void);
 
@@ -32,7 +31,7 @@ struct torus_group *client_group_open(void);
             fail_msg("%s: %s", #call, client_group_error.text);                                    \
     } while (0)
 
-/* The call fails with this code and a text that has `said` in it. */
+/* Fails the test unless the call has failed with this code and a text that contains `said`. */
 #define FAILS(wanted, said, call)                                                                  \
     do {                                                                                           \
         client_group_error = (struct torus_error){0};                                              \
@@ -42,7 +41,7 @@ struct torus_group *client_group_open(void);
             fail_msg("\"%s\" does not say \"%s\"", client_group_error.text, (said));               \
     } while (0)
 
-/* Contents that depend on the seed, and whether they are there. */
+/* Fills bytes with contents that depend on the seed, and checks for them. */
 void client_group_fill(void *at, size_t bytes, unsigned seed);
 void client_group_expect(const void *at, size_t bytes, unsigned seed);
 

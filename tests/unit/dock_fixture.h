@@ -1,4 +1,4 @@
-/* A frame buffer without an engine around it, and holds for it. */
+/* A frame buffer without an engine, and holds for it. */
 #ifndef TORUSD_TESTS_UNIT_DOCK_FIXTURE_H
 #define TORUSD_TESTS_UNIT_DOCK_FIXTURE_H
 
@@ -18,7 +18,7 @@ struct dock {
 
 /* `copies`: pieces are so small that holds have copies of them. */
 void dock_open(struct dock *d, bool copies);
-/* Fails the test if something has leaked. */
+/* Fails the test if memory has leaked. */
 void dock_close(struct dock *d);
 
 struct outgoing *dock_frame(struct dock *d);

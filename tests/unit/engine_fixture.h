@@ -1,5 +1,5 @@
-/* One node's engine over a router without a network: a source and a sink that know every byte that
- * blocks are made of, and data frames as neighbours send and get them. */
+/* One node's engine over a router without a network: a source and a sink that know every byte of all blocks, and
+ * data frames to and from neighbours. */
 #ifndef TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
 #define TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
 
@@ -11,7 +11,7 @@
 enum { PLUS, MINUS }; /* ports of a ring */
 enum { HANDLE = 5, NODES_MOST = 130, BLOCK_MOST = 4096 + 8, BODY_MOST = 70000 };
 
-/* Two steps of node 1 of a ring of three: it sends a block of its own and passes on one. */
+/* Two steps of node 1 of a ring of three: it sends a block of its own, and relays one. */
 extern const struct plan engine_fixture_plan;
 
 struct test_source {
@@ -23,12 +23,12 @@ struct test_source {
     uint8_t read[NODES_MOST][BLOCK_MOST]; /* bytes that have been */
     bool in_order;                        /* front to back */
     bool asleep, failing;
-    unsigned naps;        /* so many reads come too early */
+    unsigned naps;        /* the number of reads that come too early */
     uint32_t asleep_for;  /* a destination, if not NODES_MOST */
     uint32_t sleeps_soon; /* bytes that it still has, if not UINT32_MAX */
 };
 
-/* The codes by which the two fail: a test can tell which one it was. */
+/* The codes with which source and sink fail, so that a test can tell them apart. */
 #define SOURCE_FAILS ERROR_IO
 #define SINK_FAILS ERROR_REFUSED
 
@@ -39,7 +39,7 @@ struct test_sink {
     uint64_t bytes[NODES_MOST], pending;
     unsigned writes[NODES_MOST];
     bool in_order, failing;
-    bool damaged;  /* says so of whatever comes */
+    bool damaged;  /* reports all received blocks as damaged */
     bool careless; /* whatever comes */
 };
 
@@ -51,7 +51,7 @@ struct node {
     struct engine_setup setup;
 };
 
-/* A data frame, on its way in or out. */
+/* A data frame that is received or sent. */
 struct frame {
     unsigned port;
     bool streamed;
@@ -66,32 +66,32 @@ struct frame {
     const char *body;
 };
 
-/* Byte `offset` of a block: every other one is a capital. */
+/* Byte `offset` of a block: every other byte is a capital letter. */
 uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset);
 
-/* Bytes of that block, and its digest as a piece. `out` has room for a 0 behind them. */
+/* Bytes of a block, and the digest of these bytes as a piece. `out` has room for a terminating 0. */
 uint64_t letters(char *out, uint32_t source, uint32_t destination, uint64_t begin, uint32_t length);
 
 /* A node without an engine; every block has `block` bytes. The setup is for one round of whole,
  * uniform blocks and a window of 1; the test may change it. There is one node at a time. */
 struct node *node_open(const char *dims, uint32_t rank, uint64_t block);
-/* The links to all neighbours come up. */
+/* Brings up the links to all neighbours. */
 void node_connect(struct node *node);
 /* Frees the engine, too. Fails the test if buffers have leaked. */
 void node_close(struct node *node);
 
 /* A neighbour sends a frame with this head. */
 void send_head(struct node *node, unsigned port, const struct peer_message *head, const char *body);
-/* A neighbour sends it. */
+/* A neighbour sends a frame. */
 void send_frame(struct node *node, const struct frame *frame);
-/* And it is not refused. */
+/* Fails the test unless the node accepts the frame. */
 void accepts(struct node *node, const struct frame *frame);
-/* The data frame that the node sends next at this port, or NULL; `body` has BODY_MOST bytes. */
+/* The next data frame that the node sends at this port, or NULL; `body` has room for BODY_MOST bytes. */
 struct peer_message *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length);
-/* It sends this, apart from the port; NULL: nothing. */
+/* Fails the test unless the node sends this frame (its port is ignored); NULL: no frame. */
 void expect_frame(struct node *node, unsigned port, const struct frame *expected);
 
-/* Takes whatever leaves by the port. */
+/* Takes all frames that leave at the port. */
 void node_drain(struct node *node, unsigned port);
 
 #endif

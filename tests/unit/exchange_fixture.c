@@ -114,7 +114,7 @@ static void check(struct exchange_fixture *n)
         fail_msg("%s", e.text);
 }
 
-/* Storage and workers are the outside's: what they allocate does not fail. */
+/* Storage and workers are not part of the core: their allocations do not fail. */
 static void memory_counts(struct exchange_fixture *n, bool inside)
 {
     if (n->counts_memory)
@@ -126,7 +126,7 @@ void xf_settle(struct exchange_fixture *n)
     check(n);
     memory_counts(n, true);
     for (int i = 0; n->works > 0 || core_deadline(n->core) <= n->f.now; i++) {
-        assert_true(i < 1000); /* it would spin */
+        assert_true(i < 1000); /* otherwise the loop never sleeps */
         run_works(n);
         core_tick(n->core);
         check(n);
@@ -195,7 +195,7 @@ unsigned xf_drain(struct exchange_fixture *n)
     return heard;
 }
 
-/* --- what happens to folders and storage --- */
+/* --- events of folders and storage --- */
 
 void xf_wake(struct exchange_fixture *n)
 {

@@ -1,5 +1,5 @@
-/* A core without a network and without disks: one node whose neighbours, workers and storage do
- * what the test says. After everything that happens to it core_check() has to hold. */
+/* A core without a network and without disks: one node whose neighbours, workers and storage do what the test
+ * says. After every event core_check() must hold. */
 #ifndef TORUSD_TESTS_UNIT_EXCHANGE_FIXTURE_H
 #define TORUSD_TESTS_UNIT_EXCHANGE_FIXTURE_H
 
@@ -10,13 +10,13 @@
 #define EXCHANGE_FIXTURE_WORK 64u
 #define EXCHANGE_FIXTURE_CALLS 16u
 
-/* Folders that are open: all blocks are empty. */
+/* Open folders; all blocks are empty. */
 struct folders;
 
-/* What the storage has been asked to do and has not done. */
+/* A request to the storage that is not done yet. */
 struct storage_call {
     char id[EXCHANGE_ID_SIZE];
-    bool resolves; /* else it records a decision */
+    bool resolves; /* otherwise it records a decision */
     bool committed;
     storage_done_fn *done;
     void *argument;
@@ -36,59 +36,58 @@ struct exchange_fixture {
     struct folders *folders;
     struct storage_call call[EXCHANGE_FIXTURE_CALLS];
     unsigned calls;
-    bool counts_memory; /* what is allocated outside of frames may fail, too (failing_memory.h) */
+    bool counts_memory; /* allocations outside of frames may fail, too (failing_memory.h) */
 
     /* How storage behaves from now on. */
     bool opened, written, closes_at_once;
     int commit; /* what sink.commit returns; -1: "target exists" */
-    const char *const *on_record, *const *in_doubt; /* at start; NULL: none; ends with NULL */
+    const char *const *on_record, *const *in_doubt; /* ids at start, up to a NULL; or NULL */
 
-    /* What has come of it. */
+    /* The effects so far. */
     unsigned commits, kept, removed;
     unsigned forgotten; /* decisions */
 };
 
-/* Sets how storage behaves: everything succeeds at once, but record and resolve wait for
+/* Sets how storage behaves by default: everything succeeds at once, except that record and resolve wait for
  * xf_storage_done(). */
 void xf_init(struct exchange_fixture *n);
-/* A new link in place of the one that is there; over it all other nodes say that their links are
- * up. */
+/* Replaces the link at a port by a new one, over which all other nodes report that their links are up. */
 void xf_link_up(struct exchange_fixture *n, unsigned port);
-/* Brings up all links so. */
+/* Brings up all links in that way. */
 void xf_open(struct exchange_fixture *n, const char *dims, uint32_t rank);
 /* Fails the test if folders or buffers are left open. */
 void xf_close(struct exchange_fixture *n);
 
-/* Runs what is due: works, ticks; then checks. */
+/* Runs all due work and ticks, then checks the core. */
 void xf_settle(struct exchange_fixture *n);
 /* Lets time pass, with heartbeats on the links that are up. */
 void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds);
-/* The neighbour at the port says so. Returns whether the link is still up. */
+/* The neighbour at the port sends a message. Returns whether the link is still up. */
 bool xf_say(struct exchange_fixture *n, unsigned port, const struct peer_message *head);
-/* The next message to the neighbour, link states and the like apart, which the caller frees with
- * message_forget(); NULL: none. */
+/* The next message to the neighbour, without messages about links, or NULL. The caller frees it with
+ * message_forget(). */
 struct peer_message *xf_next(struct exchange_fixture *n, unsigned port);
-/* Its kind; KIND__NOT_SET: none. */
+/* The kind of the next message; KIND__NOT_SET if there is none. */
 enum peer_kind xf_hear(struct exchange_fixture *n, unsigned port);
-/* Takes away all messages to all neighbours; returns how many there were. */
+/* Discards all messages to all neighbours. Returns their number. */
 unsigned xf_drain(struct exchange_fixture *n);
 
-/* Something of the folders that was pending has been done; or they fail. */
+/* Pending work of the folders is done; or the folders fail. */
 void xf_wake(struct exchange_fixture *n);
 void xf_folders_fail(struct exchange_fixture *n, enum error_code code, const char *text);
-/* Folders that are closing have been closed. */
+/* All folders that are closing are closed. */
 void xf_closed(struct exchange_fixture *n);
-/* The oldest call to the storage ends; `e` NULL: with success. */
+/* The oldest request to the storage ends, with error `e`, or NULL for success. */
 void xf_storage_done(struct exchange_fixture *n, const struct error *e);
 
-/* A client that counts in *seen what it is told. What has begun with that goes on with xf_settle(). */
+/* A client that counts in *seen what it is told. Call xf_settle() to go on. */
 struct job *xf_start(struct exchange_fixture *n, const struct spec *spec,
                      struct exchange_client_seen *seen, struct error *e);
 
-/* The exchange that exchanges_list() names first. */
+/* The state of the first exchange of exchanges_list(). */
 enum exchange_state xf_state(struct exchange_fixture *n);
 struct exchange_info xf_info(struct exchange_fixture *n);
-/* That of an exchange by its id; EXCHANGE_STATES: it is not known. */
+/* The state of the exchange with this id; EXCHANGE_STATES if it is not known. */
 enum exchange_state xf_state_of(struct exchange_fixture *n, const char *id);
 
 /* --- messages of the exchange with this handle --- */
@@ -97,15 +96,14 @@ enum exchange_state xf_state_of(struct exchange_fixture *n, const char *id);
 #define XF_HANDLE 8u
 #define XF_ID "0-0000004d-8" /* of node 0, whose boot is 77 in router_fixture */
 
-/* One that node 0 sends for the torus of the fixture: an exchange between folders by "direct",
- * whose blocks have sizes. */
+/* A prepare of node 0 for the torus of the fixture: an exchange of folders by "direct", whose blocks have sizes. */
 struct xf_prepare {
     Torus__Spec spec;
     struct peer_message message;
     char dims[TORUS_TEXT_SIZE];
 };
 void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n);
-/* Makes it an exchange of generated blocks of 0 bytes. */
+/* Turns it into a prepare for generated blocks of 0 bytes. */
 void xf_prepare_generated(struct xf_prepare *p);
 
 bool xf_say_handle(struct exchange_fixture *n, unsigned port, enum peer_kind kind,
@@ -122,17 +120,16 @@ bool xf_say_repeated(struct exchange_fixture *n, unsigned port, uint32_t handle,
 bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t first,
                  uint32_t nodes);
 bool xf_say_clear(struct exchange_fixture *n, unsigned port, uint32_t handle);
-/* Empty blocks: the `index`-th message of "direct" that comes in at the port. `sizes`: of blocks
- * that have sizes. */
+/* The `index`-th message of "direct" that arrives at the port, with empty blocks. `sizes`: the blocks have sizes. */
 bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t round,
                  unsigned index, bool sizes);
-/* All that come in at all ports in a round. */
+/* All messages that arrive at all ports in a round. */
 void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round, bool sizes);
 
-/* About nobody; */
+/* An objection about no node; */
 bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
                       uint32_t root, uint32_t code, const char *reason);
-/* and about this culprit. */
+/* and one about this culprit. */
 bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
                             const char *id, uint32_t root, const struct error *why);
 bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,

@@ -246,7 +246,7 @@ struct storage exchange_storage(struct exchange_fixture *n)
                             .resolve = resolve};
 }
 
-/* --- what happens to folders and decisions --- */
+/* --- events of folders and decisions --- */
 
 void exchange_storage_wake(struct exchange_fixture *n)
 {

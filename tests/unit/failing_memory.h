@@ -3,18 +3,18 @@
  *     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=link_received
  *     -Wl,--wrap=link_next -Wl,--wrap=decoder_feed
  *
- * memory_fails() counts only what the daemon's code allocates inside the last three calls, and
- * between memory_counts_here(true) and (false); not what the test itself does elsewhere. */
+ * memory_fails() counts only allocations of the daemon's code inside of the last three functions, and between
+ * memory_counts_here(true) and (false); not the test's own allocations. */
 #ifndef TORUSD_TESTS_UNIT_FAILING_MEMORY_H
 #define TORUSD_TESTS_UNIT_FAILING_MEMORY_H
 
 #include <stdbool.h>
 
-/* The allocation after the next `after` ones fails, and no other. */
+/* Makes the allocation after the next `after` ones fail, and no other. */
 void memory_fails(unsigned after);
-/* The same with all allocations that follow. */
+/* Makes all later allocations fail, too. */
 void memory_fails_everywhere(unsigned after);
-/* No more failures. Returns whether there has been one. */
+/* Ends failures. Returns whether an allocation has failed. */
 bool memory_failed(void);
 /* Calls nest. */
 void memory_counts_here(bool here);

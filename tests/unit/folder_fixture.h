@@ -1,6 +1,5 @@
-/* A temporary folder, removed with all that is in it; short ways to make and read files; workers
- * that run one job after the other, where the test says so; and a file system of which one call
- * fails. */
+/* A temporary folder that is removed with its contents; helpers to make and read files; workers that run one job
+ * at a time when the test says so; and a file system in which one call fails. */
 #ifndef TORUSD_TESTS_UNIT_FOLDER_FIXTURE_H
 #define TORUSD_TESTS_UNIT_FOLDER_FIXTURE_H
 
@@ -22,7 +21,7 @@ const char *at(void **state, const char *name, ...) __attribute__((format(printf
 void make_folder(const char *path);
 void make_file(const char *path, const void *bytes, size_t length);
 bool exists(const char *path);
-/* How many entries a folder has, 0 if there is none. */
+/* The number of entries of a folder; 0 if there is no folder. */
 unsigned entries(const char *path);
 /* Fails the test unless the file holds these bytes. */
 void check_file(const char *path, const void *bytes, size_t length);
@@ -31,23 +30,23 @@ void check_file(const char *path, const void *bytes, size_t length);
 
 #define STEPPER_MOST 64
 
-/* Jobs that were submitted, and those of them that have run and are not done. */
+/* Submitted jobs, and those of them that have run and are not reported as done. */
 struct stepper {
     struct workers workers;
     struct work *submitted[STEPPER_MOST], *ran[STEPPER_MOST];
     unsigned submitted_count, ran_count;
-    unsigned chance; /* 0: in their order; else the seed of any other */
+    unsigned chance; /* 0: in order; otherwise the seed of a random order */
     bool refuse;     /* submit() fails */
 };
 
 void stepper_init(struct stepper *s, unsigned seed);
-/* Runs one job, or tells that one is done. Returns false if there is none. */
+/* Runs one job, or reports that one is done. Returns false if there is none. */
 bool stepper_step(struct stepper *s);
 void stepper_finish(struct stepper *s); /* until there is none */
 
 /* --- failures --- */
 
-/* The system's file system, of which one call fails: the `left`th from now. */
+/* The system's file system, in which one call fails: the `left`-th from now. */
 struct faulty_files {
     struct file_system files;
     long left; /* negative: none */
@@ -55,10 +54,10 @@ struct faulty_files {
     bool failed;
     const char *call; /* the one that failed */
     long open;        /* descriptors */
-    size_t read_most; /* bytes by a call; 0: as many as are asked for */
-    bool cached;      /* read_cached() is the system's; else it cannot tell */
+    size_t read_most; /* most bytes of a call; 0: as many as requested */
+    bool cached;      /* read_cached() is the system's; otherwise it cannot tell */
     bool in_memory;   /* in_memory() says so */
-    /* Called before that call, instead of its failure, if not NULL. */
+    /* If not NULL, called before that call, which then does not fail. */
     void (*before)(void *argument);
     void *argument;
 };

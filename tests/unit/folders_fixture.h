@@ -1,4 +1,4 @@
-/* Folders as sources and sinks, in a temporary folder; jobs run where the test says so. */
+/* Folders as sources and sinks, in a temporary folder; jobs run when the test says so. */
 #ifndef TORUSD_TESTS_UNIT_FOLDERS_FIXTURE_H
 #define TORUSD_TESTS_UNIT_FOLDERS_FIXTURE_H
 
@@ -26,7 +26,7 @@ struct fixture {
     char state_folder[FIXTURE_PATH];
 };
 
-/* One node's two ends, and what has been heard of them. */
+/* The source and the sink of a node, and their events. */
 struct ends {
     struct source *source;
     struct sink *sink;
@@ -34,7 +34,7 @@ struct ends {
     struct error failure;
 };
 
-/* Where files are, for all that the file system can tell. */
+/* Whether the file system says that files are in memory. */
 enum where { ANYWHERE, CACHED, IN_MEMORY };
 
 /* The events of `ends` (a struct ends). */
@@ -53,13 +53,13 @@ void restart(struct fixture *f);
 /* A data root "data" and a state folder, and the daemon has started. */
 void open_fixture(struct fixture *f, void **state);
 
-/* Nothing may be left behind: no buffer, no job, no descriptor. */
+/* Fails the test if a buffer, a job or a descriptor is left. */
 void close_fixture(struct fixture *f);
 
 /* Begins to open both ends of a node; nothing has run yet. */
 void begin_open(struct fixture *f, struct ends *ends, const struct folder_request *request);
 
-/* What waits is written, or one job runs. Fails the test if nothing is under way. */
+/* Writes waiting bytes, or runs one job. Fails the test if there is nothing to do. */
 void turn(struct fixture *f);
 
 /* Lays out both ends, until the sink has made its files. */
@@ -71,10 +71,10 @@ int open_ends(struct fixture *f, struct ends *ends, const struct folder_request 
 /* The same; fails the test if it does not go well. */
 void open_well(struct fixture *f, struct ends *ends, const struct folder_request *request);
 
-/* Closes both ends, and runs what is under way; nobody hears anything more. */
+/* Closes both ends, and runs pending work; no more events follow. */
 void close_ends(struct fixture *f, struct ends *ends, bool keep);
 
-/* Moves block (from, to). Returns 0, or -1 if one end has failed. */
+/* Moves the block from node `from` to node `to`. Returns 0, or -1 if one end has failed. */
 int move_block(struct fixture *f, struct ends *from, uint32_t origin, struct ends *to,
                uint32_t destination, uint32_t most);
 
@@ -99,7 +99,7 @@ uint8_t *random_bytes(size_t length, unsigned seed);
 /* A folder with one block each from and to three nodes, for node 1. */
 struct folder_request small(void **state);
 
-/* Up to a finished output. */
+/* Runs an exchange up to its finished output. */
 void fill(struct fixture *f, struct ends *ends, const struct folder_request *request);
 
 /* Opening is refused with this code, and leaves nothing behind. */

@@ -1,4 +1,4 @@
-/* A program that speaks to the daemon without libtorus, and may break every rule. */
+/* A program that talks to the daemon without libtorus, and may break every rule. */
 #ifndef TORUSD_TESTS_UNIT_GUEST_H
 #define TORUSD_TESTS_UNIT_GUEST_H
 
@@ -39,9 +39,9 @@ void guest_ring(struct guest *g);
 uint32_t guest_call(struct guest *g, const struct program_request *request);
 /* A memory of that size. Returns its number. */
 uint32_t guest_share(struct guest *g, uint64_t size, uint8_t **data);
-/* It is told that it breaks the rules, and closed; its group, if any, fails for that reason. */
+/* Checks that the program is told that it breaks the rules, and is closed, and that its group fails for that reason. */
 void guest_expect_refusal(struct guest *g, uint32_t code, const char *said);
-/* Others are served as before, and nothing is left of those who were not. */
+/* Checks that others are served as before, and that nothing is left of programs that were closed. */
 void guest_expect_service(unsigned groups);
 
 #endif

@@ -1,4 +1,4 @@
-/* Two nodes at the ends of a connection, and all that they say in their handshake. */
+/* Two nodes at the ends of a connection, and all messages of their handshake. */
 #ifndef TORUSD_TESTS_UNIT_HANDSHAKE_FIXTURE_H
 #define TORUSD_TESTS_UNIT_HANDSHAKE_FIXTURE_H
 
@@ -26,7 +26,7 @@ struct pair {
 /* Random bytes of a side, `context`. */
 void fill(void *context, void *buffer, size_t size);
 
-/* Keeps what a side, `context`, says. */
+/* Keeps a message of a side, `context`. */
 void say(void *context, const struct peer_message *head);
 
 struct secrets keys(const char *first, const char *second);
@@ -38,10 +38,10 @@ void begin(struct pair *p, struct secrets dialler, struct secrets listener, uint
 
 int hear_bytes(struct side *s, const uint8_t *bytes, size_t length, struct error *e);
 
-/* The next that `from` has said. */
+/* Passes on the next message of `from`. */
 int hear(struct side *s, struct side *from, struct error *e);
 
-/* Until both have nothing more to say. Returns the side that refuses, or NULL. */
+/* Runs until neither side has more messages. Returns the side that refuses, or NULL. */
 struct side *run(struct pair *p, struct error *e);
 
 void check_done(struct pair *p);

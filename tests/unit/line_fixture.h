@@ -1,4 +1,4 @@
-/* Node 1 of a line of three nodes, between a root and a child; or node 0, with what it asks for. */
+/* Node 1 of a line of three nodes, between a root and a child; or node 0 with requests of its own. */
 #ifndef TORUSD_TESTS_UNIT_LINE_FIXTURE_H
 #define TORUSD_TESTS_UNIT_LINE_FIXTURE_H
 
@@ -10,14 +10,14 @@ enum {
 }; /* ports of node 1 to nodes 0 and 2; the child of node 0 is at port 0, too */
 
 void line_open(struct exchange_fixture *n, uint32_t rank);
-/* How many exchanges the node knows. */
+/* The number of exchanges that the node knows. */
 size_t line_known(struct exchange_fixture *n);
 
-/* The next message to the parent is an objection with this code, which blames node `about` (TORUS_NO_NODE: nobody), and
- * has this part in its reason (NULL: any reason). */
+/* Fails the test unless the next message to the parent is an objection with this code that blames node `about`
+ * (TORUS_NO_NODE: none) and has this part in its reason (NULL: any reason). */
 void line_hears_objection(struct exchange_fixture *n, enum error_code code, uint32_t about,
                           const char *part);
-/* Whether the next message there is a verdict with this code. */
+/* Whether the next message at a port is a verdict with this code. */
 bool line_hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code);
 
 /* Prepares exchange number i of a root behind this port, as that one names it. */

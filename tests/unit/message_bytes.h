@@ -1,4 +1,4 @@
-/* Messages between daemons to their bytes, and back. */
+/* Converts messages between daemons to bytes and back. */
 #ifndef TORUSD_TESTS_UNIT_MESSAGE_BYTES_H
 #define TORUSD_TESTS_UNIT_MESSAGE_BYTES_H
 
@@ -6,7 +6,7 @@
 
 #include "proto/peer/peer_message.h"
 
-/* NULL if they are not a message. The caller gives it to message_forget(). */
+/* Unpacks bytes; NULL if they are not a message. The caller frees the message with message_forget(). */
 static inline struct peer_message *message_read(const uint8_t *bytes, size_t length)
 {
     struct peer_message *m = calloc(1, sizeof *m);

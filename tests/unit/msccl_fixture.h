@@ -1,4 +1,4 @@
-/* What the tests of MSCCL's XML share: writing and reading it, and a schedule by hand. */
+/* Shared by the tests of MSCCL's XML: writing and reading it, and a schedule by hand. */
 #ifndef TORUSD_TESTS_UNIT_MSCCL_FIXTURE_H
 #define TORUSD_TESTS_UNIT_MSCCL_FIXTURE_H
 
@@ -18,15 +18,15 @@ struct torus msccl_torus(const char *dims);
 /* The XML of an algorithm, to be freed by the caller. */
 char *msccl_xml(const struct torus *t, const char *algorithm, size_t *length);
 
-/* Reads XML, which has to be accepted. */
+/* Reads XML, which must be accepted. */
 struct imported *msccl_read_back(const char *xml, size_t length, const struct torus *t,
                                  struct schedule_report *report);
 
-/* The XML has to be refused with an error that contains both texts. */
+/* Fails the test unless the XML is refused with an error that contains both texts. */
 void msccl_refused(const char *xml, const struct torus *t, const char *part, const char *other);
 
-/* On a ring of three, what a generator would write: GPU 0's block for 2 goes by way of 1, all others
- * directly. */
+/* A schedule on a ring of three as a generator would write it: the block of GPU 0 for GPU 2 goes through GPU 1, all
+ * others directly. */
 #define ALGO                                                                                       \
     "<?xml version=\"1.0\"?>\n<!-- a <comment> -->\n<algo name=\"by hand!\" nchannels=\"1\" "      \
     "nchunksperloop=\"3\" proto=\"Simple\" ngpus=\"3\" coll=\"alltoall\" inplace=\"0\">\n"

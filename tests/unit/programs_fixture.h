@@ -11,7 +11,7 @@
 
 struct programs_fixture {
     char folder[32];
-    char control[64], path[80]; /* of the control socket, which nobody serves; of programs */
+    char control[64], path[80]; /* of the unserved control socket; of programs */
     struct groups groups;
     struct shares *shares;
     uv_loop_t loop;
@@ -27,7 +27,7 @@ struct programs_fixture {
 void programs_start(struct programs_fixture *f, const char *dims, uint32_t rank);
 void programs_stop(struct programs_fixture *f);
 
-/* Calls it in the daemon's thread, and waits for that. */
+/* Calls a function in the daemon's thread, and waits until it returns. */
 void programs_do(struct programs_fixture *f, void (*doing)(struct programs_fixture *, void *),
                  void *argument);
 

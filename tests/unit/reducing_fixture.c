@@ -255,7 +255,7 @@ void net_close(struct net *net)
     open_net = NULL;
 }
 
-/* --- what happens --- */
+/* --- events --- */
 
 void __wrap_router_wake(struct router *r, unsigned port);
 void __wrap_router_wake(struct router *r, unsigned port)

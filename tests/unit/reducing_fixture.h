@@ -1,7 +1,7 @@
-/* Reductions on a whole torus in memory: an engine on every node, channels that deliver in order
- * but at random times, sources that are late, and what has to come out, computed one vector at a
- * time. Link with -Wl,--wrap=router_wake: a port is asked for frames only after it has been woken.
- * What the engines allocate counts for failing_memory.h. */
+/* Reductions on a whole torus in memory: an engine on every node, channels that deliver in order but at random
+ * times, sources that may be late, and the expected results, computed one vector at a time. Link with
+ * -Wl,--wrap=router_wake: a port is asked for frames only after it was woken. Allocations of the engines count for
+ * failing_memory.h. */
 #ifndef TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
 #define TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
 
@@ -23,7 +23,7 @@ struct how {
     bool varied;        /* blocks of different sizes, none longer; some are empty */
     uint32_t per_round; /* elements; 0: all */
     uint32_t window;    /* 0: 1 */
-    bool late;          /* sources have not always what they are asked for */
+    bool late;          /* sources are sometimes late */
     const char *whole;  /* the torus is the second row of this one, of two dimensions; or NULL */
     const struct peer_group_call *call; /* or NULL */
 };
@@ -68,20 +68,19 @@ struct net {
     unsigned damaged_port;
 };
 
-/* Opens all of it. The vectors depend on `how` only, what happens when on the seed. */
+/* Opens the torus. The vectors depend only on `how`, the times of events on the seed. */
 struct net *net_open(const struct how *how, uint64_t seed);
 void net_close(struct net *net);
 
 /* Bytes of the block for an owner. */
 uint64_t net_size(const struct net *net, uint32_t owner);
 
-/* Until nothing happens any more. */
+/* Runs until there are no more events. */
 void net_run(struct net *net);
 
-/* All rounds are finished everywhere, and each owner, or everybody, has the right result and
- * nothing else. */
+/* Checks that all rounds are finished on all nodes, and that each owner, or each node, has exactly the right result. */
 void net_check(const struct net *net);
-/* What has come out so far is right; returns whether an engine has failed. */
+/* Checks the results so far. Returns whether an engine has failed. */
 bool net_check_part(const struct net *net);
 
 /* A frame for a member from its neighbour at `port`: as engine_frame(). */

@@ -1,4 +1,4 @@
-/* What has to come out of a reduction, for reducing_fixture.h. */
+/* The expected results of reductions, for reducing_fixture.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "reducing_fixture.h"
 
-/* What a node passes on of one segment's tree, as if it were all of the block. */
+/* The vector that a node passes on in the tree of one segment, as if the segment were the whole block. */
 static void reduce(const struct net *net, uint32_t node, uint32_t index, uint32_t owner,
                    uint8_t *into)
 {

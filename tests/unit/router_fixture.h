@@ -1,4 +1,4 @@
-/* A router without a network: time stands still, and connections are what the test says. */
+/* A router without a network: the test moves time, and makes connections. */
 #ifndef TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
 #define TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
 
@@ -31,7 +31,7 @@ struct router_fixture {
     struct fixture_connection *up[TORUS_MAX_PORTS]; /* by fixture_link_up() */
 };
 
-/* With `handler` NULL frames of exchanges are refused. */
+/* With `handler` NULL, frames of exchanges are refused. */
 void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
                   const struct router_handler *handler);
 /* The same with cluster keys. */
@@ -40,40 +40,40 @@ void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t ran
 /* Fails the test if buffers have leaked. */
 void fixture_close(struct router_fixture *f);
 
-/* The same for a router that somebody else makes of the returned functions, sets as f->router and
- * frees before fixture_end(). */
+/* The same for a router that the caller makes from the returned functions, sets as f->router and frees before
+ * fixture_end(). */
 struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint32_t rank);
 void fixture_end(struct router_fixture *f);
 
-/* A connection that has said nothing. */
+/* A connection that has sent nothing. */
 struct fixture_connection *fixture_connect(struct router_fixture *f, unsigned port, bool dialled);
 /* Feeds bytes, as many at a time as the router has room for. */
 void fixture_feed(struct fixture_connection *c, const uint8_t *bytes, size_t length);
 void fixture_say(struct fixture_connection *c, const struct peer_message *head, const void *body,
                  uint32_t body_length);
-/* The hello that the neighbour at this port says. `dims` has room for TORUS_TEXT_SIZE. */
+/* The hello of the neighbour at this port. `dims` has room for TORUS_TEXT_SIZE bytes. */
 void fixture_hello(const struct router_fixture *f, unsigned port, struct peer_hello *hello,
                    char *dims);
 void fixture_say_hello(struct fixture_connection *c, const struct peer_hello *hello);
-/* What the neighbour says behind the handshake: a probe, the answer to the router's own, or both. */
+/* The neighbour's frames after the handshake: a probe, the answer to the router's probe, or both. */
 void fixture_say_probe(struct fixture_connection *c);
 void fixture_answer_probe(struct fixture_connection *c);
 void fixture_pass_probe(struct fixture_connection *c);
-/* Connects, says hello and passes the probe; what the router sends at first is taken away. */
+/* Connects, says hello and passes the probe. Discards what the router sends at first. */
 void fixture_link_up(struct router_fixture *f, unsigned port);
 
-/* The next frame that the router sends there (body: as many bytes as fit), or NULL. The caller gives it to
- * message_forget(). */
+/* The next frame that the router sends on a connection (body: as many bytes as fit), or NULL. The caller frees it
+ * with message_forget(). */
 struct peer_message *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
                                   uint32_t *body_length);
 
 /* The state of a port. */
 enum port_state fixture_state_of(struct router_fixture *f, unsigned port);
-/* The neighbour says a heartbeat. */
+/* The neighbour sends a heartbeat. */
 void fixture_say_heartbeat(struct fixture_connection *c);
-/* So much time passes, tick by tick. */
+/* Lets time pass, tick by tick. */
 void fixture_pass(struct router_fixture *f, uint64_t time);
-/* Fails the test unless this is part of what is said about why the port is not up. */
+/* Fails the test unless the reason why the port is not up contains this text. */
 void fixture_check_reason(struct router_fixture *f, unsigned port, const char *part);
 void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time);
 unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank);

@@ -6,13 +6,13 @@
 
 #define RUN_CLI_MOST 65536
 
-/* What it printed, on stdout and stderr, the last time. */
+/* Its output, on stdout and stderr, the last time. */
 extern char run_cli_output[RUN_CLI_MOST];
 
-/* Runs it with these arguments, as a shell reads them. Returns the exit code. */
+/* Runs torusctl with these arguments, parsed by a shell. Returns the exit code. */
 int run_cli(const char *arguments);
 
-/* Runs it with --json, has it succeed, and returns what it printed; to be released. */
+/* Runs torusctl with --json, which must succeed. Returns its output; the caller releases it. */
 json_t *run_cli_json(const char *arguments);
 
 #endif

@@ -1,4 +1,4 @@
-/* Schedules in files, and what a node and its neighbours say about them to each other. */
+/* Schedules in files, and the messages about them between a node and its neighbours. */
 #ifndef TORUSD_TESTS_UNIT_SCHEDULES_FIXTURE_H
 #define TORUSD_TESTS_UNIT_SCHEDULES_FIXTURE_H
 
@@ -18,22 +18,22 @@ struct schedule_file {
 
 /* The routes of "direct" on a torus, followed by so many spaces. */
 struct schedule_file schedule_file_for(const char *dims, uint32_t spaces);
-/* Writes the digest of the text that the file has now. */
+/* Sets the name of a file from the digest of its present text. */
 void schedule_file_name(struct schedule_file *f);
 
 /* Opens node `rank` of a torus of 3m. */
 void schedules_open(struct exchange_fixture *n, uint32_t rank);
-/* The parent says that an exchange has this schedule; node 2 hears so. */
+/* The parent prepares an exchange with this schedule; node 2 hears of it. */
 void schedules_say_prepare(struct exchange_fixture *n, const struct schedule_file *f);
-/* The parent says so of another exchange. */
+/* The parent prepares another exchange with it. */
 void schedules_say_prepare_again(struct exchange_fixture *n, const struct schedule_file *f);
-/* The child asks for what begins there. Returns whether its link is still up. */
+/* The child asks for the part that begins at `begin`. Returns whether its link is still up. */
 bool schedules_say_query(struct exchange_fixture *n, const char *digest, uint32_t offset);
-/* The parent gives `length` bytes from there on, of a file of `total` bytes. Returns whether its link is still up. */
+/* The parent sends `length` bytes of a file of `total` bytes. Returns whether its link is still up. */
 bool schedules_say_part(struct exchange_fixture *n, const struct schedule_file *f, uint32_t total,
                         uint32_t offset, size_t length);
 
-/* These fail the test unless the next message is this one. The node asks its parent for what begins there; */
+/* These fail the test unless the next message is this one. The node asks its parent for the part from `begin` on; */
 void schedules_hear_query(struct exchange_fixture *n, const struct schedule_file *f,
                           uint32_t offset);
 /* gives its child `length` bytes from there on, of a file of `total` bytes; */

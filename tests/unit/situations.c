@@ -28,7 +28,7 @@ void situation_make_ready(struct node *n)
     assert_int_equal(xf_hear(&n->f, PARENT), PEER_READY);
 }
 
-/* With folders, as far as the wanted situation. */
+/* Runs an exchange of folders to the wanted situation. */
 static void reach_with_folders(struct node *n, enum situation s)
 {
     situation_prepare(n, true, 0);
@@ -113,7 +113,7 @@ static void start(struct node *n, bool folders, enum operation operation, uint32
     xf_settle(&n->f);
 }
 
-/* By the prepare that the root sends. */
+/* The handle in the root's prepare. */
 static void learn_handle(struct node *n)
 {
     struct peer_message *head = xf_next(&n->f, CHILD);
@@ -177,7 +177,7 @@ void situation_reach(struct node *n, enum situation s)
     xf_open(&n->f, "3m", root ? 0 : 1);
     if (s == ENTERED) {
         start(n, false, OPERATION_BARRIER, 0);
-        /* Nobody has been told its handle, but somebody may hit it. */
+        /* No node has been told the handle, but a neighbour may guess it. */
         (void)snprintf(n->id, sizeof n->id, "%s", xf_info(&n->f).id);
         assert_int_equal(sscanf(n->id, "%*u-%*x-%u", &n->handle), 1);
         n->handle = n->handle * n->f.f.torus.nodes + 1;

@@ -1,4 +1,4 @@
-/* Situations of an exchange, as the middle node of a line of three or its root is in them. */
+/* Situations of an exchange at the middle node of a line of three, or at its root. */
 #ifndef TORUSD_TESTS_UNIT_SITUATIONS_H
 #define TORUSD_TESTS_UNIT_SITUATIONS_H
 
@@ -24,7 +24,7 @@ enum situation {
     IN_DOUBT,
     ENTERED,
     /* of node 0, the root */
-    ROOT_WAITING, /* to begin anew */
+    ROOT_WAITING, /* to retry */
     ROOT_OPENING,
     ROOT_PREPARING,
     ROOT_FIRST_ROUND,
@@ -44,10 +44,10 @@ struct node {
     char id[EXCHANGE_ID_SIZE];
 };
 
-/* Opens the node and takes it there; what it sends on the way is taken away. The caller closes n->f. */
+/* Opens the node and brings it into a situation. Discards what it sends. The caller closes n->f. */
 void situation_reach(struct node *n, enum situation s);
 
-/* Node 1: the root prepares an exchange of folders or of generated blocks, so often. */
+/* Node 1: the root prepares an exchange of folders or of generated blocks, with so many repetitions. */
 void situation_prepare(struct node *n, bool folders, uint32_t repeat);
 /* Node 1 and its child are ready. */
 void situation_make_ready(struct node *n);

@@ -121,7 +121,7 @@ static void ref(struct program_memory *memory)
         (void)program_memory_ref(memory);
 }
 
-/* The members of its part, and this one's number. */
+/* The members of a part, and the number of this member. */
 static int count_members(const struct group *g, uint32_t part, struct queued *q, struct error *e)
 {
     uint32_t coordinate[TORUS_MAX_DIMS];
@@ -144,7 +144,7 @@ static int count_members(const struct group *g, uint32_t part, struct queued *q,
     return 0;
 }
 
-/* Reads all of it, so that tools see what does not belong to the caller. */
+/* Reads all bytes, so that sanitizers notice bytes that do not belong to the caller. */
 static int copy_counts(struct queued *q, struct error *e)
 {
     const uint64_t *const from[4] = {q->call.send_size, q->call.send_offset, q->call.receive_size,
@@ -287,7 +287,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Every member sends what this one does. */
+/* Every member sends the data of this one. */
 static void carry_out(const struct queued *q)
 {
     const struct group_call *c = &q->call;

@@ -1,11 +1,10 @@
-/* The engine without steps for its tests, at node 1 of a mesh of three with whole blocks
- * ("direct"):
+/* The streaming engine for its tests, at node 1 of a mesh of three with whole blocks ("direct"):
  *
  *     0->1 0->2  ->  1  ->  0->2 1->2
  *     1->0 2->0  <-  1  <-  2->0 2->1
  *
- * Each channel has two pieces, whose places are in that order. Longer meshes and blocks in segments
- * where one node has to have more to choose from. */
+ * Each channel has two pieces in this order. Some tests use longer meshes and blocks in segments, so that a node has
+ * more pieces to choose from. */
 #ifndef TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
 #define TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
 
@@ -16,7 +15,7 @@ struct how {
     const char *dims, *algorithm; /* NULL: a mesh of three, whole blocks */
     uint32_t rank, window;        /* window 0: 1, at node 1 */
     bool sizes;                   /* not uniform */
-    bool digests, repairs;        /* pieces carry them, and come again if they are damaged */
+    bool digests, repairs;        /* pieces carry digests, and are repaired if damaged */
     uint64_t block;
     uint32_t round_bytes; /* 0: the whole block */
     bool broadcast;       /* an allgather's algorithm with the block of one node alone: */
@@ -28,7 +27,7 @@ extern struct passages passages;
 
 struct node *open_engine(const struct how *how);
 void close_engine(struct node *node);
-/* What has come of one round in which an allocation has failed, or none. */
+/* The outcome of a round in which an allocation has failed, or none. */
 void check_out_of_memory(const struct node *node, bool failed);
 
 /* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */

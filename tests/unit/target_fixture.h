@@ -21,25 +21,25 @@ struct fixture {
 /* A data root "data" and a state folder. */
 void open_fixture(struct fixture *f, void **state);
 
-/* Nothing may be left open. */
+/* Fails the test if anything is left open. */
 void close_fixture(struct fixture *f);
 
 /* Makes an output that can be placed, of two files. */
 int fill(struct fixture *f, bool replace, struct error *e);
 
-/* The same; fails the test if it does not go well. */
+/* The same; fails the test unless it succeeds. */
 void fill_well(struct fixture *f, bool replace);
 
-/* Puts it in place. */
+/* Puts the output in place. */
 void place_well(struct fixture *f);
 
-/* It is refused with this text, and nothing is left. */
+/* Fails the test unless the target is refused with this text and nothing is left. */
 void check_refused(struct fixture *f, bool replace, const char *text);
 
 /* Fails the test unless the file has this mode, owner and group. */
 void check_status(const char *path, mode_t mode, uid_t owner, gid_t group);
 
-/* The new result is there, and nothing else. */
+/* Checks that the new result is in place, and nothing else. */
 void check_new(void **state);
 
 /* A cmocka test in a temporary folder of its own. */

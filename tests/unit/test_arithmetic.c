@@ -1,4 +1,4 @@
-/* The arithmetic of reductions against the same in integers of 128 bits, an element at a time. */
+/* The arithmetic of reductions, compared with arithmetic in integers of 128 bits, one element at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static uint64_t any(void)
 
 /* --- the reference --- */
 
-/* Little-endian or not: by way of a variable of that size. */
+/* Works on any byte order, through a variable of this size. */
 static uint64_t bits_at(const uint8_t *at, uint32_t size)
 {
     uint8_t x8;
@@ -111,7 +111,7 @@ static bool is_nan(uint64_t bits, uint32_t size)
                      : (bits & INT64_MAX) > UINT64_C(0x7ff0000000000000);
 }
 
-/* Whether bits are what two floating-point numbers give. */
+/* Whether bits are the result for two floating-point numbers. */
 static bool is_fraction_of(uint64_t bits, uint64_t a, uint64_t b, uint32_t operation, uint32_t size)
 {
     volatile double x, y, z;
@@ -143,13 +143,13 @@ static bool is_fraction_of(uint64_t bits, uint64_t a, uint64_t b, uint32_t opera
         memcpy(&expected, &w, 8);
         return w != w ? bits == UINT64_C(0x7ff8000000000000) : bits == expected;
     }
-    single = (float)z; /* rounded twice, which for two floats is the same as once */
+    single = (float)z; /* rounded twice, which for two floats gives the same as rounding once */
     f = single;
     memcpy(&half, &f, 4);
     return f != f ? bits == 0x7fc00000 : bits == half;
 }
 
-/* --- what goes in --- */
+/* --- operands --- */
 
 static uint64_t fraction(uint32_t size)
 {
@@ -228,7 +228,7 @@ static void every_type_with_every_operator(void **state_of_test)
                     check(&kinds[kind], op, count, shift, (uint32_t)(any() % 16));
 }
 
-static void what_is_a_type_and_what_an_operator(void **state_of_test)
+static void types_and_operators_are_checked(void **state_of_test)
 {
     unsigned pairs = 0;
     (void)state_of_test;
@@ -251,7 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_with_every_operator),
-        cmocka_unit_test(what_is_a_type_and_what_an_operator),
+        cmocka_unit_test(types_and_operators_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What is known to be wrong with cables: how it is found out at one node, and how it spreads. */
+/* Faults of cables: how a node finds them, and how they are reported to other nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static struct fault_report only_fault(struct router_fixture *f)
     return report;
 }
 
-/* Messages of faults that the router sends there; *last is the last of them. */
+/* The number of messages about faults that the router sends on a connection; *last is the last one. */
 static unsigned told(struct fixture_connection *c, struct peer_link_fault *last)
 {
     unsigned count = 0;
@@ -71,7 +71,7 @@ struct sighting_case {
     const char *text;
 };
 
-/* What is seen at +0 of node 5 of a 4x4. */
+/* The fault at +0 of node 5 of a 4x4. */
 static void check_sighting(const struct sighting_case *c)
 {
     struct router_fixture f;
@@ -105,7 +105,7 @@ static void check_sighting(const struct sighting_case *c)
 }
 
 /* Node 5 of a 4x4: +0 leads to 9, -0 to 1, +1 to 6, -1 to 4. */
-static void what_is_at_the_other_end_is_told_apart(void **state)
+static void ends_of_cables_are_told_apart(void **state)
 {
     static const struct sighting_case cases[] = {
         {{9, minus0, 7}, LINK_FAULT_NONE, ""},
@@ -137,7 +137,7 @@ static void what_is_at_the_other_end_is_told_apart(void **state)
         check_sighting(&cases[i]);
 }
 
-/* By its hello, before it has proved anything. */
+/* Found by the hello, before the neighbour has proved that it has the key. */
 static void a_wrong_hello_tells_it_too(void **state)
 {
     struct router_fixture f;
@@ -166,7 +166,7 @@ static void it_is_told_when_it_is_news_and_while_it_lasts(void **state)
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
     fixture_link_up(&f, minus0);
-    for (unsigned i = 0; i < 1000; i++) /* whoever says whatever, however often */
+    for (unsigned i = 0; i < 1000; i++) /* any node reports anything, any number of times */
         router_sighted(f.router, plus0, &(struct sighting){10 + i % 2, minus0, 7});
     assert_int_equal(told(f.up[minus0], &last), 0);
     pass(&f, SECONDS);
@@ -183,12 +183,12 @@ static void it_is_told_when_it_is_news_and_while_it_lasts(void **state)
     }
     assert_int_equal(told(f.up[minus0], &last), 0);
     fixture_link_up(&f,
-                    minus1); /* fixture_link_up() has taken away what it was told; and then again */
+                    minus1); /* fixture_link_up() has discarded the first report; and then again */
     router_sighted(f.router, plus0, &(struct sighting){11, minus0, 7});
     pass(&f, 22 * SECONDS);
     assert_int_equal(told(f.up[minus1], &last), 1);
     assert_true(last.number > number);
-    pass(&f, 60 * SECONDS); /* nothing has been found again: it is over */
+    pass(&f, 60 * SECONDS); /* it was not found again, so it is over */
     assert_true(told(f.up[minus1], &last) >= 1);
     assert_int_equal(last.code, LINK_FAULT_NONE);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
@@ -210,7 +210,7 @@ static struct peer_link_fault fault_of(uint32_t rank, uint32_t number)
     return fault;
 }
 
-static void what_others_say_is_passed_on_once(void **state)
+static void reports_of_others_are_passed_on_once(void **state)
 {
     struct router_fixture f;
     struct peer_link_fault fault = fault_of(13, 7), last = {0};
@@ -226,10 +226,10 @@ static void what_others_say_is_passed_on_once(void **state)
     say(f.up[minus0], &fault); /* it has come round */
     assert_int_equal(told(f.up[plus0], &last), 0);
     assert_int_equal(only_fault(&f).rank, 13);
-    fixture_link_up(&f, plus1); /* who is new is told */
+    fixture_link_up(&f, plus1); /* a new neighbour is told */
     fault.number++;
     fault.left = 1;
-    say(f.up[plus0], &fault); /* as far as it may go */
+    say(f.up[plus0], &fault); /* the most hops that it may go */
     assert_int_equal(told(f.up[minus0], &last), 0);
     fault.number++;
     fault.code = LINK_FAULT_NONE;
@@ -262,7 +262,7 @@ static void an_mtu_is_told_with_its_numbers(void **state)
     fixture_close(&f);
 }
 
-static void what_is_over_is_not_shown(void **state)
+static void faults_that_are_over_are_not_shown(void **state)
 {
     struct router_fixture f;
     struct peer_link_fault fault = fault_of(13, 7);
@@ -270,7 +270,7 @@ static void what_is_over_is_not_shown(void **state)
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
     fixture_link_up(&f, plus0);
-    fault.boot++; /* of an earlier start */
+    fault.boot++; /* from an earlier start */
     say_link_state(f.up[plus0], 13, 1, 3, 0xb);
     say(f.up[plus0], &fault);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
@@ -282,12 +282,12 @@ static void what_is_over_is_not_shown(void **state)
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
     say_link_state(f.up[plus0], 13, 1, 5, 0xb);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
-    f.now += 100 * SECONDS; /* nobody has said it again */
+    f.now += 100 * SECONDS; /* no node has reported it again */
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
     fixture_close(&f);
 }
 
-static void what_cannot_be_costs_the_link(void **state)
+static void impossible_reports_cost_the_link(void **state)
 {
     (void)state;
     for (int i = 0; i < 6; i++) {
@@ -324,7 +324,7 @@ static void few_are_kept(void **state)
     fixture_close(&f);
 }
 
-/* How often the router states what its own links are, as sent there. */
+/* How often the router sends the state of its own links on a connection. */
 static unsigned stated(struct fixture_connection *c, uint32_t rank)
 {
     unsigned count = 0;
@@ -338,8 +338,8 @@ static unsigned stated(struct fixture_connection *c, uint32_t rank)
     return count;
 }
 
-/* Another machine of rank 5 is in the torus, by links of its own: both state what the links of node 5 are. */
-static void who_has_this_rank_as_well_is_not_overruled_without_end(void **state)
+/* Another machine of rank 5 is in the torus, with links of its own: both report the links of node 5. */
+static void two_machines_of_one_rank_do_not_overrule_each_other_for_ever(void **state)
 {
     struct router_fixture f;
     unsigned count = 0;
@@ -348,7 +348,7 @@ static void who_has_this_rank_as_well_is_not_overruled_without_end(void **state)
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, plus0);
-    for (uint32_t version = 10; version < 10 + 3; version++) /* of a former life */
+    for (uint32_t version = 10; version < 10 + 3; version++) /* from an earlier start */
         say_link_state(f.up[plus0], 5, 2, version, 3);
     pass(&f, 1 * SECONDS);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
@@ -373,15 +373,15 @@ static void who_has_this_rank_as_well_is_not_overruled_without_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_at_the_other_end_is_told_apart),
+        cmocka_unit_test(ends_of_cables_are_told_apart),
         cmocka_unit_test(a_wrong_hello_tells_it_too),
         cmocka_unit_test(it_is_told_when_it_is_news_and_while_it_lasts),
-        cmocka_unit_test(what_others_say_is_passed_on_once),
+        cmocka_unit_test(reports_of_others_are_passed_on_once),
         cmocka_unit_test(an_mtu_is_told_with_its_numbers),
-        cmocka_unit_test(what_is_over_is_not_shown),
-        cmocka_unit_test(what_cannot_be_costs_the_link),
+        cmocka_unit_test(faults_that_are_over_are_not_shown),
+        cmocka_unit_test(impossible_reports_cost_the_link),
         cmocka_unit_test(few_are_kept),
-        cmocka_unit_test(who_has_this_rank_as_well_is_not_overruled_without_end),
+        cmocka_unit_test(two_machines_of_one_rank_do_not_overrule_each_other_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Which of two calibrations is the newer, whatever somebody has claimed. */
+/* Which of two calibrations is newer, whatever versions and times they claim. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static struct calibration set(const struct calibration *known, uint64_t id)
     return c;
 }
 
-static void what_replaces_is_newer_whatever_the_versions(void **state)
+static void a_newer_calibration_replaces_an_older_one(void **state)
 {
     const struct calibration highest = {.id = UINT64_MAX,
                                         .version = UINT32_MAX,
@@ -51,7 +51,7 @@ static void what_replaces_is_newer_whatever_the_versions(void **state)
     assert_int_equal(calibration_merge(&mine, &reset), CALIBRATION_SAME);
     assert_int_equal(calibration_merge(&mine, &highest), CALIBRATION_OUTDATED);
     assert_int_equal(mine.id, 1);
-    /* And the next one, and who has slept through both. */
+    /* And the next calibration, and a node that has missed both. */
     struct calibration next = set(&mine, 2);
     mine = highest;
     assert_int_equal(calibration_merge(&mine, &next), CALIBRATION_TAKEN);
@@ -102,7 +102,7 @@ static void text_and_back(void **state)
     }
 }
 
-/* --- nodes in a ring that tell each other, and somebody who lies --- */
+/* --- nodes in a ring that tell each other, and one that lies --- */
 
 #define NODES 7u
 
@@ -167,8 +167,8 @@ static void lie(struct ring *r, uint32_t to)
     r->queue[r->count++] = (struct message){(to + 1) % NODES, to, c};
 }
 
-/* When all have been told, what is set at one node is known to all, after whatever lies. */
-static void what_is_set_last_is_known_to_all(void **state)
+/* Whatever lies came before: a calibration that is set at one node is known to all, once all have been told. */
+static void the_latest_calibration_is_known_to_all(void **state)
 {
     static struct ring r;
 
@@ -205,11 +205,11 @@ static void what_is_set_last_is_known_to_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_replaces_is_newer_whatever_the_versions),
+        cmocka_unit_test(a_newer_calibration_replaces_an_older_one),
         cmocka_unit_test(without_a_relation_the_higher_version_counts),
         cmocka_unit_test(many_are_remembered_the_last_ones_first),
         cmocka_unit_test(text_and_back),
-        cmocka_unit_test(what_is_set_last_is_known_to_all),
+        cmocka_unit_test(the_latest_calibration_is_known_to_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

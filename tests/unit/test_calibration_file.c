@@ -97,7 +97,7 @@ static void senseless_numbers_are_refused(void **state)
     }
 }
 
-/* As editors on other systems write it; of other encodings, it is said what they are. */
+/* Files as editors on other systems write them; the error names an encoding that is not accepted. */
 static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
 {
     static const char text[] = "\xef\xbb\xbfid 0000000000000001\r\nversion 1\r\nmeasured_at 9\r\n"

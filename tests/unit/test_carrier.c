@@ -1,4 +1,4 @@
-/* What is told of carriers, for interfaces of the test's own. */
+/* Events of carriers, for interfaces that the test makes up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void a_carrier_goes_and_comes_back(void **state)
     add("eth1", CUT, "10.0.1.1", 0);
     check(c, "1: no carrier on eth1; ");
     entry[1].ifa_flags = CUT;
-    check(c, ""); /* nobody has said so */
+    check(c, ""); /* the kernel has not reported it */
     report();
     check(c, "0: no carrier on eth0; ");
     report();
@@ -80,7 +80,7 @@ static void an_address_or_its_interface_goes(void **state)
     end(c);
 }
 
-static void what_is_no_interface_is_never_at_fault(void **state)
+static void names_of_no_interface_are_never_at_fault(void **state)
 {
     struct carrier *c = begin();
     (void)state;
@@ -113,7 +113,7 @@ static void addresses_of_two_families(void **state)
     end(c);
 }
 
-/* A link that has been made anew from another address. */
+/* A link that was connected again from another address. */
 static void another_address(void **state)
 {
     struct carrier *c = begin();
@@ -136,7 +136,7 @@ static void the_route_says_which_cable_it_is(void **state)
 {
     struct carrier *c = begin();
     (void)state;
-    watch(c, 1, "10.0.0.1", 0); /* listens, and has had no link: it may be either */
+    watch(c, 1, "10.0.0.1", 0); /* listens, and has had no link: it may use either cable */
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     assert_true(carrier_has_peer(c, 0));
     assert_false(carrier_has_peer(c, 1));
@@ -167,11 +167,11 @@ static void routes_change(void **state)
     add("eth1", WORKS, "10.1.1.1", 0);
     route = ETH0;
     check(c, "");
-    route = ETH1; /* both work: it goes on by the other one */
+    route = ETH1; /* both work: it goes on over the other one */
     report();
     check(c, "");
     assert_string_equal(carrier_interface(c, 0), "eth1");
-    entry[2].ifa_flags = CUT; /* and now over a third host: that is not this link */
+    entry[2].ifa_flags = CUT; /* now over a third host: that is not this link */
     route = ETH0;
     report();
     check(c, "0: no carrier on eth1; ");
@@ -253,7 +253,7 @@ int main(void)
         cmocka_unit_test(a_carrier_goes_and_comes_back),
         cmocka_unit_test(reports_may_be_lost),
         cmocka_unit_test(an_address_or_its_interface_goes),
-        cmocka_unit_test(what_is_no_interface_is_never_at_fault),
+        cmocka_unit_test(names_of_no_interface_are_never_at_fault),
         cmocka_unit_test(addresses_of_two_families),
         cmocka_unit_test(another_address),
         cmocka_unit_test(the_route_says_which_cable_it_is),

@@ -1,4 +1,4 @@
-/* Encrypted links: what is sealed at one end opens at the other, and nothing else does. */
+/* Encrypted links: only bytes that were sealed at one end open at the other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void close_pair(struct pair *p)
     cipher_free(p->other);
 }
 
-/* Opens what has come in pieces of any length. Returns how many bytes, or -1. */
+/* Opens received bytes in pieces of any length. Returns the number of bytes, or -1. */
 static long open_all(struct cipher *c, const uint8_t *bytes, size_t length, uint8_t *to)
 {
     size_t done = 0, opened = 0;
@@ -73,7 +73,7 @@ static long open_all(struct cipher *c, const uint8_t *bytes, size_t length, uint
     return (long)opened;
 }
 
-static void what_is_sealed_opens(void **state)
+static void sealed_bytes_open(void **state)
 {
     static const size_t lengths[] = {1,
                                      2,
@@ -121,7 +121,7 @@ static void what_is_sealed_opens(void **state)
     free(to);
 }
 
-/* Three records of 100 bytes, behind the header of their stream. */
+/* Three records of 100 bytes after the header of their stream. */
 static uint8_t *three_records(struct cipher *c, size_t *length, size_t *record)
 {
     uint8_t plain[100] = "something", *copy;
@@ -149,7 +149,7 @@ static void a_flipped_bit_does_not_open(void **state)
         struct pair p = open_pair();
         uint8_t *bytes = three_records(p.one, &length, &record);
         bytes[at] ^= (uint8_t)(1u << chance(8));
-        /* A length that is now too large is waited for, and the record behind it is not. */
+        /* A length that was made too large is waited for; the record after it is not. */
         long result = open_all(p.other, bytes, length, to);
         assert_true(result == -1 || (at >= HEADER && (at - HEADER) % record < 2 && result < 300));
         free(bytes);
@@ -211,7 +211,7 @@ static void impossible_lengths_do_not_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_sealed_opens),
+        cmocka_unit_test(sealed_bytes_open),
         cmocka_unit_test(a_flipped_bit_does_not_open),
         cmocka_unit_test(records_open_in_their_order_only),
         cmocka_unit_test(other_streams_do_not_open),

@@ -161,7 +161,7 @@ static void test_folders(void **state)
     assert_string_equal(path, expected);
     free(path);
 
-    /* The daemon would take this one's name for a place for the rank. */
+    /* The daemon would take a part of this name for the rank. */
     (void)snprintf(percent, sizeof percent, "%s/%%r", directory);
     assert_int_equal(mkdir(percent, 0700), 0);
     assert_int_equal(chdir(percent), 0);

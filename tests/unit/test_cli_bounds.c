@@ -1,4 +1,4 @@
-/* torusctl bounds: its figures, its text and what it refuses. */
+/* torusctl bounds: its figures, its text and its refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void mesh(void **state)
     json_decref(b);
 }
 
-/* What the middle of an array, and all of a mesh but its corners, has to send; and a1. */
+/* The blocks that the middle of an array must send, and all nodes of a mesh except its corners; and a1. */
 static void arrays(void **state)
 {
     static const struct {
@@ -89,7 +89,7 @@ static void arrays(void **state)
     }
 }
 
-/* In the times of a whole vector. Counted link by link on the smaller ones. */
+/* In times of a whole vector; counted link by link on the smaller tori. */
 static void reductions(void **state)
 {
     static const struct {

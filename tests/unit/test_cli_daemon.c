@@ -1,4 +1,4 @@
-/* torusctl with a daemon that says what a test wants it to: what it prints where, and its exit codes. */
+/* torusctl with a fake daemon whose replies the test sets: its output, and its exit codes. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -222,7 +222,7 @@ static void serve_bench_in_packets(int fd)
     serve_packets(fd, "cccube-q5");
 }
 
-/* What --q cannot be, and what is said. */
+/* Invalid values of --q, and their errors. */
 static const struct {
     const char *says;
     const char *words[8];
@@ -251,7 +251,7 @@ static const struct {
     {"requires --algorithm cccube", {"simulate", "--dims", "4x4", "--q", "5"}},
 };
 
-/* --q is a spelling of the name, wherever an algorithm is named. */
+/* --q is another spelling of the algorithm's name, in all commands. */
 static void test_packets(void **state)
 {
     struct fake f;
@@ -289,7 +289,7 @@ static void test_packets(void **state)
     assert_non_null(strstr(cli_output, "cccube-q5"));
 }
 
-/* What calibrate has exchanged with blocks of 16 bytes. */
+/* The algorithms that calibrate has run with blocks of 16 bytes. */
 static struct {
     char name[64][32];
     unsigned count;
@@ -319,7 +319,7 @@ static void serve_calibration(int fd)
     }
 }
 
-/* The model lets algorithms look good that were not measured: then they are. */
+/* The model predicts that unmeasured algorithms are good: then calibrate measures them, too. */
 static void test_calibrate_measures_what_looks_good(void **state)
 {
     static const char *const usual[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",

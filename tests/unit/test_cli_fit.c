@@ -1,4 +1,4 @@
-/* The papers' cost model fitted to times that are made up. */
+/* The papers' cost model, fitted to invented times. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,8 +83,8 @@ static void a_small_fit_is_as_by_hand(void **state)
     assert_true(near(fabs(fit_residual(&fit, &points[fit.worst_point])), fit.worst, 1e-12));
 }
 
-/* Times off by up to 10 %: the estimate is near, and the intervals hold the truth in about 95 of
- * 100 cases. */
+/* Times with errors of up to 10 %: the estimate is near, and the intervals contain the true value in about 95 of 100
+ * cases. */
 static void noise_is_averaged_and_intervals_hold_the_truth(void **state)
 {
     struct fit_point points[MOST];
@@ -161,7 +161,7 @@ static void check_refused(const struct fit_point *points, size_t count, const ch
     assert_non_null(strstr(e.text, says));
 }
 
-static void what_cannot_be_fitted_is_refused(void **state)
+static void times_that_cannot_be_fitted_are_refused(void **state)
 {
     struct fit_point points[SIZES];
 
@@ -197,7 +197,7 @@ int main(void)
         cmocka_unit_test(noise_is_averaged_and_intervals_hold_the_truth),
         cmocka_unit_test(many_points_narrow_the_intervals),
         cmocka_unit_test(a_burst_gives_a_negative_startup),
-        cmocka_unit_test(what_cannot_be_fitted_is_refused),
+        cmocka_unit_test(times_that_cannot_be_fitted_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* torusctl perf: its options, what its operations make and check, its bounds and its table. Calls are
- * carried out here as their definitions say; with daemons: tests/integration/test_perf.py. */
+/* torusctl perf: its options, the data that its operations make and check, its bounds and its table. The test carries
+ * out calls by their definitions; tests/integration/test_perf.py runs it with daemons. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -72,7 +72,7 @@ static void help_names_every_operation(void **state)
             fail_msg("%s is not in the help", o->name);
 }
 
-/* ---- What is sent, and what must arrive ------------------------------------------------------ */
+/* ---- Sent and expected data ------------------------------------------------------------------ */
 
 static const struct perf_operation *operation(const char *name)
 {
@@ -178,7 +178,7 @@ static void right_contents_are_right_and_each_wrong_byte_is_found(void **state)
                         fail_msg("%s of %d: byte %zu at %u", with_data[o], (int)sizes[s], at, r);
                     job->receive[at] ^= 1;
                 }
-                /* What an earlier call left is not taken for this one's. */
+                /* Data of an earlier call are not accepted for this one. */
                 job->number++;
                 assert_true(job->receive_size < 4 || plan.operation->wrong(job) > 0);
             }
@@ -186,7 +186,7 @@ static void right_contents_are_right_and_each_wrong_byte_is_found(void **state)
         }
 }
 
-/* Vectors have whole elements: no size has none of them, any other at least one. */
+/* Vectors have whole elements: size 0 has none, any other size at least one. */
 static void a_size_of_nothing_is_nothing(void **state)
 {
     static const struct {
@@ -207,7 +207,7 @@ static void a_size_of_nothing_is_nothing(void **state)
         }
 }
 
-/* Areas that overflow would be smaller than what is written into them. */
+/* If their sizes overflowed, areas would be smaller than the data written into them. */
 static void sizes_that_overflow_are_refused(void **state)
 {
     static const uint64_t sizes[] = {UINT64_MAX / MEMBERS + 1, INT64_MAX,
@@ -241,7 +241,7 @@ static void uneven_blocks_have_the_size_on_average(void **state)
     assert_true(none);
 }
 
-/* Every type and operator: the expected values by another way, bit by bit where they are integers. */
+/* Every type and operator: the expected values computed in another way, bit by bit for integers. */
 static double number_at(const uint8_t *at, enum torus_type type)
 {
     union {
@@ -314,7 +314,7 @@ static size_t even(uint64_t bytes, uint32_t i, uint32_t j)
     return (size_t)bytes;
 }
 
-/* All that there is goes from node 0 to node 1. */
+/* All data go from node 0 to node 1. */
 static size_t one_block(uint64_t bytes, uint32_t i, uint32_t j)
 {
     return i == 0 && j == 1 ? (size_t)bytes : 0;

@@ -1,5 +1,5 @@
-/* Pictures of schedules that no algorithm of the registry has, and without memory. What is drawn of
- * those that it has is tested with `torusctl plan --svg` (tests/integration/test_picture.py). */
+/* Pictures of schedules that no algorithm in the registry has, and without memory. tests/integration/test_picture.py
+ * tests pictures of the registry's algorithms with `torusctl plan --svg`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void a_name_too_long_is_cut(void **state)
     free(text);
 }
 
-/* Ring of 4: everybody goes round once before it arrives. */
+/* Ring of 4: each block goes round once before it arrives. */
 static uint32_t round_about(const struct torus *t, uint32_t source, uint32_t destination,
                             uint32_t segment, struct leg *legs)
 {

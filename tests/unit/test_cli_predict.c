@@ -1,4 +1,4 @@
-/* torusctl predict: its figures, where it says that they come from, and its refusals. */
+/* torusctl predict: its figures, their origins, and its refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static json_t *value_of(const char *arguments)
     return run_cli_json(all);
 }
 
-/* The object in the list under `key` that is about this algorithm, and that block size if not 0. */
+/* The object in the list `key` for this algorithm, and for this block size if it is not 0. */
 static const json_t *about(const json_t *value, const char *key, const char *algorithm,
                            json_int_t block)
 {
@@ -90,7 +90,7 @@ static void by_formula(void **state)
     json_decref(value);
 }
 
-/* All: what a torus refuses is named with the reason; times are by block size, fastest first. */
+/* All algorithms: those that refuse the torus are listed with the reason; times are by block size, fastest first. */
 static void all_of_them(void **state)
 {
     json_t *value = value_of("--dims 16x16 --block-size 4KiB,16");
@@ -180,7 +180,7 @@ static void best_of_a_family(void **state)
     }
     json_decref(value);
 
-    /* Too large to follow the routes. */
+    /* A torus too large to follow the routes. */
     value = value_of("--dims 256x256 --algorithm cccube-q100");
     assert_string_equal(text(about(value, "algorithms", "cccube-q100", 0), "from"), "formula");
     json_decref(value);

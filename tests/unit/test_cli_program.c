@@ -1,4 +1,4 @@
-/* torusctl without a daemon: what it prints where, and its exit codes. */
+/* torusctl without a daemon: its output, and its exit codes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void test_plan_routes(void **state)
     assert_int_equal(lines, 6);
 }
 
-/* A file with this in it; its name. */
+/* Makes a file with these contents. Returns its name. */
 static const char *file_of(const char *text)
 {
     static char path[] = "/tmp/torusctl-schedule-XXXXXX";
@@ -161,8 +161,8 @@ static void test_plan_import_and_export(void **state)
     assert_int_equal(CLI_RUN("plan", "--dims", "2", "--export", "msccl", "--block-size", "1"), 2);
 }
 
-/* The messages of a schedule in GOAL: each send has its receive, and the bytes are those of all
- * blocks and hops. */
+/* Checks the messages of a schedule in GOAL: each send has its receive, and the bytes are those of all blocks and
+ * hops. */
 static void test_plan_goal(void **state)
 {
     unsigned long long sent = 0, received = 0, rank = 0, bytes, peer, tag, port;
@@ -228,7 +228,7 @@ static void test_wrong_usage(void **state)
     cli_check_error("usage", NULL);
 }
 
-/* Only the algorithms that can carry out what is asked for are offered. */
+/* An error offers only algorithms that can carry out the request. */
 static void test_unknown_algorithms(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void test_help(void **state)
     assert_string_equal(cli_problem, "");
 }
 
-/* Behind "--" there are no options. */
+/* There are no options after "--". */
 static void test_a_file_named_as_an_option(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static void test_output_that_cannot_be_written(void **state)
     assert_int_equal(system("'" TORUSCTL "' algorithms >/dev/full 2>/dev/null") >> 8, 1);
     assert_int_equal(system("'" TORUSCTL "' algorithms >&- 2>/dev/null") >> 8, 1);
 
-    /* A reader that goes away ends it, without a word. */
+    /* If the reader goes away, torusctl ends without a message. */
     pid = cli_start(words, &o, &e);
     assert_int_equal(read(o, cli_output, 1), 1);
     (void)close(o);
@@ -318,7 +318,7 @@ static void test_output_that_cannot_be_written(void **state)
 #endif
 }
 
-/* File names that are not text can be used; what is printed of them is text. */
+/* File names that are not text can be used, and are printed as text. */
 static void test_names_that_are_not_text(void **state)
 {
     char folder[] = "/tmp/torusctl-XXXXXX", key[64], hosts[64], routes[64], command[128];

@@ -10,7 +10,7 @@
 
 #include "client/cli/terminal/progress.h"
 
-/* After so many milliseconds, at no known pace. */
+/* The line after so many milliseconds, without a known rate. */
 #define AFTER(ms) (&(const struct progress_pace){.elapsed_ms = (ms), .left_ms = -1})
 
 static const struct torus_progress half = {
@@ -80,7 +80,7 @@ static void test_pace(void **state)
     pace = progress_pace(&shown, &p, 9000);
     assert_true(pace.bytes_per_second > 99999 && pace.bytes_per_second < 100001);
     assert_true(pace.left_ms > 6990 && pace.left_ms < 7010);
-    p.done_bytes = 50000; /* it has begun anew */
+    p.done_bytes = 50000; /* it was retried */
     pace = progress_pace(&shown, &p, 10000);
     assert_true(pace.left_ms < 0 && pace.bytes_per_second == 0);
     p.done_bytes = 150000;

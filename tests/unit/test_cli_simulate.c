@@ -1,4 +1,4 @@
-/* torusctl simulate: its figures, its text and what it refuses. */
+/* torusctl simulate: its figures, its text and its refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -15,7 +15,7 @@
 #include "client/cli/terminal/quantile.h"
 #include "client/cli/terminal/writer.h"
 
-/* What the value is printed as; with a view as text, without as JSON. */
+/* The printed value: as text with a view, otherwise as JSON. */
 static void check(const json_t *value, const struct view *view, const char *expected)
 {
     char *text = NULL;
@@ -272,7 +272,7 @@ static void test_report_of_damage(void **state)
     json_decref(value);
 }
 
-/* Files that were not moved: counted, and warned of where nobody has asked for it. */
+/* Files that were not moved are counted; there is a warning unless the user asked for it. */
 static void test_report_of_files_not_moved(void **state)
 {
     struct torus_node with = node;

@@ -150,7 +150,7 @@ static void reply_have(int fd, uint32_t offset)
     fake_reply(fd, &reply);
 }
 
-/* Takes a part that must begin there and be so long. */
+/* Takes a part, which must begin at this offset and have this length. */
 static void expect_part(int fd, uint32_t offset, size_t length)
 {
     Control__Request *request = fake_request(fd);
@@ -163,7 +163,7 @@ static void expect_part(int fd, uint32_t offset, size_t length)
     control__request__free_unpacked(request, NULL);
 }
 
-/* It has some of it already; then all; then less than before; then more than there is. */
+/* The daemon already has some of the schedule; then all; then less than before; then more than there is. */
 static void serve_schedules(int fd)
 {
     expect_part(fd, 0, 0);
@@ -226,7 +226,7 @@ static void test_timeout(void **state)
     client_end(&f, client);
 }
 
-/* However long an exchange may take: a daemon that does not even accept it hangs. */
+/* However long an exchange may take, a daemon that does not even accept the request counts as hanging. */
 static void test_never_accepted(void **state)
 {
     struct fake f;
@@ -260,7 +260,7 @@ static void serve_accepted_early(int fd)
     fake_reply_error(fd, ERROR_CANCELLED, "cancelled by the client", "0.7.1");
 }
 
-/* Cancels at the third report, which comes with the clock. */
+/* Cancels at the third report, which a timer causes. */
 static int cancel_later(void *data, const struct torus_progress *progress)
 {
     int *calls = data;
@@ -292,7 +292,7 @@ static void test_accepted_takes_its_time(void **state)
 
 /* ---- Requests of other versions -------------------------------------------------------------- */
 
-/* A program that was built with a header in which the struct has grown. */
+/* A program that was built with a later header, whose struct is larger. */
 static void test_larger_request(void **state)
 {
     struct {

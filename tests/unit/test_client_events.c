@@ -11,7 +11,7 @@
 
 /* ---- Event loops ----------------------------------------------------------------------------- */
 
-/* Asks for the links once the status is there, from the callback. */
+/* Requests the links in the callback of the status. */
 struct both {
     struct torus_client *client;
     struct torus_status *status;
@@ -45,7 +45,7 @@ static void serve_both(int fd)
     fake_reply_links(fd);
 }
 
-/* Dispatches as an event loop does, until nothing is under way. */
+/* Dispatches like an event loop until no operation is left. */
 static void loop(struct torus_client *client)
 {
     struct pollfd ready = {.fd = torus_client_fd(client), .events = POLLIN};
@@ -72,7 +72,7 @@ static void test_event_loop(void **state)
     loop(both.client);
     assert_int_equal(both.done, 2);
 
-    /* The daemon has gone; that keeps nobody busy who has asked for nothing. */
+    /* The daemon has gone: a client without an operation does not spin. */
     fake_stop(&f);
     assert_false(torus_client_dispatch(both.client));
     assert_int_equal(poll(&ready, 1, 0), 0);
@@ -133,7 +133,7 @@ static int cancel_accepted(void *data, const struct torus_progress *progress)
     return progress->exchange[0] != '\0';
 }
 
-/* The client can be used afterwards: for another exchange, and for anything else. */
+/* The client can be used afterwards for another exchange and other requests. */
 static void test_cancel_from_callback(void **state)
 {
     struct fake f;
@@ -202,7 +202,7 @@ static void test_done_in_spite_of_cancel(void **state)
     client_end(&f, client);
 }
 
-/* A daemon that is cancelled, and goes away without saying how it has ended. */
+/* A daemon that is asked to cancel, and goes away without reporting the outcome. */
 static void test_cancelled_without_an_outcome(void **state)
 {
     struct fake f;
@@ -218,7 +218,7 @@ static void test_cancelled_without_an_outcome(void **state)
     client_end(&f, client);
 }
 
-/* Only what is under way is cancelled. */
+/* Only a running operation is cancelled. */
 static void test_cancel_without_an_operation(void **state)
 {
     struct fake f;
@@ -233,7 +233,7 @@ static void test_cancel_without_an_operation(void **state)
     client_end(&f, client);
 }
 
-/* What the daemon answers at once ends as it would have: the reply and the request to cancel cross.
+/* An operation that the daemon answers at once ends as usual: the reply and the request to cancel cross.
  */
 static void serve_cancelled_status(int fd)
 {

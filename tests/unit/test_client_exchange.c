@@ -14,7 +14,7 @@
 
 #define MANY TORUS_REPEAT_MAX
 
-/* As many times as there can be, each as long on the wire as it can be. */
+/* The most times that a result can have, each with its longest encoding. */
 static void serve_repetitions(int fd)
 {
     Control__Request *request = fake_request(fd);
@@ -193,7 +193,7 @@ static void serve_barrier(int fd)
     control__request__free_unpacked(request, NULL);
     fake_reply_accepted(fd, "3.7.1");
     fake_reply_progress(fd, "entered", 0, 0);
-    fake_reply_accepted(fd, "0.7.1"); /* it has become that of node 0 */
+    fake_reply_accepted(fd, "0.7.1"); /* the barrier has become an exchange of node 0 */
     fake_reply_progress(fd, "waiting", 0, 0);
     fake_reply_result(fd);
 }

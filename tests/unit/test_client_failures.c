@@ -1,4 +1,4 @@
-/* libtorus: requests that make no sense, refusals, daemons that go away, replies that make no sense. */
+/* libtorus: invalid requests, refusals, daemons that go away, invalid replies. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "proto/error.h"
 #include "tests/unit/client_fixture.h"
 
-/* Runs an exchange that must fail, and returns the code that it fails with. */
+/* Runs an exchange that must fail. Returns its error code. */
 static enum torus_error_code failure(void (*serve)(int fd), const struct torus_request *request,
                                      struct torus_error *e)
 {
@@ -96,7 +96,7 @@ static int cancel_while_away(void *data, const struct torus_progress *progress)
     return away;
 }
 
-/* It is asked again unless it may have committed something; until then the client can cancel. */
+/* The client sends the request again unless the daemon may have committed something; meanwhile it can cancel. */
 static void test_daemon_is_waited_for(void **state)
 {
     struct torus_request waits = client_pattern, commits = client_files;
@@ -116,7 +116,7 @@ static void test_daemon_is_waited_for(void **state)
     assert_int_equal(failure(serve_goodbye_in_mid_exchange, &commits, &e), TORUS_ERROR_IN_DOUBT);
 }
 
-/* Says why, and closes without ever reading. */
+/* The daemon sends the reason, and closes without reading. */
 static void serve_turned_away(int fd)
 {
     fake_reply_error(fd, ERROR_REFUSED, "too many clients", "");
@@ -220,7 +220,7 @@ static void test_nonsense(void **state)
         assert_int_equal(failure(serve[i], &client_pattern, &e), TORUS_ERROR_PROTOCOL);
 }
 
-/* A result with one thing wrong in it, to be chosen by the test. */
+/* A result with one error, which the test chooses. */
 static void (*spoil)(Control__ExchangeResult *result);
 
 static void serve_spoilt(int fd)

@@ -1,4 +1,4 @@
-/* A daemon that says what a test wants it to: it takes one connection, in a thread of its own. */
+/* A fake daemon whose replies a test sets. It serves one connection in a thread of its own. */
 #ifndef TORUSD_TEST_CLIENT_FAKE_H
 #define TORUSD_TEST_CLIENT_FAKE_H
 
@@ -22,8 +22,8 @@ void fake_start(struct fake *f, void (*serve)(int fd));
 /* Waits until the connection has been served, and takes the socket away. */
 void fake_stop(struct fake *f);
 
-/* Ends the program unless it holds: what serve functions have instead of cmocka's assertions, which
- * work in the test's own thread only. */
+/* Ends the program unless the condition holds. Serve functions use it instead of cmocka's assertions, which work only
+ * in the test's own thread. */
 #define FAKE_MUST(condition) fake_must((condition), #condition)
 void fake_must(bool holds, const char *condition);
 

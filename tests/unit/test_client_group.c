@@ -1,4 +1,4 @@
-/* Groups of libtorus: how they are opened, their parts, and calls that are wrong. */
+/* Groups of libtorus: opening, parts, and invalid calls. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static void test_shrink(void **state)
     torus_memory_free(g, kept);
     torus_group_close(g);
     client_group_fill(out, sizeof out, 2);
-    OK(torus_alltoall(part, out, in, 10, &client_group_error)); /* the stand-in gives it back */
+    OK(torus_alltoall(part, out, in, 10, &client_group_error)); /* the stand-in returns it */
     client_group_expect(in, sizeof in, 2);
     OK(torus_reduce_scatter(left, out, in, counts, TORUS_UINT8, TORUS_MAX, &client_group_error));
     assert_memory_equal(in, out + 3, 3);

@@ -12,7 +12,7 @@
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-/* Blocks: their sizes, and where they are, closer together than they are long, or not. */
+/* Blocks: their sizes and offsets; blocks may overlap. */
 static const size_t sizes[CLIENT_GROUP_MEMBERS] = {10, 0, 5000, 1, 33, 7};
 static const size_t near[CLIENT_GROUP_MEMBERS] = {5200, 1, 100, 99, 5100, 5300};
 static const size_t to_far[CLIENT_GROUP_MEMBERS] = {50000, 0, 40000, 0, 100, 200};
@@ -140,7 +140,7 @@ static void test_registered_memory(void **state)
     run_operations(g, memory + 1, memory + 65536);
     run_operations(g, plain, memory + 3);
     run_operations(g, memory + 100000, plain);
-    /* Blocks arrive while others are still to be sent: the daemon must not send from there. */
+    /* Blocks arrive before others are sent: the daemon must not send received bytes. */
     OK(torus_alltoall(g, TORUS_IN_PLACE, memory, 100, &client_group_error));
     assert_ptr_not_equal(client_group_daemon.groups.last.send.memory,
                          client_group_daemon.groups.last.receive.memory);
@@ -185,7 +185,7 @@ static void test_any_order(void **state)
     torus_group_close(g);
 }
 
-/* One call that nobody waits for does not stop later ones; too many at once do. */
+/* One call without a wait does not block later calls; too many at once do. */
 static void test_many_calls(void **state)
 {
     struct torus_group *g = client_group_open();
@@ -235,7 +235,7 @@ static void test_descriptor(void **state)
     }
     programs_hold(&client_group_daemon, true);
     OK(torus_start_barrier(g, &call[0], &client_group_error));
-    while (client_group_is_readable(fd, 0)) /* what has been said before */
+    while (client_group_is_readable(fd, 0)) /* earlier events */
         assert_int_equal(torus_call_test(call[0], &client_group_error), 0);
     programs_hold(&client_group_daemon, false);
     assert_true(client_group_is_readable(fd, -1));
@@ -284,7 +284,7 @@ static void test_pause(void **state)
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(torus_call_test(call[i], &client_group_error), 1);
     OK(torus_call_wait(call[2], &client_group_error));
-    /* A call that has ended has, also when its slot has been used again. */
+    /* A call that has ended stays ended, even after its slot was used again. */
     OK(torus_start_barrier(g, &call[0], &client_group_error));
     for (unsigned i = 0; i < 100; i++)
         OK(torus_barrier(g, &client_group_error));
@@ -295,7 +295,7 @@ static void test_pause(void **state)
 
 /* ---- Staging --------------------------------------------------------------------------------- */
 
-/* Room is used again, whatever the order of sizes and of waiting. */
+/* Staging memory is used again, in any order of sizes and waits. */
 static void test_staging(void **state)
 {
     struct torus_group *g = client_group_open();
@@ -303,7 +303,7 @@ static void test_staging(void **state)
     unsigned before;
 
     (void)state;
-    OK(torus_barrier(g, &client_group_error)); /* the daemon has closed what it has handed over */
+    OK(torus_barrier(g, &client_group_error)); /* the daemon has closed its copies */
     before = programs_descriptors();
     client_group_fill(from, 6 << 20, 1);
     for (size_t block = 1; block <= 1 << 20; block = block * 3 + 1) {

@@ -90,7 +90,7 @@ static void count_alarm(int signal)
     }
 }
 
-/* Programs with a timer: the wait goes on after each signal, and still ends. */
+/* A program with a timer: a wait continues after each signal, and still ends. */
 static void test_daemon_goes_under_signals(void **state)
 {
     const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
@@ -126,7 +126,7 @@ static void test_calls_given_up(void **state)
     assert_int_equal(client_group_daemon.groups.closed, 1);
 }
 
-/* A program that is killed is noticed; one that leaves is not. */
+/* A killed program fails the group; one that leaves does not. */
 static void test_death(void **state)
 {
     int status;
@@ -153,7 +153,7 @@ static void test_death(void **state)
     assert_non_null(strstr(client_group_daemon.groups.why.text, "program of node 4 has died"));
 }
 
-/* A child that has been forked has the socket, too, and lives on. */
+/* A forked child also has the socket, and lives on. */
 static void test_death_of_a_parent(void **state)
 {
     int status, ends[2];
@@ -181,7 +181,7 @@ static void test_death_of_a_parent(void **state)
     (void)close(ends[1]);
 }
 
-/* A child that has been forked can do what it likes with its copy of a group: its parent's stays. */
+/* Whatever a forked child does with its copy of a group, the parent's group stays. */
 static void test_children(void **state)
 {
     struct torus_group *g = client_group_open();

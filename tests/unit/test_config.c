@@ -188,7 +188,7 @@ static void errors_name_file_and_line(void **state)
         check_refused(state, wrong_lines[i].text, wrong_lines[i].line, wrong_lines[i].why);
 }
 
-/* What follows a setting in a line of its own, however far it is indented, is not part of it. */
+/* A line after a setting is not part of the setting, however far it is indented. */
 static void indented_lines_are_lines(void **state)
 {
     struct config c;
@@ -207,7 +207,7 @@ static void indented_lines_are_lines(void **state)
     check_refused(state, "[node]\nrank = 1\n  color = red\n", 3, "unknown setting \"color\"");
 }
 
-/* As editors on other systems write it. */
+/* A file as editors on other systems write it. */
 static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
 {
     struct config c;
@@ -367,7 +367,7 @@ static const struct {
     {"10.0.0.1:7411 on a/b", "the name of the interface is not valid"},
 };
 
-/* Only what can never become right: nothing is looked up. */
+/* Only settings that can never become right are refused: names are not looked up. */
 static void addresses_are_checked(void **state)
 {
     char text[ENDPOINT_TEXT_SIZE];
@@ -418,7 +418,7 @@ static void the_last_setting_wins(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
-/* Every row explains its option, and sets what its name in the file says. */
+/* Every row has an explanation, and its option sets the same value as its name in the file. */
 static void test_settings(void **state)
 {
     (void)state;

@@ -71,7 +71,7 @@ static void table_two(void **state)
         struct cost c = find(rows[i].torus, rows[i].algorithm);
         assert_true(c.has_formula);
         check_counts(c.formula, rows[i].startups, rows[i].transmission, rows[i].rearranged);
-        /* What is enumerated is the same, on squares. */
+        /* The enumerated counts are the same on squares. */
         check_counts(c.counts, rows[i].startups, rows[i].transmission, rows[i].rearranged);
         assert_int_equal(c.from,
                          strcmp(rows[i].algorithm, "at2") == 0 ? COST_ENUMERATED : COST_BY_FORMULA);
@@ -110,13 +110,13 @@ static void broadcast_formulas(void **state)
     assert_true(cost_price(&rows_first, &slow_switch, 5).total == 200 + 4 * 10 + 12 * 5);
     assert_true(fabs(recursive.startups - 4) < 1e-9);
     assert_true(recursive.transmission == 12 && recursive.hops == 6);
-    /* What runs here counts a startup each phase. */
+    /* The schedule that runs here counts one startup per phase. */
     check_counts(find("5x5", "yangwang").counts, 4, 6, 0);
     check_counts(find("5x5", "saadschultz").counts, 4, 12, 0);
 }
 
-/* Where formulas cover all that an algorithm takes, they say what is counted, and go on where
- * nothing is. */
+/* If a formula covers all tori of an algorithm, it gives the counted values, and also values for tori that are too
+ * large to count. */
 static void formulas_of_products(void **state)
 {
     static const char *const algorithms[] = {"a2", "a3", "cccube"};
@@ -143,7 +143,7 @@ static void formulas_of_products(void **state)
     assert_int_equal(covered, 46);
 }
 
-/* A formula's name is its algorithm's, and both say the same of the ports. */
+/* A formula has the name of its algorithm, and both have the same number of ports. */
 static void formulas_belong_to_algorithms(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void formulas_refuse_other_tori(void **state)
 
 /* ---- Enumeration ----------------------------------------------------------------------------- */
 
-/* The dimensions' rings side by side: the formula is the critical path there. */
+/* Rings of different lengths in lockstep: the formula gives the critical path. */
 static void where_lockstep_differs(void **state)
 {
     struct cost c = find("8x12", "at2");
@@ -217,7 +217,7 @@ static void where_lockstep_differs(void **state)
     assert_true(c.critical_path == 384);
 }
 
-/* Lemma 4 is not what AT2 costs as printed, where the larger size is 4 mod 8. */
+/* Lemma 4 is not the cost of AT2 as printed if the larger size is 4 mod 8. */
 static void where_a_lemma_does_not_hold(void **state)
 {
     struct cost c = find("12x12", "at2-printed");
@@ -245,7 +245,7 @@ static void hops(void **state)
     assert_true(find("4", "direct").counts.hops == 4);
 }
 
-static void what_is_not_known(void **state)
+static void unknown_costs(void **state)
 {
     struct torus large = parse("251x257"), square = parse("8x12");
     struct cost c;
@@ -325,7 +325,7 @@ int main(void)
         cmocka_unit_test(where_a_lemma_does_not_hold),
         cmocka_unit_test(padded),
         cmocka_unit_test(hops),
-        cmocka_unit_test(what_is_not_known),
+        cmocka_unit_test(unknown_costs),
         cmocka_unit_test(by_formula),
         cmocka_unit_test(paragon),
         cmocka_unit_test(every_parameter),

@@ -1,4 +1,4 @@
-/* The cutting of blocks, against an independent way to find each byte's piece. */
+/* The cutting of blocks, compared with an independent way to find each byte's piece. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static uint32_t bytes_of_round(uint64_t size, uint32_t round_bytes, uint64_t rou
     return count;
 }
 
-/* The smallest stride with which the segments reach the end of what is to be split. */
+/* The smallest stride with which the segments cover all bytes. */
 static uint32_t smallest_stride(const struct cut *cut, uint64_t round)
 {
     uint32_t whole = cut->round_bytes, stride = 0;
@@ -65,7 +65,7 @@ static void check_block(const struct cut *cut, uint64_t size)
         assert_int_equal(covered[byte], byte < size); /* once, and nothing else */
 }
 
-/* Calls `check` for every cut there is, without its block size. */
+/* Calls `check` for every possible cut, without its block size. */
 static void every_cut(void (*check)(struct cut cut))
 {
     for (uint32_t round_bytes = 1; round_bytes <= ROUND_MOST; round_bytes++)
@@ -100,7 +100,7 @@ static void blocks_of_different_sizes_are_covered_once(void **state)
     every_cut(check_sizes);
 }
 
-/* Where sizes differ, both ends of a leg must know where a segment begins without the size. */
+/* If sizes differ, both ends of a leg must know the offset of a segment without knowing the size. */
 static void check_stride(struct cut cut)
 {
     cut.block_bytes = 7; /* means nothing */
@@ -114,7 +114,7 @@ static void the_stride_does_not_depend_on_sizes_that_differ(void **state)
     every_cut(check_stride);
 }
 
-/* Some piece is as long as cut_longest() says. */
+/* Checks that some piece is as long as cut_longest() says. */
 static void check_longest(struct cut cut)
 {
     cut.uniform = true;
@@ -136,7 +136,7 @@ static void the_longest_piece_is_known(void **state)
     every_cut(check_longest);
 }
 
-/* What an exchange has at most: nothing wraps around. */
+/* The largest exchange: no number overflows. */
 static void large_numbers(void **state)
 {
     const uint64_t block = UINT64_C(1) << 50;

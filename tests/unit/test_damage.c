@@ -1,4 +1,4 @@
-/* What of a torus is out of order: as text, and whether the rest is in one piece. */
+/* Links and nodes that are down: as text, and whether the rest of the torus is connected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

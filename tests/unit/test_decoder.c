@@ -1,4 +1,4 @@
-/* A stream of frames gives the same frames wherever it is cut. */
+/* However a stream of frames is cut, it gives the same frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void add_heartbeat(struct stream *s)
     add_frame(s, &head, NULL, 0);
 }
 
-/* Checks the frames that come out, which are: data 1, heartbeat, data 2, ... */
+/* Checks the decoded frames, which are: data 1, heartbeat, data 2, ... */
 struct seen {
     unsigned frames;
     int fail_at; /* frame() fails at this one; -1: never */
@@ -184,7 +184,7 @@ static void a_decoder_can_be_freed_at_any_point(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void who_handles_a_frame_may_refuse_it(void **state)
+static void the_handler_may_refuse_a_frame(void **state)
 {
     struct stream s;
     struct slab_pool pool;
@@ -231,7 +231,7 @@ static void check_refused(const uint8_t *bytes, size_t length, const char *text)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void what_is_no_frame_is_refused(void **state)
+static void bytes_that_are_no_frame_are_refused(void **state)
 {
     uint8_t frame[FRAME_PREFIX_SIZE + 32] = {0};
     (void)state;
@@ -251,8 +251,8 @@ static void what_is_no_frame_is_refused(void **state)
     check_refused(frame, head_check_write(frame, 3, 4) + 4, "unknown kind");
 }
 
-/* Whatever bit is flipped, of the lengths or of the head: nothing is taken for a frame. */
-static void what_is_damaged_is_refused(void **state)
+/* With any flipped bit of the lengths or the head, no frame is accepted. */
+static void damaged_frames_are_refused(void **state)
 {
     struct stream s = {.length = 0};
     size_t first;
@@ -266,7 +266,7 @@ static void what_is_damaged_is_refused(void **state)
         struct slab_pool pool;
         struct decoder d;
         damaged.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        add_data(&damaged, 3, 17, 900); /* what comes next: it may be waited for */
+        add_data(&damaged, 3, 17, 900); /* more bytes: the decoder may wait for them */
         slab_pool_init(&pool, 0);
         decoder_init(&d, MAX_HEAD, MAX_BODY);
         (void)feed(&d, &pool, damaged.bytes, damaged.length, &seen, NULL);
@@ -293,7 +293,7 @@ static void caps_may_be_reached(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-/* A link state with so many entries that say nothing: of two bytes each, and as structs of many. */
+/* A link state with many empty entries: two bytes each on the wire, and large structs in memory. */
 static uint8_t *empty_entries(uint32_t count, uint32_t body, uint32_t *length)
 {
     uint32_t list = 2 * count, head = 1 + 4 + list;
@@ -328,7 +328,7 @@ static int feed_entries(struct decoder *d, uint32_t count, uint32_t body, uint32
         result = feed(d, &pool, bytes + at, left < piece ? left : piece, &seen, e);
     }
     assert_int_equal(seen.frames, result == 0 && withheld == 0);
-    if (withheld > 0) /* no more is held than what has come */
+    if (withheld > 0) /* holds no more memory than the received bytes */
         assert_true(d->unpacked == NULL || d->prefix.head <= 16 * 1024);
     decoder_free(d);
     assert_int_equal(slab_pool_close(&pool), 0);
@@ -336,7 +336,7 @@ static int feed_entries(struct decoder *d, uint32_t count, uint32_t body, uint32
     return result;
 }
 
-/* A head is not worth many times its length in memory. */
+/* A head does not take many times its length in memory. */
 static void empty_messages_are_bounded(void **state)
 {
     static const uint32_t pieces[] = {1000, 60000};
@@ -396,9 +396,9 @@ int main(void)
         cmocka_unit_test(a_stream_may_be_cut_anywhere),
         cmocka_unit_test(a_stream_may_come_in_small_pieces),
         cmocka_unit_test(a_decoder_can_be_freed_at_any_point),
-        cmocka_unit_test(who_handles_a_frame_may_refuse_it),
-        cmocka_unit_test(what_is_no_frame_is_refused),
-        cmocka_unit_test(what_is_damaged_is_refused),
+        cmocka_unit_test(the_handler_may_refuse_a_frame),
+        cmocka_unit_test(bytes_that_are_no_frame_are_refused),
+        cmocka_unit_test(damaged_frames_are_refused),
         cmocka_unit_test(caps_may_be_reached),
         cmocka_unit_test(empty_messages_are_bounded),
         cmocka_unit_test(memory_may_run_out_at_any_moment),

@@ -42,7 +42,7 @@ static uint64_t in_pieces(uint64_t size, uint64_t seed)
     for (unsigned i = 0; i < 3 * cuts; i++) {
         uint64_t k = (uint64_t)random() % (cuts - (cuts > 1));
         uint64_t length = cuts > 1 ? cut[k + 1] - cut[k] : 0;
-        /* From elsewhere: the block's own memory is read at the end only. */
+        /* Pieces are read from other memory; the block's own memory is read only at the end. */
         memcpy(scratch, block + cut[k], length);
         digest_pass(&d, scratch, cut[k], length, size, seed);
     }
@@ -60,7 +60,7 @@ static void it_is_the_same_in_any_pieces(void **state)
     }
 }
 
-/* What has passed counts, not what the memory is at the end. */
+/* The digest is that of the passed bytes, not of the memory at the end. */
 static void pieces_are_read_as_they_pass(void **state)
 {
     struct passing_digest d = {0};
@@ -91,7 +91,7 @@ static void every_change_changes_it(void **state)
     assert_true(whole(block, 10000, 7) != right);
 }
 
-/* What is left of one that is given up is freed (sanitizers look). */
+/* The memory of an abandoned digest is freed (sanitizers check that). */
 static void it_can_be_dropped(void **state)
 {
     struct passing_digest d = {0};

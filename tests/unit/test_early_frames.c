@@ -1,4 +1,4 @@
-/* Frames that come before the calls of a group that they belong to. */
+/* Frames that arrive before the call of a group that they belong to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "daemon/group/record/early_frames.h"
 
-/* They are kept, and it is not only their bodies that take memory. */
+/* Early frames are kept; not only their bodies take memory. */
 static void heads_without_bodies_are_not_kept_without_end(void **state)
 {
     enum { SIZES = 1000, EARLY = 1 << 20, FRAMES = 10000 };
@@ -46,8 +46,8 @@ static int on_came(struct engine *engine, unsigned port, const struct peer_messa
     return 0;
 }
 
-/* Those of one call come in the order of arrival, whatever has been taken out before, behind or between. */
-static void what_comes_early_is_given_in_order(void **state)
+/* Frames of a call are returned in the order of arrival, whichever frames were taken out before. */
+static void early_frames_are_given_in_order(void **state)
 {
     static const struct engine_ops ops = {.frame = on_came};
     static const char *const arrivals[] = {"1", "12", "1221", "12112", "2111", "1212121"};
@@ -92,7 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
-        cmocka_unit_test(what_comes_early_is_given_in_order),
+        cmocka_unit_test(early_frames_are_given_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

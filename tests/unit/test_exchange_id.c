@@ -28,7 +28,7 @@ static void ids_are_read_as_they_are_made(void **state)
     }
 }
 
-static void what_is_no_id_is_none(void **state)
+static void malformed_ids_are_refused(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -93,7 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_read_as_they_are_made),
-        cmocka_unit_test(what_is_no_id_is_none),
+        cmocka_unit_test(malformed_ids_are_refused),
         cmocka_unit_test(ids_are_compared_by_all_that_they_say),
     };
 

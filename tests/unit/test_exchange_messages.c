@@ -1,6 +1,6 @@
-/* Every message of an exchange has its time and its side: the middle node of three, below node 0
- * and above node 2, hears each message from both of them in each state, and a root hears them from
- * its child. What is unexpected costs the neighbour its link, what is late costs nothing. */
+/* Every message of an exchange is valid only at certain times and from certain sides. The middle node of three, below
+ * node 0 and above node 2, receives each message from both of them in each state, and a root receives them from its
+ * child. An unexpected message costs the link; a late one is ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ enum message {
     MESSAGES
 };
 
-/* What becomes of each message, in the order above, from the parent and from the child:
+/* The effect of each message, in the order above, from the parent and from the child:
  *     T taken    . ignored    X the link is closed */
 static const struct expectation {
     const char *name;
@@ -126,7 +126,7 @@ static void hears(enum situation s, enum message m, unsigned port, char expectat
         fail_msg("%s: %s from port %u: %c instead of %c (%s)", expected[s].name, names[m], port,
                  seen, expectation, n.f.f.up[port]->last);
     if (!up && !exchange_has_ended(expected[s].state)) {
-        /* Only the link is lost: what becomes of the exchange is as with any fault. */
+        /* Only the link is lost; the exchange continues as after any fault. */
         xf_pass(&n.f, 200 * SECONDS);
         after = xf_state_of(&n.f, n.id);
         if (after != EXCHANGE_FAILED && after != EXCHANGE_IN_DOUBT && after != EXCHANGE_COMMITTED &&
@@ -150,7 +150,7 @@ static void each_message_has_its_time_and_side(void **state)
     }
 }
 
-/* What a message says has to fit, too. */
+/* The fields of a message must be valid, too. */
 static void numbers_that_do_not_fit_close_the_link(void **state)
 {
     static const struct {
@@ -165,7 +165,7 @@ static void numbers_that_do_not_fit_close_the_link(void **state)
         {PAUSED, PARENT, {.kind = PEER_GO, .go = {XF_HANDLE, .rounds = 1, .repetition = 2}}, false},
         {FIRST_ROUND, CHILD, {.kind = PEER_ROUND_DONE, .round_done = {XF_HANDLE, 1}}, false},
         {FIRST_ROUND, CHILD, {.kind = PEER_ROUND_DONE, .round_done = {XF_HANDLE, 1}}, true},
-        /* Round 0 has gone with `go`. */
+        /* Round 0 belongs to `go`. */
         {FIRST_ROUND, PARENT, {.kind = PEER_ROUND_GO, .round_go = {XF_HANDLE, 0}}, false},
         {BETWEEN_ROUNDS, PARENT, {.kind = PEER_ROUND_GO, .round_go = {XF_HANDLE, 2}}, false},
         {REPETITION,
@@ -206,7 +206,7 @@ static void data_of_a_round_after_the_next_repetition_closes_the_link(void **sta
     xf_close(&n.f);
 }
 
-/* What a node says of a repetition is what its child says, if that was slower. */
+/* For a repetition, a node reports the time of its child if that is longer. */
 static void the_slowest_is_told_upwards(void **state)
 {
     struct node n;
@@ -260,8 +260,8 @@ static void unknown_handles_are_ignored(void **state)
     xf_close(&n.f);
 }
 
-/* A link that has been down may have lost something: the exchange goes on over it no more, in
- * neither direction, but the link is as good as before for others. */
+/* A link that was down may have lost frames: the exchange does not use it any more in either direction, but other
+ * exchanges do. */
 static void a_link_that_was_down_carries_the_exchange_no_more(void **state)
 {
     struct xf_prepare p;

@@ -1,4 +1,4 @@
-/* What a node says of what had arrived there before. */
+/* A node's reports about kept output of earlier attempts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void open_resumed(struct exchange_fixture *n)
     (void)xf_drain(n);
 }
 
-/* So many spans of a byte, of the block from this node. */
+/* So many spans of one byte, in the block from this node. */
 static size_t fill_spans(uint64_t *spans, uint32_t source, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ static size_t fill_spans(uint64_t *spans, uint32_t source, size_t count)
     return count;
 }
 
-static void what_had_arrived_is_said_once_from_where_it_was(void **state)
+static void kept_bytes_are_reported_once(void **state)
 {
     static uint64_t spans[3 * SPANS_MOST];
     struct exchange_fixture n;
@@ -140,7 +140,7 @@ static void spans_of_all_exchanges_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_had_arrived_is_said_once_from_where_it_was),
+        cmocka_unit_test(kept_bytes_are_reported_once),
         cmocka_unit_test(spans_are_bounded),
         cmocka_unit_test(spans_of_all_exchanges_are_bounded),
     };

@@ -1,4 +1,4 @@
-/* What there is no room for now, and what the root makes of that. */
+/* Requests for which there is no room now, and the root's reaction. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t blo
     return line_prepare(n, PARENT, 0, i, block_bytes);
 }
 
-static void what_does_not_fit_now_is_busy(void **state)
+static void a_prepare_without_room_is_busy(void **state)
 {
     struct exchange_fixture n;
     uint32_t i = 0;
@@ -43,12 +43,12 @@ static void what_does_not_fit_now_is_busy(void **state)
     assert_true(prepare_another(&n, 1 + i, 0));
     line_hears_objection(&n, ERROR_BUSY, 1, "node 0");
     assert_int_equal(line_known(&n), 16);
-    assert_true(line_prepare(&n, CHILD, 2, 1, 0)); /* what one root has leaves places for others */
+    assert_true(line_prepare(&n, CHILD, 2, 1, 0)); /* one root leaves places for others */
     assert_int_equal(line_known(&n), 17);
     xf_close(&n);
 }
 
-/* All roots together have so many places; but each has one. */
+/* All roots together have a number of places, and each root gets at least one. */
 static void each_root_has_a_place(void **state)
 {
     static const struct spec own = {
@@ -83,7 +83,7 @@ static void each_root_has_a_place(void **state)
     xf_close(&n);
 }
 
-/* However much one root prepares, and does not go on with, it leaves a share. */
+/* However much one root prepares without going on, it leaves a share. */
 static void one_root_does_not_take_all_memory(void **state)
 {
     struct exchange_fixture n;
@@ -105,7 +105,7 @@ static void one_root_does_not_take_all_memory(void **state)
     xf_close(&n);
 }
 
-/* However many nodes one user asks, others find some memory. */
+/* However many nodes one user asks, memory is left for others. */
 static void one_user_does_not_take_all_memory(void **state)
 {
     struct exchange_fixture n;
@@ -137,8 +137,8 @@ static void one_user_does_not_take_all_memory(void **state)
     xf_close(&n);
 }
 
-/* What waits for disks that are slow takes a place, also when it is over. */
-static void what_is_still_closing_has_a_place(void **state)
+/* An exchange that waits for slow disks takes a place, even when it is over. */
+static void an_exchange_that_is_still_closing_has_a_place(void **state)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
@@ -168,7 +168,7 @@ static void what_is_still_closing_has_a_place(void **state)
     xf_close(&n);
 }
 
-static void the_root_begins_anew(void **state)
+static void the_root_retries(void **state)
 {
     struct line_root r;
     char first[EXCHANGE_ID_SIZE];
@@ -180,7 +180,7 @@ static void the_root_begins_anew(void **state)
     assert_true(line_root_object(&r, ERROR_BUSY, "node 2 is busy"));
     assert_true(line_hears_verdict(&r.f, CHILD, ERROR_BUSY));
     assert_int_equal(xf_state(&r.f), EXCHANGE_WAITING);
-    /* Several nodes may be busy; and what else they say is about the attempt that was taken back. */
+    /* Several nodes may be busy; their further messages are about the withdrawn attempt. */
     assert_true(line_root_object(&r, ERROR_BUSY, "node 1 is busy"));
     assert_true(line_root_object(&r, ERROR_REFUSED, "node 1 refuses"));
     assert_int_equal(xf_state(&r.f), EXCHANGE_WAITING);
@@ -216,7 +216,7 @@ static void the_root_begins_anew(void **state)
     xf_close(&r.f);
 }
 
-/* Without a timeout of its own it waits for an hour, and its client is told so, not what is enough for it to
+/* Without a timeout of its own it waits for an hour, and its client is told that time, not the time that it needs to
  * run. */
 static void the_time_that_it_has_waited_is_told(void **state)
 {
@@ -251,7 +251,7 @@ static enum exchange_state state_of(const struct job *x)
     return progress.state;
 }
 
-/* An exchange that waits for memory is not overtaken, whatever begins in between. */
+/* Later exchanges do not overtake an exchange that waits for memory. */
 static void a_barrier_lets_nobody_overtake(void **state)
 {
     static const struct spec barrier = {
@@ -267,7 +267,7 @@ static void a_barrier_lets_nobody_overtake(void **state)
 
     (void)state;
     line_open(&n, 0);
-    xf_prepare_init(&p, &n); /* of another root: what is left does not hold the large one's share */
+    xf_prepare_init(&p, &n); /* of another root: the rest is less than the large one's share */
     xf_prepare_generated(&p);
     p.message.prepare.root = 1;
     p.message.prepare.id = "1-0000004d-2";
@@ -283,7 +283,7 @@ static void a_barrier_lets_nobody_overtake(void **state)
     later = xf_start(&n, &line_generated, &seen[2], &e);
     xf_settle(&n);
     assert_int_equal(state_of(enters), EXCHANGE_PREPARING);
-    (void)xf_drain(&n); /* the barrier has to begin anew, while others wait for memory before it */
+    (void)xf_drain(&n); /* the barrier must be retried, while others wait for memory before it */
     (void)snprintf(id, sizeof id, "%s", exchange_id(enters));
     assert_int_equal(sscanf(id, "%*u-%*x-%u", &counter), 1);
     assert_true(xf_say_objection(&n, CHILD, 3 * counter, id, 0, ERROR_BUSY, "busy"));
@@ -302,12 +302,12 @@ static void a_barrier_lets_nobody_overtake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_fit_now_is_busy),
+        cmocka_unit_test(a_prepare_without_room_is_busy),
         cmocka_unit_test(each_root_has_a_place),
         cmocka_unit_test(one_root_does_not_take_all_memory),
         cmocka_unit_test(one_user_does_not_take_all_memory),
-        cmocka_unit_test(what_is_still_closing_has_a_place),
-        cmocka_unit_test(the_root_begins_anew),
+        cmocka_unit_test(an_exchange_that_is_still_closing_has_a_place),
+        cmocka_unit_test(the_root_retries),
         cmocka_unit_test(the_time_that_it_has_waited_is_told),
         cmocka_unit_test(a_barrier_lets_nobody_overtake),
     };

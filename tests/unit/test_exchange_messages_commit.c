@@ -1,5 +1,5 @@
-/* From the decision to the last confirmation: what a root, and a node in doubt, makes of Confirm,
- * OutcomeQuery, Outcome and Commit, whatever they say. */
+/* From the decision to the last confirmation: how a root, and a node in doubt, handle Confirm, OutcomeQuery, Outcome
+ * and Commit with any contents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct root {
     char id[EXCHANGE_ID_SIZE];
 };
 
-/* All have done; the decision is being recorded. */
+/* All nodes are done; the decision is being recorded. */
 static void reach_decision(struct root *r)
 {
     static const struct spec spec = {.algorithm = "direct",
@@ -91,7 +91,7 @@ static void the_decision_stays_until_all_have_confirmed(void **state)
     xf_close(&r.f);
 }
 
-/* Nobody else knows whether the root's own output is in place. */
+/* Only the root knows whether its own output is in place. */
 static void nobody_confirms_for_the_root(void **state)
 {
     struct root r;
@@ -113,7 +113,7 @@ static void nobody_confirms_for_the_root(void **state)
     xf_close(&r.f);
 }
 
-/* The root's disk takes longer than its client waits: what is decided is not taken back. */
+/* The root's disk takes longer than its client waits: the decision stays. */
 static void a_slow_disk_keeps_the_roots_output(void **state)
 {
     struct root r;
@@ -195,7 +195,7 @@ static void hears_confirm(struct exchange_fixture *n, const char *obstacle)
     message_forget(head);
 }
 
-/* Whichever way it hears that it was committed. */
+/* It can hear of the commit in several ways. */
 static void a_node_in_doubt_commits_late(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void an_obstacle_is_told_and_tried_again(void **state)
         xf_storage_done(&n, &exists);
         hears_confirm(&n, "target exists");
     }
-    /* Nothing takes it back. */
+    /* The commit is final. */
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "no", 0));
     assert_true(xf_say_outcome(&n, PARENT, XF_ID, false, 1));
     xf_pass(&n, 3 * SECONDS);
@@ -254,7 +254,7 @@ static void an_obstacle_is_told_and_tried_again(void **state)
     xf_close(&n);
 }
 
-static void doubts_of_before_the_start_are_settled(void **state)
+static void doubts_from_before_the_start_end(void **state)
 {
     static const char *const in_doubt[] = {XF_ID, NULL};
 
@@ -278,8 +278,8 @@ static void doubts_of_before_the_start_are_settled(void **state)
     }
 }
 
-/* Only the root knows: what comes from elsewhere, or in the name of a node that is elsewhere, is nothing. */
-static void what_only_the_root_knows_from_the_wrong_side(void **state)
+/* Only the root knows the outcome: messages from another direction, or for a node in another direction, are ignored. */
+static void messages_of_the_root_from_elsewhere_are_ignored(void **state)
 {
     struct exchange_fixture n;
 
@@ -331,7 +331,7 @@ static void ranks_and_ids_that_there_are_not(void **state)
                 fail_msg("kind %d of %s from %u was taken", kind, id, rank);
             xf_close(&n);
         }
-    /* What is meant for others goes on, whatever it says. */
+    /* Messages for other nodes are passed on, whatever they contain. */
     struct exchange_fixture n;
     reach_done(&n);
     assert_true(xf_say_confirm(&n, CHILD, "0-deadbeef-4294967295", 2, "\x1b[2J"));
@@ -353,8 +353,8 @@ int main(void)
         cmocka_unit_test(a_decision_that_is_not_recorded_is_none),
         cmocka_unit_test(a_node_in_doubt_commits_late),
         cmocka_unit_test(an_obstacle_is_told_and_tried_again),
-        cmocka_unit_test(doubts_of_before_the_start_are_settled),
-        cmocka_unit_test(what_only_the_root_knows_from_the_wrong_side),
+        cmocka_unit_test(doubts_from_before_the_start_end),
+        cmocka_unit_test(messages_of_the_root_from_elsewhere_are_ignored),
         cmocka_unit_test(ranks_and_ids_that_there_are_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

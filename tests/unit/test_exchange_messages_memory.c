@@ -1,5 +1,5 @@
-/* Every allocation in the life of an exchange fails once, at the root and at another node: the
- * exchange may fail of it, and nothing else. */
+/* Every allocation in the life of an exchange fails once, at the root and at another node: only the exchange may
+ * fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void say_ready(struct exchange_fixture *n, unsigned port, uint32_t handle
     (void)xf_say_handle(n, port, PEER_READY, handle);
 }
 
-/* Of the node at the end of the line, or of both nodes behind the first one. */
+/* Reports of the node at the end of the line, or of both nodes behind the first one. */
 static void say_data_and_done(struct exchange_fixture *n, unsigned port, uint32_t handle)
 {
     uint32_t rank = router_rank(n->f.router);

@@ -1,4 +1,4 @@
-/* What a root's prepare may say, and when it may come. */
+/* What a root's prepare may contain, and when it may arrive. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define TEXT(text) ((char *)(uintptr_t)(text))
 #define OTHER_ID "0-0000004d-9"
 
-/* A root is node 0, and its prepare comes from the parent, unless a row says otherwise. */
+/* The root is node 0, and its prepare comes from the parent, unless a row says otherwise. */
 static const struct {
     const char *id; /* NULL: the usual one */
     uint32_t root;
@@ -78,7 +78,7 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
     }
 }
 
-/* Links that are down, says the root: of the line of three nodes there are 0 (from node 0 to 1) and 1. */
+/* Links that are down according to the root. The line of three nodes has links 0 (between nodes 0 and 1) and 1. */
 static void a_prepare_says_what_is_down(void **state)
 {
     static uint32_t there_is_none[] = {2}, huge[] = {UINT32_MAX}, twice[] = {1, 1},
@@ -101,7 +101,7 @@ static void a_prepare_says_what_is_down(void **state)
         assert_int_equal(line_known(&n), 0);
         xf_close(&n);
     }
-    line_open(&n, 1); /* which knows better: the root may, too, when it begins anew */
+    line_open(&n, 1); /* this node knows better; the root may know, too, when it retries */
     xf_prepare_init(&p, &n);
     p.message.prepare.without = beyond;
     p.message.prepare.n_without = 1;
@@ -111,7 +111,7 @@ static void a_prepare_says_what_is_down(void **state)
     xf_close(&n);
 }
 
-/* Nodes that are missing, says the root: of the line there are 0, which is the root, 1 and 2. */
+/* Nodes that are missing according to the root. The line has nodes 0 (the root), 1 and 2. */
 static void a_prepare_says_who_is_missing(void **state)
 {
     static uint32_t root[] = {0}, there_is_none[] = {3}, twice[] = {2, 2}, itself[] = {1},
@@ -175,7 +175,7 @@ static void a_prepare_comes_once(void **state)
     xf_close(&n);
 }
 
-/* Handles come round again: a root that has been restarted knows nothing of the old ones. */
+/* Handles are reused: a root that was restarted does not know the old ones. */
 static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
 {
     struct exchange_fixture n;
@@ -206,9 +206,9 @@ static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
     xf_close(&n);
 }
 
-/* The root has been restarted, which is heard of later than its prepare. That a client has entered the
- * barrier here long before is no reason to take the start that is known for the later one. */
-static void of_a_start_that_is_heard_of_later(void **state)
+/* The node hears of a restart of the root only after the root's prepare. Although a client entered the barrier here
+ * long before, the node must not take the start that it knows for the later one. */
+static void a_restart_of_the_root_is_heard_after_its_prepare(void **state)
 {
     static const struct spec barrier = {
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
@@ -242,7 +242,7 @@ static void of_a_start_that_is_heard_of_later(void **state)
 }
 
 /* It cannot give a verdict. */
-static void who_objects_to_a_root_that_was_restarted_says_so_in_the_end(void **state)
+static void an_objection_to_a_restarted_root_is_reported_at_the_end(void **state)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
@@ -262,9 +262,9 @@ static void who_objects_to_a_root_that_was_restarted_says_so_in_the_end(void **s
     xf_close(&n);
 }
 
-/* The root of a barrier is found to have gone; before the client here is told, it is heard that this
- * root was to begin anew. */
-static void a_root_that_is_gone_does_not_begin_anew(void **state)
+/* The root of a barrier is found to have gone; before the client here is told, the node hears that this root wanted to
+ * retry. */
+static void a_root_that_is_gone_does_not_retry(void **state)
 {
     static const struct spec barrier = {
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
@@ -310,9 +310,9 @@ int main(void)
         cmocka_unit_test(a_prepare_says_who_is_missing),
         cmocka_unit_test(a_prepare_comes_once),
         cmocka_unit_test(a_handle_that_is_in_use_is_a_matter_of_time),
-        cmocka_unit_test(of_a_start_that_is_heard_of_later),
-        cmocka_unit_test(who_objects_to_a_root_that_was_restarted_says_so_in_the_end),
-        cmocka_unit_test(a_root_that_is_gone_does_not_begin_anew),
+        cmocka_unit_test(a_restart_of_the_root_is_heard_after_its_prepare),
+        cmocka_unit_test(an_objection_to_a_restarted_root_is_reported_at_the_end),
+        cmocka_unit_test(a_root_that_is_gone_does_not_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What a node objects to in a prepare that a root may send. */
+/* Objections of a node to a valid prepare. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,12 +12,12 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "line_fixture.h"
 
-/* In a row, 0 where 0 stands for what is usual. */
+/* Stands for 0 in a row, where 0 means the usual value. */
 #define ZERO (UINT64_MAX - 1)
 
 static char long_path[SPEC_PATH_SIZE + 1];
 
-/* What is different from an exchange of line_generated blocks that the node takes part in. NULL and 0: nothing. */
+/* Differences from a usual exchange of generated blocks. NULL and 0: no difference. */
 struct row {
     enum error_code code;
     uint32_t operation, repeat;
@@ -32,7 +32,7 @@ static const struct row rows[] = {
     {ERROR_USAGE, .operation = OPERATION_BROADCAST}, /* has other algorithms */
     {ERROR_USAGE, .algorithm = "no\ne"},
     {ERROR_USAGE, .algorithm = SPEC_AUTO},
-    {ERROR_USAGE, .algorithm = "cccube-best"}, /* of what a family has, the root says which one */
+    {ERROR_USAGE, .algorithm = "cccube-best"},      /* the root names a member */
     {ERROR_REFUSED, .algorithm = "cccube-q524288"}, /* too many packets */
     {ERROR_USAGE, .mode = ""},
     {ERROR_USAGE, .mode = "dreaming"},
@@ -42,7 +42,7 @@ static const struct row rows[] = {
     {ERROR_USAGE, .from = "/x", .to = "/x", .repeat = 2},
     {ERROR_USAGE, .repeat = SPEC_REPEAT_MOST + 1},
     {ERROR_PROTOCOL, .round_bytes = ZERO},
-    /* A round, of which nobody has chosen an algorithm yet. */
+    /* A round for which no algorithm was chosen yet. */
     {ERROR_PROTOCOL, .algorithm = SPEC_AUTO, .mode = "", .from = "/x", .to = "/x"},
     {ERROR_PROTOCOL, .resumes = XF_ID},
     {ERROR_PROTOCOL, .operation = OPERATION_ALLGATHER, .algorithm = "balanced", .mode = "streaming",
@@ -99,7 +99,7 @@ static void enter_barrier(struct exchange_fixture *n, struct exchange_client_see
     xf_settle(n);
 }
 
-static void what_a_node_cannot_do_it_objects_to(void **state)
+static void a_node_objects_to_impossible_requests(void **state)
 {
     (void)state;
     memset(long_path, 'x', sizeof long_path - 1);
@@ -118,13 +118,13 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             enter_barrier(&n, &seen);
             set_text(&p.spec.barrier, "b");
         }
-        if (!xf_say(&n, PARENT, &p.message)) /* it is no fault of the neighbour */
+        if (!xf_say(&n, PARENT, &p.message)) /* the neighbour is not to blame */
             fail_msg("row %zu: %s", i, n.f.up[PARENT]->last);
         if (rows[i].code == ERROR_NONE)
             assert_int_equal(xf_state(&n), EXCHANGE_PREPARING);
         else
             line_hears_objection(&n, rows[i].code, 1, NULL);
-        if (rows[i].code != ERROR_NONE) /* what is impossible costs no memory */
+        if (rows[i].code != ERROR_NONE) /* an impossible request takes no memory */
             assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
         assert_int_equal(family_made_count(), made);
         (void)xf_drain(&n);
@@ -135,7 +135,7 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_node_cannot_do_it_objects_to),
+        cmocka_unit_test(a_node_objects_to_impossible_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

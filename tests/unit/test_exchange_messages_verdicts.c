@@ -20,7 +20,7 @@ static void an_objection_ends_it_everywhere(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         line_root_open(&r);
-        /* Not this one: another handle, another id, another root. */
+        /* Verdicts about other exchanges: another handle, another id, another root. */
         assert_true(xf_say_objection(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
         assert_true(xf_say_objection(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
         assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
@@ -30,13 +30,13 @@ static void an_objection_ends_it_everywhere(void **state)
         assert_int_equal(r.client.told, 1);
         assert_int_equal(r.client.e.code, ERROR_IO);
         assert_string_equal(r.client.e.text, "node 2 reports:??[2Jno");
-        /* Who has not heard that hears it again. */
+        /* A node that has not heard the verdict hears it again. */
         assert_true(line_root_object(&r, ERROR_IO, "again"));
         assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
         assert_int_equal(xf_drain(&r.f), 0);
         xf_close(&r.f);
     }
-    line_root_open(&r); /* for nodes that there are not */
+    line_root_open(&r); /* for nodes that do not exist */
     assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
     xf_close(&r.f);
     line_root_open(
@@ -47,7 +47,8 @@ static void an_objection_ends_it_everywhere(void **state)
     xf_close(&r.f);
 }
 
-/* A node is believed about nodes behind its own link; else the root names who says it. Nothing is read from the text. */
+/* The root believes a node about nodes behind the node's own link; otherwise it names the node that reports. The text
+ * is not parsed. */
 static void an_objection_is_about_whom_it_says(void **state)
 {
     static const struct {
@@ -75,7 +76,7 @@ static void an_objection_is_about_whom_it_says(void **state)
     }
 }
 
-/* A node that is ready, and has not heard `go`, tells its program by this whether others may have begun. */
+/* A node that is ready and has not heard `go` tells its program by this whether others may have begun. */
 static void a_verdict_says_whether_anybody_was_told_to_go(void **state)
 {
     struct line_root r;
@@ -137,7 +138,7 @@ static void verdicts_end_it_and_go_on(void **state)
     xf_close(&n);
 }
 
-/* It may come before the prepare where links are down: it is passed on once, and heeded. */
+/* If links are down, a verdict may arrive before the prepare: it is passed on once, and takes effect. */
 static void a_verdict_before_the_prepare(void **state)
 {
     struct exchange_fixture n;
@@ -161,7 +162,7 @@ static void a_verdict_before_the_prepare(void **state)
     line_hears_objection(&n, ERROR_BUSY, 1, NULL);
     assert_int_equal(xf_drain(&n), 0);
     assert_int_equal(line_known(&n), 0);
-    /* Thousands more do not make it forget this one, and are not all passed on. */
+    /* Thousands of others do not make the node forget this one, and are not all passed on. */
     for (unsigned i = 0; i < 3000; i++) {
         char id[EXCHANGE_ID_SIZE];
         (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
@@ -171,7 +172,7 @@ static void a_verdict_before_the_prepare(void **state)
     assert_in_range(passed, 1, 1000);
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 0);
-    /* But it is not remembered for ever: it may have been invented. */
+    /* But the node does not remember it for ever: it may have been invented. */
     xf_pass(&n, 10 * SECONDS);
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 1);

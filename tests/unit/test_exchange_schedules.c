@@ -1,5 +1,5 @@
-/* Schedules that an exchange names: how a node fetches them from a neighbour and passes them on, and
- * what neighbours that lie or fall silent come to. */
+/* Schedules that an exchange names: how a node fetches them from a neighbour and passes them on, and neighbours that
+ * lie or fall silent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void a_schedule_is_fetched_part_by_part_and_passed_on(void **state)
     xf_close(&n);
 }
 
-static void what_is_known_is_not_fetched_again(void **state)
+static void a_known_schedule_is_not_fetched_again(void **state)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
@@ -116,8 +116,8 @@ static void parts_that_nobody_waits_for_are_ignored(void **state)
     xf_close(&n);
 }
 
-/* It was asked for, and given up; now it is asked for again from its beginning on, and the answer to what was
- * asked first comes before the new one. */
+/* The node asked for the schedule, and gave up; now it asks again from the beginning, and the answer to the first
+ * request arrives before the new one. */
 static void an_answer_to_an_older_question_is_ignored(void **state)
 {
     const struct schedule_file f = schedule_file_for("3m", 70000);
@@ -169,7 +169,7 @@ static void fails_with(struct schedule_file *f, enum error_code code, const char
     xf_close(&n);
 }
 
-static void what_is_not_what_it_should_be_is_refused(void **state)
+static void wrong_schedules_are_refused(void **state)
 {
     struct schedule_file damaged = schedule_file_for("3m", 1), other = schedule_file_for("3", 0),
                          wrong = schedule_file_for("3m", 0);
@@ -201,8 +201,8 @@ static void a_neighbour_that_falls_silent_is_named(void **state)
     xf_close(&n);
 }
 
-/* What was asked for over a link that is up again is asked for once more when it is named again, also while
- * an exchange from before still waits for its end; and nothing is answered that was asked before. */
+/* After a link was down and is up again, the node asks again for the schedule when it is named again, even while an
+ * earlier exchange still waits for its end; and it does not answer requests from before. */
 static void a_link_that_was_lost_is_asked_again(void **state)
 {
     const struct schedule_file f = schedule_file_for("5", 0);
@@ -241,7 +241,7 @@ static void a_neighbour_that_does_not_have_it_makes_it_busy(void **state)
     xf_close(&n);
 }
 
-/* Who asks faster than he reads does not make the answers pile up. */
+/* A neighbour that asks faster than it reads does not make answers pile up. */
 static void answers_do_not_pile_up(void **state)
 {
     struct schedule_file f = schedule_file_for("3m", 60000);
@@ -265,11 +265,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_schedule_is_fetched_part_by_part_and_passed_on),
-        cmocka_unit_test(what_is_known_is_not_fetched_again),
+        cmocka_unit_test(a_known_schedule_is_not_fetched_again),
         cmocka_unit_test(parts_that_cannot_be_close_the_link),
         cmocka_unit_test(parts_that_nobody_waits_for_are_ignored),
         cmocka_unit_test(an_answer_to_an_older_question_is_ignored),
-        cmocka_unit_test(what_is_not_what_it_should_be_is_refused),
+        cmocka_unit_test(wrong_schedules_are_refused),
         cmocka_unit_test(a_neighbour_that_falls_silent_is_named),
         cmocka_unit_test(a_link_that_was_lost_is_asked_again),
         cmocka_unit_test(a_neighbour_that_does_not_have_it_makes_it_busy),

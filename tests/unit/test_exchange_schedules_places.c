@@ -1,4 +1,4 @@
-/* The places that a node has for schedules: how many there are, who takes them, and what makes room. */
+/* The places for schedules at a node: their number, their users, and how they become free. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 
-/* What could not be fetched is taken from a client as if it had never been asked for. */
+/* A schedule that could not be fetched is accepted from a client. */
 static void a_client_gives_what_could_not_be_fetched(void **state)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
@@ -106,8 +106,8 @@ static void one_user_does_not_take_all_places(void **state)
     xf_close(&n);
 }
 
-/* Those that nobody uses make room: the one that was not used for longest goes first. */
-static void what_is_not_used_makes_room(void **state)
+/* Unused schedules make room; the one that was unused for the longest time goes first. */
+static void unused_schedules_make_room(void **state)
 {
     struct exchange_fixture n;
     struct error e;
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(a_client_gives_what_could_not_be_fetched),
         cmocka_unit_test(there_is_room_for_so_many),
         cmocka_unit_test(one_user_does_not_take_all_places),
-        cmocka_unit_test(what_is_not_used_makes_room),
+        cmocka_unit_test(unused_schedules_make_room),
         cmocka_unit_test(a_root_runs_only_what_it_was_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* An output that goes on as that of the next attempt. */
+/* An output that the next attempt continues. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static uint32_t any(unsigned *chance, uint32_t below)
     return *chance / 65536 % below;
 }
 
-/* What counts as arrived, and what was written before and does not, also behind the end. */
+/* Bytes that count as kept, and bytes that were written before and do not count, even after the end. */
 static void write_some(struct fixture *f, struct ends *ends, uint32_t d, const uint8_t *bytes,
                        unsigned *chance, struct arrived *arrived)
 {
@@ -44,7 +44,7 @@ static void write_some(struct fixture *f, struct ends *ends, uint32_t d, const u
     arrived_settle(arrived);
 }
 
-/* The rest of a block, piece by piece as an engine has them. */
+/* Moves the rest of a block in pieces, like an engine. */
 static void move_rest(struct fixture *f, struct ends *ends, uint32_t d, const struct cut *plain,
                       unsigned *chance)
 {
@@ -79,7 +79,7 @@ static void move_rest(struct fixture *f, struct ends *ends, uint32_t d, const st
     }
 }
 
-/* Any bytes of the rest, once more. */
+/* Random bytes of the rest, again. */
 static void read_again(struct fixture *f, struct ends *ends, uint32_t d, const uint8_t *bytes,
                        unsigned *chance)
 {
@@ -97,7 +97,7 @@ static void read_again(struct fixture *f, struct ends *ends, uint32_t d, const u
     }
 }
 
-/* Two attempts for one output: what they move, and how. */
+/* Two attempts at one output: the bytes that they move, and how. */
 struct attempts {
     struct fixture f;
     struct ends first, second, kept_sink;
@@ -125,7 +125,7 @@ static void begin_attempts(struct attempts *a, void **state, unsigned seed)
         .id = ID, .from = at(state, "data/in"), .to = at(state, "data/new/out"), .nodes = FILES};
 }
 
-/* It ends while it writes, or when it has finished. */
+/* The first attempt ends while it writes, or after it has finished. */
 static void run_first(struct attempts *a)
 {
     const struct block_events events = {&a->kept_sink, on_wake, on_failed, on_closed};
@@ -145,7 +145,7 @@ static void run_first(struct attempts *a)
         stepper_finish(&a->f.jobs);
 }
 
-/* It has the output of the first one, under its own name, */
+/* The second attempt has the output of the first one, under its own name, */
 static void open_second(struct attempts *a, void **state)
 {
     struct ends *ends = &a->second;
@@ -164,7 +164,7 @@ static void open_second(struct attempts *a, void **state)
     assert_int_equal(entries(a->f.state_folder), 1);
 }
 
-/* and moves what is missing. */
+/* and moves the missing bytes. */
 static void run_second(struct attempts *a)
 {
     struct ends *ends = &a->second;
@@ -207,7 +207,7 @@ static void an_output_goes_on(void **state)
     }
 }
 
-/* A node that is gone in the next attempt leaves no file, and a file that was changed in between is an error. */
+/* A node that is missing in the next attempt leaves no file, and a file that changed between attempts is an error. */
 static void what_differs_in_the_next_attempt(void **state)
 {
     const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};

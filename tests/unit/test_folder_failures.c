@@ -1,4 +1,4 @@
-/* Folders without memory, with calls that fail, and at their end. */
+/* Folders without memory, with system calls that fail, and when they are closed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static void a_decision_needs_no_memory(void **state)
     close_fixture(&f);
 }
 
-/* The whole life of an output, with the root's record, and the start of a daemon after it. */
+/* The whole life of an output, with the root's record, and then the start of a daemon. */
 static bool live(struct fixture *f, const struct folder_request *request, struct error *e)
 {
     struct ends ends;
@@ -118,8 +118,8 @@ static bool live(struct fixture *f, const struct folder_request *request, struct
     return committed;
 }
 
-/* Each call in turn fails once: it is said so, nothing leaks, and whatever has been decided is what
- * there is in the end. */
+/* Each system call in turn fails once: the failure is reported, nothing leaks, and the final state is the one that was
+ * decided. */
 static void every_call_may_fail_once(void **state)
 {
     static const int errors[] = {EIO, ENOSPC, EACCES};
@@ -145,7 +145,7 @@ static void every_call_may_fail_once(void **state)
             if (e.code != ERROR_NONE && strstr(e.text, strerror(errors[i / 2])) == NULL)
                 fail_msg("call %ld, %s: \"%s\"", call, f.files.call, e.text);
             assert_true(failed || (committed && e.code == ERROR_NONE));
-            /* What the next start and the torus make of it. */
+            /* The state after the next start and the root's answer. */
             restart(&f);
             if (resolve(&f, committed, &e) != 0)
                 fail_msg("call %ld, %s: \"%s\"", call, f.files.call, e.text);

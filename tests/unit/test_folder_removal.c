@@ -1,4 +1,4 @@
-/* Outputs that are not committed are removed, and nothing else is. */
+/* Only outputs that are not committed are removed. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +55,8 @@ static void folders_that_others_use_stay(void **state)
     close_fixture(&f);
 }
 
-/* Whatever there was no descriptor for is tried again: at once, when its own have been closed, and each time that
- * another output has been closed. */
+/* A removal that failed without descriptors is tried again when the output's own descriptors are closed, and each time
+ * that another output is closed. */
 static void an_output_that_could_not_be_removed(void **state)
 {
     long calls = 0;
@@ -79,7 +79,7 @@ static void an_output_that_could_not_be_removed(void **state)
     assert_true(calls > 4);
 }
 
-/* It is found again by the journal's entry, also if the state folder is the one that fails. */
+/* The output is found again by its record in the journal, even if the state folder fails. */
 static void an_output_is_removed_when_another_is_closed(void **state)
 {
     struct fixture f;
@@ -103,7 +103,7 @@ static void an_output_is_removed_when_another_is_closed(void **state)
     close_fixture(&f);
 }
 
-/* Whoever may write beside the target puts something else in place of the temporary folder. */
+/* A user who may write beside the target replaces the temporary folder. */
 static void swap(void **state, struct fixture *f, struct ends *ends, bool link)
 {
     const struct folder_request request = small(state);
@@ -154,7 +154,7 @@ static void a_swapped_folder_is_not_put_in_place(void **state)
     }
 }
 
-/* After a crash only names are left to go by. */
+/* After a crash, only names identify outputs. */
 static void a_link_is_not_followed_after_a_crash(void **state)
 {
     struct fixture f;

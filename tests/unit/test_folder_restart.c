@@ -1,4 +1,4 @@
-/* What a daemon that starts again knows: outputs in doubt, leftovers of a crash, decisions. */
+/* The knowledge of a daemon after its restart: outputs in doubt, leftovers of a crash, decisions. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,13 +25,13 @@ static void an_output_in_doubt_waits_for_its_outcome(void **state)
         if (committed == 1)
             check_file(at(state, "data/x/y/out/0"), "block", 5);
         assert_int_equal(entries(at(state, "data")), committed == 1 ? 2 : 1);
-        assert_int_equal(resolve(&f, committed == 1, &e), 0); /* settled already */
+        assert_int_equal(resolve(&f, committed == 1, &e), 0); /* the outcome is known already */
         close_fixture(&f);
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
     }
 }
 
-/* Its target is kept for it: another exchange has to wait. */
+/* The target is reserved for the output in doubt: another exchange must wait. */
 static void an_output_in_doubt_keeps_its_target(void **state)
 {
     for (int committed = 0; committed < 2; committed++) {
@@ -59,7 +59,7 @@ static void an_output_in_doubt_keeps_its_target(void **state)
     }
 }
 
-/* The daemon dies after it has put an output in place, and before it has noted that. */
+/* The daemon dies after it has put an output in place, and before it has recorded that. */
 static void a_crash_after_the_rename_does_no_harm(void **state)
 {
     for (int committed = 0; committed < 2; committed++) {
@@ -73,7 +73,7 @@ static void a_crash_after_the_rename_does_no_harm(void **state)
         assert_int_equal(rename(at(state, "data/.out.torusd-%s-1", ID), at(state, "data/out")), 0);
         restart(&f);
         check_in_doubt(&f, ID);
-        /* Its root may have forgotten the decision by then: all had confirmed. */
+        /* The root may have forgotten the decision by then, because all nodes had confirmed. */
         if (resolve(&f, committed == 1, &e) != 0)
             fail_msg("%s", e.text);
         check_file(at(state, "data/out/0"), "block", 5);
@@ -137,7 +137,7 @@ static void what_cannot_be_removed_is_tried_again(void **state)
     restart(&f);
     assert_int_equal(entries(at(state, "data")), 0);
     assert_int_equal(entries(f.state_folder), 0);
-    /* A root that is not configured any more. */
+    /* A data root that is no longer configured. */
     write_entry(&f, state, 0, "data2");
     restart(&f);
     assert_int_equal(entries(f.state_folder), 1);
@@ -164,8 +164,8 @@ static void decisions_are_kept_in_the_state_folder(void **state)
     close_fixture(&f);
 }
 
-/* Returns whether folders could be opened and listed although one call failed; if so, all that is on record
- * has been listed. */
+/* Returns whether folders could be opened and listed although one call failed; if so, checks that all records were
+ * listed. */
 static bool starts_with_all(struct fixture *f)
 {
     char committed[100] = "", in_doubt[100] = "";
@@ -188,8 +188,8 @@ static bool starts_with_all(struct fixture *f)
     return started;
 }
 
-/* A root that does not know its decisions would answer that they were not made; a node that does not know
- * its doubts, that they are settled. */
+/* A root that lost its decisions would answer that they were not made; a node that lost its doubts would assume that
+ * they have ended. */
 static void what_cannot_be_read_at_the_start_is_not_overlooked(void **state)
 {
     struct fixture f;

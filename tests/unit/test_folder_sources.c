@@ -31,7 +31,7 @@ static void a_missing_file_is_refused_or_empty(void **state)
     close_fixture(&f);
 }
 
-/* Nothing comes from a node that is gone or goes to it: its files are neither asked for nor made. */
+/* No blocks come from a missing node or go to it: its files are neither required nor made. */
 static void files_of_a_node_that_is_gone(void **state)
 {
     struct fixture f;
@@ -51,7 +51,7 @@ static void files_of_a_node_that_is_gone(void **state)
     close_fixture(&f);
 }
 
-/* The source finds that out at the end, and nothing is left behind. */
+/* The source notices the change at the end, and nothing is left behind. */
 static void check_changed(struct fixture *f, struct ends *ends)
 {
     assert_int_equal(finish(f, ends), -1);
@@ -60,7 +60,7 @@ static void check_changed(struct fixture *f, struct ends *ends)
     close_fixture(f);
 }
 
-/* Not only what is held open is noticed. */
+/* Changes are noticed not only in files that are held open. */
 static void a_file_that_is_replaced_is_noticed(void **state)
 {
     struct fixture f;
@@ -110,7 +110,7 @@ static void a_file_that_changes_is_noticed(void **state)
     check_changed(&f, &ends);
 }
 
-/* Whoever has damaged it asks for some of it again, also when all has been checked. */
+/* A node that received damaged bytes asks for some of them again, even after all files have been checked. */
 static void bytes_can_be_read_again(void **state)
 {
     struct fixture f;
@@ -134,7 +134,7 @@ static void bytes_can_be_read_again(void **state)
         if (checked == 0)
             assert_int_equal(finish(&f, &ends), 0);
     }
-    /* What is asked for last counts. */
+    /* The latest request counts. */
     assert_int_equal(ops->reread(ends.source, 0, 0, 5, &bytes, &e), 0);
     stepper_finish(&f.jobs);
     assert_int_equal(ops->reread(ends.source, 2, 4, 1, &bytes, &e), 0);

@@ -1,4 +1,4 @@
-/* Where an output may be put: what is refused, and what others put in its way. */
+/* Where an output may be put: targets that are refused, and obstacles that others make. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void targets_that_cannot_be_are_refused(void **state)
         enum error_code code;
     } row[] = {
         {"data/file", ID, ERROR_REFUSED}, /* not a folder */
-        {"data/file/x", ID, ERROR_IO},    /* nor is what is above it */
+        {"data/file/x", ID, ERROR_IO},    /* nor is the path above it */
         {"data/link", ID, ERROR_REFUSED},
         {"data/link/x", ID, ERROR_REFUSED}, /* a link is not followed */
         {"data/link/new/x", ID, ERROR_REFUSED},
@@ -57,7 +57,7 @@ static void targets_that_cannot_be_are_refused(void **state)
     close_fixture(&f);
 }
 
-/* The error says how long it may be, and that is so. */
+/* The error states the longest path that is accepted, and that path is accepted. */
 static void a_name_of_a_target_has_a_limit(void **state)
 {
     char name[NAME_MAX + 1];
@@ -109,7 +109,7 @@ static void of_two_at_once_one_is_refused(void **state)
         assert_int_equal(other.failures, 1);
         assert_int_equal(other.failure.code, ERROR_BUSY);
         close_ends(&f, &other, false);
-        /* Until nothing of the first is left. */
+        /* Until nothing is left of the first output. */
         (void)ends.source->ops->close(ends.source);
         (void)ends.sink->ops->close(ends.sink, false);
         begin_open(&f, &third, &rival);
@@ -135,7 +135,7 @@ static void rivals_of_other_nodes_are_refused(void **state)
     open_fixture(&f, state);
     const struct folder_request request = small(state);
     struct folder_request rival = request;
-    /* What another daemon left when it crashed is no rival. */
+    /* Leftovers of another daemon that crashed do not block a target. */
     make_folder(at(state, "data/.out.torusd-9-0000beef-9-4"));
     open_well(&f, &ends, &request);
     rival.rank = 2;
@@ -163,7 +163,7 @@ static void rivals_of_other_nodes_are_refused(void **state)
     close_fixture(&f);
 }
 
-/* Between prepare and commit somebody else has put something there. */
+/* An obstacle appears between prepare and commit. */
 static void a_target_that_appears_meanwhile(void **state)
 {
     for (int kind = 0; kind < 3; kind++) {

@@ -154,8 +154,8 @@ static void what_comes_together_is_written_with_one_call(void **state)
     }
 }
 
-/* Where files are in memory, what comes is written before it has left the processor's cache, or it is said
- * what has failed. */
+/* If files are in memory, received bytes are written while they are in the processor's cache, or the failure is
+ * reported. */
 static void little_waits_for_files_in_memory(void **state)
 {
     const uint32_t length = 65536, whole = 8 * length;
@@ -173,7 +173,7 @@ static void little_waits_for_files_in_memory(void **state)
         f.files.error = ENOSPC;
         f.files.left = fails ? 0 : -1;
         for (; begin < whole;
-             begin += length) { /* from the end to the front: none goes on with another */
+             begin += length) { /* from the end to the front: no piece continues another one */
             struct slab *slab = slab_get(&f.pool);
             assert_non_null(slab);
             const uint64_t offset = whole - length - begin;

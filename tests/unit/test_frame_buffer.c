@@ -1,5 +1,5 @@
-/* The frame buffer below all engines, with pieces that are copied and with pieces that stay where they
- * were read. */
+/* The frame buffer of all engines, with pieces that are copied and pieces that stay in the slab into which they were
+ * read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,13 +11,13 @@
 #include "dock_fixture.h"
 #include "failing_memory.h"
 
-/* Byte `i` of what waits in a hold. */
+/* Byte `i` of the bytes that wait in a hold. */
 static uint8_t byte_of(size_t hold, uint32_t i)
 {
     return (uint8_t)(37 * hold + i);
 }
 
-/* `length` bytes come in for the hold, in a slab. */
+/* `length` bytes arrive for the hold, in a slab. */
 static void put(struct dock *d, size_t hold, uint32_t offset, uint32_t length)
 {
     struct extent piece;
@@ -29,7 +29,7 @@ static void put(struct dock *d, size_t hold, uint32_t offset, uint32_t length)
     slab_unref(piece.slab);
 }
 
-/* What would be a small frame of its own comes along, up to a sixteenth of what frames are filled up to. */
+/* A rest that would be a small frame of its own is added to the frame, up to a sixteenth of a full frame. */
 static void a_rest_of_a_few_bytes_comes_along(void **state)
 {
     struct outgoing frame = {.body_length = 0};
@@ -67,7 +67,7 @@ static void check_body(const struct outgoing *frame, uint32_t at, size_t hold, u
     assert_int_equal(seen, frame->body_length);
 }
 
-/* However a piece comes and goes. */
+/* A piece may arrive and leave in any parts. */
 static void bytes_leave_as_they_came(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void bytes_leave_as_they_came(void **state)
             }
 }
 
-/* Bytes that leave while others are still coming; no slab is held for longer than that. */
+/* Bytes leave while others still arrive; no slab is held any longer. */
 static void a_hold_gives_back_what_has_left(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void our_block_for_ourselves_is_delivered(void **state)
     }
 }
 
-static void what_is_delivered_is_counted(void **state)
+static void delivered_bytes_are_counted(void **state)
 {
     const struct block_piece from_2 = {2, 1, 0, 4};
     struct dock d;
@@ -275,7 +275,7 @@ static void a_frame_leaves_loaded_or_not_at_all(void **state)
     dock_close(&d);
 }
 
-/* Every allocation fails once, and the engine fails of it, whatever is done then. */
+/* Every allocation fails once: the engine fails, whatever happens then. */
 static bool run_out_of_memory(bool copies, unsigned after)
 {
     struct peer_stepped_data data = {0};
@@ -322,7 +322,7 @@ static void memory_may_be_over_at_any_moment(void **state)
     }
 }
 
-/* A neighbour that sends a byte at a time, and much else in between. */
+/* A neighbour that sends single bytes, with much other traffic in between. */
 static void bytes_that_wait_do_not_keep_slabs(void **state)
 {
     struct dock d;
@@ -354,7 +354,7 @@ int main(void)
         cmocka_unit_test(a_frame_takes_what_it_has_extents_for),
         cmocka_unit_test(our_own_blocks_come_from_the_source),
         cmocka_unit_test(our_block_for_ourselves_is_delivered),
-        cmocka_unit_test(what_is_delivered_is_counted),
+        cmocka_unit_test(delivered_bytes_are_counted),
         cmocka_unit_test(a_frame_leaves_loaded_or_not_at_all),
         cmocka_unit_test(memory_may_be_over_at_any_moment),
         cmocka_unit_test(bytes_that_wait_do_not_keep_slabs),

@@ -8,8 +8,8 @@
 
 #include "dock_fixture.h"
 
-/* A block of 600 bytes of node 2 for this one, whose piece is bytes 100 to 599, comes in `run`s. `flip`:
- * a bit of it that is false, or UINT32_MAX. Returns what comes of it. */
+/* A block of 600 bytes from node 2 for this node arrives in `run`s; its piece is bytes 100 to 599. `flip`: a bit that
+ * is flipped, or UINT32_MAX. Returns the outcome. */
 static int deliver_piece(struct dock *d, const struct block_piece *piece, uint32_t run,
                          uint32_t flip, uint64_t sent, struct piece_mark *mark)
 {
@@ -44,7 +44,7 @@ static void digests_are_the_same_however_a_piece_is_cut(void **state)
         d.node->source.in_order = false;
         d.node->sink.careless = true;
         uint32_t moved = 0;
-        while (moved < piece.length) { /* the source gives what it has */
+        while (moved < piece.length) { /* the source gives the bytes that it has */
             d.node->source.sleeps_soon = runs[i];
             moved +=
                 frame_buffer_load_own(&d.buffer, &piece, moved, &sent, piece.length - moved, frame);
@@ -62,7 +62,7 @@ static void digests_are_the_same_however_a_piece_is_cut(void **state)
     }
 }
 
-/* Each bit of it, and its name. */
+/* Flips each bit of the piece and of its name. */
 static void damage_is_found_and_named(void **state)
 {
     const struct block_piece piece = {2, 1, 100, 256};
@@ -98,7 +98,7 @@ static void damage_is_found_and_named(void **state)
         assert_true(other.digest != good.digest);
         slab_unref(bytes.slab);
     }
-    /* A small piece has none: only the sums differ. */
+    /* A small piece has no digest of its own: only the digests over all nodes differ. */
     const struct block_piece small = {2, 1, 100, 255};
     mark = (struct piece_mark){0};
     uint64_t before = d.engine.delivered_digest;

@@ -1,5 +1,5 @@
-/* The table of algorithms that the first member of a group sends to the others: a member takes only what it could have
- * sent itself (proto/peer-trust.md). */
+/* The table of algorithms that the first member of a group sends to the others: a member accepts only tables that it
+ * could have made itself (proto/peer-trust.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -16,7 +16,7 @@ static void both_have_the_key(void **state)
     (void)state;
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(p.dialler.says, 1);
-    assert_int_equal(p.listener.says, 0); /* who says nothing is told nothing */
+    assert_int_equal(p.listener.says, 0); /* a side that sends nothing gets no reply */
     check_done(&p);
     assert_int_equal(p.dialler.says, 2);
     assert_int_equal(p.listener.says, 2);
@@ -66,7 +66,7 @@ static void the_id_of_a_key_is_not_the_key(void **state)
     place(&p, &p.dialler, 1, 0, 7);
     handshake_begin(&p.dialler.handshake, &p.dialler.place, true);
     check_refused(&p, &p.dialler, "wrong proof"); /* the listener's does not fit its key */
-    /* Even if it goes on regardless. */
+    /* Even if it ignores the refusal. */
     struct error e;
     uint8_t zeros[PROOF_SIZE] = {0};
     struct peer_proof proof = {0};
@@ -114,15 +114,15 @@ static void a_recorded_connection_is_refused(void **state)
     assert_int_equal(
         hear_bytes(&p.dialler, recorded.listener.said[1], recorded.listener.length[1], &e), -1);
     assert_int_equal(e.code, ERROR_PROTOCOL);
-    assert_int_equal(p.dialler.says, 1); /* and it has proved nothing to who is not the neighbour */
+    assert_int_equal(p.dialler.says, 1); /* it has proved nothing to a stranger */
 }
 
-static void what_comes_back_is_refused(void **state)
+static void reflected_messages_are_refused(void **state)
 {
     struct pair p;
     struct error e;
-    (void)state; /* refused in any case, but called by its name */
-    /* A listener that returns what it hears. */
+    (void)state; /* refused in any case, and the error says that it is a reflection */
+    /* A listener that returns the dialler's messages. */
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear_bytes(&p.dialler, p.dialler.said[0], p.dialler.length[0], &e), -1);
     assert_non_null(strstr(e.text, "reflection"));
@@ -133,7 +133,7 @@ static void what_comes_back_is_refused(void **state)
     assert_non_null(strstr(e.text, "reflection"));
 }
 
-/* Two links between the same nodes: what is proved on one does not fit the other. */
+/* Two links between the same nodes: a proof for one link is not valid for the other. */
 static void a_proof_of_another_link_is_refused(void **state)
 {
     struct pair one = {0}, two = {0};
@@ -216,7 +216,7 @@ int main(void)
         cmocka_unit_test(the_id_of_a_key_is_not_the_key),
         cmocka_unit_test(keys_are_changed),
         cmocka_unit_test(a_recorded_connection_is_refused),
-        cmocka_unit_test(what_comes_back_is_refused),
+        cmocka_unit_test(reflected_messages_are_refused),
         cmocka_unit_test(a_proof_of_another_link_is_refused),
         cmocka_unit_test(both_find_the_same_keys_to_encrypt_with),
         cmocka_unit_test(both_must_want_to_encrypt),

@@ -1,4 +1,4 @@
-/* Handshakes that lie, or are not as they must be. */
+/* Handshakes with lies or invalid messages. */
 #include <setjmp.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "handshake_fixture.h"
 
-/* Applies a change to the hello that the dialler has said. */
+/* Changes the hello that the dialler has sent. */
 static void lie(struct pair *p, void (*change)(struct peer_hello *hello))
 {
     struct peer_message *head = message_read(p->dialler.said[0], p->dialler.length[0]);
@@ -113,7 +113,7 @@ static void lies_are_refused(void **state)
         check_refused(&p, &p.listener, lies[i].text);
         assert_int_equal(p.listener.says, 0);
     }
-    /* Somebody between the two changes what the position does not tell. */
+    /* A relay between the two changes fields that the position does not determine. */
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     lie(&p, of_another_boot);
     check_refused(&p, &p.dialler, "wrong proof");
@@ -158,7 +158,7 @@ static void proofs_of_any_other_size_are_refused(void **state)
         const struct peer_message head = {.kind = PEER_PROOF, .proof = proof};
         assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
     }
-    /* The right one, but for its end or with more behind it. */
+    /* The right message, cut short or with more bytes after it. */
     for (int more = -1; more <= 1; more += 2) {
         begin(&p, keys("a", NULL), keys("a", NULL), 1);
         assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);

@@ -1,4 +1,4 @@
-/* Files of hosts: large ones, and those that have no end or are no text. */
+/* Files of hosts: large files, endless files, and files that are not text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static int read_hosts(const char *from, const char *dims, struct host *hosts, st
     return rc;
 }
 
-/* The file has to be refused with an error that has both texts; `line` 0: no line. */
+/* Fails the test unless the file is refused with an error that contains both texts; `line` 0: no line number. */
 static void refused(const char *from, int line, const char *part)
 {
     struct host hosts[2];
@@ -91,7 +91,7 @@ static void lines_may_be_of_any_length(void **state)
     assert_string_equal(hosts[1].name, "b");
 }
 
-/* Without a line: none of it is looked at. */
+/* Without a line number, because the file is not parsed. */
 static void refused_as_a_whole(const char *from, const char *part)
 {
     struct host hosts[2];
@@ -102,7 +102,7 @@ static void refused_as_a_whole(const char *from, const char *part)
         fail_msg("\"%s\" and \"%s\" are not in \"%s\"", from, part, e.text);
 }
 
-static void what_is_not_text_is_refused(void **state)
+static void files_that_are_not_text_are_refused(void **state)
 {
     static const char zero[] = PAIR "+0 = e\0\nrank = 3\n";
     FILE *out = begin();
@@ -127,7 +127,7 @@ static void a_file_has_so_many_bytes_at_most(void **state)
     refused_as_a_whole(path, "longer than the 16 MiB that a file of hosts can have");
 }
 
-/* What comes after the first mistake is not read: it may have no end. */
+/* Nothing is read after the first mistake: the file may be endless. */
 static void the_first_mistake_ends_the_reading(void **state)
 {
     static const char text[] = PAIR "color = red\ncolor = blue\n";
@@ -175,7 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_may_be_of_any_length),
-        cmocka_unit_test(what_is_not_text_is_refused),
+        cmocka_unit_test(files_that_are_not_text_are_refused),
         cmocka_unit_test(a_file_has_so_many_bytes_at_most),
         cmocka_unit_test(the_first_mistake_ends_the_reading),
         cmocka_unit_test(many_sections_in_any_order),

@@ -1,5 +1,4 @@
-/* Schedules from files: what is taken, and the line, block, step and node that are named where
- * something is not. */
+/* Schedules from files: accepted files, and errors that name the line, block, step and node. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +33,7 @@ static struct file export_of(const char *dims, const char *algorithm, bool by_pe
     return f;
 }
 
-/* The file is refused, and all of these, up to NULL, are in the reason. */
+/* Fails the test unless the file is refused with a reason that contains all of these texts, up to NULL. */
 static void refused(const char *text, size_t length, ...)
 {
     struct imported *s = NULL;
@@ -74,7 +73,7 @@ static void digests_are_those_of_sha256sum(void **state)
     }
 }
 
-/* An own walk over what was read: every segment of every block ends where it has to. */
+/* Walks all routes independently: every segment of every block ends at its destination. */
 static void walk_all(const struct imported *s)
 {
     const struct algorithm *a = imported_algorithm(s);
@@ -147,7 +146,7 @@ static char *line_of(const struct file *f, unsigned number, size_t *length)
 }
 
 /* Every line of `stream` on a torus, dropped, doubled, cut short, and sent to a wrong place. */
-static void what_drops_doubles_or_misroutes_a_block_is_refused(void **state)
+static void a_line_that_drops_doubles_or_misroutes_a_block_is_refused(void **state)
 {
     (void)state;
     for (unsigned line = 1; line <= 15 * 14 * 4; line++) {
@@ -176,7 +175,7 @@ static void what_drops_doubles_or_misroutes_a_block_is_refused(void **state)
         (void)snprintf(first, sizeof first, "line %u:", 15 * 14 * 4 + 2);
         refused(copy, f.length + length + 1, first, block, where, NULL);
 
-        /* The direction of the last leg, the other way round. */
+        /* Reverses the direction of the last leg. */
         char *leg = at + length;
         unsigned dim;
         int direction;
@@ -195,7 +194,7 @@ static void what_drops_doubles_or_misroutes_a_block_is_refused(void **state)
     }
 }
 
-/* Both `a` and `b` are in the reason. */
+/* The reason must contain both `a` and `b`. */
 static const struct {
     const char *text, *a, *b;
 } wrong_lines[] = {
@@ -277,7 +276,7 @@ static void lines_that_are_wrong_are_named(void **state)
     refused(HEADER "\0", sizeof HEADER, "line 2", NULL);
 }
 
-static void what_may_be_left_out_may_be(void **state)
+static void optional_parts_may_be_left_out(void **state)
 {
     static const char text[] = "\r\n\t{ \"dims\" : \"2\" , \"schedule\" : 1 } \r\n\n"
                                "{\"legs\":[[9,0,1,1]],\"dst\":0,\"src\":1}\n"
@@ -314,7 +313,7 @@ static void files_that_are_too_long_are_refused(void **state)
     free(text);
 }
 
-/* As editors on other systems write it; the digest is that of all bytes, as whoever sends them has it. */
+/* As editors on other systems write it; the digest covers all bytes of the file as they are. */
 static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
 {
     static const char text[] = "\xef\xbb\xbf {\"schedule\":1,\"dims\":\"2m\"}\r\n\r\n"
@@ -343,9 +342,9 @@ int main(void)
         cmocka_unit_test(marks_and_line_ends_of_editors_are_no_part_of_it),
         cmocka_unit_test(digests_are_those_of_sha256sum),
         cmocka_unit_test(every_algorithm_is_read_back),
-        cmocka_unit_test(what_drops_doubles_or_misroutes_a_block_is_refused),
+        cmocka_unit_test(a_line_that_drops_doubles_or_misroutes_a_block_is_refused),
         cmocka_unit_test(lines_that_are_wrong_are_named),
-        cmocka_unit_test(what_may_be_left_out_may_be),
+        cmocka_unit_test(optional_parts_may_be_left_out),
         cmocka_unit_test(files_that_are_too_long_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

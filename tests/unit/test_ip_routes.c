@@ -1,5 +1,5 @@
-/* Routes over the cables of a torus: followed hop by hop, and compared with distances that are
- * computed here in another way. */
+/* Routes over the cables of a torus: followed hop by hop, and compared with distances that the test computes in
+ * another way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void check(const struct network *n, const struct ip_routes *r)
         }
 }
 
-/* Adds it to the list. */
+/* Adds a cable to the list. */
 static void break_cable(struct network *n, char *list, size_t c)
 {
     char name[TORUS_PORT_NAME_SIZE];
@@ -144,7 +144,7 @@ static void as_short_as_possible(void **state)
     free(n);
 }
 
-static void around_broken_cables(void **state)
+static void broken_cables_are_avoided(void **state)
 {
     struct network *n = calloc(1, sizeof *n);
     (void)state;
@@ -154,7 +154,7 @@ static void around_broken_cables(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         char list[LIST] = "";
         wire(n, shapes[i]);
-        /* One, then more and more, until the torus falls into parts. */
+        /* Breaks one cable, then more and more, until the torus is in parts. */
         for (size_t share = n->count; share > 0; share /= 2) {
             struct ip_routes r;
             struct error e;
@@ -170,7 +170,7 @@ static void around_broken_cables(void **state)
     free(n);
 }
 
-/* Where no cable is broken: the first dimension in which the nodes differ. */
+/* Without broken cables, routes first go along the first dimension in which the nodes differ. */
 static void dimensions_in_order(void **state)
 {
     struct torus t;
@@ -258,7 +258,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_short_as_possible), cmocka_unit_test(around_broken_cables),
+        cmocka_unit_test(as_short_as_possible), cmocka_unit_test(broken_cables_are_avoided),
         cmocka_unit_test(dimensions_in_order),  cmocka_unit_test(opposite_nodes_both_ways),
         cmocka_unit_test(whole_nodes),          cmocka_unit_test(refused),
     };

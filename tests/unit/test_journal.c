@@ -57,7 +57,7 @@ static void entries_are_read_as_they_were_written(void **state)
     struct journal_entry in = {.made = 3}, out;
     struct error e;
     struct journal j = open_journal(state);
-    /* Names may hold anything but a zero, and "/" in some. */
+    /* Names may contain any byte except zero, and some also "/". */
     (void)snprintf(in.folder, sizeof in.folder, "/a/new\nline %%s");
     (void)snprintf(in.temporary, sizeof in.temporary, ".\xff\x01");
     (void)snprintf(in.final, sizeof in.final, "\xff\x01");
@@ -193,7 +193,7 @@ static void decisions_are_remembered_until_they_are_forgotten(void **state)
     journal_close(&j);
 }
 
-/* Each of its calls fails once: the decision is on record if and only if it was said to be. */
+/* Each system call fails once: the decision is on record if and only if success was reported. */
 static void a_decision_that_cannot_be_recorded_is_not_found_later(void **state)
 {
     struct faulty_files f;

@@ -54,7 +54,7 @@ static void check_refused(const char *text)
         fail_msg("\"%s\" and the path are not in \"%s\"", text, e.text);
 }
 
-static void what_is_generated_can_be_read(void **state)
+static void generated_keys_can_be_read(void **state)
 {
     struct key made, read;
     struct error e;
@@ -70,7 +70,7 @@ static void what_is_generated_can_be_read(void **state)
     assert_memory_equal(&made, &read, sizeof made);
     assert_int_equal(strlen(key_id_text(made.id, one)), 16);
     assert_memory_not_equal(made.id, made.bytes, KEY_ID_SIZE);
-    /* Never twice the same, and never over another. */
+    /* Keys never repeat, and never overwrite an existing file. */
     assert_int_equal(key_generate(path, &made, &e), -1);
     assert_non_null(strstr(e.text, "exists"));
     assert_int_equal(key_read(path, &made, &e), 0);
@@ -121,7 +121,7 @@ static void files_of_other_users_are_refused(void **state)
     check_refused("belongs to user 4711");
 }
 
-static void what_is_not_a_key_is_refused(void **state)
+static void malformed_keys_are_refused(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -172,7 +172,7 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
 #undef DIGITS
 }
 
-static void what_is_not_a_file_is_refused(void **state)
+static void paths_of_no_file_are_refused(void **state)
 {
     struct key key;
     struct error e;
@@ -180,21 +180,21 @@ static void what_is_not_a_file_is_refused(void **state)
     assert_int_equal(key_read(path, &key, &e), -1);
     assert_int_equal(errno, ENOENT);
     assert_non_null(strstr(e.text, path));
-    assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes to it: it is not waited for */
+    assert_int_equal(mkfifo(path, 0600), 0); /* it has no writer: reading must not wait */
     check_refused("is not a file");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_generated_can_be_read, begin, end),
+        cmocka_unit_test_setup_teardown(generated_keys_can_be_read, begin, end),
         cmocka_unit_test_setup_teardown(a_link_is_not_followed_to_where_it_leads, begin, end),
         cmocka_unit_test_setup_teardown(files_that_others_can_use_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(files_of_other_users_are_refused, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_not_a_key_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(malformed_keys_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(marks_and_line_ends_of_editors_are_no_part_of_it, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(what_is_not_a_file_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(paths_of_no_file_are_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The log's thread: nobody who logs waits for one who does not read. */
+/* The log's thread: a caller does not wait for a reader that hangs. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 static int saved = -1, reader = -1;
 
-/* What is logged comes out of `reader`. */
+/* The log can be read from `reader`. */
 static int to_pipe(void **state)
 {
     int ends[2];
@@ -74,7 +74,7 @@ static void lines_come_in_order(void **state)
 }
 
 /* The pipe is full long before the end. */
-static void who_does_not_read_is_not_waited_for(void **state)
+static void a_reader_of_the_log_that_hangs_is_not_waited_for(void **state)
 {
     enum { LINES = 10000 };
     char line[1024];
@@ -101,7 +101,7 @@ static void who_does_not_read_is_not_waited_for(void **state)
     log_set_level(LOG_LEVEL_INFO);
 }
 
-/* In a process of its own, as its thread hangs for ever. */
+/* In a process of its own, because its thread hangs for ever. */
 static void nobody_reads_any_more(void **state)
 {
     int status;
@@ -120,7 +120,7 @@ static void nobody_reads_any_more(void **state)
     assert_true(WIFEXITED(status));
 }
 
-/* Nothing is lost without being counted, and no line continues another one. */
+/* Every lost line is counted, and lines do not run into each other. */
 static void a_disk_is_full_for_a_while(void **state)
 {
     enum { LINES = 100, ROOM = 2000 };
@@ -165,7 +165,7 @@ static void a_disk_is_full_for_a_while(void **state)
     assert_int_equal(seen + told, LINES + 1);
 }
 
-/* A kind that comes again and again is counted after a while; others are not. */
+/* A kind that repeats is only counted after a while; other kinds are written. */
 static void many_of_a_kind_are_counted(void **state)
 {
     enum { LINES = (int)LOG_KIND_AT_ONCE + 100000 };
@@ -235,7 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_come_in_order, to_pipe, back),
-        cmocka_unit_test_setup_teardown(who_does_not_read_is_not_waited_for, to_pipe, back),
+        cmocka_unit_test_setup_teardown(a_reader_of_the_log_that_hangs_is_not_waited_for, to_pipe,
+                                        back),
         cmocka_unit_test_setup_teardown(nobody_reads_any_more, to_pipe, back),
         cmocka_unit_test_setup_teardown(a_disk_is_full_for_a_while, to_pipe, back),
         cmocka_unit_test_setup_teardown(many_of_a_kind_are_counted, to_pipe, back),

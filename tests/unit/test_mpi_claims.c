@@ -1,4 +1,4 @@
-/* What the ranks of a communicator decide about the torus (client/mpi/communicators/claims.h). */
+/* Decisions of the ranks of a communicator about the torus (client/mpi/communicators/claims.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "client/mpi/communicators/claims.h"
 
-/* A lane that this communicator's ranks all know: the first one's owner has made so many calls. */
+/* A lane that all ranks of this communicator know, whose owner has made so many calls. */
 static struct lane_votes owned(int owner, int calls)
 {
     return (struct lane_votes){
@@ -20,7 +20,7 @@ static struct votes one_lane(struct lane_votes lane)
     return (struct votes){.proceeds = 1, .lanes = 1, .lane = {lane}};
 }
 
-/* After `before` had been said at call 4. */
+/* The decision after the votes `before` at call 4. */
 static struct claim then(struct votes before, struct votes now, uint32_t calls)
 {
     struct lanes_seen seen = {0};
@@ -53,7 +53,7 @@ static void an_idle_owner_loses_it(void **state)
     assert_int_equal(then(idle, used, 6).kind, CLAIM_NOTHING);
 }
 
-static void whoever_calls_twice_as_often_gets_it(void **state)
+static void a_caller_that_is_twice_as_frequent_gets_the_lane(void **state)
 {
     struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
 
@@ -62,7 +62,7 @@ static void whoever_calls_twice_as_often_gets_it(void **state)
     assert_int_equal(then(before, after, 4 + 22).kind, CLAIM_LANE);
 }
 
-/* Of two that are used, the one that is used less. */
+/* Of two used lanes, the one that is used less is taken. */
 static void the_less_used_lane_is_taken(void **state)
 {
     struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
@@ -109,7 +109,7 @@ static void a_lane_is_opened_after_some_use(void **state)
     assert_int_equal(then(before, after, 16).kind, CLAIM_LANE);
 }
 
-/* Ranks that have never had to do with a lane leave the decision to others. */
+/* Ranks that have never used a lane leave the decision to others. */
 static void unknown_lanes_are_nobodys(void **state)
 {
     struct votes v = one_lane((struct lane_votes){.yields = 1,
@@ -127,7 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_free_lane_is_taken),
         cmocka_unit_test(an_idle_owner_loses_it),
-        cmocka_unit_test(whoever_calls_twice_as_often_gets_it),
+        cmocka_unit_test(a_caller_that_is_twice_as_frequent_gets_the_lane),
         cmocka_unit_test(the_less_used_lane_is_taken),
         cmocka_unit_test(it_is_not_taken_where_ranks_differ),
         cmocka_unit_test(a_lane_is_opened_after_some_use),

@@ -1,5 +1,5 @@
-/* What the preloads for MPI programs decide without MPI: compiled for each library, with functions of ours in
- * place of the library's. */
+/* Decisions of the preloads for MPI programs that do not need MPI: compiled for each library, with the test's
+ * functions in place of the library's. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,7 +136,7 @@ static void set_type(size_t size)
 #endif
 }
 
-/* Memory that is not there: nobody reads or writes it here. */
+/* An address without memory, which must not be read or written. */
 static char *const nowhere = (char *)(uintptr_t)4096;
 
 static void pack_both_ways(const struct datatype *type, size_t count)
@@ -164,7 +164,7 @@ static void elements_are_packed_in_pieces(void **state)
     assert_true(calls == 2 && packed[0] == INT_MAX && packed[1] == INT_MAX && !large[0]);
 }
 
-/* By calls with large sizes, or not at all. */
+/* Large counts are passed by calls with large sizes, or not at all. */
 static void large_elements_do_not_overflow(void **state)
 {
     static const int counts[] = {0, 0, 1}, none[] = {0, 0, 0};

@@ -1,4 +1,4 @@
-/* MSCCL's XML: what is written is read back, and what others write becomes routes where it maps. */
+/* MSCCL's XML: written schedules are read back, and schedules of others become routes if they can be mapped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ static void allgathers_are_not_written(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
-static void what_others_write_becomes_routes(void **state)
+static void programs_of_others_become_routes(void **state)
 {
     struct torus t = msccl_torus("3");
     struct schedule_report report;
@@ -72,7 +72,7 @@ static void what_others_write_becomes_routes(void **state)
     imported_free(s);
 }
 
-static void what_does_not_map_is_refused(void **state)
+static void programs_without_a_mapping_are_refused(void **state)
 {
     static const struct {
         const char *xml, *part, *other;
@@ -135,7 +135,7 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
     char *xml = msccl_xml(&t, "direct", &length), *copy = malloc(length + 1000);
 
     (void)state;
-    /* A node sends what it has sent already, and what should come does not. */
+    /* A node sends a chunk again, and the chunk that should come does not. */
     memcpy(copy, xml, length + 1);
     replace(copy, "type=\"s\" srcbuf=\"i\" srcoff=\"2\" dstbuf=\"o\"",
             "type=\"s\" srcbuf=\"i\" srcoff=\"1\" dstbuf=\"o\"");
@@ -145,7 +145,7 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
     msccl_refused(copy, &t, "step 9, which does not exist", "GPU");
     free(copy);
     free(xml);
-    /* GPU 1 gets the block for it twice, and leaves the second one where it is. */
+    /* GPU 1 receives its block twice, and does not move the second copy. */
     copy = malloc(sizeof BY_HAND + 1000);
     memcpy(copy, BY_HAND, sizeof BY_HAND);
     replace(copy, "<gpu id=\"1\" i_chunks=\"3\" o_chunks=\"3\" s_chunks=\"1\">",
@@ -174,7 +174,7 @@ static void schedules_of_too_many_legs_are_not_written(void **state)
     assert_non_null(strstr(e.text, "direct has more than 67108864 legs"));
 }
 
-/* Else the order in which chunks come would depend on how fast each thread block is. */
+/* Otherwise the order of chunks would depend on the speed of each thread block. */
 static void a_connection_has_one_thread_block_at_each_end(void **state)
 {
     struct torus t = msccl_torus("3");
@@ -190,7 +190,7 @@ static void a_connection_has_one_thread_block_at_each_end(void **state)
                           STEP("0", "r", "i", "2", "s", "0", NO) "</tb></gpu>" GPU2 "</algo>",
                   &t, "GPU 1, thread block 1 receives from GPU 0 on channel 0",
                   "as thread block 0");
-    /* One that names a peer without sending to it, or receiving from it, does not count. */
+    /* A thread block that names a peer, and neither sends to it nor receives from it, does not count. */
     static const char idle[] = ALGO GPU("0", "0") TB("0", "1", "1") "</tb>" TB("1", "2", "2")
         STEP("0", "nop", "i", "0", "o", "0", NO) "</tb>";
     char *xml = malloc(sizeof idle + sizeof BY_HAND);
@@ -269,8 +269,8 @@ int main(void)
         cmocka_unit_test(every_exchange_is_read_back_leg_for_leg),
         cmocka_unit_test(allgathers_are_not_written),
         cmocka_unit_test(schedules_of_too_many_legs_are_not_written),
-        cmocka_unit_test(what_others_write_becomes_routes),
-        cmocka_unit_test(what_does_not_map_is_refused),
+        cmocka_unit_test(programs_of_others_become_routes),
+        cmocka_unit_test(programs_without_a_mapping_are_refused),
         cmocka_unit_test(blocks_that_are_sent_twice_or_wait_for_ever_are_refused),
         cmocka_unit_test(a_connection_has_one_thread_block_at_each_end),
         cmocka_unit_test(what_a_step_waits_for_is_named),

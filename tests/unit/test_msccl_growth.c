@@ -1,4 +1,4 @@
-/* What reading MSCCL's XML costs: work and memory in proportion to the text, up to stated limits. */
+/* The cost of reading MSCCL's XML: work and memory are proportional to the text, up to stated limits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define KIB 1024u
 #define MIB (1024u * KIB)
 
-/* Runs XML, which has to be valid, and returns how often a step was tried. */
+/* Runs XML, which must be valid. Returns how often a step was tried. */
 static uint64_t tries_of(const char *xml, size_t length, const struct torus *t, uint32_t *steps)
 {
     struct msccl_program program;
@@ -61,7 +61,7 @@ static void each_step_is_tried_three_times_at_most(void **state)
     }
 }
 
-/* Reads XML, which has to be valid, and returns the most memory that this took. */
+/* Reads XML, which must be valid. Returns the most memory that this took. */
 static size_t memory_of(const char *xml, size_t length, const struct torus *t)
 {
     struct error e;
@@ -151,7 +151,7 @@ static void check_greedy(const struct greedy_case *c)
 static void a_short_text_cannot_take_much_memory(void **state)
 {
     static const struct greedy_case cases[] = {
-        /* Refused where the text asks for it. */
+        /* The error names the line that asks for too much. */
         {"128", 128, 32768, 65000, "type='s' srcbuf='i' srcoff='0' cnt='32768'", 300,
          "line 2: i_chunks=\"32768\" of 128 GPUs are 4194304 routes", "1048576", MIB},
         {"64", 64, 128, 1u << 24, "type='nop'", 1, "line 2: i_chunks, o_chunks and s_chunks",
@@ -169,7 +169,7 @@ static void a_short_text_cannot_take_much_memory(void **state)
         /* Scratch buffers that no step uses take no memory. */
         {"64", 64, 128, 200000, "type='nop'", 1,
          "waits for ever: of the 1 chunks that it receives from GPU 0", "0 come", MIB},
-        /* As much as can be asked for. */
+        /* The largest numbers that can be requested. */
         {"2", 2, 512, 8387000,
          "type='cpy' srcbuf='s' srcoff='0' dstbuf='s' dstoff='8386992' cnt='8'", 1,
          "waits for ever", "line 6", 34 * (size_t)MIB},

@@ -1,4 +1,4 @@
-/* XML that was made to do harm, or for something else, is refused with its line. */
+/* Malicious XML and XML of other kinds are refused with the line number. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #define OPEN_BLOCK ALGO GPU("0", "0") TB("0", "1", "-1")
 #define NOTHING STEP("0", "nop", "i", "0", "o", "0", NO)
 
-/* No thread block is open there that it could be a step of. */
+/* A step outside of a thread block. */
 static void a_step_inside_a_copy_is_refused(void **state)
 {
     struct torus t = msccl_torus("3");
@@ -117,7 +117,7 @@ static void encodings_are_detected(void **state)
                   "encoding");
     msccl_refused("<algo name='\xff\xfe'/>", &t, "line 1: not XML", "invalid token");
     msccl_refused("<algo name='\x1b[2J'/>", &t, "line 1: not XML", "invalid token");
-    /* What is quoted is printable: a control character of Latin-1, and half a character. */
+    /* Quoted text is made printable: a control character of Latin-1, and half a character. */
     msccl_refused("<algo coll='alltoall' ngpus='&#x9b;2J'/>", &t, "ngpus=\"??2J\"", "line 1");
     msccl_refused("<algo coll='alltoall' ngpus='&#10;3'/>", &t, "ngpus=\"?3\"", "line 1");
 }
@@ -136,7 +136,7 @@ static char *repeated(const char *begin, const char *part, size_t count, const c
     return text;
 }
 
-static void what_takes_too_much_memory_is_refused(void **state)
+static void programs_that_take_too_much_memory_are_refused(void **state)
 {
     struct torus t = msccl_torus("3");
     const size_t much = 3u << 20;
@@ -193,7 +193,7 @@ int main(void)
         cmocka_unit_test(elements_stay_where_they_belong),
         cmocka_unit_test(document_types_are_refused),
         cmocka_unit_test(encodings_are_detected),
-        cmocka_unit_test(what_takes_too_much_memory_is_refused),
+        cmocka_unit_test(programs_that_take_too_much_memory_are_refused),
         cmocka_unit_test(many_attributes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

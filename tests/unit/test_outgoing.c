@@ -73,7 +73,7 @@ static struct peer_message *through_a_frame(const struct peer_message *head)
     return got;
 }
 
-/* The largest numbers there are; sizes and pieces up to and beyond what surely fits. */
+/* The largest numbers; sizes and pieces up to and beyond the number that surely fits. */
 static void heads_of_data_fit_whatever_their_numbers(void **state)
 {
     uint32_t numbers[12];

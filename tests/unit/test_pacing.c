@@ -1,4 +1,4 @@
-/* How fast the kernel may send on slow links: sockets of the test's own on 127.0.0.1. */
+/* How fast the kernel may send on slow links, with sockets of the test on 127.0.0.1. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static uint32_t rate(int fd)
     return bytes_per_second;
 }
 
-/* A rate that is above that of the link's payload makes a queue of whatever is sent for long. */
+/* With a rate above that of the link's payload, a long transmission makes a queue. */
 static void check_payload(int family, unsigned headers)
 {
     struct pair p = connected(family, SEGMENT);
@@ -93,7 +93,7 @@ static void headers_of_ipv6_are_longer(void **state)
     check_payload(AF_INET6, 14 + 40 + 20 + 12);
 }
 
-/* What limits a link lets some bytes through at once after a rest. */
+/* After a pause, the limiter of a link lets some bytes through at once. */
 static void pacing_ends_when_the_link_has_carried_all(void **state)
 {
     struct pair p = connected(AF_INET, SEGMENT);

@@ -1,5 +1,5 @@
-/* Passages of all nodes of a torus put together: what one node says of a channel is what the node
- * at its other end says, and every segment goes its route from one end to the other. */
+/* The passages of all nodes of a torus together: the nodes at both ends of a channel agree, and every segment follows
+ * its route from end to end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void close_all(struct all *all)
     free(all->node);
 }
 
-/* What leaves by a port comes in at the neighbour's, in the same order. */
+/* Segments that leave at a port arrive at the neighbour's port in the same order. */
 static void check_channel(const struct all *all, uint32_t rank, unsigned port)
 {
     uint32_t peer = torus_neighbour(&all->t, rank, port);
@@ -85,7 +85,7 @@ static void check_channel(const struct all *all, uint32_t rank, unsigned port)
     assert_int_equal(departures, here->departures[port]);
 }
 
-/* Follows every segment from channel to channel and counts the passages that it comes through. */
+/* Follows every segment from channel to channel, and counts its passages. */
 static uint64_t walk(const struct all *all, const struct passages *from, uint32_t index)
 {
     const struct passage *first = &from->passage[index], *x = first;
@@ -127,7 +127,7 @@ static void check_walks(const struct all *all)
         }
         assert_int_equal(own, (all->t.nodes - 1) * all->a->segments);
     }
-    /* Each was passed by its own segment: none is left, and none was passed twice. */
+    /* Each passage was used by its own segment, exactly once. */
     assert_int_equal(passed, counted);
 }
 
@@ -136,8 +136,8 @@ static bool joins(const struct passages *p, uint32_t index)
     return p->joins != NULL && p->joins[index];
 }
 
-/* What leaves a node of a tree, after it came, comes to the nodes behind it, once to each. Counts
- * the passages by which it goes. Returns the channels to the farthest of them. */
+/* Segments that leave a node of a tree reach the nodes behind it, each once. Counts the passages. Returns the number of
+ * channels to the farthest node. */
 static uint32_t follow(const struct all *all, uint32_t node, uint32_t first, bool *reached,
                        uint64_t *passed)
 {
@@ -203,7 +203,7 @@ static void check_trees(const struct all *all)
     free(reached);
 }
 
-/* Passages of a node by which blocks are on their way; by several ports counts once. */
+/* Passages of a node through which blocks pass; a passage to several ports counts once. */
 static uint32_t count_transit(const struct passages *p)
 {
     uint32_t transit = 0;
@@ -269,7 +269,7 @@ static void nodes_agree_on_every_torus(void **state)
             check(tori[i], algorithm_at(k), TORUS_NO_NODE);
 }
 
-/* A broadcast: only what is of one source. */
+/* A broadcast: only segments of one source. */
 static void nodes_agree_on_one_tree(void **state)
 {
     (void)state;
@@ -308,7 +308,7 @@ static void trees_with_long_legs(void **state)
     imported_free(s);
 }
 
-/* Node 1 of a mesh of three has something of everything:
+/* Node 1 of a mesh of three has all kinds of passages:
  *
  *     0->1 0->2  ->  1  ->  0->2 1->2
  *     1->0 2->0  <-  1  <-  2->0 2->1 */
@@ -341,7 +341,7 @@ static void the_middle_of_a_mesh(void **state)
     passages_free(&p);
 }
 
-/* On a torus every node sends to its neighbours first, and so on: else all would begin with node 0.
+/* On a torus every node sends to its neighbours first, and so on; otherwise all would begin with node 0.
  */
 static void our_own_go_by_offset(void **state)
 {
@@ -365,7 +365,7 @@ static void our_own_go_by_offset(void **state)
     }
 }
 
-static void what_has_no_passages_is_refused(void **state)
+static void schedules_without_passages_are_refused(void **state)
 {
     struct torus t;
     struct passages p;
@@ -387,7 +387,7 @@ int main(void)
         cmocka_unit_test(trees_with_long_legs),
         cmocka_unit_test(the_middle_of_a_mesh),
         cmocka_unit_test(our_own_go_by_offset),
-        cmocka_unit_test(what_has_no_passages_is_refused),
+        cmocka_unit_test(schedules_without_passages_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

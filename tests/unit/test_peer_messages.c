@@ -1,5 +1,5 @@
 /* The codec of the messages between daemons. Every message is filled by its descriptor, so that a field of peer.proto
- * that the codec leaves out is found: what is read and written again must have the same bytes. */
+ * that the codec leaves out is noticed: reading and writing a message must give the same bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void fill_one(const ProtobufCFieldDescriptor *field, void *at, struct fil
     switch (field->type) {
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        /* An error code has to exist, and so has what an objection is about. */
+        /* An error code must exist, and so must the subject of an objection. */
         *(uint32_t *)at = strcmp(field->name, "code") == 0      ? ERROR_BUSY
                           : strcmp(field->name, "culprit") == 0 ? CULPRIT_LINK
                                                                 : (uint32_t)next_number(f);
@@ -176,7 +176,7 @@ static void round_trip(const ProtobufCFieldDescriptor *kind, struct filling f)
     peer__head__free_unpacked(head, NULL);
 }
 
-static void what_is_read_can_be_written_again(void **state)
+static void messages_that_were_read_can_be_written_again(void **state)
 {
     static const struct filling fillings[] = {
         {1, "a text", 3}, {0, "another text", 1}, {1000, "", 0}, {200, "t", 200}};
@@ -186,7 +186,7 @@ static void what_is_read_can_be_written_again(void **state)
     round_trip(kind, fillings[i]);
 }
 
-/* A neighbour may say anything. */
+/* A neighbour may send anything. */
 static void texts_become_printable(void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void unknown_fields_are_dropped(void **state)
     peer__head__free_unpacked(head, NULL);
 }
 
-/* Data whose length is not computed beforehand asks for no more than the room that every frame has. */
+/* A data message whose length is not computed beforehand needs no more than the room in every frame. */
 static void short_data_needs_no_memory(void **state)
 {
     static const uint32_t pieces[16];
@@ -347,7 +347,7 @@ static void memory_that_runs_out_is_told(void **state)
     }
 }
 
-/* --- what stands alone --- */
+/* --- messages outside of a head --- */
 
 static void hear_hello(void *context, const struct peer_hello *hello)
 {
@@ -415,7 +415,7 @@ static void a_table_may_stand_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_can_be_written_again),
+        cmocka_unit_test(messages_that_were_read_can_be_written_again),
         cmocka_unit_test(texts_become_printable),
         cmocka_unit_test(error_codes_that_do_not_exist_are_not_taken),
         cmocka_unit_test(culprits_that_do_not_exist_are_nobody),

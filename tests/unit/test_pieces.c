@@ -1,5 +1,5 @@
-/* Pieces that carry digests, through the engine without steps: at node 1 of a mesh of three (streaming_fixture.h),
- * of whose neighbours' blocks some pass through and some stay. */
+/* Pieces with digests in the streaming engine, at node 1 of a mesh of three (streaming_fixture.h), where some blocks of
+ * neighbours pass through and some stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const struct how gathered = {.dims = "3m",
 static const struct how files_repaired = {
     .block = LONG, .sizes = true, .digests = true, .repairs = true, .round_bytes = 1000};
 
-static void what_is_passed_on_keeps_its_digest(void **state)
+static void relayed_pieces_keep_their_digest(void **state)
 {
     char in[2 * LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&files);
@@ -69,7 +69,7 @@ static void tell_all(const struct node *node)
     node->engine->ops->arrived(node->engine, tell, NULL);
 }
 
-/* It comes with the last byte of a piece, and leaves with it. */
+/* A digest arrives and leaves with the last byte of its piece. */
 static void frames_may_be_cut_anywhere(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void frames_may_be_cut_anywhere(void **state)
         }
         accepts(node, &first);
         tell_all(node);
-        assert_int_equal(told[0], cut < LONG ? 0 : LONG); /* only what has been compared */
+        assert_int_equal(told[0], cut < LONG ? 0 : LONG); /* only pieces that were compared */
         if (gone > 0) {
             on.sizes = 1;
             on.size[0] = LONG;
@@ -140,8 +140,8 @@ static void small_pieces_have_none(void **state)
     close_engine(node);
 }
 
-/* In whatever frames it comes. */
-static void what_is_damaged_is_named(void **state)
+/* The piece may arrive in any frames. */
+static void a_damaged_piece_is_named(void **state)
 {
     (void)state;
     for (uint32_t bit = 0; bit < 8 * LONG; bit += 7) {
@@ -165,8 +165,8 @@ static void what_is_damaged_is_named(void **state)
     }
 }
 
-/* The sink knows what must come, as of generated blocks: what had come before counts. */
-static void what_came_before_damage_counts(void **state)
+/* The sink knows the contents, as for generated blocks: pieces before the damage count. */
+static void pieces_before_damage_count(void **state)
 {
     const struct how how = {.block = LONG};
     char in[2 * LONG + 1];
@@ -192,7 +192,7 @@ static void what_came_before_damage_counts(void **state)
     assert_int_equal(node->engine->counts.bytes_delivered, LONG + 200);
     close_engine(node);
 
-    /* After another failure it is not known how much the sink has taken. */
+    /* After another failure it is unknown how much the sink has taken. */
     node = open_engine(&how);
     accepts(node, &from);
     node->sink.failing = true;
@@ -202,8 +202,8 @@ static void what_came_before_damage_counts(void **state)
     close_engine(node);
 }
 
-/* A damaged piece that may come again holds up its round, and nothing else. */
-static void what_comes_again_is_waited_for(void **state)
+/* A damaged piece that may be repaired holds up only its round. */
+static void a_damaged_piece_is_waited_for(void **state)
 {
     const struct engine_damaged *damaged;
     char in[2 * LONG + 1], back[2 * LONG + 1];
@@ -242,7 +242,7 @@ static void what_comes_again_is_waited_for(void **state)
     close_engine(node);
 }
 
-/* As many as that are not chance. */
+/* So many damages are not random. */
 static void too_many_damaged_pieces_fail_the_engine(void **state)
 {
     char in[2 * LONG + 1];
@@ -368,12 +368,12 @@ static void memory_may_be_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_passed_on_keeps_its_digest),
+        cmocka_unit_test(relayed_pieces_keep_their_digest),
         cmocka_unit_test(frames_may_be_cut_anywhere),
         cmocka_unit_test(small_pieces_have_none),
-        cmocka_unit_test(what_is_damaged_is_named),
-        cmocka_unit_test(what_came_before_damage_counts),
-        cmocka_unit_test(what_comes_again_is_waited_for),
+        cmocka_unit_test(a_damaged_piece_is_named),
+        cmocka_unit_test(pieces_before_damage_count),
+        cmocka_unit_test(a_damaged_piece_is_waited_for),
         cmocka_unit_test(too_many_damaged_pieces_fail_the_engine),
         cmocka_unit_test(digests_that_cannot_be_are_refused),
         cmocka_unit_test(a_block_for_all_keeps_its_digest),

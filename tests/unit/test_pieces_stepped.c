@@ -1,5 +1,5 @@
-/* Pieces that carry digests, in steps, of a plan made by hand, where 0->2 is stored and sent on, 2->0 is relayed,
- * and 0->1 stays. */
+/* Pieces with digests in the stepped engine, with a plan made by hand: 0->2 is stored and sent on, 2->0 is relayed, and
+ * 0->1 stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static struct frame stepped_from_0(char body[2 * LONG + 1])
     return frame;
 }
 
-static void what_is_passed_on_keeps_its_digest(void **state)
+static void relayed_pieces_keep_their_digest(void **state)
 {
     char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
     struct node *node = open_stepped(false);
@@ -58,7 +58,7 @@ static void what_is_passed_on_keeps_its_digest(void **state)
     struct frame relayed_on = relayed;
     struct frame mine = on;
     (void)state;
-    from.digest[1] = FALSE_DIGEST; /* nobody looks who passes it on */
+    from.digest[1] = FALSE_DIGEST; /* a relay does not check it */
     (void)letters(passing, 2, 0, 0, LONG);
     engine_admit(node->engine, 0);
     mine.step = 0;
@@ -76,7 +76,7 @@ static void what_is_passed_on_keeps_its_digest(void **state)
     node_close(node);
 }
 
-static void what_is_damaged_is_named(void **state)
+static void a_damaged_piece_is_named(void **state)
 {
     (void)state;
     for (uint32_t cut = 1; cut <= 2 * LONG; cut += 59) {
@@ -106,7 +106,7 @@ static void what_is_damaged_is_named(void **state)
     }
 }
 
-static void what_comes_again_is_waited_for(void **state)
+static void a_damaged_piece_is_waited_for(void **state)
 {
     char in[2 * LONG + 1], passing[LONG + 1];
     struct node *node = open_stepped(true);
@@ -172,9 +172,9 @@ static void digests_that_cannot_be_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_passed_on_keeps_its_digest),
-        cmocka_unit_test(what_is_damaged_is_named),
-        cmocka_unit_test(what_comes_again_is_waited_for),
+        cmocka_unit_test(relayed_pieces_keep_their_digest),
+        cmocka_unit_test(a_damaged_piece_is_named),
+        cmocka_unit_test(a_damaged_piece_is_waited_for),
         cmocka_unit_test(digests_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

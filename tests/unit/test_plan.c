@@ -102,7 +102,7 @@ static void arrivals_are_found(void **state)
     plan_free(&p);
 }
 
-/* A block that waits has one slot, from the message that brings it to the one that takes it on. */
+/* A block that waits has one slot, from the message that brings it to the message that takes it on. */
 static void transit_has_slots(void **state)
 {
     struct plan p;

@@ -1,4 +1,4 @@
-/* Who asks for a plan that cannot be made hears of it; who asks later, or for another one, does
+/* A client of a plan that cannot be made hears of the failure; a client that asks later, or for another plan, does
  * not. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void wake(void *context)
         a->answer = ask(a, a->algorithm);
 }
 
-/* A plan of "direct" is asked for; there is no memory to make it. */
+/* Asks for a plan of "direct", without memory to make it. */
 static void fail_direct(struct asking *a, const char *asked_then)
 {
     *a = (struct asking){.algorithm = asked_then};
@@ -61,7 +61,7 @@ static void fail_direct(struct asking *a, const char *asked_then)
     stepper_finish(&a->stepper);
 }
 
-static void who_waits_hears_of_a_failure(void **state)
+static void a_waiting_client_hears_of_a_failure(void **state)
 {
     struct asking a;
 
@@ -72,19 +72,19 @@ static void who_waits_hears_of_a_failure(void **state)
     planner_free(a.planner);
 }
 
-static void who_asks_later_does_not(void **state)
+static void a_client_that_asks_later_gets_a_new_plan(void **state)
 {
     struct asking a;
 
     (void)state;
-    fail_direct(&a, NULL); /* whoever asked has gone */
+    fail_direct(&a, NULL); /* the client has gone */
     assert_int_equal(ask(&a, "direct"), 0);
     stepper_finish(&a.stepper);
     assert_int_equal(ask(&a, "direct"), 1);
     planner_free(a.planner);
 }
 
-static void who_asks_for_another_does_not(void **state)
+static void a_client_of_another_plan_does_not_hear_of_it(void **state)
 {
     struct asking a;
 
@@ -104,8 +104,8 @@ static void begin_on(struct asking *a, const char *dims)
     assert_non_null(a->planner);
 }
 
-/* Who has used a plan finds it again. */
-static void what_is_kept(void **state)
+/* A plan that was used is kept. */
+static void kept_plans_are_found_again(void **state)
 {
     static const char *const asked[] = {"direct", "cccube-q2", "cccube-q3"};
 
@@ -121,7 +121,7 @@ static void what_is_kept(void **state)
     }
 }
 
-/* Returns what planner_get() does; the plan is given back. */
+/* Returns the result of planner_get(), and releases the plan. */
 static int broadcast_from(struct asking *a, uint32_t sender)
 {
     struct planned *planned;
@@ -137,9 +137,8 @@ static int broadcast_from(struct asking *a, uint32_t sender)
     return result;
 }
 
-/* Of broadcasts there are as many as nodes: those from a root that is used again and again stay, while others
- * come and go. */
-static void who_broadcasts_often(void **state)
+/* There are as many plans of broadcasts as nodes: plans of frequent roots are kept, while others are replaced. */
+static void plans_of_frequent_broadcasts_are_kept(void **state)
 {
     struct asking a;
 
@@ -156,9 +155,9 @@ static void who_broadcasts_often(void **state)
     planner_free(a.planner);
 }
 
-/* The trees of a reduction are another plan than those of a broadcast from the same node, and what cannot be
- * made of one is not reported of the other. */
-static void who_reduces(void **state)
+/* The plan of a reduction differs from that of a broadcast from the same node, and a failure of one is not reported for
+ * the other. */
+static void plans_of_reductions_are_plans_of_their_own(void **state)
 {
     const struct algorithm *algorithm = algorithm_find("disjoint");
     struct planned *broadcast, *reduction;
@@ -172,7 +171,7 @@ static void who_reduces(void **state)
                      0);
     assert_int_equal(planner_get_reduction(a.planner, algorithm, 5, &reduction, &e), 0);
     stepper_finish(&a.stepper);
-    assert_int_equal(a.wakes, 2); /* what is under way is not begun again */
+    assert_int_equal(a.wakes, 2); /* a plan that is being made is not started again */
     assert_int_equal(planner_get_reduction(a.planner, algorithm, 5, &reduction, &e), 1);
     assert_int_equal(planner_get(a.planner, algorithm, MODE_STREAMING, 5, false, &broadcast, &e),
                      1);
@@ -196,9 +195,9 @@ static void who_reduces(void **state)
     planner_free(a.planner);
 }
 
-/* Of broadcasts there are as many as nodes: what others have them asked for, and do not come for, is not all
- * kept; nor is more begun at once than can be done soon. */
-static void what_nobody_comes_for(void **state)
+/* There are as many plans of broadcasts as nodes: of plans that were requested and not fetched, not all are kept, and
+ * not more are started at once than can be made soon. */
+static void plans_that_nobody_fetches(void **state)
 {
     const struct algorithm *algorithm = algorithm_find("balanced");
     struct planned *planned;
@@ -232,10 +231,13 @@ static void what_nobody_comes_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_hears_of_a_failure),  cmocka_unit_test(who_asks_later_does_not),
-        cmocka_unit_test(who_asks_for_another_does_not), cmocka_unit_test(what_is_kept),
-        cmocka_unit_test(who_broadcasts_often),          cmocka_unit_test(who_reduces),
-        cmocka_unit_test(what_nobody_comes_for),
+        cmocka_unit_test(a_waiting_client_hears_of_a_failure),
+        cmocka_unit_test(a_client_that_asks_later_gets_a_new_plan),
+        cmocka_unit_test(a_client_of_another_plan_does_not_hear_of_it),
+        cmocka_unit_test(kept_plans_are_found_again),
+        cmocka_unit_test(plans_of_frequent_broadcasts_are_kept),
+        cmocka_unit_test(plans_of_reductions_are_plans_of_their_own),
+        cmocka_unit_test(plans_that_nobody_fetches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

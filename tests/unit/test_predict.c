@@ -1,4 +1,4 @@
-/* What is counted of schedules, and the costs that explain measurements. */
+/* Counts of schedules, and the costs that explain measurements. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void allgathers_and_broadcasts(void **state)
     struct predict_counts c;
 
     (void)state;
-    /* 4 blocks on the busiest channel, one more where steps wait for each other. */
+    /* 4 blocks on the busiest channel, and one more if steps wait for each other. */
     c = count_gather("4x4", "balanced", false, true);
     assert_true(c.streaming && near(c.blocks, 4) && near(c.steps, 4) && near(c.relays, 0));
     c = count_gather("4x4", "balanced", false, false);
@@ -135,9 +135,9 @@ static void large_blocks_are_split(void **state)
         }
 }
 
-/* What links pass at once makes whole trees, with fewer messages, the better ones for blocks of some KiB, but not
- * for those that are longer than it. On 4x4 at 50 Mbit/s and 4x8 at 20, 16 nodes a processor, broadcasts of 4 KiB
- * took 0.2 and 0.5 ms on whole trees, 0.8 and 1.6 on split ones; of 64 KiB 10 and 26, and 1.1 and 6.5. */
+/* The burst of links makes whole trees, with fewer messages, better for blocks of a few KiB, but not for blocks
+ * longer than the burst. On 4x4 at 50 Mbit/s and 4x8 at 20, 16 nodes a processor, broadcasts of 4 KiB took 0.2 and 0.5
+ * ms on whole trees, 0.8 and 1.6 on split ones; of 64 KiB 10 and 26, and 1.1 and 6.5. */
 static void a_burst_carries_short_broadcasts(void **state)
 {
     const char *const dims[] = {"4x4", "4x8"};
@@ -153,7 +153,7 @@ static void a_burst_carries_short_broadcasts(void **state)
                     predict_unmeasured_seconds(&split, &costs, 4096));
         assert_true(predict_unmeasured_seconds(&split, &costs, 65536) <
                     predict_unmeasured_seconds(&whole, &costs, 65536));
-        /* Never less than without bytes, nor more than where nothing passes at once. */
+        /* Never less than without bytes, nor more than without a burst. */
         double bare = predict_unmeasured_seconds(&whole, &costs, 0);
         for (uint64_t bytes = 1; bytes < 1 << 20; bytes *= 2) {
             double seconds = predict_unmeasured_seconds(&whole, &costs, bytes);
@@ -276,7 +276,7 @@ static void the_default_costs_choose_sensibly(void **state)
  * that is shorter. */
 static void relays_wait_for_frames(void **state)
 {
-    /* Nothing but bytes costs anything; steps wait for 4 % more. */
+    /* Only bytes cost time; steps wait 4 % longer. */
     const struct predict_costs at_once = {0, 0, 1e6, 0, 0}, frames = {0, 0, 1e6, 1400, 0};
     struct predict_counts at2 = count("8x8", "at2"), pair = count("8x8", "pair");
 
@@ -289,11 +289,11 @@ static void relays_wait_for_frames(void **state)
     more = predict_seconds(&at2, &frames, 4096) - predict_seconds(&at2, &at_once, 4096);
     assert_true(near(more, 1.04 * at2.hops * 1400 / 1e6));
     assert_true(near(predict_seconds(&pair, &frames, 64), predict_seconds(&pair, &at_once, 64)));
-    /* What explains a measurement explains it with hops, too. */
+    /* Costs that explain a measurement explain it with hops, too. */
     assert_true(near(predict_rate(&at2, &frames, 4096, predict_seconds(&at2, &frames, 4096)), 1e6));
 }
 
-/* Where links pass a frame at once, or nothing is known of them, hops cost nothing. */
+/* If links pass a frame at once, or are unknown, hops cost nothing. */
 static void only_cables_make_relays_wait(void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void only_cables_make_relays_wait(void **state)
     assert_int_equal(predict_default_costs(2.5, 32).frame, 0);
 }
 
-/* Many steps of few messages, or few of many: processors that nodes share prefer the former. */
+/* Many steps with few messages, or few steps with many messages: on shared processors the former is faster. */
 static void shared_processors_make_messages_dear(void **state)
 {
     struct predict_costs own = predict_default_costs(10, 1), shared = predict_default_costs(10, 32);
@@ -327,9 +327,9 @@ static bool joins_gather(const char *dims, const char *name, struct predict_cost
     return predict_joins_gather(&t, &counts, &costs, bytes);
 }
 
-/* Where processors are shared, a message costs more than a hop. As measured: joined blocks take 0.35 to 0.5 of the time
- * of streaming ones up to 256 bytes, 0.8 with 1 KiB on 4x4 at 50 Mbit/s and with 512 bytes on 4x8 at 20,
- * and twice the time with 1 KiB there. */
+/* On shared processors, a message costs more than a hop. As measured: joined blocks take 0.35 to 0.5 of the time of
+ * streaming ones up to 256 bytes, 0.8 with 1 KiB on 4x4 at 50 Mbit/s and with 512 bytes on 4x8 at 20, and twice the
+ * time with 1 KiB there. */
 static void blocks_of_short_allgathers_are_joined(void **state)
 {
     struct predict_costs costs = predict_default_costs(50, 8);
@@ -381,7 +381,7 @@ static void long_vectors_take_the_trees_of_all_nodes(void **state)
     assert_in_range(long_reduction("4x4", dear), 32 * 1024, 512 * 1024);
     dear.message = 2 * dear.message;
     assert_true(long_reduction("4x4", dear) > 32 * 1024);
-    /* A chunk that has to come in before it is passed on makes one tree longer. */
+    /* One tree takes longer because a chunk must arrive before it is passed on. */
     cable.frame = 1400;
     assert_true(long_reduction("8x8", cable) < long_reduction("8x8", own));
     assert_true(long_reduction("1x4m", own) == UINT64_MAX);

@@ -1,4 +1,5 @@
-/* Calls of programs that do not keep to the rules, and programs that are many, stop or die: nobody else notices. */
+/* Calls of programs that break the rules, and many programs, stopped programs and dead programs: others are not
+ * affected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,7 +141,7 @@ struct scribbler {
     _Atomic bool stop;
 };
 
-/* Writes to requests and arrays all the time, mostly small numbers. */
+/* Writes to requests and arrays all the time, mostly small numbers, from a thread of the program. */
 static void *scribble(void *context)
 {
     struct scribbler *s = context;
@@ -193,8 +194,7 @@ static void test_page_that_changes(void **state)
     guest_expect_service(0);
 }
 
-/* What belongs to both sides of the doorbell: the program can make writing to it, or reading from it,
- * wait for ever. */
+/* The doorbell belongs to both sides: a program can make writing to it, or reading from it, wait for ever. */
 static void test_doorbell_that_blocks(void **state)
 {
     const struct program_request barrier = {.operation = GROUP_BARRIER, .part = 3};
@@ -271,7 +271,7 @@ static void many_strangers(struct programs_fixture *f, void *argument)
     *(uint64_t *)argument = uv_now(&f->loop);
 }
 
-/* One that is stopped while calls end, and notices and answers are sent. */
+/* A program that is stopped while calls end, and notices and answers are sent. */
 static void test_stopped(void **state)
 {
     struct guest g;
@@ -292,7 +292,7 @@ static void test_stopped(void **state)
     guest_expect_service(0);
 }
 
-/* It asks, and never reads: it is closed when there is no room for answers. */
+/* A program that asks and never reads is closed when there is no room for answers. */
 static void test_answers_not_read(void **state)
 {
     struct guest g;
@@ -322,7 +322,7 @@ static void die_after_asking(struct programs_fixture *f, void *argument)
     guest_close(g);
 }
 
-/* It asks, and is gone before the answer: it has died, and has broken no rule. */
+/* A program that asks, and is gone before the answer, has died; it has broken no rule. */
 static void test_death_before_an_answer(void **state)
 {
     struct guest g;
@@ -335,8 +335,8 @@ static void test_death_before_an_answer(void **state)
     guest_expect_service(0);
 }
 
-/* A program that has closed descriptors that it did not know learns by the page that its group has failed,
- * before it writes into what has taken the place of its doorbell. */
+/* A program that has closed descriptors that it did not know learns from the page that its group has failed, before it
+ * writes to the file that has taken the descriptor of its doorbell. */
 static void test_connection_closed_by_mistake(void **state)
 {
     struct guest g;

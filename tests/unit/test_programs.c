@@ -1,5 +1,4 @@
-/* The socket of programs, and programs that do not keep to its rules: they get an error, and nobody
- * else notices. */
+/* The socket for programs, and programs that break its rules: they get an error, and others are not affected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +97,7 @@ static void test_names(void **state)
     guest_expect_service(0);
 }
 
-/* Which nodes are left out comes first, in as many messages as that takes. */
+/* The nodes that are left out come first, in as many messages as needed. */
 static void test_shrinking(void **state)
 {
     static bool gone[6] = {[0] = true, [3] = true};
@@ -135,7 +134,7 @@ struct absent {
     const char *list;
 };
 
-/* Until nobody is absent. */
+/* Until no node is absent. */
 static void hold_open(struct programs_fixture *f, void *argument)
 {
     const struct absent *absent = argument;
@@ -145,7 +144,7 @@ static void hold_open(struct programs_fixture *f, void *argument)
     f->groups.missing_count = absent != NULL ? absent->count : 0;
 }
 
-/* Who asks for it is told which nodes it waits for, and again when that has changed; who does not is not. */
+/* A program that asks for it is told the nodes that it waits for, and told again when they change; others are not. */
 static void test_waiting_for_others(void **state)
 {
     struct absent both = {2, "3, 5"}, one = {1, "5"};
@@ -188,7 +187,7 @@ static void test_opening_twice(void **state)
     GUEST_SAYS(guest_daemon.groups.why.text, "program of node 4 has sent");
 }
 
-/* None of the descriptors stays at the daemon, whatever they are. */
+/* The daemon keeps none of the descriptors, of any kind. */
 static void test_descriptors_in_messages(void **state)
 {
     int fd[64], pair[2];

@@ -1,4 +1,4 @@
-/* What waits for a port leaves by urgency, and what is as urgent in the order in which it came. */
+/* Items that wait for a port leave by urgency; equally urgent items leave in the order in which they came. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

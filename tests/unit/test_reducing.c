@@ -64,7 +64,7 @@ static void every_shape_with_every_algorithm(void **state)
         }
 }
 
-/* To one owner, along all of its trees. */
+/* Reduces to one owner, along all of its trees. */
 static void every_shape_with_the_trees_of_a_root(void **state)
 {
     static const char *const algorithms[] = {"balanced", "yangwang", "saadschultz", "disjoint"};
@@ -146,7 +146,7 @@ static void long_blocks_go_in_chunks_and_rounds(void **state)
     }
 }
 
-/* So long that they stay where they have been read into. */
+/* Chunks so long that they stay in the slab into which they were read. */
 static void long_chunks_are_not_copied(void **state)
 {
     struct how how = {.dims = "3m",
@@ -160,7 +160,7 @@ static void long_chunks_are_not_copied(void **state)
     run(&how, 2);
 }
 
-/* An element has more bytes than the rounds' last chunk would leave to it. */
+/* An element has more bytes than the last chunk of a round would leave for it. */
 static void elements_are_not_split(void **state)
 {
     struct how how = {.dims = "2x2", .algorithm = "balanced", .operation = REDUCTION_MAX};
@@ -219,7 +219,7 @@ static void short_vectors_cross_each_edge_once_up_and_once_down(void **state)
     net_close(net);
 }
 
-/* A gate: it is open when all have come. */
+/* A gate that opens when all members have arrived. */
 static void nothing_is_known_before_everybody_has_come(void **state)
 {
     struct how how = {
@@ -259,9 +259,9 @@ static void a_long_vector_takes_no_more_than_the_bound(void **state)
     net_close(net);
 }
 
-/* A message from each node but the root, with a digest; and each node is through when it has passed on
- * what it has, whether the root has come or not. */
-static void who_is_not_the_root_only_passes_on(void **state)
+/* A message with a digest from each node except the root; each node has finished when it has passed on its data,
+ * whether the root has called or not. */
+static void nodes_other_than_the_root_only_relay(void **state)
 {
     const struct how how = {.dims = "4x4",
                             .algorithm = "balanced",
@@ -351,7 +351,7 @@ static void check_damage(const struct how *how, uint64_t seed, uint64_t packet)
     net_close(net);
 }
 
-static void what_is_damaged_is_not_combined(void **state)
+static void damaged_data_is_not_combined(void **state)
 {
     const struct how hows[] = {
         {.dims = "3x3", .algorithm = "balanced", .elements = 5},
@@ -472,10 +472,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(short_vectors_cross_each_edge_once_up_and_once_down),
         cmocka_unit_test(nothing_is_known_before_everybody_has_come),
         cmocka_unit_test(a_long_vector_takes_no_more_than_the_bound),
-        cmocka_unit_test(who_is_not_the_root_only_passes_on),
+        cmocka_unit_test(nodes_other_than_the_root_only_relay),
         cmocka_unit_test(a_long_vector_comes_to_the_root_by_all_links),
         cmocka_unit_test(empty_blocks_of_several_owners_are_not_sent),
-        cmocka_unit_test(what_is_damaged_is_not_combined),
+        cmocka_unit_test(damaged_data_is_not_combined),
         cmocka_unit_test(where_it_stands_can_be_said),
         cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
         cmocka_unit_test(a_part_of_a_torus_is_a_torus),

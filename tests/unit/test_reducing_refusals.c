@@ -1,5 +1,4 @@
-/* The engine that combines vectors: frames that it must refuse, memory that it has not, and what it
- * keeps. See reducing_fixture.h. */
+/* The reducing engine: frames that it must refuse, missing memory, and early frames. See reducing_fixture.h. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +47,7 @@ static int feed(struct net *net, const struct frame *frame, struct error *e)
     return net_feed(net, 1, frame->port, &head, bytes, frame->length, e);
 }
 
-/* Refused by node 1, to which a contribution has come before (or not). */
+/* Node 1 refuses the frame, after a contribution has arrived (or not). */
 static void refuses(const struct how *how, bool before, const struct frame *bad, const char *text)
 {
     const struct frame good = {.port = PLUS, .pieces = 1, .length = 12};
@@ -120,7 +119,7 @@ static void frames_of_other_kinds_are_refused(void **state)
     net_close(net);
 }
 
-/* A result may come when ours has left, and once. */
+/* A result may arrive only once, after our contribution has left. */
 static void results_come_once(void **state)
 {
     const struct frame up = {.port = PLUS, .pieces = 1, .length = 12};
@@ -138,7 +137,7 @@ static void results_come_once(void **state)
     net_close(net);
 }
 
-/* Whatever comes, in any state. */
+/* Random frames in any state. */
 static void random_frames_do_no_harm(void **state)
 {
     static const struct how hows[] = {
@@ -199,7 +198,7 @@ static size_t allocated(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* Node 0 gets all that has been sent to it. Returns by how much its engine has grown. */
+/* Delivers all frames to node 0. Returns by how much its engine has grown. */
 static uint64_t feed_all(struct net *net)
 {
     struct member *m = &net->member[0];
@@ -215,7 +214,7 @@ static uint64_t feed_all(struct net *net)
     return grown;
 }
 
-/* All may come that its children have, before it has called itself. */
+/* All data of its children may arrive before the node has called. */
 static void a_node_keeps_no_more_than_it_says(void **state)
 {
     struct how how = {
@@ -294,9 +293,9 @@ static void memory_may_be_over_at_any_moment(void **state)
     }
 }
 
-/* --- what must not be asked for --- */
+/* --- invalid operations --- */
 
-static void what_must_not_be_is_not_opened(void **state)
+static void invalid_operations_are_not_opened(void **state)
 {
     struct net *net = net_open(&line, 1);
     struct member *m = &net->member[0];
@@ -330,7 +329,7 @@ int main(void)
         cmocka_unit_test(random_frames_do_no_harm),
         cmocka_unit_test(a_node_keeps_no_more_than_it_says),
         cmocka_unit_test(memory_may_be_over_at_any_moment),
-        cmocka_unit_test(what_must_not_be_is_not_opened),
+        cmocka_unit_test(invalid_operations_are_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* How long the frames are that relays pass on. */
+/* The length of frames that relays pass on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void frames_are_longer_on_faster_links(void **state)
         uint32_t frame = relay_frame(mbit, 1, 0);
         assert_in_range(frame, ONE, RELAY_FRAME_MOST);
         assert_in_range(frame, before, RELAY_FRAME_MOST);
-        /* A packet less than what takes 160 us, or less than that. */
+        /* A frame has one packet less than the link carries in 160 us, or fewer. */
         assert_true(frame == ONE || frame == RELAY_FRAME_MOST || frame <= mbit * 20);
         before = frame;
     }
@@ -48,7 +48,7 @@ static void processors_with_many_daemons_are_spared(void **state)
     assert_int_equal(relay_frame(20, 512, 0), RELAY_FRAME_MOST);
 }
 
-static void what_passes_at_once_is_not_cut(void **state)
+static void frames_within_the_burst_are_not_cut(void **state)
 {
     (void)state;
     assert_int_equal(relay_frame(10, 8, 64 * 1024), RELAY_FRAME_MOST);
@@ -84,7 +84,7 @@ int main(void)
         cmocka_unit_test(frames_on_slow_cables_are_packets),
         cmocka_unit_test(frames_are_longer_on_faster_links),
         cmocka_unit_test(processors_with_many_daemons_are_spared),
-        cmocka_unit_test(what_passes_at_once_is_not_cut),
+        cmocka_unit_test(frames_within_the_burst_are_not_cut),
         cmocka_unit_test(links_of_unknown_rate_have_long_frames),
         cmocka_unit_test(long_messages_have_longer_frames),
     };

@@ -1,4 +1,4 @@
-/* What is missing of blocks, against a map of their bytes; and the sources and sinks of it. */
+/* The missing bytes of blocks, compared with a map of their bytes; and sources and sinks of remainders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,7 +127,7 @@ static void a_remainder_is_moved(void **state)
         bool map[NODES][BYTES];
         struct arrived a, there = {0};
         make(&a, map);
-        /* What node 3 has of the block from node 1 is what node 1 is told of node 3. */
+        /* The bytes that node 3 has of the block from node 1 are those that node 1 hears of. */
         for (uint32_t i = 0; i < a.count; i++)
             if (a.span[i].node == 1)
                 assert_int_equal(arrived_add(&there, 3, a.span[i].begin, a.span[i].end), 0);

@@ -1,4 +1,4 @@
-/* What lies outside of the data roots is not touched, by whatever name it is asked for. */
+/* Files outside of the data roots are not touched, whatever name a request uses. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +129,7 @@ static void each_place_has_one_root(void **state)
     roots_free(&roots);
 }
 
-/* The descriptor's contents, or what is said. */
+/* The contents of a descriptor, or the error. */
 static const char *open_and_read(const struct roots *roots, const char *path, struct error *e)
 {
     static char bytes[100];
@@ -224,7 +224,7 @@ static void a_root_may_be_named_by_a_link(void **state)
     roots_free(&roots);
 }
 
-/* A root is the folder that had this name at the start, whatever has the name now. */
+/* A root is the folder that had this name at the start, even if another folder has the name now. */
 static void roots_are_resolved_once(void **state)
 {
     struct roots roots;

@@ -1,4 +1,4 @@
-/* The rounds that are under way: which frames are of one of them, which is the oldest, and when it ends. */
+/* The round window: which frames belong to its rounds, which round is the oldest, and when it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 enum { WINDOW = 3 };
 
-/* As an engine's round: something follows what all rounds have. */
+/* Like a round of an engine: more fields follow those of all rounds. */
 struct numbered_round {
     struct window_round base;
     uint64_t content;
@@ -86,7 +86,7 @@ static void a_round_ends_when_nothing_of_it_is_left(void **state)
     node->sink.pending = 1;
     assert_false(round_window_end(&window));
     node->sink.pending = 0;
-    engine.damaged_count = 1; /* it is to come again */
+    engine.damaged_count = 1; /* it will be repaired */
     assert_false(round_window_end(&window));
     engine.damaged_count = 0;
     engine.failure.code = ERROR_MEMORY;

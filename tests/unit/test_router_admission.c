@@ -1,4 +1,4 @@
-/* Who is let in, and when a link is up. */
+/* Which connections are accepted, and when a link is up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void check_stranger(struct peer_hello *hello, const char *text)
     fixture_close(&f);
 }
 
-static void who_is_not_the_neighbour_is_told_why(void **state)
+static void a_dialler_that_is_not_the_neighbour_is_told_why(void **state)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE], versions[80];
@@ -160,7 +160,7 @@ static void a_new_connection_of_the_neighbour_replaces_the_old_one(void **state)
     fixture_close(&f);
 }
 
-static void who_never_says_hello_is_closed(void **state)
+static void a_connection_without_a_hello_is_closed(void **state)
 {
     struct router_fixture f;
     (void)state;
@@ -173,7 +173,7 @@ static void who_never_says_hello_is_closed(void **state)
     fixture_close(&f);
 }
 
-/* A connection whose handshake is over; what the router has said is taken away. */
+/* A connection after its handshake; discards what the router has sent. */
 static struct fixture_connection *shaken(struct router_fixture *f, unsigned port)
 {
     struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
@@ -186,7 +186,7 @@ static struct fixture_connection *shaken(struct router_fixture *f, unsigned port
     return c;
 }
 
-/* Takes away what the router sends. Returns the bytes of its probe, or 0; *answered: it has answered one. */
+/* Discards what the router sends. Returns the bytes of its probe, or 0. *answered: whether it has answered a probe. */
 static size_t probe_sent(struct fixture_connection *c, bool *answered)
 {
     size_t bytes = 0;
@@ -236,7 +236,7 @@ static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
     }
 }
 
-/* It is said early, and tried until the kernel may have found smaller packets. */
+/* The reason is reported early, and the probe repeated until the kernel may have found smaller packets. */
 static void a_cable_that_drops_the_probe_is_named(void **state)
 {
     static const char question[] = "same MTU (9000 here)";
@@ -268,8 +268,8 @@ static void a_cable_that_drops_the_probe_is_named(void **state)
     fixture_close(&f);
 }
 
-/* Strangers do not drive out the neighbour while it probes; its own next connection does. */
-static void who_probes_is_not_a_stranger(void **state)
+/* While the neighbour probes, strangers do not replace its connection; its own next connection does. */
+static void a_neighbour_that_probes_is_not_a_stranger(void **state)
 {
     struct router_fixture f;
     (void)state;
@@ -290,15 +290,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plus_side_dials_and_says_hello_first),
         cmocka_unit_test(a_valid_hello_brings_the_link_up),
-        cmocka_unit_test(who_is_not_the_neighbour_is_told_why),
+        cmocka_unit_test(a_dialler_that_is_not_the_neighbour_is_told_why),
         cmocka_unit_test(strangers_say_hello_first_and_briefly),
         cmocka_unit_test(hello_is_said_once),
         cmocka_unit_test(strangers_do_not_touch_a_link_that_is_up),
         cmocka_unit_test(a_new_connection_of_the_neighbour_replaces_the_old_one),
-        cmocka_unit_test(who_never_says_hello_is_closed),
+        cmocka_unit_test(a_connection_without_a_hello_is_closed),
         cmocka_unit_test(a_link_is_up_when_full_frames_have_passed_both_ways),
         cmocka_unit_test(a_cable_that_drops_the_probe_is_named),
-        cmocka_unit_test(who_probes_is_not_a_stranger),
+        cmocka_unit_test(a_neighbour_that_probes_is_not_a_stranger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

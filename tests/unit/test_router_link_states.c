@@ -1,4 +1,4 @@
-/* Link states: what is told to neighbours, and heard of them. */
+/* Link states that are sent to neighbours, and received from them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void news_are_passed_on_once(void **state)
     fixture_close(&f);
 }
 
-/* All exchanges look at each of them: they are told together, if there are many at once. */
+/* All exchanges react to each link state, so many at once are reported together. */
 static void many_news_at_once_are_told_together(void **state)
 {
     enum { FRAMES = 500 };
@@ -96,7 +96,7 @@ static void a_new_neighbour_is_told_everything(void **state)
     fixture_pass_probe(c);
     fixture_pass(&f, 50 * MILLISECONDS);
     assert_int_equal(fixture_entries_sent(c, 12), 1);
-    /* And again after a while, as is every node. */
+    /* Every link state is sent again after a while. */
     for (int second = 0; second < 40; second++) {
         fixture_say_heartbeat(c);
         fixture_say_heartbeat(f.up[0]);

@@ -60,7 +60,7 @@ static void a_link_without_a_carrier_is_given_up(void **state)
     fixture_check_reason(&f, minus, "no carrier on eth1");
     router_carrier(f.router, minus, "no carrier on eth1, which is set down");
     fixture_check_reason(&f, minus, "set down");
-    /* What connects nevertheless is let in. */
+    /* A connection that comes nevertheless is accepted. */
     fixture_link_up(&f, minus);
     assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
     router_carrier(f.router, minus, NULL);
@@ -68,7 +68,7 @@ static void a_link_without_a_carrier_is_given_up(void **state)
     fixture_close(&f);
 }
 
-/* Not only after the pause that has grown meanwhile, and whether or not a dial is under way. */
+/* At once, not after the pause that has grown in the meantime, and whether or not a dial is running. */
 static void a_carrier_that_is_back_is_dialled_at_once(void **state)
 {
     struct router_fixture f;
@@ -97,8 +97,8 @@ static void a_carrier_that_is_back_is_dialled_at_once(void **state)
     fixture_close(&f);
 }
 
-/* Of two connections of ours the second replaces the first, and that is all: it is not dialled for the one
- * that has gone, in whichever order the two ends notice, else a third would replace the second. */
+/* The second of two connections replaces the first, and the port is not dialled again for the first one, in whichever
+ * order the two ends notice; otherwise a third would replace the second. */
 static void a_connection_that_has_been_replaced_is_not_dialled_again(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void a_connection_that_has_been_replaced_is_not_dialled_again(void **stat
             old->link = NULL;
             fixture_pass(&f, 2 * SECONDS);
             assert_int_equal(f.dials[plus], dials);
-            /* That one is as much as there is: when it goes, it is dialled. */
+            /* The second connection is the only one: when it goes, the port is dialled. */
             link_closed(next->link, "connection reset by peer");
             next->link = NULL;
             fixture_pass(&f, 2 * SECONDS);
@@ -142,7 +142,7 @@ static bool port_dialled(unsigned port)
     return torus_port_direction(port) > 0;
 }
 
-/* It is kept out for so long after the last loss, and then dialled or listened on again. */
+/* The link is held for so long after the last loss, and is then dialled or listened on again. */
 static void check_held(struct router_fixture *f, unsigned port, uint64_t time)
 {
     const unsigned dials = f->dials[port];
@@ -180,7 +180,7 @@ static void a_link_that_flaps_has_to_be_quiet(void **state)
         assert_null(c->link);
         assert_non_null(strstr(c->last, "node 0 does not use this link"));
         fixture_pass(&f, 1 * SECONDS);
-        carrier(&f, port, 100 * SECONDS); /* it has not been quiet: the time begins anew */
+        carrier(&f, port, 100 * SECONDS); /* it was not quiet: the time starts again */
         check_held(&f, port, ROUTER_HOLD);
         for (uint64_t hold = 2 * ROUTER_HOLD; hold <= ROUTER_HOLD_MOST; hold *= 2) {
             fixture_stay_up(&f, port, ROUTER_HOLD_FORGET / 2);
@@ -210,7 +210,7 @@ static void fall_silent(struct router_fixture *f, unsigned port, bool answering)
     }
 }
 
-/* Silence is a loss as well, but not a daemon that does not run, or ends. */
+/* Silence counts as a loss; a daemon that does not run, or that ends, does not. */
 static void what_counts_as_flapping(void **state)
 {
     struct router_fixture f;
@@ -236,7 +236,7 @@ static void what_counts_as_flapping(void **state)
     fixture_close(&f);
 }
 
-/* However long each of them takes to notice. */
+/* However long each end takes to notice. */
 static void losses_that_are_noticed_late_count_as_well(void **state)
 {
     struct router_fixture f;

@@ -1,4 +1,4 @@
-/* What waits to be sent, and neighbours that ask and do not read. */
+/* Queues of frames to send, and neighbours that ask and do not read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static struct outgoing *frame_of(struct router_fixture *f, const struct peer_mes
     return frame;
 }
 
-static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
+static void frames_for_a_lost_link_are_dropped(void **state)
 {
     struct router_fixture f;
     const struct peer_message beat = {.kind = PEER_HEARTBEAT};
@@ -106,7 +106,7 @@ static void open_answering(struct answering *a)
         (void)fixture_entries_sent(a->f.up[port], 12);
 }
 
-/* Asks at port 0 until no more is read there. */
+/* Asks at port 0 until the router stops reading there. */
 static void ask(struct answering *a)
 {
     struct peer_outcome_query query = {0};
@@ -119,7 +119,7 @@ static void ask(struct answering *a)
     }
 }
 
-static void who_does_not_read_is_not_read_and_then_closed(void **state)
+static void a_neighbour_that_does_not_read_is_not_read_and_then_closed(void **state)
 {
     struct answering a = {.answer_at = 0};
     (void)state;
@@ -139,7 +139,7 @@ static void who_does_not_read_is_not_read_and_then_closed(void **state)
     fixture_close(&a.f);
 }
 
-static void who_reads_slowly_is_waited_for(void **state)
+static void a_slow_reader_is_waited_for(void **state)
 {
     struct answering a = {.answer_at = 0};
     unsigned wakes, taken = 0;
@@ -147,7 +147,7 @@ static void who_reads_slowly_is_waited_for(void **state)
     open_answering(&a);
     ask(&a);
     wakes = a.f.up[0]->wakes;
-    /* One answer every four seconds, for a while; nothing else is heard of it. */
+    /* One answer every four seconds for a while; no other frames arrive. */
     for (int i = 0; i < 20; i++) {
         message_forget(fixture_next(a.f.up[0], NULL, 0, NULL));
         for (int second = 0; second < 4; second++) {
@@ -168,8 +168,8 @@ static void who_reads_slowly_is_waited_for(void **state)
     fixture_close(&a.f);
 }
 
-/* The answers go on to another neighbour, which does not take them: that one is to blame. */
-static void who_is_held_for_another_is_not_blamed(void **state)
+/* The answers are relayed to another neighbour, which does not read: that neighbour is to blame. */
+static void a_neighbour_held_up_by_another_is_not_blamed(void **state)
 {
     struct answering a = {.answer_at = 1};
     (void)state;
@@ -191,11 +191,11 @@ static void who_is_held_for_another_is_not_blamed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_to_be_sent_on_a_lost_link_is_dropped),
+        cmocka_unit_test(frames_for_a_lost_link_are_dropped),
         cmocka_unit_test(go_is_a_packet_of_its_own),
-        cmocka_unit_test(who_does_not_read_is_not_read_and_then_closed),
-        cmocka_unit_test(who_reads_slowly_is_waited_for),
-        cmocka_unit_test(who_is_held_for_another_is_not_blamed),
+        cmocka_unit_test(a_neighbour_that_does_not_read_is_not_read_and_then_closed),
+        cmocka_unit_test(a_slow_reader_is_waited_for),
+        cmocka_unit_test(a_neighbour_held_up_by_another_is_not_blamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

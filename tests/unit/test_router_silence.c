@@ -1,4 +1,4 @@
-/* When a link that is up is given up. */
+/* When a link that is up counts as lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 static const unsigned minus = 1;
 
-/* Nothing comes, and what is sent is not acknowledged: the limit is that of the settings. */
+/* Nothing arrives, and sent bytes are not acknowledged: the limit is that of the settings. */
 static void a_silent_link_is_given_up(void **state)
 {
     static const uint64_t times[][2] = {{ROUTER_HEARTBEAT, ROUTER_SILENCE},
@@ -46,7 +46,7 @@ static void a_silent_link_is_given_up(void **state)
     }
 }
 
-/* Its system takes what is sent, or has said that there is no room: it is slow, and the link works. */
+/* The neighbour's system accepts bytes, or reports that it has no room: the neighbour is slow, and the link works. */
 static void a_neighbour_that_does_not_run_is_waited_for(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void a_neighbour_that_does_not_run_is_waited_for(void **state)
     }
 }
 
-/* Small frames come, and of what is sent nothing is acknowledged any more. */
+/* Small frames arrive, but sent bytes are no longer acknowledged. */
 static void a_link_that_loses_large_packets_is_given_up(void **state)
 {
     struct router_fixture f;
@@ -91,7 +91,7 @@ static void a_link_that_loses_large_packets_is_given_up(void **state)
     fixture_close(&f);
 }
 
-static void who_beats_slowly_is_given_more_time(void **state)
+static void a_slow_heartbeat_gets_more_time(void **state)
 {
     struct peer_message beat = {.kind = PEER_HEARTBEAT, .heartbeat = {4000}};
     struct router_fixture f;
@@ -110,7 +110,7 @@ static void who_beats_slowly_is_given_more_time(void **state)
     fixture_close(&f);
 }
 
-/* A length that was damaged on its way swallows all that follows, heartbeats too. */
+/* A damaged length swallows all later bytes, including heartbeats. */
 static void a_link_without_whole_frames_is_given_up(void **state)
 {
     static const uint8_t endless[] = {0, 0, 0, 30, 0, 0, 200, 0}, beat[] = {0};
@@ -183,7 +183,7 @@ int main(void)
         cmocka_unit_test(a_silent_link_is_given_up),
         cmocka_unit_test(a_neighbour_that_does_not_run_is_waited_for),
         cmocka_unit_test(a_link_that_loses_large_packets_is_given_up),
-        cmocka_unit_test(who_beats_slowly_is_given_more_time),
+        cmocka_unit_test(a_slow_heartbeat_gets_more_time),
         cmocka_unit_test(a_link_without_whole_frames_is_given_up),
         cmocka_unit_test(we_are_not_silent_ourselves),
         cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),

@@ -1,4 +1,4 @@
-/* Files with schedules: which format one has, and which files are refused. */
+/* Files with schedules: finding their format, and files that are refused. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,7 +101,7 @@ static void the_format_is_found_in_any_encoding(void **state)
     refused(spaced, sizeof spaced - 1, &(struct torus){1, {3}, {true}, 3}, "not XML");
 }
 
-static void what_cannot_be_a_schedule_is_refused(void **state)
+static void lines_that_make_no_schedule_are_refused(void **state)
 {
     static const char marks[] = "\xef\xbb\xbf \n";
     struct torus t = msccl_torus("3");
@@ -138,7 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_format_is_found_in_any_encoding),
-        cmocka_unit_test(what_cannot_be_a_schedule_is_refused),
+        cmocka_unit_test(lines_that_make_no_schedule_are_refused),
         cmocka_unit_test(files_that_cannot_be_read_are_refused),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -1,4 +1,4 @@
-/* What users share: the rule, its guarantee, and what is said. */
+/* Resources that users share: the rule, its guarantee, and errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static struct shares *with(enum share share, uint64_t capacity)
     return all;
 }
 
-/* One after the other until it is refused. Returns how many. */
+/* Takes one after the other until it is refused. Returns the number. */
 static unsigned take_all(struct shares *all, enum share share, uint32_t user)
 {
     struct error e;
@@ -81,7 +81,7 @@ static void test_bytes(void **state)
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 3, UINT64_MAX, &e), -1);
     shares_free(all);
 
-    all = with(SHARE_TRANSIT, 1000); /* where only one fits in, nobody is kept out by the rule */
+    all = with(SHARE_TRANSIT, 1000); /* if there is room for only one, the rule keeps nobody out */
     shares_set_least(all, SHARE_TRANSIT, 900);
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 900, &e), 0);
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 1, &e), -1);
@@ -97,7 +97,7 @@ static void test_bytes(void **state)
     shares_free(all);
 }
 
-/* Whatever users take and give back: with k of them at least capacity / 2^k is free. */
+/* Whatever users take and release: with k users, at least capacity / 2^k is free. */
 static void test_guarantee(void **state)
 {
     const uint64_t capacity = 1u << 20;

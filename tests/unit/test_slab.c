@@ -149,7 +149,7 @@ static void a_writer_starts_over_when_nobody_holds_a_byte(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-/* Two sequences of copies by one writer: what is alone for a while is one extent. */
+/* Two sequences of copies by one writer: bytes that are alone for a while form one extent. */
 static void copies_in_a_row_are_one_extent(void **state)
 {
     struct slab_pool pool;
@@ -189,7 +189,7 @@ static void copies_in_a_row_are_one_extent(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-/* Whoever lets a little wait of each slab that comes in does not keep them all. */
+/* A reader that keeps a few bytes of each slab does not keep all slabs. */
 static void a_few_bytes_do_not_keep_a_slab(void **state)
 {
     enum { SLABS = 400 };
@@ -217,7 +217,7 @@ static void a_few_bytes_do_not_keep_a_slab(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-/* Long runs stay where they are, and short ones when enough of their slab has been copied; and what is of no
+/* Long runs stay where they are, and so do short runs once enough of their slab was copied; the same for memory of no
  * pool. */
 static void most_bytes_stay_where_they_are(void **state)
 {

@@ -1,4 +1,4 @@
-/* The engine on a plan made by hand, for node 1 of a ring of three:
+/* The stepped engine with a plan made by hand, for node 1 of a ring of three:
  *
  *     step 1: it sends 1->2; takes in 0->1 and 0->2 (to be sent on); relays 2->0
  *     step 2: it sends 0->2 on; takes in 2->1 */
@@ -173,7 +173,7 @@ static void only_what_is_relayed_has_short_frames(void **state)
     expect_lengths(1400, whole, cut);
     expect_lengths(16 * 1024, whole, whole);
     expect_lengths(0, whole, whole);
-    /* A few bytes have no frame of their own. */
+    /* A few bytes do not get a frame of their own. */
     expect_lengths(BLOCK_MOST - 8, whole, whole);
     expect_lengths(BLOCK_MOST / 2 - 10, whole, with_the_rest);
 }
@@ -231,7 +231,7 @@ static void blocks_of_different_sizes_say_how_long_they_are(void **state)
     node_close(node);
 }
 
-/* Refused as the first frame, and, for whatever reason, after part of the message has come. */
+/* The frame is refused as the first frame, and also after a part of the message has arrived. */
 static void refuses(bool uniform, const struct frame *bad, const char *text)
 {
     for (int half = 0; half < 2; half++) {
@@ -348,7 +348,7 @@ static void a_message_comes_once(void **state)
     }
 }
 
-/* Each frame that waits takes memory, however little it has. */
+/* Each waiting frame takes memory, even if it is short. */
 static void a_message_does_not_come_in_short_frames(void **state)
 {
     static const struct frame *const messages[] = {&from_0, &relayed};

@@ -1,4 +1,4 @@
-/* The engine without steps: what it moves, and when. See streaming_fixture.h. */
+/* The streaming engine: which pieces it moves, and when. See streaming_fixture.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void a_round_without_steps(void **state)
     close_engine(node);
 }
 
-static void what_waits_leaves_together(void **state)
+static void waiting_blocks_leave_together(void **state)
 {
     const struct frame both = {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
     struct node *node = open_engine(&whole);
@@ -57,7 +57,7 @@ static void what_waits_leaves_together(void **state)
     close_engine(node);
 }
 
-/* A neighbour may hear of a round before we do: what is for others goes on, ours waits. */
+/* A neighbour may hear of a round earlier: blocks for other nodes are passed on, our own wait. */
 static void neighbours_may_be_ahead(void **state)
 {
     struct node *node = open_engine(&whole);
@@ -88,7 +88,7 @@ static void the_farthest_leave_first(void **state)
     expect_frame(node, PLUS, &out);
     close_engine(node);
 
-    /* Node 1: what leaves by + is 0->2 0->3 1->2 1->3 in this order. */
+    /* Node 1: the blocks 0->2 0->3 1->2 1->3 leave by + in this order. */
     node = open_engine(&next);
     assert_int_equal(passages.departures[PLUS], 4);
     const struct frame far = {
@@ -104,7 +104,7 @@ static void the_farthest_leave_first(void **state)
     close_engine(node);
 }
 
-/* The neighbour cuts what it sends, two blocks of 4 bytes, at a and b. */
+/* The neighbour sends two blocks of 4 bytes, cut at a and b. */
 static void run_cut_at(const struct how *how, size_t a, size_t b)
 {
     static const char all[] = "bBbBcCcC";
@@ -147,8 +147,8 @@ static void run_cut_at(const struct how *how, size_t a, size_t b)
     close_engine(node);
 }
 
-/* However it does, all of it goes on; a part at once. The same with bytes that are copied and with
- * bytes that stay where they came in. */
+/* However it cuts them, everything is passed on, partly at once; both with copied bytes and with bytes that stay in
+ * their slab. */
 static void pieces_may_come_in_any_frames(void **state)
 {
     const struct how kept = {.block = 4, .sizes = true, .round_bytes = 100};
@@ -231,8 +231,8 @@ static void rounds_follow_each_other(void **state)
     close_engine(node);
 }
 
-/* Rounds are counted through: those of the second repetition read and write the blocks anew. */
-static void repetitions_begin_anew(void **state)
+/* Rounds are counted on: rounds of the second repetition read and write the blocks again. */
+static void repetitions_count_their_rounds_on(void **state)
 {
     const struct how how = {.block = 4, .round_bytes = 3, .window = 2};
     struct node *node = open_engine(&how);
@@ -318,7 +318,7 @@ static void sizes_travel_along(void **state)
     close_engine(node);
 }
 
-/* The size is said once, with the first part. */
+/* The size is sent once, with the first part. */
 static void a_part_goes_on_with_its_size(void **state)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
@@ -344,9 +344,9 @@ static void a_part_goes_on_with_its_size(void **state)
     close_engine(node);
 }
 
-/* Blocks of one size in segments: whoever has no byte is not sent. Blocks of 300 bytes are one
- * segment of 256, one of 44 and two of none. */
-static void what_all_know_to_be_empty_is_not_sent(void **state)
+/* Blocks of one size in segments: segments without bytes are not sent. Blocks of 300 bytes have one segment of 256
+ * bytes, one of 44 and two empty ones. */
+static void empty_blocks_are_not_sent(void **state)
 {
     const struct how how = {
         .dims = "2m", .algorithm = "stream", .rank = 1, .block = 300, .round_bytes = 300};
@@ -458,16 +458,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_round_without_steps),
-        cmocka_unit_test(what_waits_leaves_together),
+        cmocka_unit_test(waiting_blocks_leave_together),
         cmocka_unit_test(neighbours_may_be_ahead),
         cmocka_unit_test(the_farthest_leave_first),
         cmocka_unit_test(pieces_may_come_in_any_frames),
         cmocka_unit_test(several_rounds_are_under_way),
         cmocka_unit_test(rounds_follow_each_other),
-        cmocka_unit_test(repetitions_begin_anew),
+        cmocka_unit_test(repetitions_count_their_rounds_on),
         cmocka_unit_test(sizes_travel_along),
         cmocka_unit_test(a_part_goes_on_with_its_size),
-        cmocka_unit_test(what_all_know_to_be_empty_is_not_sent),
+        cmocka_unit_test(empty_blocks_are_not_sent),
         cmocka_unit_test(blocks_of_nothing_are_an_exchange),
         cmocka_unit_test(a_frame_names_a_bounded_number_of_pieces),
     };

@@ -1,4 +1,4 @@
-/* The engine without steps in allgathers and broadcasts, at node 1 of a mesh of three:
+/* The streaming engine in allgathers and broadcasts, at node 1 of a mesh of three:
  *
  *     0  ->  1  ->  0 1
  *      1 2  <-  1  <-  2
@@ -61,7 +61,7 @@ static void a_block_stays_and_goes_on(void **state)
     close_engine(node);
 }
 
-/* What neighbours send early goes on; our own waits until it may leave. */
+/* Blocks that neighbours send early are passed on; our own waits until it may leave. */
 static void neighbours_may_be_ahead(void **state)
 {
     struct node *node = open_engine(&line);
@@ -105,7 +105,7 @@ static void each_port_at_its_own_pace(void **state)
         sent[0] = own_bytes(node, 0, 0);
         assert_int_equal(sent[0], 20);
         assert_int_equal(own_bytes(node, 0, 20), 0);
-        sent[1] = own_bytes(node, 1, 0); /* what is there */
+        sent[1] = own_bytes(node, 1, 0); /* the bytes that are there */
         assert_int_equal(sent[1], 20);
         node->source.sleeps_soon = 30;
         unsigned wakes = node->f.up[0]->wakes;
@@ -246,7 +246,7 @@ static void rounds_follow_each_other(void **state)
     close_engine(node);
 }
 
-/* A broadcast: who has no block only passes on; its own links hear only of that block. */
+/* A broadcast: a node without a block only relays; its links carry only the sender's block. */
 static void only_the_sender_has_a_block(void **state)
 {
     struct how how = {.dims = "3m",
@@ -279,7 +279,7 @@ static void only_the_sender_has_a_block(void **state)
     close_engine(node);
 }
 
-/* A block of 4 KiB and its digest leave together, and are passed on so. */
+/* A block of 4 KiB and its digest leave together, and are passed on together. */
 static void a_digest_has_no_frame_of_its_own(void **state)
 {
     static uint8_t body[BODY_MOST];
@@ -304,7 +304,7 @@ static void a_digest_has_no_frame_of_its_own(void **state)
     close_engine(node);
 }
 
-/* Refused, whatever has come before, and nothing of ours fails. */
+/* The frame is refused, whatever came before, and the engine itself does not fail. */
 static void refuses(const struct how *how, const struct frame *bad, const char *text)
 {
     struct node *node = open_engine(how);
@@ -320,7 +320,7 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
     close_engine(node);
 }
 
-static void what_a_neighbour_must_not_send(void **state)
+static void frames_that_break_the_protocol_are_refused(void **state)
 {
     const struct how other = {.dims = "3m",
                               .algorithm = "balanced",
@@ -423,7 +423,7 @@ static void drain(struct node *node)
             message_forget(head);
 }
 
-/* Every allocation fails once: the allgather may fail of it, and nothing else. */
+/* Every allocation fails once: only the allgather may fail. */
 static bool run_out_of_memory(const struct how *how, const char *body, unsigned after)
 {
     struct node *node = open_engine(how);
@@ -472,7 +472,7 @@ int main(void)
         cmocka_unit_test(rounds_follow_each_other),
         cmocka_unit_test(only_the_sender_has_a_block),
         cmocka_unit_test(a_digest_has_no_frame_of_its_own),
-        cmocka_unit_test(what_a_neighbour_must_not_send),
+        cmocka_unit_test(frames_that_break_the_protocol_are_refused),
         cmocka_unit_test(a_lost_port_does_not_hold_up_the_others),
         cmocka_unit_test(our_own_failures),
         cmocka_unit_test(where_it_stands),

@@ -1,4 +1,4 @@
-/* The engine without steps: frames that it must refuse. See streaming_fixture.h. */
+/* The streaming engine: frames that it must refuse. See streaming_fixture.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "streaming_fixture.h"
 
-/* Refused as the first frame, and, for whatever reason, after a part of a piece has come. */
+/* The frame is refused as the first frame, and also after a part of a piece has arrived. */
 static void refuses(const struct how *how, const struct frame *bad, const char *text)
 {
     for (int half = 0; half < 2; half++) {
@@ -107,7 +107,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
     refuses(&sizes, &bad, "piece 0 has arrived");
 }
 
-/* Over the whole of it, and after: each of these is right once. */
+/* Beyond the piece, and again: each of these frames is right once. */
 static void a_piece_comes_once(void **state)
 {
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};

@@ -1,5 +1,4 @@
-/* The engine without steps where something is not there: the source's bytes, room in the sink, memory, or a link.
- * See streaming_fixture.h. */
+/* The streaming engine without bytes of the source, room in the sink, memory, or a link. See streaming_fixture.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +27,7 @@ static void a_source_that_is_not_ready_is_asked_again(void **state)
     close_engine(node);
 }
 
-static void what_passes_through_does_not_wait_for_the_source(void **state)
+static void relayed_blocks_do_not_wait_for_the_source(void **state)
 {
     const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "Ff"};
     const struct frame begun = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
@@ -61,7 +60,7 @@ static void what_passes_through_does_not_wait_for_the_source(void **state)
     close_engine(node);
 }
 
-/* A block is read front to back: not the next round before what could not be read of this one. */
+/* A block is read front to back: the next round is not read before the missing bytes of this one. */
 static void a_round_does_not_overtake_the_one_before(void **state)
 {
     const struct how how = {.block = 6, .round_bytes = 3, .window = 2};
@@ -166,7 +165,7 @@ static uint64_t arrived(const struct node *node)
     return bytes;
 }
 
-static void what_has_arrived_is_told_unless_the_sink_has_failed(void **state)
+static void kept_bytes_are_reported_unless_the_sink_has_failed(void **state)
 {
     struct node *node = open_engine(&whole);
     (void)state;
@@ -192,7 +191,7 @@ static void our_own_failures_are_no_fault_of_the_peer(void **state)
     assert_non_null(engine_failed(node->engine));
     assert_int_equal(engine_failed(node->engine)->code, SINK_FAILS);
     expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
-    accepts(node, &from_2);         /* what comes is only looked at */
+    accepts(node, &from_2);         /* received frames are only checked */
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 0);
     close_engine(node);
@@ -232,7 +231,7 @@ static struct frame with_sizes(struct frame frame, const struct how *how)
     return frame;
 }
 
-/* Every allocation fails once: the exchange may fail of it, and nothing else. */
+/* Every allocation fails once: only the exchange may fail. */
 static bool run_out_of_memory(const struct how *how, unsigned after)
 {
     struct node *node = open_engine(how);
@@ -315,11 +314,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
-        cmocka_unit_test(what_passes_through_does_not_wait_for_the_source),
+        cmocka_unit_test(relayed_blocks_do_not_wait_for_the_source),
         cmocka_unit_test(a_round_does_not_overtake_the_one_before),
         cmocka_unit_test(our_own_block_may_come_late),
         cmocka_unit_test(a_round_waits_for_the_sink),
-        cmocka_unit_test(what_has_arrived_is_told_unless_the_sink_has_failed),
+        cmocka_unit_test(kept_bytes_are_reported_unless_the_sink_has_failed),
         cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
         cmocka_unit_test(memory_may_be_over_at_any_moment),
         cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),

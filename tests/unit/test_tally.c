@@ -1,4 +1,4 @@
-/* Counts by key: right, in order, and soon found whatever the keys are. */
+/* Counts by key: right, in order, and fast for any keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define KEYS 50000u
 
-/* The key that `multiplier`, which is odd, turns into `product`. */
+/* The key whose product with `multiplier` (odd) is `product`. */
 static uint64_t key_for(uint64_t multiplier, uint64_t product)
 {
     uint64_t inverse = multiplier; /* right in 3 bits; each turn doubles these */
@@ -56,7 +56,7 @@ static void add_soon(struct tally *t, uint64_t key)
     assert_true(t->earlier + t->probes < 64 * (uint64_t)KEYS);
 }
 
-/* Keys that would all be in one place with a multiplier that is known beforehand. */
+/* Keys that would all collide if the multiplier were known beforehand. */
 static void keys_that_were_chosen_to_meet_do_not(void **state)
 {
     static const uint64_t multipliers[] = {1, 0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u,

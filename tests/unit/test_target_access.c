@@ -1,4 +1,4 @@
-/* Who may use a result. */
+/* Access rights of results. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -165,7 +165,7 @@ static void access_control_lists_are_kept(void **state)
     }
 }
 
-/* A new folder follows the list of the one above it, as far as its mode lets it. */
+/* A new folder follows the list of the folder above it, as far as its mode permits. */
 static void an_inherited_list_is_limited_by_the_mode(void **state)
 {
     static const mode_t modes[][3] = {{0700, 0700, 0600}, {0777, 0750, 0640}};

@@ -1,4 +1,4 @@
-/* What cannot be replaced, and old results that are. */
+/* Targets that cannot be replaced, and old results that are replaced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static void a_mount_point_is_refused(void **state)
         skip();
     check_refused(&f, false, "data/in is a mount point");
     assert_int_equal(umount(at(state, "data/in")), 0);
-    /* One of the same file system. */
+    /* A target on the same file system. */
     assert_int_equal(mount(at(state, "data/other"), at(state, "data/in"), "", MS_BIND, NULL), 0);
     check_refused(&f, false, "data/in is a mount point");
     assert_int_equal(umount(at(state, "data/in")), 0);
@@ -107,7 +107,7 @@ static void an_old_result_is_replaced(void **state)
     place_well(&f);
     check_new(state);
     check_status(at(state, "data/in"), 0750, geteuid(), getegid());
-    /* What is not there, or empty, is not in the way. */
+    /* A missing or empty target is not an obstacle. */
     assert_int_equal(unlink(at(state, "data/in/0")) + unlink(at(state, "data/in/1")), 0);
     fill_well(&f, true);
     place_well(&f);
@@ -127,7 +127,7 @@ static void other_things_are_not_replaced(void **state)
     make_folder(at(state, "data/in/3"));
     check_refused(&f, true, "contains 3, which is not a file of a result");
     assert_int_equal(rmdir(at(state, "data/in/3")), 0);
-    /* Somebody puts something there meanwhile. */
+    /* An obstacle appears in the meantime. */
     fill_well(&f, true);
     make_file(at(state, "data/in/notes"), "mine", 4);
     assert_int_equal(target_place(&f.target, &e), -1);
@@ -166,7 +166,7 @@ static void a_file_system_without_swaps_is_refused(void **state)
     fail();
 }
 
-/* What the journal still knows is done by the next start, or, of an old result only, when an output is closed. */
+/* Work that is still in the journal is done at the next start, or, for old results, when an output is closed. */
 static void finish_later(struct fixture *f, bool old_result_remains)
 {
     struct error e;
@@ -178,8 +178,7 @@ static void finish_later(struct fixture *f, bool old_result_remains)
     target_close(&f->target);
 }
 
-/* Each call fails once, and the daemon is killed there, or goes on: in the end there is the new result, and
- * nothing else. */
+/* Each system call fails once, and the daemon is killed then, or goes on: in the end only the new result is there. */
 static void a_crash_leaves_the_old_or_the_new_one(void **state)
 {
     for (int killed = 0; killed < 2; killed++) {

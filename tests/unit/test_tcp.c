@@ -1,5 +1,5 @@
-/* How the sockets of links are set up: this program's connect(), listen() and accept4() stand before
- * those of the system, and look at the sockets they get. */
+/* The setup of the sockets of links: this program's connect(), listen() and accept4() replace those of the system, and
+ * inspect the sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
     return result;
 }
 
-/* One that a socket does not have anyway, if the system has another. */
+/* An algorithm other than the default, if the system has one. */
 static const char *another_congestion(char *name, size_t size)
 {
     char available[256], system[16] = "", *rest = available, *word;

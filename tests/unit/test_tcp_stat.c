@@ -1,4 +1,4 @@
-/* What is asked of the kernel about a connection: whether the other system acknowledges what is sent. */
+/* Queries to the kernel about a connection: whether the other system acknowledges sent bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static void pause_shortly(void)
     (void)nanosleep(&pause, NULL);
 }
 
-static void what_has_been_taken_is_acknowledged(void **state)
+static void read_bytes_are_acknowledged(void **state)
 {
     static const uint8_t bytes[BYTES];
     const struct ends e = connect_ends();
@@ -80,8 +80,8 @@ static void what_has_been_taken_is_acknowledged(void **state)
     close_ends(&e);
 }
 
-/* Bytes wait, and nothing is acknowledged, but the other system is there: it has said that it has no room. */
-static void who_has_no_room_is_not_waited_for(void **state)
+/* Bytes wait, and nothing is acknowledged, but the other system is there: it has reported that it has no room. */
+static void a_full_receiver_is_not_taken_for_lost(void **state)
 {
     static const uint8_t bytes[BYTES];
     const struct ends e = connect_ends();
@@ -100,7 +100,7 @@ static void who_has_no_room_is_not_waited_for(void **state)
     close_ends(&e);
 }
 
-static void what_is_no_connection_says_nothing(void **state)
+static void no_connection_leaves_the_counters_alone(void **state)
 {
     struct connection_stat stat = {.acked = 5, .in_flight = true};
 
@@ -113,9 +113,9 @@ static void what_is_no_connection_says_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_has_been_taken_is_acknowledged),
-        cmocka_unit_test(who_has_no_room_is_not_waited_for),
-        cmocka_unit_test(what_is_no_connection_says_nothing),
+        cmocka_unit_test(read_bytes_are_acknowledged),
+        cmocka_unit_test(a_full_receiver_is_not_taken_for_lost),
+        cmocka_unit_test(no_connection_leaves_the_counters_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

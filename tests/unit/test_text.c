@@ -19,7 +19,7 @@ static void check_printable(const char *in, const char *expected)
     assert_string_equal(text_printable(out, sizeof out, in), expected);
 }
 
-static void what_cannot_be_printed_becomes_a_question_mark(void **state)
+static void unprintable_bytes_become_question_marks(void **state)
 {
     (void)state;
     check_printable("", "");
@@ -114,7 +114,7 @@ static void errors_say_whom_they_are_about(void **state)
     assert_int_equal(e.culprit.kind, CULPRIT_LINK); /* the first one named */
     assert_int_equal(e.culprit.node, 3);
     assert_int_equal(e.culprit.port, 1);
-    (void)error_set(&e, ERROR_IO, "disk full"); /* what it was before does not stay */
+    (void)error_set(&e, ERROR_IO, "disk full"); /* its earlier contents do not stay */
     assert_int_equal(e.culprit.kind, CULPRIT_NONE);
     (void)error_wrap_node(&e, 5);
     assert_string_equal(e.text, "node 5: disk full");
@@ -141,7 +141,7 @@ static void long_sentences_are_cut(void **state)
     assert_memory_equal(e.text, "here: xx", 8);
     (void)error_wrap(&e, "%s", word);
     assert_int_equal(strlen(e.text), sizeof e.text - 1);
-    /* Room for the context and not for what separates it. */
+    /* Room for the context, but not for the separator. */
     (void)error_set(&e, ERROR_IO, "inner");
     (void)error_wrap(&e, "%.*s", (int)sizeof e.text - 2, word);
     assert_int_equal(strlen(e.text), sizeof e.text - 1);
@@ -214,7 +214,7 @@ static void a_log_line_is_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_printed_becomes_a_question_mark),
+        cmocka_unit_test(unprintable_bytes_become_question_marks),
         cmocka_unit_test(a_copy_is_cut_where_it_does_not_fit),
         cmocka_unit_test(sizes_are_parsed),
         cmocka_unit_test(errors_carry_a_code_and_a_sentence),

@@ -1,4 +1,4 @@
-/* The reader of text files: its limit, encodings, formats, and what it does not wait for. */
+/* The reader of text files: its limit, encodings, formats, and files that it does not wait for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +114,7 @@ static void a_limit_is_kept_and_named(void **state)
     free(text);
 }
 
-/* It takes no memory, and no time, to refuse what is too long: nothing of it is read. */
+/* Refusing a file that is too long takes no memory and no time: it is not read. */
 static void endless_files_are_refused(void **state)
 {
     make_file(at(state, "sparse"), "a", 1);

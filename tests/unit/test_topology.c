@@ -25,7 +25,7 @@ static uint32_t all_ports(uint32_t rank)
     return up;
 }
 
-/* By way of the port where it is nearest. */
+/* Takes the port with the shortest route. */
 static enum topology_news hear(struct topology *p, uint32_t rank, uint32_t up)
 {
     unsigned nearest = TORUS_MAX_PORTS;
@@ -79,13 +79,13 @@ static void the_newest_claim_is_believed_then_the_nearest(void **state)
     assert_int_equal(p.entry[5].hops, 8);
     assert_int_equal(p.entry[5].up, 0x7);
     assert_int_equal(claim(&p, 2, 1, 4, 0x7), TOPOLOGY_REPEAT);
-    /* When links go, what is left counts, old as it is. */
+    /* When links go down, the remaining claims count, even if they are old. */
     assert_int_equal(topology_drop_claim(&p, 0, 5), TOPOLOGY_SAME);
     assert_int_equal(topology_drop_claim(&p, 2, 5), TOPOLOGY_NEW);
     assert_int_equal(p.entry[5].up, 0x0);
     assert_int_equal(p.entry[5].version, 2);
     assert_int_equal(topology_drop_claim(&p, 1, 5), TOPOLOGY_REPEAT);
-    assert_true(p.entry[5].hops >= torus.nodes); /* cannot be reached: what was known stays */
+    assert_true(p.entry[5].hops >= torus.nodes); /* it cannot be reached: the known state stays */
     assert_int_equal(p.entry[5].up, 0x0);
     assert_int_equal(p.entry[5].boot, 7);
     uint64_t changes = p.changes;
@@ -96,7 +96,7 @@ static void the_newest_claim_is_believed_then_the_nearest(void **state)
     topology_free(&p);
 }
 
-static void of_ourselves_we_know_better(void **state)
+static void reports_about_ourselves_are_ignored(void **state)
 {
     struct topology p;
     (void)state;
@@ -124,7 +124,7 @@ static void of_ourselves_we_know_better(void **state)
     topology_free(&p);
 }
 
-/* --- nodes that tell each other, and somebody who lies --- */
+/* --- nodes that tell each other, and one that lies --- */
 
 static uint64_t random_state;
 
@@ -141,8 +141,8 @@ struct gossip {
     bool cut[GOSSIP_NODES][TORUS_MAX_PORTS];
 };
 
-/* What node `rank` believes, told to all neighbours that it has a link to: one round. Returns
- * whether anybody believes something else now. */
+/* One round: node `rank` sends what it believes to all neighbours to which it has a link. Returns whether any node
+ * changes what it believes. */
 static bool gossip_round(struct gossip *g)
 {
     static struct topology_entry told[GOSSIP_NODES][GOSSIP_NODES];
@@ -186,7 +186,7 @@ static void gossip_lie(struct gossip *g)
 
     if (peer == TORUS_NO_NODE || g->cut[rank][port])
         return;
-    /* What flood.c lets through. */
+    /* The reports that flood.c passes on. */
     lie.hops = about == peer
                    ? 0
                    : torus_distance(&torus, peer, about) + below(below(2) ? 1 : 2 * torus.nodes);
@@ -221,8 +221,8 @@ static void check_truth(const struct gossip *g)
     }
 }
 
-/* Whatever is claimed by whomever, once it stops all nodes know the truth after as many rounds as
- * topology.h says: until false claims are gone, until older ones are, until the truth has come. */
+/* Whatever any node has claimed: once that stops, all nodes know the truth after the number of rounds in topology.h:
+ * until false claims are gone, until older ones are gone, until the truth has arrived. */
 static void lies_do_not_last(void **state)
 {
     static const char *const dims[] = {"4x4", "2x2", "6", "5m", "2x3x4", "3mx4", "2", "1x7"};
@@ -282,7 +282,7 @@ static void a_link_needs_both_ends(void **state)
     topology_free(&p);
 }
 
-/* All neighbours of `rank` say that their link to it is down; it itself says nothing any more. */
+/* All neighbours of `rank` report that their link to it is down; the node itself sends nothing any more. */
 static void lose(struct topology *p, uint32_t rank)
 {
     for (unsigned port = 0; port < torus_ports(&torus); port++) {
@@ -326,7 +326,7 @@ static void we_are_never_down_ourselves(void **state)
     struct topology p;
     (void)state;
     open_topology(&p, "2x2", 3);
-    assert_false(topology_node_down(&p, 3)); /* though nobody has said anything */
+    assert_false(topology_node_down(&p, 3)); /* although no node has reported it */
     assert_true(topology_node_down(&p, 0));
     topology_free(&p);
 }
@@ -359,7 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_claim_is_believed_then_the_nearest),
-        cmocka_unit_test(of_ourselves_we_know_better),
+        cmocka_unit_test(reports_about_ourselves_are_ignored),
         cmocka_unit_test(lies_do_not_last),
         cmocka_unit_test(a_link_needs_both_ends),
         cmocka_unit_test(a_node_is_down_when_all_its_neighbours_say_so),

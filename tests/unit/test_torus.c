@@ -118,7 +118,7 @@ static void walking(void **state)
     assert_int_equal(torus_walk(&t, rank, 1, 1, 0), rank);
 }
 
-/* Walking hop by hop is walking at once, and back again is where one came from. */
+/* Walking hop by hop gives the same node as walking at once, and walking back leads to the start. */
 static void walks_add_up(void **state)
 {
     static const char *const shapes[] = {"1", "2", "5", "5m", "2x3", "4x1x3m", "2x2mx3x2"};
@@ -191,7 +191,7 @@ static void shortest_ways(void **state)
     }
 }
 
-/* Against a breadth-first search over the neighbours. */
+/* Compared with a breadth-first search over the neighbours. */
 static void distances(void **state)
 {
     static const char *const shapes[] = {"1", "7", "7m", "4x5", "4mx5", "2x3x4m", "2x2x2x2"};

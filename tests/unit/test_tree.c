@@ -9,8 +9,8 @@
 
 enum { MOST = 128 };
 
-/* From every root: every node hangs below a parent one hop nearer to the root, knows as children
- * those and only those that take it for their parent, and so is reached exactly once. */
+/* For every root: every node has a parent one hop nearer to the root, has as children exactly the nodes whose parent it
+ * is, and so is reached exactly once. */
 static void check_trees(const struct torus *t)
 {
     assert_true(t->nodes <= MOST);

@@ -30,7 +30,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Skips what cannot run here, and groups tests by torus, so that each torus boots once."""
+    """Skips tests that cannot run here, and groups tests by torus, so that each torus boots once."""
     for item in items:
         if 'machines' in item.fixturenames and config.vm_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.vm_obstacle))

@@ -1,6 +1,6 @@
 """The bridge alone, between a pseudo terminal and sockets, without a virtual machine.
 
-The "daemon" is a socket of the test, so that it can do what torusd never does.
+The "daemon" is a socket of the test, so that it can do things that torusd never does.
 """
 
 import os
@@ -45,7 +45,7 @@ class Bridge:
     def serve(self):
         """From now on, the daemon accepts connections."""
         self.daemon.listen(200)
-        self.accept().close()  # the inside has found it
+        self.accept().close()  # the inside has connected to it
         wait_for(lambda: os.path.exists(self.control), what='the outside does not listen')
 
     def accept(self):
@@ -60,7 +60,7 @@ class Bridge:
         def connected():
             try:
                 return connection.connect(path or self.control) or True
-            except BlockingIOError:  # there is no room for it yet
+            except BlockingIOError:  # the daemon's queue is full
                 return False
         wait_for(connected, 20)
         return connection
@@ -152,7 +152,7 @@ def test_a_client_that_is_killed(bridge, unread):
     sender.join()
     try:
         assert daemon.recv(9) == b''
-    except ConnectionResetError:  # as from a client that has not read all
+    except ConnectionResetError:  # as from a client that has not read everything
         pass
     with pytest.raises(BrokenPipeError):
         daemon.sendall(b'more')
@@ -179,7 +179,7 @@ def test_a_daemon_that_goes_away_in_mid_answer(bridge):
     assert daemon.recv(9) == b'next'
 
 
-def test_a_client_that_does_not_read_holds_up_nobody(bridge):
+def test_a_client_that_does_not_read_does_not_delay_others(bridge):
     lazy, busy_daemon = bridge.pair()
     content = random.Random(1).randbytes(3_000_000)
     sender = threading.Thread(target=lambda: (busy_daemon.sendall(content), busy_daemon.close()))
@@ -229,12 +229,12 @@ def test_a_daemon_that_does_not_accept_holds_up_no_shell(bridge):
             heard.add(daemon.recv(9))
 
 
-def test_more_clients_than_channels_wait_for_their_turn(bridge):
+def test_more_clients_than_channels_wait_for_a_channel(bridge):
     clients = [bridge.connect() for _ in range(CHANNELS + 20)]
     for number, client in enumerate(clients):
         client.sendall(b'%d' % number)
     heard = []
-    for _ in clients:  # a daemon's end that is closed makes room for the next
+    for _ in clients:  # closing a daemon's end makes room for the next connection
         daemon = bridge.accept()
         heard.append(int(daemon.recv(9)))
         daemon.sendall(b'%d' % heard[-1])
@@ -304,7 +304,7 @@ def test_the_end_of_the_stream_ends_everything(bridge):
     assert not os.path.exists(bridge.control) and not os.path.exists(bridge.shell)
 
 
-def test_what_is_no_bridge_is_refused(unserved):
+def test_a_stream_without_a_bridge_is_refused(unserved):
     os.write(unserved.device, b'Debian GNU/Linux 12 login: ')
     assert wait(unserved.outside, Patience(20)) == 1
     assert not os.path.exists(unserved.control)

@@ -1,4 +1,4 @@
-"""What can be done to cables, and to the daemons in the machines."""
+"""Faults of cables, and of the daemons in the machines."""
 
 import signal
 
@@ -22,7 +22,7 @@ def hears(torus, rank, of, port_name):
 
 
 def test_a_pulled_cable(machines):
-    """Both ends notice it, also one that boots meanwhile, and exchanges go around it."""
+    """Both ends notice a pulled cable, even an end that boots in the meantime, and exchanges avoid the link."""
     ends = (0, '+0'), (2, '-0')
     machines.link_down(0, '+0')
     try:
@@ -39,7 +39,7 @@ def test_a_pulled_cable(machines):
 
 
 def test_a_mute_cable(machines):
-    """The cards keep their carrier. One direction alone can be mute, too."""
+    """The network cards keep their carrier. A cable can also be mute in one direction only."""
     assert hears(machines, 0, 2, '-0')
     for mute, end in (machines.link_mute, (0, '+0')), (machines.link_mute_one_way, (2, '-0')):
         mute(*end)
@@ -53,7 +53,7 @@ def test_a_mute_cable(machines):
 
 
 def test_a_daemon_ends_in_its_machine(machines):
-    """The machine stays, with its files, and the daemon is started again there."""
+    """The machine keeps running, with its files, and the daemon is started again there."""
     node, daemon = machines.node(3), machines.node(3).inside
     node.put('/srv/stays', {'file': b'content'})
     for end, status in (daemon.kill, 128 + signal.SIGKILL), (daemon.terminate, 0):

@@ -34,7 +34,7 @@ def cases():
     try:
         return [(dims, algorithm) for dims in ALL for algorithm in all_port(dims)]
     except (OSError, UsageError, subprocess.CalledProcessError):
-        return [(dims, 'at2') for dims in ALL]  # and the tests tell what is missing
+        return [(dims, 'at2') for dims in ALL]  # the tests report missing programs
 
 
 def check(result, torus, algorithm, bytes_delivered, verified='every byte'):
@@ -75,7 +75,7 @@ def test_files(machines):
     for rank in nodes:
         node, folder = machines.node(rank), target.replace('%r', str(rank))
         assert node.get(folder) == {str(s): files[s][str(rank)] for s in nodes}
-        # and by the machine's own reckoning, should the way out be at fault
+        # also by the machine's own digest, in case the transfer out of the machine is at fault
         for line in node.run('sha256sum', *(f'{folder}/{s}' for s in nodes)).splitlines():
             digest, path = line.split()
             content = files[int(path.rpartition('/')[2])][str(rank)]
@@ -85,7 +85,7 @@ def test_files(machines):
 
 @on('dims', ['4x4'])
 def test_the_clocks_differ_by_hours(machines):
-    """All tests here run with them. A machine that is switched off and on is an hour off again."""
+    """All tests here run with different clocks. A machine that boots again has its different clock again."""
     for node in machines.nodes:
         now = time.time()
         ahead = int(node.run('date', '+%s')) - now
@@ -95,7 +95,7 @@ def test_the_clocks_differ_by_hours(machines):
 
 @on('dims', ['4x4'])
 def test_a_power_failure(machines):
-    """The others name the machine in their errors; it boots, rejoins, and the next exchange succeeds."""
+    """The other nodes name the machine in their errors; it boots, joins again, and the next exchange succeeds."""
     off, others = machines.node(5), [rank for rank in range(16) if rank != 5]
     with LongExchange(machines, '--timeout', '600', algorithm='at2') as exchange:
         begin = time.monotonic()
@@ -150,7 +150,7 @@ def own_address(torus, rank, port_name):
 
 @on('dims', ['2x2'])
 def test_neighbours_answer_and_nobody_else_is_there(machines):
-    """A machine has no route to others than its neighbours."""
+    """A machine has routes to its neighbours only."""
     node = machines.node(0)
     for port in machines.geometry.ports(0):
         there = machines.geometry.neighbour(0, port)
@@ -178,7 +178,7 @@ def test_a_client_that_goes_away_cancels_its_exchange(machines, signum):
 
 @on('dims', ['2x2'])
 def test_many_clients_at_once(machines):
-    """One serial port serves clients that make requests, that wait, and that do not read."""
+    """One serial port serves clients that make requests, clients that wait, and clients that do not read."""
     with LongExchange(machines, rank=0) as exchange:
         idle = [machines.node(0).begin('cat /dev/zero') for _ in range(10)]  # and nobody reads it
         clients = [Client(machines, '--json', command, rank=0)
@@ -215,7 +215,7 @@ def test_programs(machines, capfd):
 
 @on('dims', ['2x2'])
 def test_a_program_in_each_machine(machines, capfd):
-    """Its place, its output with errors and an unfinished line, and its exit status."""
+    """A program's machine, its output with errors and an unfinished line, and its exit status."""
     each = 'echo $TORUS_RANK %r $TORUS_DIMS; echo wrong >&2; printf end; exit %r'
     said = []
     assert run_programs(machines, each, complain=said.append) in (1, 2, 3)
@@ -227,7 +227,7 @@ def test_a_program_in_each_machine(machines, capfd):
 
 @on('dims', ['2x2'])
 def test_perf(machines):
-    """Programs time operations, and verify them."""
+    """Programs time and verify operations."""
     for operation in 'alltoall', 'allreduce':
         first, *_ = run_each(machines, f'exec torusctl perf {operation} --sizes 8,100000 --repeat 3 '
                                        '--verify --json', 60)
@@ -236,7 +236,7 @@ def test_perf(machines):
 
 @on('dims', ['2x2'])
 def test_a_program_dies_in_its_machine(machines):
-    """All others get an error that names it; the next program works."""
+    """All other programs get an error that names the node; the next program works."""
     processes = start_each(machines, 'exec torusctl perf alltoall --sizes 1000 --repeat 100000 --pause 0')
     wait_for(lambda: any(group['calls_done'] for group in machines.status(0)['groups']), 60)
     group, = machines.status(0)['groups']

@@ -1,4 +1,4 @@
-"""The launcher: its messages if something is missing, what it leaves behind, what it boots."""
+"""The launcher: its messages if something is missing, its cleaning up, and the image that it boots."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def bench():
     yield from launcher_bench(Bench)
 
 
-# --- what is missing ---
+# --- missing requirements ---
 
 def test_no_qemu(bench):
     result = bench.run_up('2x2', '--run', 'true', PATH=bench.programs())
@@ -108,7 +108,7 @@ def test_wrong_usage(bench, arguments, said):
 
 @needs_machines
 def test_a_life(bench):
-    """Limits, logs, the machine's shell, results, exit status; afterwards nothing is left."""
+    """Limits, logs, the machine's shell, results, exit status; nothing is left behind."""
     logs = bench.folder / 'logs'
     ask = ('import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); '
            's.sendall(b"/sbin/tc -s class show dev plus1\\n"); s.shutdown(socket.SHUT_WR); '
@@ -160,7 +160,7 @@ def test_a_signal_while_they_run(bench, signum):
     assert len(bench.processes()) == 3  # launcher, qemu, bridge
     os.kill(launcher.pid, signum)
     result = bench.end(launcher)
-    if signum == signal.SIGKILL:  # what it would have removed stays, but nothing runs
+    if signum == signal.SIGKILL:  # its files stay, but no process runs
         wait_for(lambda: not bench.processes(), 10, 'a process was left')
     else:
         assert result.returncode == 128 + signum, result.stderr
@@ -196,7 +196,7 @@ def test_the_prompt(bench):
     bench.assert_nothing_left()
 
 
-# --- what they boot ---
+# --- the image ---
 
 @pytest.fixture
 def cache(tmp_path):
@@ -207,7 +207,7 @@ def cache(tmp_path):
 
 
 @needs_machines
-def test_the_image_is_made_anew_when_a_program_has_changed(cache):
+def test_a_changed_program_gets_a_new_image(cache):
     said = []
     program = cache / 'torusd'
     shutil.copy(find_program('torusd'), program)

@@ -1,12 +1,12 @@
 /* A library for LD_PRELOAD: empty polls become short waits.
  *
- * MPI libraries ask the kernel for news again and again without ever waiting. With fewer processors
- * than ranks, the asking keeps those from running that would have news to send. Here epoll_wait(),
- * epoll_pwait() and poll() called without a wait may wait for $PATIENT_POLL_MS milliseconds (1)
- * after $PATIENT_POLL_EMPTY (2) calls in a row that found nothing, with less than a fifth of a millisecond
- * between them: who only looks now and then does not keep others from running. News ends a wait at once. The
- * first empty call after news never waits: Open MPI polls until nothing is left, and only then
- * looks at what it has got. Programs that mpiexec has not started as ranks are left alone.
+ * MPI libraries poll again and again without waiting. With fewer processors than ranks, ranks that poll
+ * keep ranks from running that have something to send. Here a call of epoll_wait(), epoll_pwait() or
+ * poll() with timeout 0 waits up to $PATIENT_POLL_MS milliseconds (default: 1) after $PATIENT_POLL_EMPTY
+ * (default: 2) such calls in a row that found nothing and were less than 0.2 ms apart: a program that
+ * polls less often does not keep others from running. An event ends the wait at once. The first empty
+ * call after an event never waits: Open MPI polls until nothing is left, and only then handles what it
+ * has received. Programs that mpiexec has not started as ranks are left alone.
  */
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static int64_t now(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Takes note of what a call has found. Returns how long it may wait in a second attempt, or 0. */
+/* Counts empty calls. Returns how long, in ms, this call may wait in a second attempt; 0 for no attempt. */
 static int patience(int timeout, int found)
 {
     int64_t before = last;

@@ -8,7 +8,7 @@ MOST_LINKS = 2 ** 23                      # in 10.0.0.0/8
 
 
 def link_address(link, port):
-    """The address of one end of a link: that of the + end is even."""
+    """The address of one end of a link. The + end has the even address."""
     return FIRST + 2 * link.index + (port.sign == '-')
 
 

@@ -4,12 +4,12 @@ A token bucket lets a packet through at once if the link has been idle, and wait
 messages take no time at all. On a cable, a packet arrives when its last bit has left. Here an eBPF
 program at the exit of each interface (clsact) sends a stand-in ahead of every packet, through the same
 queue: HTB lets the stand-in through, goes into debt by its length, and so holds the packet itself back
-for as long as its bits take. The packet costs nothing. Its successor's stand-in leaves together with
-it.
+for as long as its bits take. The packet itself costs nothing. The stand-in of the next packet leaves
+together with it.
 
-HTB may have a burst of CREDIT, so that a timer that is late costs the link nothing: what follows leaves
-earlier. But an idle link would have that credit, too. So the program keeps the time at which its link
-becomes idle, and the first stand-in afterwards is longer by the credit that has accrued.
+HTB has a burst of CREDIT, so that a late timer costs the link nothing: the packets after it leave
+earlier. An idle link would gain that credit, too. So the program remembers when its link becomes idle,
+and makes the first stand-in afterwards longer by the credit that has accrued since.
 
 Stand-ins are STAND_IN bytes longer than their packets, and the queue counts everything as STAND_IN
 bytes shorter (tc-stab), so the stand-in costs the packet's length and the packet nothing. The veth
@@ -24,9 +24,9 @@ import struct
 
 from .process import TorusError
 
-STAND_IN = 2048     # bytes; more than any packet has
+STAND_IN = 2048     # bytes; longer than any packet
 CREDIT = 2_000_000  # nanoseconds
-CREDIT_MOST = 12000  # bytes: what the kernel makes a packet longer by
+CREDIT_MOST = 12000  # bytes: the most by which the kernel can lengthen a packet
 MARK = 0x70726f78   # of packets on their way through the queue
 
 
@@ -66,7 +66,7 @@ def _assemble(lines):
 
 
 def _program(mbit, clocks, index):
-    """For the interface whose time is the index-th in the map `clocks` (a descriptor)."""
+    """The program of one interface. It keeps its time in entry `index` of the map `clocks` (a descriptor)."""
     def one(code, to=0, of=0, offset=0, value=0):
         return code, to, of, offset, value
 
@@ -80,7 +80,7 @@ def _program(mbit, clocks, index):
         one(_MOVE, 1, 6),
         one(_LOAD, 2, 6, _IFINDEX),
         one(_SET, 3),
-        one(_CALL, value=_CLONE_REDIRECT),         # and comes here again before this returns
+        one(_CALL, value=_CLONE_REDIRECT),         # runs this program on the copy
         one(_SET, 0),                              # TC_ACT_OK
         one(_EXIT),
         'stand-in',
@@ -128,7 +128,7 @@ def _bpf(command, attributes):
 
 
 class Cables:
-    """The ends of all cables of a torus, each of which has its time at which it becomes idle."""
+    """The ends of all cables of a torus. For each end, a map holds the time at which the link becomes idle."""
 
     def __init__(self, mbit, ends):
         self.mbit = mbit
@@ -138,12 +138,12 @@ class Cables:
             raise TorusError(f'--cable: the kernel refuses an eBPF map: {error}')
 
     def close(self):
-        """What is attached stays."""
+        """Closes the map. Attached programs stay."""
         os.close(self.clocks)
 
     def attach(self, pid, interfaces):
-        """Attaches a program to each of these interfaces, which have a clsact, in the network
-        namespace of a process."""
+        """Attaches a program to each of these interfaces in the network namespace of a process. Each
+        interface must have a clsact."""
         with _Namespace(pid), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
                                             socket.NETLINK_ROUTE) as channel:
             for name in interfaces:

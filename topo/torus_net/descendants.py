@@ -1,4 +1,4 @@
-"""The processes that this program has started, and what these have started."""
+"""The processes that this program has started, and their descendants."""
 
 import ctypes
 import os

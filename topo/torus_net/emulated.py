@@ -1,9 +1,9 @@
-"""A torus in Mininet: a network namespace per node and a cable per link, without switches and
+"""A torus in Mininet: a network namespace per node and a cable per link, without switches or a
 controller.
 
 Used in two ways: MininetTorus builds the network itself, quickly; `mn --custom topo/torus.py` builds
-it from TorusTopo with Mininet's own links and their options. In both, a TorusHost configures its
-interfaces, and its daemon runs from when all hosts are ready until they are removed.
+it from TorusTopo with Mininet's own links and their options. In both cases a TorusHost configures its
+interfaces, and its daemon runs from the time when all hosts are ready until the hosts are removed.
 """
 
 import atexit
@@ -65,14 +65,14 @@ class TorusTopo(Topo):
 class TorusHost(Host):
     """A node: a namespace whose interfaces are the node's ports, and the daemon in it."""
 
-    own_address = None  # by which all others reach it, if there are routes
+    own_address = None  # where all other hosts reach it, if there are routes
 
     def IP(self, intf=None):
         """For Mininet's commands, such as pingall."""
         return self.own_address if intf is None and self.own_address else super().IP(intf)
 
     def defaultIntf(self):
-        """Of this, Mininet's prompt takes the address that a host's name stands for."""
+        """Mininet's prompt replaces a host's name by the address of this interface."""
         found = super().defaultIntf()
         return found if self.own_address is None else _OwnAddress(found.name, self.own_address)
 
@@ -90,7 +90,7 @@ class TorusHost(Host):
         return {}
 
     def read(self, size=1024):
-        """Raises TorusError if the host's shell has exited, when Mininet would wait for ever."""
+        """Raises TorusError if the host's shell has exited. Mininet would wait for ever."""
         while not self.readbuf and not self.pollOut.poll(500):
             if self.shell.poll() is not None:
                 raise TorusError(f'the shell of {self.name} exited unexpectedly')
@@ -153,7 +153,7 @@ class TorusHost(Host):
 
 
 class _OwnAddress:
-    """Stands for an interface whose address is asked for."""
+    """An interface of which only the address is used."""
 
     def __init__(self, name, address):
         self.name = name
@@ -276,7 +276,7 @@ class MininetTorus(Torus):
         if obstacle:
             raise UsageError(obstacle)
         Mininet.inited = True  # else it changes kernel settings of the whole machine
-        lg.setLogLevel('output')  # the output of commands at the prompt, but no progress
+        lg.setLogLevel('output')  # output of commands at the prompt, without progress
         self.say(f'creating {counted(self.geometry.nodes, "namespace")} and '
                  f'{counted(len(self.geometry.links), "link")}')
         topo = TorusTopo(torus=self)
@@ -338,7 +338,7 @@ class MininetTorus(Torus):
         if self.kept_logs:
             print(f'torus: logs in {self.kept_logs}', file=sys.stderr)
 
-    # --- what can be done to links ---
+    # --- faults of links ---
 
     def link_down(self, rank, port_name):
         """Pulls the cable: both ends lose their carrier."""
@@ -355,7 +355,7 @@ class MininetTorus(Torus):
         self._set_neighbours(rank, port_name, NOBODY)
 
     def link_mute_one_way(self, rank, port_name):
-        """The other end does not receive what this one sends; this one receives. link_unmute() ends it."""
+        """The other end no longer receives what this end sends; this end still receives. link_unmute() ends it."""
         host = self.node(rank).host
         port = self.geometry.port(rank, port_name)
         host.run('ip', '-batch', '-', stdin=host.neighbour_entry(port, NOBODY) + '\n')

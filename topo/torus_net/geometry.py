@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 MAX_DIMS = 8        # as in daemon/schedule/torus.h
-MOST_NODES = 4096   # that are started on one machine; more are refused before anything is made of them
+MOST_NODES = 4096   # on one machine; a larger torus is refused before anything is created
 
 
 class UsageError(Exception):

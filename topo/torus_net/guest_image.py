@@ -1,4 +1,4 @@
-"""What virtual machines boot: Debian's cloud kernel and one initramfs, both kept in a cache folder.
+"""The boot files of virtual machines: Debian's cloud kernel and an initramfs, both kept in a cache folder.
 
 The kernel's package is downloaded and unpacked, not installed. The initramfs contains the project's
 programs, those of topo/guest, busybox, tc, their shared libraries and the required kernel modules.
@@ -23,7 +23,7 @@ GUEST = CHECKOUT / 'topo' / 'guest'
 KERNEL_PACKAGE = 'linux-image-cloud-amd64'  # depends on the package with the kernel
 MODULES = ('virtio_pci', 'virtio_net', 'virtio_console', 'sch_htb', 'sch_tbf')
 COMPILE = ('-std=gnu11', '-D_GNU_SOURCE', '-O2', '-Wall', '-Wextra', '-Wconversion', '-Wshadow')
-KEEP_SECONDS = 24 * 3600  # unused images that long
+KEEP_SECONDS = 24 * 3600  # how long an unused image is kept
 
 
 def default_cache():
@@ -60,7 +60,7 @@ def make_image(programs, cache, say):
 
 @contextmanager
 def _locked(cache):
-    """Lets two launchers that start at the same time do the work once."""
+    """Holds a lock, so that launchers that start at the same time do the work only once."""
     with open(cache / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -100,7 +100,7 @@ def _fetch_kernel_package(folder):
         named = re.findall(r'Depends: (linux-image-\S+)', said)
         if not named:
             raise TorusError(f'apt does not know the package {KERNEL_PACKAGE}')
-        folder.chmod(0o755)  # as root, apt-get fetches as a user of its own if that one can write
+        folder.chmod(0o755)  # as root, apt-get downloads as its own user if that user can write here
         _run('apt-get', 'download', '-q', named[0], cwd=folder)
     except TorusError as e:
         raise TorusError(f'cannot download the kernel package: {e}\n{advice}') from e
@@ -112,7 +112,7 @@ def _fetch_kernel_package(folder):
 
 
 def _modules(folder):
-    """The files of MODULES and what they depend on, every one after those that it needs."""
+    """The files of MODULES and of the modules that they need. Each module comes after those that it needs."""
     files = {path.name[:-3].replace('-', '_'): path for path in folder.rglob('*.ko')}
     order = []
 
@@ -199,7 +199,7 @@ def _is_elf(path):
 
 
 def _without_symbols(path):
-    """A program or library as it is run: what debuggers read would take memory of every machine, twice
+    """A program or library without debugging symbols, which would take memory of every machine, twice
     while it boots."""
     with tempfile.TemporaryDirectory() as folder:
         stripped = Path(folder) / 'stripped'
@@ -249,8 +249,8 @@ def _write_whole(path, content):
 
 
 def _remove_old(cache):
-    """Images that nobody has used for a day; a virtual machine that runs has read its own long ago,
-    and the one of a torus that may boot again is in the folder of its run."""
+    """Removes images that were not used for a day. A running machine has read its image already, and a
+    torus keeps a copy of its image in the folder of its run."""
     for path in [*cache.glob('initramfs-*'), *cache.glob('bridge-*'), *cache.glob('capture-*')]:
         if time.time() - path.stat().st_mtime > KEEP_SECONDS:
             path.unlink(missing_ok=True)

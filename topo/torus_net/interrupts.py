@@ -59,8 +59,8 @@ def held():
 
 
 def wait():
-    """Waits until a signal raises its exception. Not by signal.pause(): a signal that arrives just
-    before that call would go unnoticed."""
+    """Waits until a signal raises its exception. signal.pause() would miss a signal that arrives just
+    before the call."""
     while True:
         time.sleep(1)
 

@@ -1,9 +1,9 @@
 """--ip-routes: the nodes of a Mininet torus as separate hosts that reach each other by IP.
 
-Each gets an address of its own and shortest-path routes over the cables, by the scripts of `torusctl
-ip-routes`. Launchers of MPI expect more of hosts: each has a process (its keeper) that holds a UTS
-namespace with the host's name and a mount namespace with its own /etc/hosts, /sys and /dev/shm. A
-program that takes the place of ssh, the agent, runs commands on them.
+The scripts of `torusctl ip-routes` give each host an address of its own and shortest-path routes over the
+cables. Launchers of MPI expect more: so each host has a process (its keeper) that holds a UTS namespace
+with the host's name and a mount namespace with its own /etc/hosts, /sys and /dev/shm. The agent, a program
+that takes the place of ssh, runs commands on the hosts.
 """
 
 import os
@@ -40,12 +40,12 @@ exec nsenter --net=/proc/"$pid"/ns/net --uts=/proc/"$pid"/ns/uts --mount=/proc/"
 
 
 def wait_ms(ranks):
-    """How long an empty poll of MPI waits where there are fewer processors than ranks."""
+    """How many ms an empty poll of MPI waits if there are fewer processors than ranks."""
     return 1 if ranks <= 32 else 10
 
 
 class IpHosts:
-    """The hosts of a running MininetTorus, up to stop() or the end of this program.
+    """The hosts of a running MininetTorus, until stop() or the end of this program.
 
     without     cables that are not used, as --without of `torusctl ip-routes`
     congestion  congestion control of TCP over the routes (default: the machine's)
@@ -77,9 +77,9 @@ class IpHosts:
         return _enter(self.keepers[rank].pid)
 
     def environment(self):
-        """For mpiexec of MPICH and of Open MPI on one of the hosts, besides Torus.environment()."""
+        """Variables for mpiexec of MPICH and of Open MPI on one of the hosts, besides Torus.environment()."""
         ranks, run = len(self.names), self.torus.run.path
-        busy = ranks > len(os.sched_getaffinity(0))  # not every rank has a processor to poll on
+        busy = ranks > len(os.sched_getaffinity(0))  # fewer processors than ranks
         mpich = {'HYDRA_LAUNCHER': 'rsh', 'HYDRA_LAUNCHER_EXEC': self.agent,
                  'HYDRA_HOST_FILE': self.folder / 'mpich', 'HYDRA_IFACE': DEVICE,
                  'UCX_NET_DEVICES': DEVICE, 'UCX_TLS': 'tcp,self'}
@@ -95,7 +95,7 @@ class IpHosts:
         return {name: str(value) for name, value in values.items()}
 
     def _preload(self):
-        """The library that MPI needs here (see topo/CMakeLists.txt), beside what is preloaded anyway."""
+        """The library that MPI needs here (see topo/CMakeLists.txt), in addition to other preloads."""
         for build in Path(self.torus.torusctl).parent, CHECKOUT / 'build':
             library = build / 'topo' / PRELOAD
             if library.exists():
@@ -105,7 +105,7 @@ class IpHosts:
         return {}
 
     def undo(self):
-        """Takes the addresses and routes away again. TorusError if a host refuses."""
+        """Removes the addresses and routes. TorusError if a host refuses."""
         self._run_scripts('down')
 
     def stop(self):
@@ -158,7 +158,7 @@ class IpHosts:
             (self.folder / f'{name}.pid').write_text(f'{keeper.pid}\n')
 
     def _run_scripts(self, action):
-        """On all hosts at once."""
+        """Runs the scripts on all hosts at once."""
         with interrupts.held():
             running = [subprocess.Popen(
                 [*self.enter(rank), 'sh', str(self.folder / f'{name}.sh'), action], text=True,

@@ -80,7 +80,7 @@ def parse_arguments(argv):
 
 
 def check_torus(options):
-    """The geometry, if the options describe a torus; nothing has to be built or installed for that."""
+    """The geometry, if the options describe a torus. Needs nothing built or installed."""
     geometry = Geometry(options.dims)
     if options.bw is not None:
         parse_mbit(options.bw, None if options.loopback else MININET_MAX_MBIT)

@@ -1,8 +1,8 @@
-"""What limits the rate of an emulated link, as commands of ip and tc for each of its interfaces.
+"""Limits of the rate of emulated links, as commands of ip and tc for each interface.
 
 None       no limit
 Limit      Mininet's own: about 15 KiB pass at once, and a segment of up to 64 KiB as a whole
-Bucket     `--burst`: so many bytes pass at once, not one more; longer segments are cut into packets
+Bucket     `--burst`: at most this many bytes pass at once; longer segments are cut into packets
 Cable      `--cable`: a packet arrives when its last bit has left at the rate of the link, as on a
            cable; the next one follows it. Nothing passes at once
 """

@@ -1,4 +1,4 @@
-"""One node of a torus of virtual machines: its process, and what can be done in the machine."""
+"""One node of a torus of virtual machines: its process, and commands in the machine."""
 
 import io
 import os
@@ -69,7 +69,7 @@ class Machine(Daemon):
             self.monitor.set_link(name, up)
 
     def wait(self, timeout=None):
-        """Waits for qemu, whose serial port ends the bridge, too. Returns its exit status."""
+        """Waits for qemu, and for the bridge, which ends with qemu's serial port. Returns qemu's exit status."""
         result = super().wait(timeout)
         self._end_bridge()
         return result
@@ -101,17 +101,17 @@ class Machine(Daemon):
 
 
 def _drain(cable):
-    """Discards what the neighbours have sent while the machine was off."""
+    """Discards packets that the neighbours sent while the machine was off."""
     while True:
         try:
             cable.recv(65536, socket.MSG_DONTWAIT)
-        except OSError:  # among them BlockingIOError: it is empty
+        except OSError:  # also BlockingIOError: nothing is left
             return
 
 
 class GuestDaemon:
-    """The daemon in a machine. The machine stays when this ends it, and start() starts it again there,
-    with the files and the state that it had."""
+    """The daemon in a machine. kill() ends the daemon alone: the machine keeps running, and start() starts the
+    daemon there again, with its files and state."""
 
     def __init__(self, node):
         self.node, self.rank = node, node.rank
@@ -125,7 +125,7 @@ class GuestDaemon:
         self.node.run_bytes(f'kill {_option(signum)} $(cat {GUEST}.pid)')
 
     def kill(self, signum=signal.SIGKILL):
-        """Kills it and waits until it has exited. Returns the exit status as a shell has it."""
+        """Kills the daemon and waits until it has exited. Returns the exit status as a shell reports it."""
         return int(self.node.run_bytes(
             f'[ -p {GUEST}.again ] || mkfifo {GUEST}.again; kill {_option(signum)} $(cat {GUEST}.pid); '
             f'until [ -s {GUEST}.status ]; do usleep 5000; done; cat {GUEST}.status'))
@@ -142,8 +142,8 @@ def _option(signum):
 
 
 class VirtualNode(Node):
-    """A node that is a virtual machine. kill() is a power failure; restart() boots it again. `inside`:
-    its daemon alone."""
+    """A node that is a virtual machine. kill() is a power failure; restart() boots the machine again.
+    `inside` is the daemon alone."""
 
     @property
     def inside(self):
@@ -158,7 +158,7 @@ class VirtualNode(Node):
         return self.torus.run.logs / f'{self.rank}.console.log'
 
     def console(self):
-        """What the kernel and the first program have printed, reboots included."""
+        """What the kernel and init have printed, including earlier boots."""
         try:
             return self.console_path.read_text(errors='replace')
         except FileNotFoundError:
@@ -189,7 +189,7 @@ class VirtualNode(Node):
                                  self.shell_socket, f'export {settings}; {command}'], **options)
 
     def finish(self, connection, command='', stdin=b'', check=True):
-        """Finishes what begin() started: sends `stdin` and closes the input. Returns the exit status
+        """Finishes a command of begin(): sends `stdin` and closes the input. Returns the exit status
         and the remaining output as bytes."""
         sender = threading.Thread(target=_send_all, args=(connection, stdin), daemon=True)
         with connection:
@@ -245,7 +245,7 @@ def _send_all(connection, data):
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
     except OSError:
-        pass  # the command has not read all of it; its exit status says whether that is an error
+        pass  # the command did not read all of its input; its exit status says whether that is an error
 
 
 def _read_all(connection):

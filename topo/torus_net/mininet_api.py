@@ -1,4 +1,4 @@
-"""What is used of Mininet, imported without the warnings that it causes."""
+"""The parts of Mininet that the launcher uses, imported without the warnings that they cause."""
 
 import warnings
 

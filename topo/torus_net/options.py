@@ -5,20 +5,20 @@ import re
 
 from .limit import FRAME
 
-LONGEST = 10 ** 6    # seconds of a time limit, more than eleven days
+LONGEST = 10 ** 6    # the longest time limit in seconds, more than eleven days
 
 
 EACH_EPILOG = """\
-The programs of --run-each are shell commands, in which %r stands for the node's rank. They have the
-same variables, except that TORUS_SOCKET is the control socket of their own node, and TORUS_RANK is its
-rank. Each line that they write, errors too, begins with the rank ("3: done"). Node 0 reads standard input,
-unless --run is given as well; the other nodes have no input. If a program fails, programs that still run
-3 seconds later are ended. If --run is given as well, the launcher waits for the command and all programs.
+The command of --run-each runs on every node, with %r replaced by the node's rank. It has the variables above,
+except that TORUS_SOCKET is the control socket of its own node; TORUS_RANK is the node's rank. Each line that a
+program writes, errors too, begins with the rank ("3: done"). The program of node 0 reads standard input,
+unless --run is given as well; the others have no input. If a program fails, the launcher ends programs that
+still run 3 seconds later. If --run is given as well, the launcher waits for that command and all programs.
 """
 
 
 def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
-    """A parser with the options of every launcher. bw, memory, bin: what to say about these."""
+    """A parser with the options of every launcher. bw, memory, bin: texts for the help of these options."""
     parser = argparse.ArgumentParser(prog=prog, usage=usage, description=description, epilog=epilog,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('dims', metavar='DIMS', help='dimensions, e.g. 4x8, 1x6 or 3x4x5; a size '
@@ -89,7 +89,7 @@ def check_options(parser, options):
 
 
 def check_action(name, obstacle):
-    """For an option that only reports, by the exit status, whether obstacle() returns None."""
+    """The action of an option that ends the program. The exit status says whether obstacle() returns None."""
     class Check(argparse.Action):
         def __call__(self, parser, *_):
             reason = obstacle()

@@ -1,13 +1,11 @@
 """Limits on waiting that do not depend on how busy the machine is.
 
-A limit by the clock on the wall is a guess at how long something takes on a machine that does nothing else.
-A Patience is a limit on the time for which the machine has let us run: its seconds pass as on the wall,
-except for the time in which this process and its descendants had work to do but no processor. Linux counts
-that time for every thread (/proc/PID/task/TID/schedstat; where it does not, seconds pass as on the wall).
-Hence
-- waiting for what never comes ends when the limit has passed, because a process that sleeps loses nothing;
-- a program that computes gets so many seconds of processor time;
-- beside other work, or at a low priority, waiting may take longer by the time which that work takes from us.
+A limit in wall-clock time is a guess at how long something takes on a machine that does nothing else. A
+Patience does not count the time in which this process and its descendants had work to do but no processor.
+Linux measures that time for every thread (/proc/PID/task/TID/schedstat); without it, all time counts. So:
+- waiting for something that never happens ends after the limit, because a sleeping process loses no time;
+- a program that computes gets the limit as processor time;
+- beside other work, or at a low priority, waiting takes longer by the time that the other work takes.
 """
 
 import os
@@ -18,8 +16,8 @@ from .descendants import descendants
 
 # Programs under valgrind ($TORUS_WRAP) and in emulated machines compute more slowly.
 SLOWNESS = float(os.environ.get('TORUS_SLOWNESS') or (10 if os.environ.get('TORUS_WRAP') else 1))
-PERIOD = 1.0       # seconds between two looks at the counters: more than a thread has to wait for a processor at a time
-MOST_DELAYED = 100  # a limit never takes more than so many times as long on the wall
+PERIOD = 1.0       # seconds between two reads of the counters: longer than a thread waits for a processor at once
+MOST_DELAYED = 100  # a limit never takes more than this many times its length in wall-clock time
 
 
 class Patience:
@@ -37,7 +35,7 @@ class Patience:
         self._period = min(PERIOD, self.seconds)
         self._since = time.monotonic()
         self._end = self._since + self.seconds * MOST_DELAYED
-        self._counters = None  # at _since. Most waits end soon: the first period costs no look, and counts for nothing
+        self._counters = None  # at _since. Most waits end soon: the first period reads none, and does not count
 
     @property
     def over(self):
@@ -48,7 +46,7 @@ class Patience:
 
     @property
     def pause(self):
-        """The seconds after which to ask again at the latest."""
+        """Ask again after at most this many seconds."""
         return max(self._since + self._period - time.monotonic(), 0.01)
 
     def _look(self):
@@ -83,9 +81,9 @@ def _look(since):
 
 
 def _lost(before, after, seconds):
-    """How many of the seconds between two looks had work that waited for a processor. If one process does
-    something after another, these are all seconds in which one of them waited. If more has been done in this time
-    than one process can, then so much of it that the share of waiting is the same."""
+    """The seconds between two reads of the counters in which work waited for a processor. If the threads ran one
+    after another, this is their total waiting time. If running and waiting add up to more than the wall-clock time,
+    the waiting time is scaled down by the same factor."""
     ran = waited = 0.0
     for thread, (ran_after, waited_after) in after.items():
         ran_before, waited_before = before.get(thread, (0.0, 0.0))
@@ -95,8 +93,8 @@ def _lost(before, after, seconds):
 
 
 def stretched(seconds, least=0):
-    """For a limit by the clock on the wall that is given to a program, such as --timeout of torusctl: these seconds,
-    times the number of threads that want to run on each processor, now or on average in the last minute."""
+    """For a wall-clock limit that is passed to a program, such as --timeout of torusctl: these seconds times the
+    number of threads that want to run on each processor, now or on average in the last minute."""
     with open('/proc/loadavg') as file:
         average, _, _, threads, _ = file.read().split()
     want = max(float(average), int(threads.partition('/')[0]))
@@ -111,7 +109,7 @@ def communicate(process, patience, text=None):
         except subprocess.TimeoutExpired:
             if patience.over:
                 raise subprocess.TimeoutExpired(process.args, patience.seconds) from None
-            text = None  # the process has been given it
+            text = None  # the process has received it
 
 
 def wait(process, patience):
@@ -125,8 +123,9 @@ def wait(process, patience):
 
 
 def run(command, seconds=60, input=None, **options):
-    """Runs a command as subprocess.run() does, and ends it after so many seconds with subprocess.TimeoutExpired. It reads
-    `input`; what it writes is returned as text. Options of subprocess.Popen may change that."""
+    """Runs a command as subprocess.run() does, with `input` as its standard input, and captures its output as text
+    unless options of subprocess.Popen say otherwise. After so many seconds it ends the command and raises
+    subprocess.TimeoutExpired."""
     options = {'stdin': subprocess.DEVNULL if input is None else subprocess.PIPE, 'stdout': subprocess.PIPE,
                'stderr': subprocess.PIPE, 'text': True, **options}
     with subprocess.Popen(command, **options) as process:

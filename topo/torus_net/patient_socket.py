@@ -7,8 +7,8 @@ from .patience import Patience
 
 
 class PatientSocket(socket.socket):
-    """connect(), sendall() and recv() of a stream: each raises TimeoutError after so many seconds; None: no limit.
-    settimeout() and setblocking() set the limit aside until be_patient()."""
+    """A stream socket whose connect(), sendall() and recv() raise TimeoutError after so many seconds (None: no
+    limit). settimeout() and setblocking() suspend the limit until be_patient()."""
 
     def __init__(self, family, seconds):
         super().__init__(family, socket.SOCK_STREAM)
@@ -16,7 +16,8 @@ class PatientSocket(socket.socket):
 
     def connect(self, address):
         if self.seconds is None or self.family == socket.AF_UNIX:
-            return super().connect(address)  # only when it blocks does it wait for room in the queue of a Unix socket
+            # A non-blocking Unix socket would not wait for room in the listener's queue.
+            return super().connect(address)
         super().setblocking(False)
         try:
             super().connect(address)

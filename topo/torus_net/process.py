@@ -23,7 +23,7 @@ class TorusError(Exception):
 
 
 def find_program(name, bin_dir=None):
-    """`--bin DIR` (or the environment's TORUS_BIN), else PATH, else build/ of the checkout."""
+    """Looks in `--bin DIR` (or TORUS_BIN of the environment), else in PATH, else in build/ of the checkout."""
     bin_dir = bin_dir or os.environ.get('TORUS_BIN')
     if bin_dir:
         path = Path(bin_dir) / name
@@ -42,8 +42,8 @@ def find_program(name, bin_dir=None):
 
 @functools.cache
 def same_layout():
-    """A command prefix that switches address space randomization off, so that a program's code has
-    the same addresses in every process. Empty where that is forbidden, as in some containers.
+    """A command prefix that turns address space randomization off, so that a program's code has
+    the same addresses in every process. Empty if that is forbidden, as in some containers.
 
     Separate machines have separate branch predictors. Processes on one machine share them, and
     disturb each other's predictions if their code lies at different addresses: with randomization,
@@ -65,12 +65,12 @@ class RunFolder:
     wrong. With `keep` the logs are written to that folder and always stay.
 
     A state folder must be as durable as the data roots. If temporary folders are on a file system in
-    memory and a data root is not, the state folders are in a hidden folder in that data root, which
-    is removed at the end, too.
+    memory and a data root is not, the state folders are in a hidden folder of that data root, which
+    is also removed at the end.
     """
 
     def __init__(self, keep=None, data_roots=()):
-        # A Unix socket's path has at most 107 characters, and some temporary folders are deep.
+        # The path of a Unix socket has at most 107 characters; some temporary folders have longer paths.
         where = tempfile.gettempdir()
         if len(where) > 60:
             where = '/tmp'
@@ -115,7 +115,7 @@ class RunFolder:
         return self.path / 'key'
 
     def close(self, keep_logs=False):
-        """Removes all but the logs that are to stay. Returns the folder with the logs, or None."""
+        """Removes everything except logs that are kept. Returns the folder of the logs, or None."""
         if self.states != self.path:
             shutil.rmtree(self.states, ignore_errors=True)
         if not keep_logs or self.kept or not any(self.path.glob('*.log')):
@@ -158,7 +158,7 @@ class Daemon:
 
     @property
     def stopped(self):
-        """A signal such as SIGSTOP holds it."""
+        """Whether a signal such as SIGSTOP has stopped the process."""
         try:
             stat = Path(f'/proc/{self.pid}/stat').read_text()
         except OSError:
@@ -174,7 +174,7 @@ class Daemon:
         return self.run.log(self.rank)
 
     def log(self):
-        """Everything that the daemon has logged, restarts included."""
+        """Everything that the daemon has logged, including earlier starts."""
         try:
             return self.log_path.read_text(errors='replace')
         except FileNotFoundError:
@@ -198,12 +198,12 @@ class Daemon:
             self.process.send_signal(signum)
 
     def wait(self, timeout=None):
-        """Waits for the process, at most so many seconds. Returns its exit status; negative: the signal that
-        killed it."""
+        """Waits for the process, at most `timeout` seconds. Returns its exit status, or minus the number of the
+        signal that killed it."""
         return self.process.wait() if timeout is None else wait(self.process, Patience(timeout))
 
     def problem(self):
-        """What is wrong with how the process exited, as text, or None."""
+        """Why the process's exit was a failure, as text, or None."""
         code = self.returncode
         if code is None or self.process is None:
             return None
@@ -218,7 +218,7 @@ class Daemon:
 
 
 def stop_all(daemons, slowness=1):
-    """Ends the daemons: SIGTERM to all, SIGKILL to what is left after GRACE seconds.
+    """Ends the daemons: SIGTERM to all, SIGKILL to those that still run after GRACE seconds.
 
     Returns the problems as texts: daemons that had died before, exited with an error, or did not
     exit.
@@ -233,7 +233,7 @@ def stop_all(daemons, slowness=1):
         time.sleep(0.005)
         left = [daemon for daemon in left if daemon.alive]
         for daemon in left:
-            # Only to stopped ones: leak checkers stop their own program while they examine it.
+            # Only if it is stopped: a leak checker stops its own program while it examines it.
             if daemon.stopped:
                 daemon.send_signal(signal.SIGCONT)
     for daemon in left:
@@ -246,8 +246,8 @@ def stop_all(daemons, slowness=1):
 
 
 def end_all(which, pause=time.sleep):
-    """Ends the processes that which() returns: SIGTERM, and SIGKILL after 3 seconds. pause(seconds)
-    passes the time between two looks at them."""
+    """Ends the processes whose ids which() returns: SIGTERM, and SIGKILL after 3 seconds. pause(seconds)
+    waits between two calls of which()."""
     for signum, seconds in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
         for pid in which():
             try:

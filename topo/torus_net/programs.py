@@ -11,15 +11,15 @@ from .descendants import adopt_orphans, descendants
 from .patience import Patience
 from .process import end_all
 
-GRACE = 3.0           # seconds that the others have to end by themselves when a program has failed
+GRACE = 3.0           # seconds in which the other programs can end by themselves after one has failed
 LONGEST_LINE = 1 << 20
 
 
 def run_programs(torus, each, command=None, complain=lambda text: None):
-    """Runs the shell command `each` on every node, with %r in it replaced by the rank, and `command`
-    beside them. Returns when all that they started has ended: the exit status of the first that
-    failed, or 0. The programs' output has the rank before each line; the command's is unchanged. If nobody
-    reads it any more, all are ended, and this ends as by SIGPIPE."""
+    """Runs the shell command `each` on every node, with %r replaced by the rank, and `command` beside
+    them. Waits until all processes that they started have ended. Returns the exit status of the first that
+    failed, or 0. Each line of the programs' output gets the rank as a prefix; the command's output is unchanged.
+    If the reader of the output goes away, all programs are ended, and this ends as by SIGPIPE."""
     adopt_orphans()
     before = descendants()
     with _Programs(complain) as programs:
@@ -55,10 +55,10 @@ class _Programs:
         self.complain = complain
         self.selector = selectors.DefaultSelector()
         self.running = {}      # process: its name in messages
-        self.status = 0        # of the first that failed
-        self.grace = None      # of the others, when one has failed
-        self.ending = False    # from here on they are ended from outside, which is not a failure
-        self.unread = False    # nobody reads the output any more: what comes of it is lost
+        self.status = 0        # exit status of the first that failed
+        self.grace = None      # once one has failed: how long the others may still run
+        self.ending = False    # from here on the launcher ends them, which is not a failure
+        self.unread = False    # nobody reads the output any more: the rest is discarded
 
     def __enter__(self):
         return self
@@ -69,7 +69,7 @@ class _Programs:
         self.selector.close()
 
     def start_at(self, node, command, reads):
-        """reads: it has this program's standard input."""
+        """reads: whether it gets this program's standard input."""
         process = node.start_program(command, stdin=None if reads else subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.add(f'node {node.rank}', process)
@@ -87,7 +87,7 @@ class _Programs:
             self.look(0.1 if self.grace is not None or self.ending else 1)
 
     def look(self, seconds):
-        """Waits so long for something to happen, and deals with what does."""
+        """Waits at most so many seconds for output or the end of a program, and handles it."""
         for key, _ in self.selector.select(seconds):
             if isinstance(key.data, _Lines):
                 try:
@@ -101,7 +101,7 @@ class _Programs:
                 self._close(key)
 
     def finish_output(self):
-        """Passes on what has been written, when nobody writes any more."""
+        """Passes on the rest of the output, after all writers have ended."""
         while any(isinstance(key.data, _Lines) for key in self.selector.get_map().values()):
             if not self.selector.select(0):
                 return
@@ -126,7 +126,7 @@ class _Programs:
 
 
 class _Lines:
-    """Passes on what comes through a pipe, whole lines with a prefix."""
+    """Passes on the output from a pipe in whole lines, each with a prefix."""
 
     def __init__(self, source, target, prefix):
         self.source, self.target, self.prefix = source, target, prefix

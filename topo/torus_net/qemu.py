@@ -14,9 +14,9 @@ from .patience import Patience, communicate
 QEMU = 'qemu-system-x86_64'
 RAM_MIB = 96
 LEAST_RAM_MIB = 80
-OVERHEAD_MIB = 60         # memory of a qemu besides the machine's RAM, about
+OVERHEAD_MIB = 60         # about what a qemu process needs besides the machine's RAM
 TRANSLATED_MIB = 24       # buffer for translated code, per machine
-TRIAL_SECONDS = 6         # within which a kernel must boot in the trial of kvm
+TRIAL_SECONDS = 6         # in which a kernel must boot under kvm in the test boot
 CONSOLE = ('console=ttyS0 quiet loglevel=4 panic=-1 reboot=t no_timer_check nokaslr mitigations=off '
            'init_on_alloc=0 ipv6.disable=1 random.trust_cpu=on cryptomgr.notests=1 '
            'audit=0 apparmor=0 nowatchdog rdinit=/init')
@@ -35,7 +35,7 @@ def vm_obstacle():
 
 
 def available_memory():
-    """Bytes of memory available on this machine, or in this control group."""
+    """Bytes of memory available on this machine, or in this control group if it has less."""
     for line in Path('/proc/meminfo').read_text().splitlines():
         if line.startswith('MemAvailable:'):
             available = int(line.split()[1]) * 1024
@@ -75,7 +75,7 @@ def choose_accelerator(wanted, image, cache, say):
 
 
 def kernel_runs(accelerator, image, seconds=TRIAL_SECONDS):
-    """Whether a kernel, started with an accelerator, reaches its first program."""
+    """Whether a kernel that runs under an accelerator reaches its first program."""
     command = [QEMU, *machine_arguments(accelerator, RAM_MIB, image), '-serial', 'stdio',
                '-append', f'{CONSOLE} torus.trial']
     process = None

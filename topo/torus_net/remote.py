@@ -13,7 +13,7 @@ def main(path, command):
         connection.connect(path)
         connection.sendall(command.encode() + b'\n')
         threading.Thread(target=_send_input, args=(connection,), daemon=True).start()
-        held = b''  # the last zero byte and what follows, which may be the status
+        held = b''  # from the last zero byte on: this may be the status
         while True:
             data = connection.recv(65536)
             held += data
@@ -34,7 +34,7 @@ def _send_input(connection):
             connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
     except OSError:
-        pass  # the command has not read all of it
+        pass  # the command has not read all of its input
 
 
 def _write(data):

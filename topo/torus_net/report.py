@@ -12,7 +12,7 @@ try:
 except ImportError:  # run as a program
     from words import counted
 
-BYTES_MOST = 64 << 20  # that of 4096 nodes has some MiB
+BYTES_MOST = 64 << 20  # the report of 4096 nodes has a few MiB
 
 
 def duration(seconds):

@@ -17,6 +17,6 @@ def volatile_devices(mountinfo):
 
 
 def is_volatile(folder):
-    """Whether what is written to an existing folder is lost at a power failure."""
+    """Whether a power failure loses what is in an existing folder."""
     with open('/proc/self/mountinfo', errors='surrogateescape') as mountinfo:
         return os.stat(folder).st_dev in volatile_devices(mountinfo.read())

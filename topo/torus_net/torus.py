@@ -1,4 +1,4 @@
-"""A torus of daemons on this machine: what both networks share.
+"""A torus of daemons on this machine: what all kinds of torus share.
 
     with LoopbackTorus('4x4') as torus:
         result = torus.exchange('at2', '64KiB')
@@ -103,8 +103,8 @@ class Node:
         return []
 
     def start_program(self, command, **options):
-        """Starts a shell command on this node, with its environment. Returns its subprocess.Popen,
-        which takes the options. The kernel terminates it if this program is killed."""
+        """Starts a shell command on this node, with environment(). Returns its subprocess.Popen, made with
+        these options. The kernel terminates the command if this program is killed."""
         return subprocess.Popen([*self.enter(), 'setpriv', '--pdeathsig', 'TERM', *same_layout(),
                                  '/bin/sh', '-c', command], env=self.environment(), **options)
 
@@ -117,21 +117,21 @@ class Node:
 
 
 class Torus:
-    """The parent of LoopbackTorus and MininetTorus.
+    """The parent of LoopbackTorus, MininetTorus and VirtualTorus.
 
     dims        "4x8" or a Geometry
     bw          nominal rate of each link in Mbit/s (enforced by Mininet; on loopback only passed on)
-    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/); status(), links(),
-                exchange() and the waits take the torusctl of $TORUS_WATCH_BIN if set: they start it very
-                often, which an instrumented one makes slow
+    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/). If $TORUS_WATCH_BIN is
+                set, status(), links(), exchange() and the waits use the torusctl in that folder: they start
+                it very often, and an instrumented torusctl is slow
     memory      memory of each daemon for blocks in transit, e.g. "64MiB"
     data_roots  folders below which exchanges may read and write files
     wrap        command prefix for each torusd, e.g. "valgrind -q" (default: $TORUS_WRAP)
     keep_logs   folder for the logs, which are kept; without it they are removed unless a run fails
     key         whether the daemons have a cluster key, a new one for each run (default: yes)
     extra       more options for each torusd, or a function of the rank that returns them
-    timeout     seconds within which the torus must be whole (default: depends on its size); these and all
-                other limits of waiting here are those of patience.py
+    timeout     seconds within which the torus must be whole (default: depends on its size). This and all
+                other limits on waiting are a Patience, see patience.py
     say         function called with progress messages
     """
 
@@ -146,7 +146,7 @@ class Torus:
         self.torusctl = find_program('torusctl', bin)
         self.watcher = find_program('torusctl', os.environ.get('TORUS_WATCH_BIN') or bin)
         self.memory = memory
-        if isinstance(data_roots, (str, os.PathLike)):  # one folder, and not its letters
+        if isinstance(data_roots, (str, os.PathLike)):  # one folder, not a list
             data_roots = (data_roots,)
         self.data_roots = [_data_root(folder) for folder in data_roots]
         wrap = os.environ.get('TORUS_WRAP', '') if wrap is None else wrap
@@ -187,7 +187,7 @@ class Torus:
         return self
 
     def stop(self, failed=False):
-        """Takes everything down. `failed`: keep the logs. Returns the problems as texts."""
+        """Takes everything down; keeps the logs if `failed`. Returns the problems as texts."""
         if self.run is None:
             return self.problems
         with interrupts.held():
@@ -216,16 +216,16 @@ class Torus:
         return self.nodes[rank]
 
     def knows(self, option):
-        """Whether torusd has this option: a new build is also compared with older ones."""
+        """Whether torusd has this option. Benchmarks also run older builds, which lack some options."""
         if self._help is None:
             try:
                 self._help = run([self.torusd, '--help'], 10).stdout
             except subprocess.TimeoutExpired:
-                self._help = ''  # it will not start either, which is said then
+                self._help = ''  # it will not start either; start() reports that
         return option in self._help
 
     def key_file(self):
-        """The cluster key of this run, made when it is first asked for; None: without."""
+        """The file with the cluster key of this run, made at the first call; None without a key."""
         if not self.key or not self.knows('--key-file'):
             return None
         path = self.run.key
@@ -269,7 +269,7 @@ class Torus:
                 'TORUS_DIMS': str(self.geometry)}
 
     def enter(self):
-        """A command prefix that runs a command where environment() is meant for."""
+        """A command prefix that runs a command in the network for which environment() is meant."""
         return []
 
     def ctl(self, rank, *args, timeout=120, check=False, program=None):
@@ -296,7 +296,7 @@ class Torus:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def json(self, rank, *args, timeout=120, program=None):
-        """What torusctl --json prints, as an object. CommandFailed if it fails."""
+        """Runs torusctl --json. Returns what it prints as an object, or raises CommandFailed."""
         result = self.ctl(rank, '--json', *args, timeout=timeout, check=True, program=program)
         try:
             return json.loads(result.stdout)
@@ -312,7 +312,7 @@ class Torus:
 
     def exchange(self, algorithm=None, block_size=None, *, rank=0, source=None, target=None,
                  missing_ok=False, within=None, timeout=600, options=()):
-        """Requests an exchange at node `rank`. Returns the result as an object, or CommandFailed.
+        """Requests an exchange at node `rank`. Returns the result as an object, or raises CommandFailed.
 
         source, target: folders (--from, --to); within: --timeout of torusctl in seconds;
         timeout: seconds that this call waits at most; options: more options of `torusctl exchange`.

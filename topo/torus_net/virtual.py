@@ -34,11 +34,11 @@ from .torus import Torus
 from .virtual_cable import device, mute, unmute
 from .words import counted, plural
 
-SILENCE_MS = 5000         # machines that share processors are not always run for a second
+SILENCE_MS = 5000         # machines that share processors may be stopped for a second
 DAEMON_MEMORY = '32MiB'   # torusd's default would not fit; enough for a group of programs
 MOST_NODES = 256
 MOST_RAM_MIB = 1 << 20
-PROGRAM_MOST = 256 << 20  # bytes, with what debuggers read, which is left out
+PROGRAM_MOST = 256 << 20  # bytes, with debugging symbols, which the image leaves out
 
 
 class VirtualTorus(Torus):
@@ -142,7 +142,7 @@ class VirtualTorus(Torus):
         """The address of a node's network card."""
         return str(link_address(self.geometry.link(rank, port), port))
 
-    # --- what can be done to links ---
+    # --- faults of links ---
 
     def link_down(self, rank, port_name):
         """Pulls the cable: both ends lose their carrier."""
@@ -161,7 +161,7 @@ class VirtualTorus(Torus):
             mute(self._ends[at][name])
 
     def link_mute_one_way(self, rank, port_name):
-        """The other end does not receive what this one sends; this one receives. link_unmute() ends it."""
+        """The other end no longer receives what this end sends; this end still receives. link_unmute() ends it."""
         _, (at, name) = self._both_ends(rank, port_name)
         mute(self._ends[at][name])
 
@@ -271,7 +271,7 @@ def check_machines(geometry, ram):
         raise UsageError(f'{geometry} has {geometry.nodes} nodes; at most {MOST_NODES} virtual machines '
                          'are supported')
     if ram < LEAST_RAM_MIB:
-        raise UsageError(f'{ram} MiB are too little for a virtual machine: the minimum is '
+        raise UsageError(f'{ram} MiB is too little for a virtual machine: the minimum is '
                          f'{LEAST_RAM_MIB}')
 
 

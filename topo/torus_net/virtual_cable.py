@@ -1,5 +1,5 @@
-"""What can be done to a cable between two virtual machines. It is a pair of connected sockets, of which the
-launcher has both ends, too, and which its machines know as network cards."""
+"""Faults of cables between virtual machines. A cable is a pair of connected sockets, one for a network card of
+each machine. The launcher keeps both ends open, too."""
 
 import ctypes
 import json
@@ -21,8 +21,8 @@ class _Program(ctypes.Structure):
 
 
 def mute(end):
-    """Nothing that is sent from now on arrives at this end; the sender does not notice. The filter (return
-    0: no byte of the packet) is that of the socket, whoever has it open."""
+    """From now on this end receives nothing, and the sender does not notice. The filter (return 0: keep no byte of
+    the packet) belongs to the socket, so it also applies to qemu, which has the same socket open."""
     nothing = _Instruction(code=0x06, k=0)
     program = _Program(1, ctypes.pointer(nothing))
     end.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, bytes(program))
@@ -36,7 +36,7 @@ def unmute(end):
 
 
 class Monitor:
-    """The connection through which qemu is told what happens to a machine (QMP)."""
+    """A connection to qemu's monitor (QMP), which controls a machine's network cards."""
 
     def __init__(self, connection, rank):
         connection.settimeout(ANSWER_SECONDS)

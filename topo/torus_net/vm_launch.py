@@ -107,7 +107,7 @@ class VirtualPrompt(LoopbackPrompt):
 
 
 def check_torus(options):
-    """The geometry, if the options describe a torus; nothing has to be built or installed for that."""
+    """The geometry, if the options describe a torus. Needs nothing built or installed."""
     geometry = Geometry(options.dims)
     check_machines(geometry, options.ram)
     if options.bw is not None:

@@ -32,7 +32,7 @@ def _ratio_of(over, under, key):
 
 
 def _calls_table(torus, name, what, key):
-    """Latencies or periods of all calls on a torus; None if there are none."""
+    """A table of the latencies or periods of all calls on a torus; None if there are none."""
     calls = [call for call in torus['calls'] if any(one[key] is not None for one in call['systems'])
              or (key == 'median' and call['systems'])]
     callers = [(head, family, memory) for head, family, memory in CALLERS
@@ -54,13 +54,14 @@ def _calls_table(torus, name, what, key):
 
 
 def preloads_tables(result):
-    """Of each torus what calls of MPI programs take, with and without the preload."""
+    """A table for each torus: times of calls of MPI programs, with and without the preload."""
     for index, torus in enumerate(result['tori']):
         table = Table(f'{name_of(torus)}: latency with and without the preload, milliseconds',
-                      ['call', 'size', 'bound', 'torusd', 'MPICH', 'preload', 'times', 'Open MPI', 'preload',
-                       'times'],
-                      note=f'The bound is at {torus["goodput_mbit"]:.2f} Mbit/s of payload, measured on all '
-                           'links at once.' + (PRELOADS_NOTE if index + 1 == len(result['tori']) else ''))
+                      ['call', 'size', 'bound', 'torusd', 'MPICH', 'MPICH, preload', 'speedup', 'Open MPI',
+                       'Open MPI, preload', 'speedup'],
+                      note=f'The bound is for {torus["goodput_mbit"]:.2f} Mbit/s of payload in each direction, '
+                           'measured while all links were busy.'
+                           + (PRELOADS_NOTE if index + 1 == len(result['tori']) else ''))
         for call in torus['calls']:
             row = [call['operation'], format_size(call['size']) if call['size'] else NONE,
                    milliseconds(call['bound']) if call['bound'] else NONE,
@@ -76,12 +77,12 @@ def preloads_tables(result):
 
 
 def foreign_tables(result):
-    """Programs of others, and what the preload says about them."""
+    """Tables of MPI programs: times, and the preload's counts of their calls."""
     table = Table('Times with and without the preload, and bytes on the links',
-                  ['program', 'torus', 'without, s', 'preload, s', 'times', 'mpiexec, without', 'preload',
-                   'MB, without', 'MB, preload', 'by torusd', 'checked'])
-    said = Table('Calls that torusd took, and that it left to the MPI library and why, as rank 0 says '
-                 '(TORUS_MPI=stats)', ['program', 'torus', 'taken', 'left'])
+                  ['program', 'torus', 'time without, s', 'time with preload, s', 'speedup', 'mpiexec without, s',
+                   'mpiexec with preload, s', 'MB without', 'MB with preload', 'share of torusd', 'checks'])
+    said = Table('Calls that torusd took or left to the MPI library, as rank 0 reports (TORUS_MPI=stats)',
+                 ['program', 'torus', 'taken', 'left, and why'])
     for row in result['programs']:
         without, preloaded = row['without'], row['with']
         failed = without['failed'] or preloaded['failed']
@@ -95,7 +96,7 @@ def foreign_tables(result):
             *(f'{side["link_bytes"] / 1e6:.1f}' if side['link_bytes'] else NONE
               for side in (without, preloaded)),
             f'{preloaded["torus_bytes"] / preloaded["link_bytes"]:.0%}' if preloaded['link_bytes'] else NONE,
-            'failed' if failed else '**differs**' if not row['alike'] else results or 'by itself'])
+            'failed' if failed else '**differs**' if not row['alike'] else results or 'passed'])
         if preloaded['said']:
             served, _, left = preloaded['said'].partition('; left to MPI: ')
             said.rows.append([row['program'], row['torus'], _counted(served), _counted(left)])
@@ -104,7 +105,7 @@ def foreign_tables(result):
 
 
 def _counted(said):
-    """The calls in a line of the preload, by the reason if they have one: "Alltoall 12, Bcast 3"."""
+    """The calls in a line of the preload, grouped by reason if they have one: "Alltoall 12, Bcast 3"."""
     reasons = {}
     for name, calls, reason in re.findall(r'MPIX?_(\w+) (\d+) calls?[^;(]*(?:\((.*?)\))?(?=;|$)', said):
         reasons.setdefault(reason, []).append(f'{name} {calls}')
@@ -113,26 +114,26 @@ def _counted(said):
 
 
 FOREIGN_NOTE = """\
-Unmodified, as Debian has built them, or for MPICH its compilers; one rank a host; medians of runs in turn.
-*s*: what the program times itself (a transform of FFTW, the loop of LAMMPS, the run of pw.x), else from
-mpiexec's start to its end. *MB*: on all links, each hop counted; *by torusd*: the bytes that torusd wrote to
-its connections, of these (headers of TCP and IP, and acknowledgements, are left to the rest). *checked*: the
-program's own checks passed, and what it printed was the same in all runs with and without the preload. The
-other bytes are point-to-point: PTRANS, HPL and the measurements of bandwidth of HPC Challenge, exchanges that
-FFTW's planner tries beside MPI_Alltoall, the halos of LAMMPS; and calls that torusd left to the MPI library.
-Debian has these programs with Open MPI only; those with MPICH are of this project, and communicate as they do
-(tests/mpi/programs)."""
+The programs are unmodified: Debian's packages with Open MPI, or compiled with MPICH. One rank runs on each host.
+Times are medians of runs in turn. *time*: as the program measures it (a transform of FFTW, the loop of LAMMPS,
+the run of pw.x), otherwise the time of mpiexec. *mpiexec*: from its start to its end. *MB*: on all links, counted
+on each hop. *share of torusd*: the bytes that torusd wrote to its connections, without headers of TCP and IP and
+acknowledgements, as a share of these. *checks*: the program's own checks passed, and its results were the same in
+all runs with and without the preload. The other bytes are point-to-point messages (PTRANS, HPL and the bandwidth
+tests of HPC Challenge, exchanges that FFTW's planner tries besides MPI_Alltoall, the halos of LAMMPS) and calls
+that torusd left to the MPI library. Debian has these programs with Open MPI only. The programs with MPICH belong to
+this project, and communicate in the same ways (tests/mpi/programs)."""
 
 PRELOADS_NOTE = """
 
-The same program (tests/bench/collective.c) with and without the library that gives MPI programs the torus'
-operations, by both MPI libraries, in turn in one network; beside them the daemons' own. *times*: how much
-longer the call takes without the preload, by the library's best algorithm. The page "Programs"
-says how calls are timed."""
+One program (tests/bench/collective.c) makes the calls with each MPI library, with and without torusd's preload, in
+turn in one network. *torusd*: the same operation by the daemons alone. *speedup*: the time without the
+preload, by the library's best algorithm, divided by the time with it. The page "Programs" says how calls are
+timed."""
 
 
 def groups_tables(result):
-    judged = Table('Goals', ['torus', 'call', 'size', 'what', 'wanted', 'reached', 'met'])
+    judged = Table('Goals', ['torus', 'call', 'size', 'quantity', 'goal', 'measured', 'met'])
     several = []
     for torus in result['tori']:
         name = (name_of(torus) if torus['mbit'] is not None else
@@ -140,8 +141,8 @@ def groups_tables(result):
         latency = _calls_table(torus, name, 'latency', 'median')
         period = _calls_table(torus, name, 'back to back', 'period')
         if latency is not None and torus['mbit'] is not None:
-            latency.note = (f'The bound is at {torus["goodput_mbit"]:.2f} Mbit/s of payload, measured on '
-                            'all links at once.')
+            latency.note = (f'The bound is for {torus["goodput_mbit"]:.2f} Mbit/s of payload in each direction, '
+                            'measured while all links were busy.')
         several += [table for table in (latency, period) if table is not None]
         for goal in goals.goals_of(torus):
             judged.rows.append([
@@ -152,19 +153,20 @@ def groups_tables(result):
 
 
 CALLS_NOTE = """\
-Latency: of one call, the longest of all ranks, each from its own start after a barrier and, below 16
-KiB, a pause of 20 ms in which the limiters of the links refill; of torusd, `exchange`, `allgather` and
-`broadcast --repeat` without a pause. (A rank that starts late may find a broadcast there already.) Back
-to back: the time from one call to the next with nothing between them, in groups of 8 calls; of torusd,
-what is sustained with everything between included. Medians; data are verified outside of the time (back
-to back: those of the last call). libtorus: registered memory unless said otherwise. Of each MPI library,
-the best of its default algorithm and of the one that was the fastest in a trial; without those that were
-much slower at a smaller size. The vectors of allreduce are doubles, their operation is the sum;
-broadcasts are from rank 0. Sizes are of a block (alltoall, allgather), of the data, or of the vector.
+All times are medians. *Latency*: the time of one call. Each rank measures from its own start to its own end, and
+the longest time counts. Before each call there is a barrier and, below 16 KiB, a pause of 20 ms in which the
+limiters of the links refill. (In a broadcast, the data may already be there when a rank starts late.) *Back to
+back*: the time from one call to the next without a pause, in batches of 8 calls. *torusd*: the daemons' own
+`exchange`, `allgather` and `broadcast --repeat`; their back-to-back times include everything between repetitions.
+Data are verified outside of the measured time (back to back: the data of the last call). *libtorus*: registered
+memory, unless the table says otherwise. *MPICH, Open MPI*: the faster of two algorithms, the library's default
+and the one that was the fastest in a trial; algorithms that were much slower at a smaller size were not tried.
+The vectors of allreduce are doubles, and their operation is the sum. Broadcasts are from rank 0. A size is that of a
+block (alltoall, allgather), of the data (broadcast), or of the vector (allreduce).
 
-Short calls cost processor time, which many nodes share here: in a barrier of the 16 programs of 4x4, 30
-messages and 32 processes make some 90 wake-ups (traced on 2 processors, which were busy throughout). Each took
-about 20 us of processor time with calls back to back, and 35 us on average, up to 150, after a pause, when
-caches are cold. A daemon makes one epoll_wait, one read and one writev for a message, and wakes its program
-by one futex call.
+The processors, which all nodes share here, limit short calls. In a barrier of 16 programs on 4x4, 30 messages
+and 32 processes cause about 90 wake-ups (traced on 2 processors, which were always busy). A wake-up took about
+20 us of processor time back to back; after a pause, when caches are cold, it took 35 us on average, and up to
+150 us. For each message, a daemon makes one epoll_wait, one read and one writev, and wakes its program by one
+futex call.
 """

@@ -1,12 +1,12 @@
-"""Tables of exchanges of other kinds: without limits, on growing tori, of files, by schedules, and around faults."""
+"""Tables of other exchanges: on unlimited links, on growing tori, of files, by schedules, and with faults."""
 
 from ..arithmetic import digits, format_size, median, milliseconds
 from .table import NONE, Table
 
 
 def unlimited_tables(result):
-    table = Table(f'{result["dims"]} with unlimited links: payload times hops per CPU-second',
-                  ['what', 'hops', 'block', 'ms', 'Gbit/s', 'busy', 'GB x hops / CPU s',
+    table = Table(f'{result["dims"]} with unlimited links: payload bytes times hops per second of CPU time',
+                  ['what', 'hops', 'block', 'time, ms', 'Gbit/s', 'CPUs busy', 'GB x hops / CPU s',
                    'GB / CPU s'])
     for row in result['exchanges']:
         table.rows.append([f'torusd {row["algorithm"]}', f'{row["hops"]:.2f}',
@@ -20,16 +20,16 @@ def unlimited_tables(result):
                            f'{row["busy"]:.0%}',
                            digits(row['hop_bytes_per_cpu_second'] / 1e9),
                            digits(row['bytes_per_cpu_second'] / 1e9)])
-    table.note = ('All CPU time counts, whatever used it. torusd generates, verifies and relays data in '
-                  'user space; IP forwarding stays in the kernel, and iperf3 does not verify data.')
+    table.note = ('CPU time is that of the whole machine, including the kernel. torusd generates, verifies and '
+                  'relays data in user space; IP forwarding stays in the kernel, and iperf3 does not verify data.')
     yield table
 
 
 def growth_tables(result):
     table = Table('A torus starts, exchanges verified blocks of 1 KiB, and stops',
-                  ['torus', 'nodes', 'network', 'algorithm', 'up s', 'exchange ms',
-                   'whole call ms', 'down s', 'MiB a daemon', 'most', 'messages a node',
-                   'CPU ms a node', 'of it torusd'])
+                  ['torus', 'nodes', 'network', 'algorithm', 'start, s', 'exchange, ms',
+                   'whole call, ms', 'stop, s', 'memory of a daemon, mean, MiB', 'largest, MiB', 'messages of a node',
+                   'CPU time of a node, ms', 'torusd alone, ms'])
     for row in result['tori']:
         network = row['network'] + (f', {row["mbit"]:g} Mbit/s' if row['mbit'] else '')
         memory = row['memory']
@@ -40,9 +40,9 @@ def growth_tables(result):
             f'{row["down_seconds"]:.1f}', f'{memory["mean"] / 2 ** 20:.2f}',
             f'{memory["most"] / 2 ** 20:.2f}', digits(row.get('messages', 0)),
             milliseconds(row['cpu_seconds']), milliseconds(row['process_seconds'])])
-    table.note = ('Memory: RssAnon + RssShmem after the exchange. CPU: of one exchange, with its '
-                  'call. Start-up is bound by the processors: every process, link and namespace '
-                  'costs the same wherever it stands in the torus.')
+    table.note = ('Memory: RssAnon + RssShmem after the exchange. CPU time: of one exchange, including its '
+                  'call. The processors limit the start: each process, link and namespace costs the same, '
+                  'whatever the size of the torus.')
     yield table
     if result.get('model'):
         yield from model_tables(result['model'])
@@ -54,7 +54,7 @@ def model_tables(model):
     names = list(dict.fromkeys(row['algorithm'] for row in model['rows']))
     given = ', '.join(f'{name} {value}' for name, value in model['parameters'].items())
     for size in model['sizes']:
-        table = Table(f'Predicted for blocks of {format_size(size)}: milliseconds (of it startups)',
+        table = Table(f'Predicted times for blocks of {format_size(size)}, in ms (share of startups)',
                       ['algorithm'] + tori)
         for name in names:
             cells = [rows.get((dims, name, size)) for dims in tori]
@@ -62,19 +62,20 @@ def model_tables(model):
                 NONE if cell is None else f'{milliseconds(cell["seconds"])} '
                 f'({cell["start_seconds"] / cell["seconds"]:.0%})' for cell in cells])
         if size == model['sizes'][-1]:
-            table.note = (f'`torusctl predict` with {given} (microseconds a startup and a byte). '
-                          'The blocks on the busiest channel grow with nodes times the longest '
-                          'side, so each doubling of both sides costs eight times as much; '
-                          'startups only double, or quadruple where each destination is one.')
+            table.note = (f'`torusctl predict` with {given} (ts: microseconds per startup; tw: per byte). '
+                          'The blocks on the busiest channel grow with the number of nodes times the longest '
+                          'side, so doubling both sides costs eight times as much. The number of startups '
+                          'doubles, or quadruples for algorithms with a startup for each destination.')
         yield table
 
 
 def files_tables(result):
     for row in result['folders']:
         cells = [c for c in result['cells'] if c['file_system'] == row['file_system']]
-        table = Table(f'Files on {row["file_system"]}: milliseconds, medians',
-                      ['torus', 'files', 'size', 'generated', 'files', 'ratio', 'algorithm',
-                       'whole call', 'of generated', 'cp', 'CPU s/GB', 'of generated', 'of cp'])
+        table = Table(f'Files on {row["file_system"]}: median times in ms',
+                      ['torus', 'files', 'size', 'exchange of generated blocks', 'exchange of files',
+                       'files / generated', 'algorithm', 'whole call, files', 'whole call, generated', 'cp',
+                       'CPU s/GB, files', 'CPU s/GB, generated', 'CPU s/GB, cp'])
         for c in cells:
             rate = 'no limit' if c['mbit'] is None else f'{c["mbit"]:g} Mbit/s'
             gigabytes = c['bytes'] / 1e9
@@ -86,52 +87,52 @@ def files_tables(result):
                 milliseconds(c['files_call']), milliseconds(c['generated_call']),
                 milliseconds(c['cp_seconds']),
                 *(digits(c[f'{what}_cpu'] / gigabytes) for what in ('files', 'generated', 'cp'))])
-        table.note = ('The first two times are from the start to the last block in its place; the whole '
-                      'call has the preparation, the syncing and the commit, too. Skewed: one file is '
-                      '1024 times as large as the others. Cold: dropped from the page cache. cp: one '
-                      'process, from the cache, without syncing.')
+        table.note = ('Exchange: from the start until the last block is in place. Whole call: also the '
+                      'preparation, the syncing and the commit. Skewed: one file is 1024 times as large as '
+                      'the others. Cold: the files were dropped from the page cache before. cp: one process, '
+                      'from the page cache, without syncing.')
         yield table
 
 
 def schedules_tables(result):
-    ways = {'flow 1': 'flow, streamed', 'flow 4': 'flow in 4, streamed', 'steps 1': 'flow, in steps',
-            'steps 4': 'flow in 4, in steps'}
+    ways = {'flow 1': 'flow, streamed', 'flow 4': 'flow in 4 segments, streamed', 'steps 1': 'flow, in steps',
+            'steps 4': 'flow in 4 segments, in steps'}
     for dims, mbit in dict.fromkeys((c['dims'], c['mbit']) for c in result['cells']):
         cells = [c for c in result['cells'] if c['dims'] == dims]
-        table = Table(f'A solver\'s schedules on {dims} at {mbit:g} Mbit/s: milliseconds, medians',
-                      ['block', 'bound', 'stream', *ways.values(), 'flow / stream', 'in 4 / stream'])
+        table = Table(f'A solver\'s schedules on {dims} at {mbit:g} Mbit/s: median times in ms',
+                      ['block', 'bound', 'stream', *ways.values(), 'flow / stream', 'flow in 4 segments / stream'])
         for c in cells:
             seconds = c['seconds']
             table.rows.append([
                 format_size(c['size']), milliseconds(c['bound']), milliseconds(seconds['stream']),
                 *(milliseconds(seconds[way]) for way in ways),
                 *(f'{seconds[way] / seconds["stream"]:.3f}' for way in ('flow 1', 'flow 4'))])
-        table.note = ('Multi-commodity flow by linear and integer programming '
+        table.note = ('Flow: a multi-commodity flow found by linear and integer programming '
                       f'(`tests/bench/flow.py`), with {cells[0]["load"]:g} blocks on the busiest '
-                      'channel; whole blocks, or each in four segments. The bound is at the nominal '
-                      'rate.')
+                      'channel, of whole blocks or of blocks in four segments. The bound is for the nominal '
+                      'rate of the links.')
         yield table
 
 
 def cuts_tables(result):
     if result['damaged']:
-        table = Table('Exchanges on what is left: milliseconds, medians',
-                      ['torus', 'without', 'block', 'goodput', 'load', 'least', 'time', 'of its load',
-                       'of the least'])
+        table = Table('Exchanges on damaged tori: median times',
+                      ['torus and rate, Mbit/s', 'without', 'block', 'goodput, Mbit/s', 'load, blocks',
+                       'least load, blocks', 'time, ms', 'time / time of the load', 'time / time of the least load'])
         for c in result['damaged']:
             table.rows.append([
                 f'{c["dims"]} at {c["mbit"]:g}', c['without'], format_size(c['size']),
                 f'{c["goodput_mbit"]:.2f}', digits(c['load'], 4), digits(c['least'], 4),
                 milliseconds(c['seconds']), f'{c["seconds"] / c["load_seconds"]:.3f}',
                 f'{c["seconds"] / c["least_seconds"]:.3f}'])
-        table.note = ('Load: blocks on the busiest channel by the plan; least: by any routes '
-                      '(`tests/bench/flow.py`; of more than 36 nodes a lower bound); both multiplied by what a '
-                      'block takes at the goodput, Mbit/s each way with all links busy.')
+        table.note = ('Goodput: payload in each direction while all links are busy. Load: blocks on the busiest '
+                      'channel by the plan. Least load: by any routes (`tests/bench/flow.py`; for more than 36 nodes '
+                      'a lower bound). Time of a load: what the busiest channel needs for it at the goodput.')
         yield table
     if result['faults']:
-        table = Table('Faults at a random moment of an exchange: milliseconds',
-                      ['torus', 'fault', 'rounds', 'as they should', 'after it, median', 'longest',
-                       'within what is allowed'])
+        table = Table('Faults at a random moment of an exchange: times from the fault to the end, in ms',
+                      ['torus and rate, Mbit/s', 'fault', 'rounds', 'rounds passed', 'median', 'longest',
+                       'rounds in the allowed time'])
         for c in result['faults']:
             seconds = [one['seconds'] for one in c['rounds']]
             timed = [one for one in c['rounds'] if 'allowed' in one]
@@ -140,15 +141,16 @@ def cuts_tables(result):
                                str(sum(one['good'] for one in c['rounds'])),
                                milliseconds(median(seconds)), milliseconds(max(seconds)),
                                f'{within} of {len(timed)}' if timed else NONE])
-        table.note = ('Generated blocks of 256 KiB; from the fault until the client has its answer. Links: the '
-                      'exchange completes, verified, within 300 ms and 1.25 times what the bytes that had not '
-                      'arrived need at the least load that is left. A node: all others say within 2 s that it '
-                      'is down; with --on-failure shrink they complete the exchange.')
+        table.note = ('Generated blocks of 256 KiB. The end is when the client has its answer. A fault of links: the '
+                      'exchange must complete, verified. Allowed are 300 ms plus 1.25 times the time that the bytes '
+                      'that had not arrived need at the least load of the remaining links. A node that dies: all other '
+                      'nodes must report within 2 s that it is down; with --on-failure shrink they must complete the '
+                      'exchange.')
         yield table
     if result.get('calls'):
-        table = Table('Calls of programs while a cable is pulled: milliseconds',
-                      ['torus', 'call', 'size', 'rounds', 'as they should', 'a call before, median',
-                       'the longest of a round, median', 'longest of all'])
+        table = Table('Calls of programs while a cable is pulled: times in ms',
+                      ['torus and rate, Mbit/s', 'call', 'size', 'rounds', 'rounds passed', 'median call before',
+                       'longest call of a round, median', 'longest call of all rounds'])
         for c in result['calls']:
             longest = [max(one['seconds']) for one in c['rounds'] if one['good']] or [0]
             table.rows.append([f'{c["dims"]} at {c["mbit"]:g}', c['operation'], format_size(c['size']),
@@ -156,6 +158,6 @@ def cuts_tables(result):
                                milliseconds(c['before']), milliseconds(median(longest)),
                                milliseconds(max(longest))])
         table.note = ('A program on every node makes calls one after the other, each after a barrier, and checks '
-                      'every byte; a cable is pulled at a random moment of that. As they should: all calls of '
-                      'all programs are completed, with the right data.')
+                      'every byte. A cable is pulled at a random moment. A round passes if all calls of all '
+                      'programs complete with the right data.')
         yield table

@@ -1,4 +1,4 @@
-"""Tables of the papers' model beside what the links do."""
+"""Tables that compare the papers' model with measurements of the links."""
 
 from ..arithmetic import format_size, milliseconds
 from .table import NONE, Table
@@ -13,27 +13,27 @@ def fit_tables(result):
 
 
 def transit_tables(result):
-    table = Table('A message over one link at 20 Mbit/s, after a pause: milliseconds to its '
-                  'acknowledgement by the receiving program, medians (90 %)',
-                  ['bytes', 'its bits alone'] + [row['links'] for row in result['transit']])
+    table = Table('A message over one link at 20 Mbit/s, after a pause: ms until the answer of the receiving '
+                  'program, median (90th percentile)',
+                  ['bytes', 'bits alone'] + [row['links'] for row in result['transit']])
     for i, size in enumerate(result['transit'][0]['sizes'] if result['transit'] else ()):
         table.rows.append([str(size), milliseconds(result['transit'][0]['wire_seconds'][i])] + [
             f'{milliseconds(row["seconds"][i])} ({milliseconds(row["late_seconds"][i])})'
             for row in result['transit']])
-    table.note = ('Its bits alone: of the packets and of the answer, at the rate of the link. Bucket: '
-                  "Mininet's limit (HTB with 15 KiB of burst). One packet: a bucket of 1514 bytes, "
-                  '`--burst 1514` (TBF, which cuts longer segments). Cable: `--cable`.')
+    table.note = ('Bits alone: the time that the packets of the message and of the answer take at the rate of the '
+                  "link. Bucket: Mininet's limit (HTB with a burst of 15 KiB). One packet: a bucket of 1514 bytes, "
+                  '`--burst 1514` (TBF, which cuts longer segments into packets). Cable: `--cable`.')
     yield table
-    table = Table(f'{result["capacity_dims"]}, all links busy both ways: Mbit/s of payload in each '
-                  'direction (processors busy; load of the machine before)',
+    table = Table(f'{result["capacity_dims"]}, all links busy in both directions: Mbit/s of payload in each '
+                  'direction (share of processors that is busy; load average before)',
                   ['links'] + [f'{rate:g} Mbit/s' for rate in result['rates']])
     for name in dict.fromkeys(row['links'] for row in result['capacity']):
         rows = {row['mbit']: row for row in result['capacity'] if row['links'] == name}
         table.rows.append([name] + [
             NONE if rate not in rows else f'{rows[rate]["goodput"]:.2f} ({rows[rate]["busy"]:.0%}; '
             f'{rows[rate]["load"]:.1f})' for rate in result['rates']])
-    table.note = ('What TCP can carry at most is 95.6 % of the rate, less acknowledgements in the '
-                  'other direction.')
+    table.note = ('TCP can carry at most 95.6 % of the rate as payload, less the acknowledgements of the other '
+                  'direction.')
     yield table
 
 
@@ -52,9 +52,9 @@ def name_of_fit(torus):
 
 def model_fit_tables(torus):
     name = name_of_fit(torus)
-    table = Table(f'{name}: ts and tw with their 95 % intervals',
+    table = Table(f'{name}: fitted ts and tw with 95 % intervals',
                   ['algorithm', 'startups', 'blocks', 'hops', 'ts, ms', '1 / tw, Mbit/s', 'R^2',
-                   'median residual', 'worst'])
+                   'median residual', 'worst residual'])
     for fit in torus['fits']:
         tw = fit['tw_seconds'], *reversed(fit['tw_interval'])
         table.rows.append([
@@ -63,11 +63,11 @@ def model_fit_tables(torus):
             interval(fit['ts_seconds'], *fit['ts_interval'], signed_milliseconds),
             interval(*tw, lambda tw: f'{8e-6 / tw:.2f}' if tw > 0 else NONE), f'{fit["r2"]:.4f}',
             f'{fit["residual_median"]:.1%}', f'{fit["residual_worst"]:.1%}'])
-    table.note = (f'Load of the machine: {torus["load"]:.1f} before, {torus["load_after"]:.1f} after. '
-                  'Blocks: on the critical path. Hops: of the longest legs, summed over the steps.')
+    table.note = (f'Load average of the machine: {torus["load"]:.1f} before, {torus["load_after"]:.1f} after. '
+                  'Blocks: on the critical path. Hops: the longest leg of each step, summed over the steps.')
     yield table
     sizes = list(dict.fromkeys(point['block_bytes'] for point in torus['points']))
-    table = Table(f'{name}: measured milliseconds (and residual: measured less model, in measured)',
+    table = Table(f'{name}: measured time in ms (residual: measured minus model, as a share of measured)',
                   ['algorithm'] + [format_size(size) for size in sizes])
     for algorithm in dict.fromkeys(point['algorithm'] for point in torus['points']):
         points = {p['block_bytes']: p for p in torus['points'] if p['algorithm'] == algorithm}

@@ -7,8 +7,8 @@ from .exchanges import cuts_tables, files_tables, growth_tables, schedules_table
 from .model import MODEL, fit_tables
 from .torus import name_of, torus_tables
 
-BUSY = 2  # a higher load of the machine before a measurement is reported on the page
-NOTES = '\n## Notes\n'  # written by hand, at the end of a page
+BUSY = 2  # the page reports a higher load average before the measurement
+NOTES = '\n## Notes\n'  # section written by hand at the end of a page
 PARTS = {'fit': (MODEL, fit_tables), 'unlimited': ('Unlimited links', unlimited_tables),
          'growth': ('Growth', growth_tables), 'files': ('Files', files_tables),
          'schedules': ('Schedules of a solver', schedules_tables),
@@ -25,7 +25,7 @@ def failures(results):
 
 
 def _parts(results):
-    """(heading, tables, what failed, what holds for this part only) of each part."""
+    """(heading, tables, failures, settings of this part alone) of each part."""
     for torus in results['tori']:
         yield name_of(torus), list(torus_tables(torus)), torus['failures'], _mpi_settings(torus, results['options'])
     for part, (heading, tables) in PARTS.items():
@@ -71,12 +71,12 @@ def _measured(results):
 
 
 def file_name(heading):
-    """Of the page of a part: that of "4x4 at 50 Mbit/s" is 4x4-at-50-mbit.md."""
+    """The file name of a page: for "4x4 at 50 Mbit/s" it is 4x4-at-50-mbit.md."""
     return '-'.join(re.findall(r'[a-z0-9.]+', heading.lower().replace("'", '').replace('/s', ''))) + '.md'
 
 
 def as_pages(results, plots=()):
-    """(name of the file, text) of the page of each part. A plot is shown on the page of its heading."""
+    """(file name, text) of each part's page. A plot appears on the page with its heading."""
     for heading, tables, bad, more in _parts(results):
         lines = [f'# {heading}', '', _measured(results), *[more] * bool(more)]
         for plot in plots:
@@ -90,5 +90,5 @@ def as_pages(results, plots=()):
 
 
 def with_notes(new, old):
-    """A page in place of an earlier one, whose notes it keeps."""
+    """The text of a new page with the notes of the old one."""
     return new + old[old.index(NOTES):] if NOTES in old else new

@@ -21,7 +21,7 @@ def cells_of(torus, family, variant=PATIENT, size=None):
 
 
 def best_cell(torus, family, size, variant=PATIENT, algorithm=None):
-    """The fastest of a family at a size, or that of one algorithm; None if there is none."""
+    """The cell of a family's fastest algorithm at a size, or of one algorithm; None if there is none."""
     cells = [cell for cell in cells_of(torus, family, variant, size)
              if cell['median'] is not None and algorithm in (None, cell['algorithm'])]
     return min(cells, key=lambda cell: cell['median'], default=None)
@@ -43,7 +43,7 @@ def time_and_multiple(cell, name=False):
 
 
 def summary(torus):
-    """Ours, the best of each MPI library, and the bound."""
+    """torusd, the default and best algorithm of each MPI library, and the bound."""
     has_auto = any(cell['algorithm'] == 'auto' for cell in cells_of(torus, OURS))
     libraries = [family for family in (MPICH, OPENMPI) if cells_of(torus, family)]
     heads = ['block', 'bound'] + ['torusd auto'] * has_auto + ['torusd best']
@@ -68,14 +68,14 @@ def summary(torus):
             rows.append(row)
     title = f'{name_of(torus)}: milliseconds (multiple of the bound)'
     return Table(title, heads, rows,
-                 f'The links carried {torus["goodput_mbit"]:.2f} Mbit/s of payload in each direction, '
-                 'all at once; the bound is for that rate.'
-                 + (' Last column: best of MPI divided by best of torusd.' if libraries
+                 f'The links carried {torus["goodput_mbit"]:.2f} Mbit/s of payload in each direction while all '
+                 'were busy; the bound is for that rate.'
+                 + (' Last column: the best time of MPI divided by the best time of torusd.' if libraries
                     else ''))
 
 
 def algorithms(torus, family, variant=PATIENT):
-    """Every algorithm of a family: milliseconds."""
+    """The time of every algorithm of a family."""
     sizes = sizes_of(torus)
     names = list(dict.fromkeys(cell['algorithm'] for cell in cells_of(torus, family, variant)))
     what = f'{family} {variant}'.strip()
@@ -94,10 +94,10 @@ def algorithms(torus, family, variant=PATIENT):
 
 
 def processors(torus):
-    """How busy the processors are, and what an exchange costs them."""
+    """The share of busy processors, and the processor time of an exchange."""
     sizes = sizes_of(torus)
-    table = Table(f'{torus["dims"]}: share of the processors that is busy, and their milliseconds '
-                  'for one exchange', ['best of'] + [format_size(size) for size in sizes])
+    table = Table(f'{torus["dims"]}: share of the processors that is busy, and processor time of one exchange '
+                  'in ms', ['best algorithm of'] + [format_size(size) for size in sizes])
     columns = [(OURS, PATIENT), (MPICH, PATIENT), (OPENMPI, PATIENT), (MPICH, SPINNING),
                (OPENMPI, SPINNING)]
     for family, variant in columns:
@@ -112,15 +112,15 @@ def processors(torus):
     stolen = [[cell['stolen'] for cell in torus['cells']
                if cell['size'] == size and cell.get('stolen') is not None] for size in sizes]
     if any(map(any, stolen)):
-        table.rows.append(['stolen from all'] + [f'{median(each):.0%}' if each else NONE
-                                                 for each in stolen])
-    table.note = ('For whole calls, including generating and verifying the contents. Stolen: by other '
-                  'virtual machines on the same processors.')
+        table.rows.append(['stolen (all systems)'] + [f'{median(each):.0%}' if each else NONE
+                                                      for each in stolen])
+    table.note = ('For whole calls, including generating and verifying the contents. Stolen: the share of '
+                  'processor time that other virtual machines took from this one.')
     return table
 
 
 def compared(torus, key, title):
-    """What was said beforehand (cell[key]) over what was measured; None if nothing was said."""
+    """A table of expected times (cell[key]) divided by measured times; None if nothing was expected."""
     cells = [cell for cell in cells_of(torus, OURS)
              if cell.get(key) is not None and cell['median']]
     if not cells:
@@ -137,11 +137,11 @@ def compared(torus, key, title):
 
 
 def predictions(torus):
-    return compared(torus, 'predicted', 'time that torusctl predicted over measured time')
+    return compared(torus, 'predicted', 'predicted time of torusctl divided by measured time')
 
 
 def simulations(torus):
-    return compared(torus, 'simulated', "the simulator's virtual time over measured time")
+    return compared(torus, 'simulated', "the simulator's virtual time divided by measured time")
 
 
 def torus_tables(torus):

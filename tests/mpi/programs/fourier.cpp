@@ -1,10 +1,10 @@
 // Fourier transforms of a cube that is spread over a grid of ranks as pencils: each rank transforms whole
 // lines of one direction, then pencils are turned by exchanges within the rows of the grid, or within
-// its columns. Waves have to give one peak each, and the transform back the values that there were.
+// its columns. Each wave must give one peak, and the inverse transform must restore the values.
 //
 //     fourier [SIDE, a power of two] [REPEATS]
 //
-// Prints "fourier: right, WORDS, SECONDS s", or what is wrong.
+// Prints "fourier: right, WORDS, SECONDS s", or an error.
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -43,7 +43,7 @@ static void transform(number *x, int sign)
     }
 }
 
-// How `count` things are spread over the ranks of a communicator.
+// The parts of `count` elements on the ranks of a communicator.
 struct spread {
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0, ranks = 1;
@@ -73,7 +73,7 @@ static line turned(const line &in, int first, const spread &over)
     for (int r = 0, at = 0, next = 0; r < over.ranks; r++) {
         from[r] = at;
         to[r] = next;
-        for (int i = 0; i < first; i++) // what is of its part of the third direction
+        for (int i = 0; i < first; i++) // the elements in its part of the third direction
             for (int j = 0; j < mine; j++)
                 for (int k = over.begin(r, side); k < over.begin(r + 1, side); k++)
                     out[at++] = in[(i * mine + j) * side + k];

@@ -1,12 +1,12 @@
 ! Charges on a mesh, as the PPPM of LAMMPS with "kspace_modify collective yes": particles go to the rank
-! that has their slab of the mesh, charges are put onto it, the mesh is turned by MPI_Alltoallv so that each
-! rank has whole lines, potentials are computed along these, the mesh is turned back, and each particle
-! gets the potential where it is. All numbers are whole: each rank computes the same directly from all
+! with their slab of the mesh, charges are added to it, MPI_Alltoallv transposes the mesh so that each rank has
+! whole lines, potentials are computed along these, the mesh is transposed back, and each particle gets the
+! potential at its place. All numbers are whole: each rank computes the results again directly from all
 ! particles, and compares.
 !
 !     particles [PARTICLES EACH] [STEPS]
 !
-! Prints "particles: right, energy E, SECONDS s", or what is wrong.
+! Prints "particles: right, energy E, SECONDS s", or an error.
 program particles
     use mpi
     implicit none
@@ -64,7 +64,7 @@ program particles
 
 contains
 
-    ! Where the part of a rank begins, from 0.
+    ! The offset of a rank's part, from 0.
     integer function begin(r)
         integer, intent(in) :: r
         begin = side * r / n
@@ -165,7 +165,7 @@ contains
         end do
     end subroutine
 
-    ! The potential at each of these particles, of all on all ranks.
+    ! The potential at each of these particles, from the particles of all ranks.
     subroutine potentials(those, count, result)
         integer, intent(in) :: count
         double precision, intent(in) :: those(fields, count)

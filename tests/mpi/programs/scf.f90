@@ -1,11 +1,11 @@
 ! A self-consistent field, as electronic structure programs compute it: the lowest state of a matrix that
 ! depends on the density of that state, until it does not change any more. Rows of the matrix are spread
-! over the ranks; the vector is brought together by MPI_Allgatherv, products by MPI_Allreduce, and rank
-! 0 mixes densities and passes them on by MPI_Bcast. Rank 0 then computes all by itself, and compares.
+! over the ranks; MPI_Allgatherv collects the vector, MPI_Allreduce sums products, and rank 0 mixes
+! densities and sends them by MPI_Bcast. Rank 0 then computes everything by itself, and compares.
 !
 !     scf [ROWS]
 !
-! Prints "scf: right, energy E after N iterations, SECONDS s", or what is wrong.
+! Prints "scf: right, energy E after N iterations, SECONDS s", or an error.
 program scf
     use mpi_f08
     implicit none

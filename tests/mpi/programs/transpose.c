@@ -5,7 +5,7 @@
  *
  *     transpose [ROWS EACH] [REPEATS]
  *
- * Prints "transpose: right, SUM, SECONDS s", or what is wrong. */
+ * Prints "transpose: right, SUM, SECONDS s", or an error. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void make_types(MPI_Datatype *block, MPI_Datatype *transposed)
     MPI_Type_free(&columns);
 }
 
-/* C += A^T: blocks come as they are, and are transposed here. */
+/* C += A^T: blocks arrive untransposed, and are transposed here. */
 static void by_alltoall(const double *a, double *c, double *room, MPI_Datatype block)
 {
     MPI_Alltoall(a, 1, block, room, rows * rows, MPI_DOUBLE, MPI_COMM_WORLD);
@@ -102,7 +102,7 @@ static struct element *sorted(const struct element *in, int count, int parts,
     return out;
 }
 
-/* Passes elements on to the parts of a communicator that they belong to. Returns those that come. */
+/* Passes elements on to the parts of a communicator that they belong to. Returns the received ones. */
 static struct element *pass(MPI_Comm comm, MPI_Datatype type, struct element *in, int *count,
                             int (*part)(const struct element *))
 {
@@ -157,7 +157,7 @@ static void by_grid(const double *a, double *c, MPI_Comm row, MPI_Comm column, M
     free(all);
 }
 
-/* Wrong elements of all, when `times` transposes have been added. */
+/* The number of wrong elements on all ranks, after `times` transposes have been added. */
 static long check(const double *c, int times)
 {
     long wrong = 0, all;

@@ -49,7 +49,7 @@ static ssize_t fs_read(void *context, int file, const struct iovec *piece, int c
     return done;
 }
 
-/* Some files cannot tell, others sometimes have nothing in memory. */
+/* Some files cannot report holes; others sometimes have nothing in the page cache. */
 static ssize_t fs_read_cached(void *context, int file, void *data, size_t length, uint64_t offset)
 {
     struct disk *disk = context;
@@ -69,7 +69,7 @@ static bool fs_in_memory(void *context, int file)
     return disk->slowness == 0 && disk_at(disk, file)->number % 8 == 4;
 }
 
-/* False if some of it has come before, in the same attempt. */
+/* Returns false if some of these bytes were written before in the same attempt. */
 static bool arrive(struct inode *f, uint64_t from, uint64_t to)
 {
     unsigned attempt = f->folder->attempt;
@@ -92,14 +92,13 @@ static bool arrive(struct inode *f, uint64_t from, uint64_t to)
     return true;
 }
 
-/* The destination of the bytes that come from an origin: those made for this node, or those that
- * the origin has for itself and for all. */
+/* The destination of the bytes from an origin: this node, or the origin itself for blocks that go to all nodes. */
 static uint32_t intended(const struct sim_request *r, uint32_t rank, uint32_t origin)
 {
     return r == NULL || r->operation == OPERATION_EXCHANGE ? rank : origin;
 }
 
-/* Returns how many of these bytes are wrong. */
+/* Returns the number of wrong bytes. */
 static size_t note_damage(struct inode *f, const uint8_t *bytes, size_t length,
                           uint32_t destination, uint64_t offset)
 {
@@ -129,14 +128,14 @@ static void check_output(struct disk *disk, struct inode *f, const uint8_t *byte
 
     if (r == NULL || node->sim->lied)
         return;
-    /* What was damaged is written once more. */
+    /* Damaged bytes are written again. */
     if (offset + length > sim_block_size(r->from, origin, destination) ||
         (!arrive(f, offset, offset + length) && !node->sim->flipped))
         sim_violated(node->sim, "once", "block %u to %u: %zu bytes at %llu come twice or too many",
                      origin, node->rank, length, (unsigned long long)offset);
     if (note_damage(f, bytes, length, destination, offset) == 0)
         return;
-    if (!node->sim->flipped) /* only digests can tell */
+    if (!node->sim->flipped) /* only digests can show that */
         sim_violated(node->sim, "bytes", "node %u writes wrong bytes from node %u at %llu",
                      node->rank, origin, (unsigned long long)offset);
 }

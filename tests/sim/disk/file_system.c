@@ -160,14 +160,14 @@ static void lose_bytes(struct disk *disk, struct inode *f)
 
     if (chance_below(&disk->chance, 3) == 0)
         left = 0;
-    if (f->contents == OUTPUT) { /* what is left of it is of no use */
+    if (f->contents == OUTPUT) { /* its remains are of no use */
         f->runs = 0;
         f->size = left;
     } else if (chance_below(&disk->chance, 2) == 0 || f->size == 0) {
         f->size = f->synced_size;
         if (f->size > 0)
             memcpy(f->bytes, f->synced_bytes, f->size);
-    } else { /* the size has come to the disk and some of the bytes have not */
+    } else { /* the size is on the disk, and some of the bytes are not */
         memset(f->bytes + left, 0, f->size - left);
     }
     f->dirty = false;

@@ -1,11 +1,10 @@
-/* A disk in memory, behind daemon/files/system/file_system.h, with what a failure of power leaves of it:
- * what was synced, and of the rest as much as POSIX allows, by chance. Names in a folder are made
- * last by a sync of the folder, contents by a sync of the file; a folder's changes since its last
- * sync survive up to one of them and not beyond.
+/* A disk in memory behind daemon/files/system/file_system.h. A power failure keeps what was synced, and a random
+ * part of the rest, as POSIX allows. A sync of a folder makes its names durable, a sync of a file makes its contents
+ * durable. Of a folder's changes since its last sync, a random number of the first ones survive.
  *
- * Two kinds of files have no bytes of their own. Sources: what is read from /same/N and /random/N
- * is the generated pattern. Outputs, files in a temporary folder of an exchange: what is written is
- * compared with the pattern at once, and only where it lies is remembered. */
+ * Two kinds of files store no bytes. Reads of sources, /same/N and /random/N, return the generated pattern. Writes
+ * to outputs, files in a temporary folder of an exchange, are compared with the pattern at once, and only their
+ * offsets are kept. */
 #ifndef TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
 #define TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
 
@@ -19,7 +18,7 @@ struct node;
 struct inode;
 struct descriptor;
 
-struct decision { /* to commit, once it was on record */
+struct decision { /* decided to commit, once that was on record */
     char id[EXCHANGE_ID_SIZE];
 };
 
@@ -31,9 +30,9 @@ struct disk {
     size_t descriptors;
     uint64_t numbers;
     struct chance chance;
-    uint64_t slowness; /* operations take up to that much longer */
+    uint64_t slowness; /* operations take up to this much longer */
     bool full;
-    bool dead; /* it does not change any more, and every operation fails */
+    bool dead; /* the disk does not change any more, and every operation fails */
     bool fault[SIM_DISK_FAULTS];
     struct decision *decision;
     size_t decisions;
@@ -42,21 +41,21 @@ struct disk {
 void disk_init(struct disk *disk, struct node *node);
 void disk_free(struct disk *disk);
 
-/* Its process has ended: locks are gone. Returns how many descriptors it had not closed. */
+/* Call this when the process of the disk has ended: releases locks. Returns the number of descriptors that were
+ * still open. */
 size_t disk_process_ended(struct disk *disk);
 void disk_power_failure(struct disk *disk);
 
-/* The folders that were ever made as temporary outputs of an exchange: what became of the
- * `index`-th one, or false. `name` is its name now, "" if it has none; `request` who asked for it,
- * or NULL. */
+/* Reports on the `index`-th temporary output that was ever made; false if there is none. `name` is its present
+ * name, "" if it has none; `request` is the request for it, or NULL. */
 struct disk_output {
     const char *id, *name;
-    bool temporary; /* the name is that of an output which is not in place */
+    bool temporary; /* the name belongs to an output that is not in place */
     struct sim_request *request;
     const struct inode *folder;
 };
 bool disk_output(const struct disk *disk, size_t index, struct disk_output *out);
-/* Bytes of a block that are there; -1: no file, -2: a hole in it. */
+/* The bytes of a block that were written; -1 without a file, -2 if there is a hole. */
 int64_t disk_output_size(const struct disk_output *output, uint32_t origin);
 
 /* Calls each() for the names in a folder of the top level. */

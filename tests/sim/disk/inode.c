@@ -76,7 +76,7 @@ bool disk_is_output_name(const char *name)
 void disk_copy_id(char *id, const char *name)
 {
     const char *from = strstr(name, OUTPUT_MARK) + strlen(OUTPUT_MARK);
-    const char *end = strrchr(from, '-'); /* behind it, the rank */
+    const char *end = strrchr(from, '-'); /* followed by the rank */
 
     (void)snprintf(id, EXCHANGE_ID_SIZE, "%.*s", end != NULL ? (int)(end - from) : 40, from);
 }
@@ -109,7 +109,7 @@ int disk_open(struct disk *disk, struct inode *inode)
     return (int)fd;
 }
 
-/* A folder of sources or one of its files, which come into being when somebody looks. */
+/* A folder of sources or one of its files; they are created when they are looked up. */
 static struct inode *look_up_source(struct disk *disk, const char *path)
 {
     struct entry *at = entries_find(&disk->root->now, path);

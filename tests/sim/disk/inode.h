@@ -1,4 +1,4 @@
-/* The files and folders of a disk, and what its processes have open. */
+/* The files and folders of a disk, and the open descriptors. */
 #ifndef TORUSD_TESTS_SIM_DISK_INODE_H
 #define TORUSD_TESTS_SIM_DISK_INODE_H
 
@@ -18,14 +18,14 @@ struct entries {
     size_t count;
 };
 
-/* Of a folder: `to` has been put under a name, or taken away (NULL). A rename is two at once. */
+/* A change of a folder: a name refers to `to`, or is removed (NULL). A rename is two changes that belong together. */
 struct change {
     char name[DISK_NAME];
     struct inode *inode;
-    bool more; /* the next one belongs to it */
+    bool more; /* the next change belongs to this one */
 };
 
-/* Bytes of a block that have come: one run if it comes front to back, several if in segments. */
+/* Written bytes of a block: one run if written from front to back, several if in segments. */
 struct run {
     uint64_t from, to;
     unsigned attempt;
@@ -42,8 +42,8 @@ struct inode {
     struct entries now, synced;
     struct change *change; /* since it was synced */
     size_t changes;
-    char made_as[DISK_NAME]; /* the name of an output as one of its last attempt */
-    unsigned attempt;        /* so many before that */
+    char made_as[DISK_NAME]; /* the name of the output in its latest attempt */
+    unsigned attempt;        /* number of earlier attempts */
     struct sim_request *request;
     char source[64]; /* of blocks: "/random/1000" */
     /* A file: */
@@ -57,7 +57,7 @@ struct inode {
     bool has_been_read;
     uint64_t modified;
     const struct inode *folder; /* an output's */
-    uint64_t *damaged; /* bytes that have been written are not what was sent, at these offsets */
+    uint64_t *damaged;          /* offsets of written bytes that are wrong */
     size_t damages;
     struct run *run;
     size_t runs;
@@ -70,18 +70,19 @@ struct descriptor {
 
 struct inode *inode_new(struct disk *disk, enum file_kind kind);
 
-/* NULL if there is no such name. */
+/* The inode of a name in a folder; NULL if there is no such name. */
 struct entry *entries_find(const struct entries *entries, const char *name);
 
-/* Puts `inode` under a name; NULL removes it. */
+/* Gives `inode` a name; NULL removes the name. */
 void entries_put(struct entries *entries, const char *name, struct inode *inode);
 
 void entries_copy(struct entries *to, const struct entries *from);
 
-/* Likewise in a folder, until its next sync only by chance; with `more`, the next change belongs to it. */
+/* The same in a folder. Until the folder's next sync, only chance decides whether the change survives. With `more`,
+ * the next change belongs to this one. */
 void inode_change(struct inode *folder, const char *name, struct inode *inode, bool more);
 
-/* Whether this fault is to happen now, once: -EIO, or 0. */
+/* Returns -EIO once if this fault was requested, otherwise 0. */
 int disk_fault(struct disk *disk, enum sim_disk_fault which);
 
 /* Whether a temporary output has this name. */
@@ -90,13 +91,13 @@ bool disk_is_output_name(const char *name);
 /* The id of the exchange whose temporary output has this name. */
 void disk_copy_id(char *id, const char *name);
 
-/* What is open there; nothing is a violation. */
+/* The open file of a descriptor. It is a violation if there is none. */
 struct inode *disk_at(const struct disk *disk, int fd);
 
-/* Returns a descriptor for it. */
+/* Returns a descriptor for an inode. */
 int disk_open(struct disk *disk, struct inode *inode);
 
-/* What has this path from a folder on; NULL: nothing. */
+/* The inode with this path below a folder; NULL if there is none. */
 struct inode *disk_look_up(struct disk *disk, struct inode *folder, const char *path);
 
 #endif

@@ -238,7 +238,7 @@ static int fs_status(void *context, int file, struct file_status *out)
     if (disk->dead)
         return -EIO;
     if (inode->has_been_read && disk_fault(disk, SIM_DISK_CHECK) != 0)
-        inode->modified++; /* somebody has written to it */
+        inode->modified++; /* a process has written to it */
     tell_status(inode, out);
     return 0;
 }

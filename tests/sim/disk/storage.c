@@ -1,7 +1,7 @@
-/* What a node keeps: the daemon's own folders and journal (daemon/files) on a disk in memory, and
- * the jobs that work on it, at virtual times.
+/* The storage of a node: the daemon's own folders and journal (daemon/files) on a disk in memory, and the jobs
+ * that use the disk, in virtual time.
  *
- * A dead node's disk does not change: whatever its daemon still does while it is taken apart fails.
+ * The disk of a dead node does not change: all operations of its daemon fail while it is freed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 struct disk_job {
     struct disk_job *next, *previous;
-    struct node *node; /* NULL: it has been done before its time, as its process ended */
+    struct node *node; /* NULL if it was done early, because its process ended */
     struct work *work;
     bool ran;
 };
@@ -59,7 +59,7 @@ static void on_job_done(struct sim *sim, void *object, uint64_t number)
     free(job);
 }
 
-/* Its work is done; the loop is told a little later. */
+/* The work is done; the loop is told a little later. */
 static void on_job_ran(struct sim *sim, void *object, uint64_t number)
 {
     struct disk_job *job = object;
@@ -166,7 +166,7 @@ bool sim_decided(struct sim *sim, uint32_t rank, const char *id)
     return false;
 }
 
-/* The outputs of an exchange that shrinks lack the blocks of the same nodes, and these have none. */
+/* All outputs of an exchange that shrinks lack the blocks of the same nodes, and these nodes have no output. */
 static void check_missing(struct sim *sim, uint32_t rank, const struct disk_output *o)
 {
     struct sim_request *r = o->request;
@@ -190,7 +190,7 @@ static void check_missing(struct sim *sim, uint32_t rank, const struct disk_outp
                      o->id, rank, missing, r->missing);
 }
 
-/* Under its final name: every block that the node is to get is whole, and there is no other. */
+/* An output under its final name has every block for the node, whole, and no others. */
 static void check_whole(struct sim *sim, uint32_t rank, const struct disk_output *o)
 {
     const struct sim_request *r = o->request;

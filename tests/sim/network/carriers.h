@@ -1,13 +1,13 @@
-/* Routers are told which cables have no carrier. */
+/* Tells routers which cables have no carrier. */
 #ifndef TORUSD_TESTS_SIM_NETWORK_CARRIERS_H
 #define TORUSD_TESTS_SIM_NETWORK_CARRIERS_H
 
 #include "tests/sim/network/wire.h"
 
-/* Tells a node what has changed. */
+/* Tells a node which carriers have changed. */
 void carriers_tell(struct node *node);
 
-/* The nodes at both ends of a wire look. */
+/* Lets the nodes at both ends of a wire check their carriers. */
 void carriers_look(struct sim *sim, struct wire *w);
 
 #endif

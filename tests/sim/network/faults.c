@@ -1,4 +1,4 @@
-/* What tests do to links. */
+/* Faults of links. */
 #include "tests/sim/network/network.h"
 
 #include "tests/sim/network/carriers.h"
@@ -9,7 +9,7 @@ void sim_set_lying(struct sim *sim, uint32_t rank, bool lies)
     struct node *node = &sim->node[rank];
 
     sim->lied = true;
-    network_excuse_node(node); /* for a while after it has ended, too */
+    network_excuse_node(node); /* also for a while after it has ended */
     for (unsigned port = 0; port < torus_ports(&sim->torus); port++)
         if (torus_neighbour(&sim->torus, rank, port) != TORUS_NO_NODE)
             wire_at(sim, rank, port)->liars += lies ? 1u : -1u;
@@ -92,7 +92,7 @@ void network_heal(struct sim *sim)
     }
 }
 
-/* The end here is reset; whatever the other end sends from now on is lost, and it is not told. */
+/* Resets this end. The other end is not told, and what it sends from now on is lost. */
 void sim_half_open(struct sim *sim, uint32_t rank, unsigned port)
 {
     struct wire *w = wire_at(sim, rank, port);

@@ -1,4 +1,4 @@
-/* daemon/router/interface/io.h. */
+/* Implements daemon/router/interface/io.h. */
 #include "tests/sim/network/network.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "tests/sim/network/dialling.h"
 #include "tests/sim/network/transmission.h"
 
-/* A router closes a connection, with or without a reason for the other side. */
+/* Closes a connection of a router, with or without a reason for the other side. */
 static void check_close(const struct connection_end *end, const struct outgoing *last)
 {
     const struct node *node = end->node;
@@ -20,7 +20,7 @@ static void check_close(const struct connection_end *end, const struct outgoing 
                         : peer__head__unpack(NULL, last->head_length - FRAME_PREFIX_SIZE,
                                              last->head + FRAME_PREFIX_SIZE);
     if (head != NULL && head->kind_case == PEER__HEAD__KIND_REFUSAL &&
-        strstr(head->refusal->reason, "because it flaps") != NULL) { /* a fault of long ago */
+        strstr(head->refusal->reason, "because it flaps") != NULL) { /* an old fault */
         peer__head__free_unpacked(head, NULL);
         return;
     }
@@ -68,7 +68,7 @@ static void io_close(void *context, void *connection, struct outgoing *last)
         end_forget_queue(end);
         if (last != NULL)
             outgoing_free(router_outgoing(core_router(((struct node *)context)->core)), last);
-    } else { /* the kernel has it all; nothing of ours is held any longer */
+    } else { /* the kernel has everything; the router's buffers are released */
         outgoing_push(&end->queue, last);
         end->queued += last->head_length;
         size_t length = end->queued;
@@ -81,11 +81,11 @@ static void io_close(void *context, void *connection, struct outgoing *last)
     transmit(end);
 }
 
-/* What has come is acknowledged at once, if anything comes through to this end. */
+/* Received bytes are acknowledged at once, if the wire carries anything to this end. */
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
 {
     struct connection_end *end = connection, *to = end_other(end);
-    /* Here it does not leave; a system would have sent it, again and again. */
+    /* In the simulator it does not leave; a real system would send it again and again. */
     bool lost = end->queued > 0 && (end_is_cut_off(to) || to->vanished || end_is_too_large(end));
 
     (void)context;

@@ -22,7 +22,7 @@ void network_open(struct sim *sim)
     }
 }
 
-/* All nodes are dead. Whoever still held something has given it back, or sim_kill() has seen it. */
+/* All nodes are dead. They have released their frames, or sim_kill() has reported it. */
 void network_free(struct sim *sim)
 {
     struct connection *c;
@@ -44,7 +44,7 @@ void network_node_dies(struct node *node, enum sim_death death)
 
     network_excuse_node(node);
     if (death == SIM_STOP)
-        return; /* its router says good-bye */
+        return; /* its router tells its neighbours */
     for (struct connection *c = sim->connections; c != NULL; c = c->next)
         for (int i = 0; i < 2; i++) {
             struct connection_end *end = &c->end[i];

@@ -1,4 +1,4 @@
-/* Frames go from routers to their sockets, or what a test makes of them. */
+/* Sends frames from routers to their sockets, as they are or as a test has altered them. */
 #include "tests/sim/network/network.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define SOCKET_BUFFER (128u * 1024u)
 
-/* By its kind: the number of the head's one field, which its first bytes say. */
+/* Counts a frame by its kind: the number of the head's only field, from its first bytes. */
 static void count_frame(struct node *node, const struct outgoing *frame)
 {
     const uint8_t *head = frame->head + FRAME_PREFIX_SIZE;
@@ -30,7 +30,7 @@ static unsigned port_of(const struct connection_end *end)
     return torus_port((unsigned)(wire % sim->torus.dims), end_index(end) == 0 ? 1 : -1);
 }
 
-/* All of it as if it were a head, which nobody reads here any more. */
+/* The whole frame takes the place of the head, which no code reads here any more. */
 static void push_bytes(struct connection_end *end, const uint8_t *bytes, size_t length)
 {
     struct outgoing *frame = outgoing_new(router_outgoing(core_router(end->node->core)));
@@ -44,7 +44,7 @@ static void push_bytes(struct connection_end *end, const uint8_t *bytes, size_t 
     outgoing_push(&end->queue, frame);
 }
 
-/* What the setup makes of a frame leaves instead of it. */
+/* Sends what sim_setup.on_bytes makes of a frame instead of the frame. */
 static void push_altered(struct connection_end *end, struct outgoing *frame)
 {
     struct sim *sim = end->node->sim;

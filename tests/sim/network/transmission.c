@@ -43,7 +43,7 @@ static void receive(struct connection_end *to, struct piece *piece)
         uint8_t *at = link_room(to->link, &room);
         if (at == NULL) {
             sim_leave();
-            end_lose_link(to, "no memory"); /* as daemon/net does */
+            end_lose_link(to, "no memory"); /* the same as daemon/net */
             return;
         }
         room = piece->length - done < room ? piece->length - done : room;
@@ -54,7 +54,7 @@ static void receive(struct connection_end *to, struct piece *piece)
     sim_leave();
 }
 
-/* `length` is 0 if it has come before, and could not be heard. */
+/* `length` is 0 for bytes that arrived before and could not be received. */
 static void on_arrived(struct sim *sim, void *object, uint64_t length)
 {
     struct connection_end *to = object;
@@ -70,7 +70,7 @@ static void on_arrived(struct sim *sim, void *object, uint64_t length)
         to->held++;
         return;
     }
-    if (piece == NULL) /* dropped meanwhile */
+    if (piece == NULL) /* dropped in the meantime */
         return;
     to->first = piece->next;
     if (to->first == NULL)
@@ -146,8 +146,8 @@ void transmission_take_bytes(struct connection_end *end, uint8_t *out, size_t le
 
 static void on_sent(struct sim *sim, void *object, uint64_t number);
 
-/* How long a piece takes to leave: as long as the wire needs for it; or, with `burst`, until what
- * the limiter has let through too early is little enough, whatever the size of the piece. */
+/* The time until a piece has left: its time on the wire; with `burst`, the time until the limiter's debt is small
+ * enough, whatever the size of the piece. */
 static uint64_t time_to_leave(struct connection_end *end, size_t length)
 {
     const struct sim *sim = end->node->sim;
@@ -162,7 +162,7 @@ static uint64_t time_to_leave(struct connection_end *end, size_t length)
     return begin > now + ahead ? begin - ahead - now : 0;
 }
 
-/* Bytes that leave in one piece. */
+/* The number of bytes that leave in one piece. */
 static size_t piece_length(struct connection_end *end)
 {
     const struct sim *sim = end->node->sim;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #define NARROW_MOST 600u           /* SIM_WIRE_NARROW: handshakes and heartbeats pass */
-#define EXCUSE_TIME (20 * SECONDS) /* after a fault its consequences may still close links */
-/* What a link must bear without being closed, less the time between two heartbeats and some for what
- * waits before them: that nothing passes, and that a process is stopped whose system answers. */
+#define EXCUSE_TIME (20 * SECONDS) /* after a fault: its consequences may close links so long */
+/* How long a link must survive without traffic, or with a stopped process whose system answers. This is less than
+ * the silence by the time between two heartbeats and by some time for bytes that are queued before them. */
 #define STALL_BORNE (ROUTER_SILENCE - ROUTER_HEARTBEAT - 100 * MILLISECONDS)
 #define STOP_BORNE (ROUTER_STALL - ROUTER_HEARTBEAT - 500 * MILLISECONDS)
 

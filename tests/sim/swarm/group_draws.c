@@ -1,4 +1,4 @@
-/* What the programs of a world call. */
+/* Random calls for the programs of a world. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -6,7 +6,7 @@
 #include "daemon/group/record/limits.h"
 #include "tests/sim/swarm/groups.h"
 
-/* Bytes at a node that a call moves, at most. */
+/* The most bytes that a call moves at a node. */
 static uint64_t most_bytes(const struct swarm_world *w, bool large)
 {
     uint64_t most = large ? 40 * GROUP_EAGER_MOST : GROUP_EAGER_MOST;
@@ -52,7 +52,7 @@ struct sim_call swarm_draw_call(const struct swarm_world *w, uint32_t part, stru
     return call;
 }
 
-/* Anything, on the whole torus and on parts. */
+/* Any operations, on the whole torus and on parts. */
 void swarm_draw_calls(const struct swarm_world *w, struct swarm_group *g, struct chance *c)
 {
     uint32_t masks = (1u << w->torus.dims) - 2, parts = 0, part[6];
@@ -70,8 +70,7 @@ void swarm_draw_calls(const struct swarm_world *w, struct swarm_group *g, struct
     g->setup.shuffle = parts > 0 && chance_below(c, 2) == 0;
 }
 
-/* One member ahead of all others, which hear from nobody else; or behind all others, which wait for
- * nobody. */
+/* One member is ahead of all others, which receive only from it; or behind all others, which do not wait. */
 static void draw_rooted(const struct swarm_world *w, struct swarm_group *g, struct chance *c)
 {
     uint32_t root = (uint32_t)chance_below(c, w->torus.nodes);

@@ -1,4 +1,4 @@
-/* What is tried with groups when everything has healed: a new one works; one goes around links that are cut, and
+/* Checks of groups when everything works again: a new group works; a group avoids links that are cut, and goes on
  * without nodes that die. */
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #define AGAIN_TIME (60 * SECONDS)
 #define AROUND_TIME (600 * SECONDS)
 #define KNOWN_TIME (10 * SECONDS) /* all nodes have heard of a link by then */
-/* One end may still believe in a connection that the other has lost: its program fails, and that of the
- * other waits for it. Later than that both know. */
+/* One end may still rely on a connection that the other end has lost: its program fails, and the program of the other
+ * end waits for it. After this time, both ends know. */
 #define NOTICED_TIME (2 * ROUTER_STALL)
 
 static bool have_all(struct sim *sim, void *context)
@@ -18,7 +18,7 @@ static bool have_all(struct sim *sim, void *context)
     return sim_programs_done(context) == sim_torus(sim)->nodes;
 }
 
-/* Cuts up to three links, never so that the nodes that are left would be in parts. Returns how many. */
+/* Cuts up to three links, never so that the remaining nodes are in parts. Returns the number. */
 static unsigned cut_links(struct swarm_play *play, const struct damage *down, struct chance *c)
 {
     const struct torus *t = &play->world->torus;
@@ -48,7 +48,7 @@ static unsigned cut_links(struct swarm_play *play, const struct damage *down, st
     return cut;
 }
 
-/* A part of the group that falls into pieces fails it; all else it goes around. */
+/* A part that is no longer connected fails the group; otherwise the group avoids the links. */
 static bool all_have_or_must_fail(struct sim *sim, void *context)
 {
     struct sim_programs *programs = context;
@@ -59,7 +59,7 @@ static bool all_have_or_must_fail(struct sim *sim, void *context)
     return sim_programs_done(programs) + failed == sim_torus(sim)->nodes;
 }
 
-/* Once all know of the links that are down, or while they go down, a group works on what is left. */
+/* A group works without the links that are down, once all nodes know of them, or while they go down. */
 static void end_with_holes(struct swarm_play *play)
 {
     const struct swarm_world *w = play->world;
@@ -158,7 +158,7 @@ static bool living_have_opened(struct sim *sim, void *context)
     return true;
 }
 
-/* All of them have the same group open, which has left out the others. */
+/* Whether all of these nodes have the same open group, without the others. */
 static bool living_are_by_themselves(struct sim *sim, void *context)
 {
     const struct dying *d = context;
@@ -200,7 +200,7 @@ static void must_go_on(struct swarm_play *play, struct dying *d,
                          sim_program_error(d->programs, rank)->text);
 }
 
-/* While programs call, while they shrink the group, or later. */
+/* Links go down while programs call, while they shrink the group, or later. */
 static void let_them_die(struct swarm_play *play, struct dying *d, struct chance *c)
 {
     const uint32_t nodes = play->world->torus.nodes;

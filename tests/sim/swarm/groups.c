@@ -1,20 +1,18 @@
-/* Groups of programs: what they call, what must hold of them. What each call must deliver is checked
- * by tests/sim/programs.c.
+/* Groups of programs: their calls, and their invariants. tests/sim/programs.c checks the results of calls.
  *
- * - Nothing but a fault, a program that dies, leaves early or calls otherwise than the others, or a
- *   timeout fails a group; a program that is late, or leaves after its last call, does not.
- * - All programs that are told of a failure are told the same; unless links or nodes have failed: see
+ * - A group fails only because of a fault, a timeout, or a program that dies, leaves early or makes other calls than
+ *   the rest; not because of a program that is late, or leaves after its last call.
+ * - All programs that are told of a failure are told the same error, unless links or nodes have failed: see
  *   must_agree() in invariants.c.
- * - Where nothing else is slow or broken, all are told within a second of a program's death, and no
- *   group stands still; else not longer than the faults last, and a while.
- * - What programs call differently fails the group: if not before each of them has all its calls
- *   complete and has left (nobody waits for a reduce_scatter from which it gets nothing), then when
- *   they have gone, at one node at least.
- * - While the torus is connected, a group that is opened works on what is left of it.
- * - A group whose programs shrink it works on the nodes that are left, whenever they die. It goes on around
- *   links that go down then: it is not shrunk again.
- * - What is kept early is within what the group has reserved, which is within the node's budget; all of it
- *   is given back. */
+ * - If nothing else is slow or broken, all programs are told within a second of a program's death, and no group
+ *   hangs; otherwise not for longer than the faults last, and a while.
+ * - If programs make different calls, the group fails: at the latest at one node at least, when the programs have gone.
+ *   (Until then all their calls may complete, because no member waits for a reduce_scatter that gives it nothing.)
+ * - While the torus is connected, a group that is opened works without the links that are down.
+ * - A group whose programs shrink it works on the remaining nodes, whenever nodes die. It avoids links that go down
+ *   then: it is not shrunk again.
+ * - Early frames fit into the memory that the group has reserved, which is within the node's budget; all memory is
+ *   released. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +63,7 @@ bool swarm_groups_over(const struct swarm_play *play)
     return true;
 }
 
-/* --- what must hold --- */
+/* --- invariants --- */
 
 static bool is_tight(const struct swarm_play *play)
 {
@@ -74,7 +72,7 @@ static bool is_tight(const struct swarm_play *play)
     return most < play->world->groups * group_memory(&play->world->torus) + 192 * 1024;
 }
 
-/* Whether something explains that the group has failed. */
+/* Whether a fault explains that the group has failed. */
 static bool may_fail(const struct swarm_play *play, const struct swarm_group *g)
 {
     uint64_t now = sim_now(play->sim);
@@ -97,7 +95,7 @@ static bool must_agree(const struct swarm_play *play, const struct swarm_group *
 {
     if (play->harms == 0)
         return true;
-    /* After a while of silence both ends of a link know it, each before it hears from the other. */
+    /* After some silence both ends of a link know of it, each before it hears from the other. */
     return play->harms == 1 && !sim_slowed(play->sim) && g->faults == 0 && !g->hurries &&
            e->code == ERROR_LINK && stays_connected(&play->world->torus);
 }
@@ -117,7 +115,7 @@ static void check_errors(struct swarm_play *play, struct swarm_group *g)
         if (play->world->find != NULL && strstr(e->text, play->world->find) != NULL)
             sim_violated(play->sim, "found", "group \"%s\", node %u: %s", g->name, rank, e->text);
         if (!sim_program_state(g->programs, rank).open)
-            continue; /* who waits for others to open it speaks for itself */
+            continue; /* a program that waits for others to open the group may have its own error */
         if (first != NULL && strcmp(first->text, e->text) != 0 && must_agree(play, g, e))
             sim_violated(play->sim, "same error", "node %u is told \"%s\", node %u \"%s\"",
                          first_rank, first->text, rank, e->text);
@@ -159,7 +157,7 @@ static void check_progress(struct swarm_play *play, struct swarm_group *g)
                  (double)(now - moved) / 1e9, text);
 }
 
-/* All hear soon that a program has died, or left what was under way. */
+/* All programs hear soon that a program has died, or has left running calls. */
 static void check_told_soon(struct swarm_play *play, struct swarm_group *g)
 {
     uint64_t transfer = play->world->setup.rate > 0 ? 1 * SECONDS : 0;
@@ -196,7 +194,7 @@ static void check_over(struct swarm_play *play, struct swarm_group *g)
                      g->name);
 }
 
-/* Its id, as long as its program is there. */
+/* The id of a group, while its program is there. */
 static void note_id(struct swarm_play *play, struct swarm_group *g)
 {
     struct group_use use[SWARM_GROUPS + 1];
@@ -209,7 +207,7 @@ static void note_id(struct swarm_play *play, struct swarm_group *g)
             (void)strcpy(g->id, use[i].id);
 }
 
-/* When all has settled. */
+/* Checks at the end, when no events are left. */
 void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g)
 {
     if (!g->passed)

@@ -1,6 +1,5 @@
-/* Allocations of what is linked into this program: they are added up, and made to fail when
- * tests/sim/memory.h says so. The linker puts these functions in front of the real ones (--wrap);
- * shared libraries keep theirs. */
+/* Counts the allocations of code that is linked into this program, and makes them fail when tests/sim/memory.h says
+ * so. The linker puts these functions in front of the real ones (--wrap); shared libraries keep theirs. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "tests/sim/swarm/swarm.h"
 
 #define LISTED 128u
-/* Bytes of a node, and of its part of the simulator, beside its budget. */
+/* Bytes of a node, and of its part of the simulator, besides its budget. */
 #define OVERHEAD (24u << 20)
 #define REST_TIME (120 * SECONDS)
 
@@ -27,7 +27,7 @@ static bool has_folders(const struct swarm_request *r)
 
 /* --- the links --- */
 
-/* By what the nodes at both of its ends say. */
+/* Whether a link is up according to the nodes at both ends. */
 static bool link_up(const struct swarm_play *play, uint32_t rank, unsigned port)
 {
     const struct torus *t = &play->world->torus;
@@ -45,7 +45,7 @@ static bool runs(const struct swarm_play *play, uint32_t rank)
     return sim_alive(play->sim, rank) && !sim_frozen(play->sim, rank);
 }
 
-/* Whether all nodes run and reach each other, but at most so many, which do not run. */
+/* Whether all nodes run and reach each other, except at most so many that do not run. */
 static bool holds_together(const struct swarm_play *play, uint32_t away)
 {
     const struct torus *t = &play->world->torus;
@@ -89,13 +89,13 @@ static void watch_links(struct swarm_play *play)
     play->links_seen = seen;
     if (!holds_together(play, 0)) {
         play->apart_at = sim_now(play->sim);
-        play->links_seen = 0; /* and still then */
+        play->links_seen = 0; /* and still at that time */
     }
     if (!holds_together(play, 1))
         play->torn_at = sim_now(play->sim);
 }
 
-/* Where nothing slows it down, all nodes have heard of a link by then. */
+/* If nothing is slow, all nodes have heard of a link by then. */
 #define HEARD_TIME (10 * SECONDS)
 #define HEARD_LATE_TIME (60 * SECONDS)
 
@@ -104,7 +104,7 @@ static uint64_t heard_time(const struct swarm_play *play)
     return sim_slowed(play->sim) ? HEARD_LATE_TIME : HEARD_TIME;
 }
 
-/* Nothing kept it from going around links that were down. */
+/* Whether nothing prevented the exchange from avoiding links that were down. */
 static bool must_go_around(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -115,7 +115,7 @@ static bool must_go_around(const struct swarm_play *play, const struct swarm_req
         return false;
     if (r->spec.operation != OPERATION_BARRIER)
         return r->spec.operation == OPERATION_EXCHANGE;
-    for (unsigned i = 0; i < w->requests; i++) /* else it may have been decided */
+    for (unsigned i = 0; i < w->requests; i++) /* otherwise it may have been decided */
         if (strcmp(w->request[i].barrier, r->barrier) == 0 && w->request[i].asked == NULL)
             return true;
     return false;
@@ -152,7 +152,7 @@ void swarm_check_event(struct swarm_play *play)
 
 /* --- when the client has heard of the end --- */
 
-/* Whether every client stays until the barrier is complete: otherwise it fails for all. */
+/* Whether every client stays until the barrier is complete; otherwise the barrier fails for all. */
 static bool is_complete(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -164,7 +164,7 @@ static bool is_complete(const struct swarm_play *play, const struct swarm_reques
     return true;
 }
 
-/* Another request with the same target has put its output there, or may do so. */
+/* Whether another request with the same target has put its output there, or may do so. */
 static bool has_company(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -179,7 +179,7 @@ static bool has_company(const struct swarm_play *play, const struct swarm_reques
     return false;
 }
 
-/* Whether something explains the failure. */
+/* Whether a fault explains the failure. */
 static bool may_fail(const struct swarm_play *play, const struct swarm_request *r)
 {
     enum error_code code = r->asked->error.code;
@@ -190,7 +190,7 @@ static bool may_fail(const struct swarm_play *play, const struct swarm_request *
            (r->spec.operation == OPERATION_BARRIER && !is_complete(play, r));
 }
 
-/* It ran until its timeout, although nothing was slow: it did not notice a fault. */
+/* The exchange ran until its timeout although nothing was slow: it did not notice a fault. */
 static bool has_slept(const struct swarm_play *play, const struct swarm_request *r)
 {
     return r->asked->error.code == ERROR_TIMEOUT && !r->hurries && !r->left &&
@@ -198,7 +198,8 @@ static bool has_slept(const struct swarm_play *play, const struct swarm_request 
            strstr(r->asked->error.text, "not finished") != NULL;
 }
 
-/* What waits for nodes that are down does not fail for them, nor waits for what has long been back. */
+/* An exchange that waits for nodes that are down does not fail because of them, nor wait for nodes that have been back
+ * for long. */
 static void check_waited(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct error *e = &r->asked->error;
@@ -249,8 +250,7 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
         sim_violated(play->sim, "faults are noticed", "%s: %s", name_of(play, r),
                      asked->error.text);
     if (asked->error.code == ERROR_LINK && !r->left && must_go_around(play, r))
-        sim_violated(play->sim, "links are gone around", "%s: %s", name_of(play, r),
-                     asked->error.text);
+        sim_violated(play->sim, "links are avoided", "%s: %s", name_of(play, r), asked->error.text);
     if (r->spec.wait && !r->left)
         check_waited(play, r);
     if (!may_fail(play, r))
@@ -270,7 +270,7 @@ static struct swarm_request *find(struct swarm_play *play, const char *id)
     return NULL;
 }
 
-/* It is committed, and only nodes that are down have not confirmed. */
+/* Whether the exchange is committed, and only nodes that are down have not confirmed. */
 static bool waits_in_vain(const struct swarm_play *play, const struct swarm_request *r)
 {
     struct exchange_unconfirmed record[LISTED];
@@ -289,7 +289,7 @@ static bool waits_in_vain(const struct swarm_play *play, const struct swarm_requ
     return i < n;
 }
 
-/* Nodes that are stopped may be those that would tell that others are down. */
+/* Nodes that are stopped may be the only ones that could report that others are down. */
 static bool somebody_is_stopped(const struct swarm_play *play)
 {
     for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++)
@@ -298,7 +298,7 @@ static bool somebody_is_stopped(const struct swarm_play *play)
     return false;
 }
 
-/* Until its node has heard of them and given them up, where nothing slows that down. */
+/* The time until its node has heard of them and given up on them, if nothing is slow. */
 static uint64_t vain_time(const struct swarm_play *play)
 {
     return sim_slowed(play->sim) ? HEARD_LATE_TIME : 3 * SECONDS;
@@ -322,7 +322,7 @@ static void check_waits(struct swarm_play *play)
     }
 }
 
-/* No exchange is active long after its deadline; no partial output has its final name. */
+/* No exchange is active long after its deadline, and no partial output has its final name. */
 void swarm_check_dear(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;
@@ -361,7 +361,7 @@ static bool has_settled(struct sim *sim, void *context)
     return true;
 }
 
-/* Names what keeps the world from settling. */
+/* Names what keeps the world from coming to rest. */
 static void name_unsettled(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;
@@ -381,7 +381,7 @@ static void name_unsettled(struct swarm_play *play)
     }
 }
 
-/* Outputs are in place on all nodes or on none, as the client was told. */
+/* Outputs are in place on all nodes or on none, in agreement with the client's result. */
 static void check_outputs(struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -426,9 +426,9 @@ static bool somebody_hurries(const struct swarm_play *play, const struct swarm_r
     return false;
 }
 
-/* Whether its nodes must say the same of it. A root that fails it for another reason than a fault
- * says so along the tree alone, and the fault may take that message with it; several faults at
- * once may keep any message from some. */
+/* Whether all nodes must give the same reason. If a root fails an exchange for another reason than a fault, it sends
+ * that along the tree only, and a fault may lose the message; several faults at once may lose any message for some
+ * nodes. */
 static bool must_agree(const struct swarm_play *play, const struct swarm_request *r)
 {
     if (play->harms == 0)
@@ -439,7 +439,7 @@ static bool must_agree(const struct swarm_play *play, const struct swarm_request
     return r->orphaned || r->asked->error.code == ERROR_LINK;
 }
 
-/* As far as they have not been started anew. */
+/* For nodes that were not restarted. */
 static void check_reasons(struct swarm_play *play, const struct swarm_request *r)
 {
     struct exchange_info info, first = {0};

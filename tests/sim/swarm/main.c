@@ -1,4 +1,4 @@
-/* swarm: plays random worlds, each in its own process, and reports violated invariants. */
+/* swarm: plays random worlds, each in a process of its own, and reports violated invariants. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ struct swarm_total {
     json_t *list;
 };
 
-/* What the daemons log is printed with --trace only. */
+/* The daemons' logs are printed only with --trace. */
 static bool tell_logs;
 
 void __wrap_log_write(enum log_level level, const char *format, ...);
@@ -211,7 +211,7 @@ static void summarize(const struct options *o, const struct swarm_total *t, doub
     (void)fprintf(stderr,
                   "%" PRIu64 " seeds from %" PRIu64 " on, %.1f a second: %" PRIu64
                   " violations; %" PRIu64 " requests: %" PRIu64 " done (%" PRIu64
-                  " anew around links, %" PRIu64 " with what had arrived, %" PRIu64
+                  " retried without links, %" PRIu64 " with kept output, %" PRIu64
                   " without some nodes), %" PRIu64 " failed, %" PRIu64 " in doubt; %" PRIu64
                   " groups: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " calls\n",
                   t->played, o->first, (double)t->played / seconds, t->violations, t->asked,

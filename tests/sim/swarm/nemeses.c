@@ -1,4 +1,4 @@
-/* What can go wrong: one row each. */
+/* The kinds of faults, one row each. */
 #include "tests/sim/swarm/swarm.h"
 
 static void cut(struct swarm_fault *f, struct sim *sim)
@@ -197,7 +197,7 @@ static void go_on_program(struct swarm_fault *f, struct sim *sim)
         sim_program_go_on(g->programs, f->rank);
 }
 
-/* Its node hears of nothing while it is stopped. */
+/* The node hears nothing while it is stopped. */
 static bool must_wait(struct swarm_fault *f, struct sim *sim,
                       void (*again)(struct sim *sim, void *context))
 {
@@ -315,7 +315,7 @@ static const struct nemesis *draw_nemesis(bool programs, struct chance *c)
     return &nemeses[i];
 }
 
-/* A third of them wait until the node sends a certain frame, to hit moments that take no time. */
+/* A third of the faults wait until the node sends a certain frame, to hit moments without duration. */
 static void draw_moment(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
 {
     static const Peer__Head__KindCase frames[] = {

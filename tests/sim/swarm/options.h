@@ -7,7 +7,7 @@
 
 #define OPTIONS_JOBS_MOST 64u
 
-/* As --help describes them. `first` is also the seed of --shrink. */
+/* The options that --help describes. `first` is also the seed of --shrink. */
 struct options {
     uint64_t seeds, first, most_violations, jobs;
     const char *progress, *dims, *find;      /* NULL: not given */
@@ -15,7 +15,7 @@ struct options {
     bool json, twice, hashes, trace, shrink, list, help;
 };
 
-/* Reads the arguments. Ends the program after --help, with status 0, and after arguments that are wrong. */
+/* Reads the arguments. Ends the program after --help, with status 0, and after wrong arguments. */
 void options_read(struct options *o, int argc, char **argv);
 
 /* Prints the error, in which %s stands for `word`, and ends the program with status 2. */

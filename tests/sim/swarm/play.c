@@ -10,7 +10,7 @@
 #include "tests/sim/swarm/swarm.h"
 
 #define ASK_AGAIN (10 * MILLISECONDS) /* whether a stopped process takes a request */
-/* Beyond a timeout: until all have heard of it, and nothing is left of it. */
+/* Time after a timeout until all nodes have heard of it, and nothing is left of the exchange. */
 #define GRACE (15 * SECONDS)
 #define LONGEST (400 * SECONDS)
 
@@ -142,7 +142,7 @@ static bool after_event(struct sim *sim, void *context)
     return false;
 }
 
-/* All that was planned has happened; faults that wait for a frame need not come. */
+/* Whether everything planned has happened; faults that wait for a frame need not happen. */
 static bool is_over(struct sim *sim, void *context)
 {
     const struct swarm_play *play = context;

@@ -1,4 +1,4 @@
-/* Worlds in processes of their own, and made smaller while they still fail. */
+/* Plays worlds in processes of their own, and makes them smaller while they still fail. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define PROCESSOR_SECONDS 60u
 
-/* What it said last on standard error. */
+/* The last line on its standard error. */
 static void read_log(int log, char *text, size_t size)
 {
     off_t end = lseek(log, 0, SEEK_END), most = (off_t)size - 1;
@@ -27,7 +27,7 @@ static void read_log(int log, char *text, size_t size)
 void swarm_begin(struct swarm_world *w, struct swarm_outcome *o, bool tell, int log, int *pid)
 {
     *o = (struct swarm_outcome){0};
-    (void)fflush(stdout); /* else both would write what is still in its buffer */
+    (void)fflush(stdout); /* otherwise both processes would write the buffered output */
     *pid = fork();
     if (*pid < 0) {
         perror("swarm: fork");
@@ -76,14 +76,14 @@ void swarm_run(struct swarm_world *w, struct swarm_outcome *o, bool tell, int lo
 /* --- smaller --- */
 
 struct shrinking {
-    struct swarm_world world; /* the smallest that is known to fail */
+    struct swarm_world world; /* the smallest world that is known to fail */
     struct swarm_outcome *outcome;
     char invariant[40];
     unsigned tried;
     int log;
 };
 
-/* The same seed, not yet played. */
+/* A new world of the same seed. */
 static void again(struct swarm_world *w, const struct swarm_world *like, const char *dims,
                   uint64_t no_request, uint64_t no_fault, uint64_t no_group)
 {
@@ -96,7 +96,7 @@ static void again(struct swarm_world *w, const struct swarm_world *like, const c
     w->find = find;
 }
 
-/* True, and it is the smallest one now, if the world with these parts left out fails like before.
+/* Returns true if the world still fails in the same way without these parts; it is then the smallest one.
  */
 static bool try(struct shrinking *s, const char *dims, uint64_t no_request, uint64_t no_fault,
                 uint64_t no_group)

@@ -1,10 +1,9 @@
-/* Random worlds of the real core. A seed determines everything: the torus, what clients ask for and when
- * (world.c), and what goes wrong meanwhile (nemeses.c). A world is played in virtual time (play.c);
- * after every event, at intervals and at the end the invariants are checked (invariants.c).
- * One seed, one trace.
+/* Random worlds of the real core. A seed determines everything: the torus, the requests of clients and their times
+ * (world.c), and the faults (nemeses.c). A world is played in virtual time (play.c); after every event, at intervals
+ * and at the end, invariants are checked (invariants.c). The same seed gives the same trace.
  *
- * Each request and each fault is drawn from a stream of its own, so that any of them can be left
- * out without changing the others: that is how a failing world is made smaller (shrink.c). */
+ * Each request and each fault is drawn from a stream of its own, so that any of them can be left out without changing
+ * the others. This is how a failing world is made smaller (shrink.c). */
 #ifndef TORUSD_TESTS_SIM_SWARM_SWARM_H
 #define TORUSD_TESTS_SIM_SWARM_SWARM_H
 
@@ -23,7 +22,7 @@ struct swarm_play;
 
 struct swarm_request {
     uint64_t at;                 /* since the torus was whole, or since that one had ended: */
-    struct swarm_request *after; /* NULL, or the same was asked before, with the same target */
+    struct swarm_request *after; /* NULL, or this request repeats that one, with its target */
     uint32_t root;
     struct spec spec;
     char from[64], to[64], barrier[32];
@@ -31,12 +30,11 @@ struct swarm_request {
     bool imported; /* its algorithm comes from a file */
     bool hurries;  /* its timeout is short: it may not finish in time */
     /* While it is played: */
-    struct sim_request *asked; /* NULL: not asked yet, or its node was dead */
+    struct sim_request *asked; /* NULL: not requested yet, or its node was dead */
     bool left, seen_ended;     /* left: its client does not wait for the end, */
     bool orphaned;             /* because its node has died */
     uint64_t asked_at, due;
-    uint64_t
-        vain_since; /* it is committed, and all nodes that have not confirmed are down; 0: it is not so */
+    uint64_t vain_since; /* committed, and all unconfirmed nodes down, since then; or 0 */
     struct swarm_play *play;
 };
 
@@ -61,14 +59,14 @@ struct swarm_fault;
 struct nemesis {
     const char *name;
     unsigned weight;
-    bool programs;    /* it befalls programs: only where there are any */
+    bool programs;    /* it concerns programs, so there must be some */
     const char *does; /* a description */
-    /* The longest that it lasts; 0: it is over at once. */
+    /* The longest duration; 0: it is over at once. */
     uint64_t longest;
-    /* NULL: nothing more than rank, port, time and amount is to be drawn. */
+    /* NULL: only rank, port, time and amount are drawn. */
     void (*draw)(struct swarm_fault *fault, const struct swarm_world *world, struct chance *c);
     void (*begin)(struct swarm_fault *fault, struct sim *sim);
-    void (*end)(struct swarm_fault *fault, struct sim *sim); /* NULL: nothing to be done */
+    void (*end)(struct swarm_fault *fault, struct sim *sim); /* NULL: there is nothing to do */
 };
 
 struct swarm_fault {
@@ -76,7 +74,7 @@ struct swarm_fault {
     uint32_t rank;
     unsigned port;              /* of that node, with a link */
     uint64_t at;                /* since the torus was whole, or since the frame */
-    Peer__Head__KindCase frame; /* not 0: when that node has sent `nth` of these */
+    Peer__Head__KindCase frame; /* not 0: when that node has sent `nth` of this kind */
     unsigned nth;
     uint64_t time; /* it lasts */
     uint64_t amount;
@@ -98,14 +96,14 @@ struct swarm_world {
     unsigned faults;
     struct swarm_group group[SWARM_GROUPS];
     unsigned groups;
-    uint64_t no_request, no_fault, no_group; /* bits: these are left out */
+    uint64_t no_request, no_fault, no_group; /* bits: parts that are left out */
     const char *find; /* NULL, or part of an error that counts as a violation */
 };
 
-/* Draws the world of a seed. `dims` is NULL, or a torus to play it on instead of its own. */
+/* Draws the world of a seed. `dims` is NULL, or a torus to use instead of the world's own. */
 void swarm_draw(struct swarm_world *world, uint64_t seed, const char *dims);
 void swarm_print(const struct swarm_world *world);
-/* The tori that worlds may have, the smallest first; NULL after the last. */
+/* The possible tori of worlds, the smallest first; NULL after the last. */
 const char *swarm_dims(unsigned index);
 
 /* nemeses.c. The table; NULL after the last. */
@@ -116,7 +114,7 @@ void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world
 
 /* group_draws.c, groups.c, group_ends.c. Draws the groups of a world. */
 void swarm_draw_groups(struct swarm_world *world);
-/* Any operation, on a part of these dimensions; 0: the whole torus. */
+/* A random operation on a part of these dimensions; 0: the whole torus. */
 struct sim_call swarm_draw_call(const struct swarm_world *world, uint32_t part, struct chance *c);
 void swarm_print_groups(const struct swarm_world *world);
 void swarm_open_groups(struct swarm_play *play);
@@ -126,11 +124,10 @@ bool swarm_groups_over(const struct swarm_play *play);
 /* When everything has healed: groups that still go on end, and a new one works. */
 void swarm_end_groups(struct swarm_play *play);
 
-/* After all that: a group goes on without nodes that die, one or two. */
+/* Call this last: checks that a group goes on without one or two nodes that die. */
 void swarm_end_deaths(struct swarm_play *play);
 
-/* The outcome of a world, in memory that the process which plays it shares with the one that
- * started it. */
+/* The outcome of a world, in memory shared between the process that plays it and the process that started it. */
 enum swarm_end { SWARM_NOT_ENDED, SWARM_HELD, SWARM_VIOLATED };
 
 struct swarm_outcome {
@@ -140,7 +137,7 @@ struct swarm_outcome {
     uint64_t trace, frames;
     uint32_t asked, succeeded, failed, in_doubt;
     uint32_t rerouted,
-        resumed;     /* of those that succeeded: begun anew around links; and in the middle */
+        resumed;     /* of those that succeeded: retried without links; and in the middle */
     uint32_t shrunk; /* succeeded without some nodes */
     uint32_t groups, groups_done, groups_failed, calls;
     uint32_t begun[SWARM_NEMESES];
@@ -150,16 +147,16 @@ struct swarm_play {
     struct swarm_world *world;
     struct swarm_outcome *outcome;
     struct sim *sim;
-    uint64_t began;     /* the torus was whole */
-    uint64_t next_dear; /* when the dear invariants are checked next */
-    unsigned harms;     /* faults begun that may make an exchange fail */
-    uint64_t apart_at;  /* a node was down, or not all could be reached, then at the latest; or 0 */
-    uint64_t torn_at;   /* or 0: then more than one node, or not all others could be reached */
-    uint64_t links_seen;     /* what that was found from */
+    uint64_t began;          /* the torus was whole */
+    uint64_t next_dear;      /* the next check of the expensive invariants */
+    unsigned harms;          /* faults so far that may fail an exchange */
+    uint64_t apart_at;       /* the last time when a node was down or cut off; or 0 */
+    uint64_t torn_at;        /* the last time when more was broken than one node; or 0 */
+    uint64_t links_seen;     /* the state of links from which these follow */
     uint64_t delays;         /* that faults are to blame for, added up */
     uint64_t frames[64][32]; /* by rank and kind */
-    bool healing;            /* nothing goes wrong any more */
-    bool tell;               /* what happens, on standard error */
+    bool healing;            /* no more faults happen */
+    bool tell;               /* print events on standard error */
 };
 
 /* Plays it to the end. On a violation the process exits with status 1, *outcome filled. */
@@ -168,29 +165,27 @@ void swarm_play(struct swarm_world *world, struct swarm_outcome *outcome, bool t
 void swarm_tell(const struct swarm_play *play, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The client of this request has heard of the end, or never will: the request that waits for that
- * is made. */
+/* Call this when the client of a request has heard of the end, or never will: makes the request that waits for that. */
 void swarm_ask_again(struct swarm_play *play, const struct swarm_request *request);
 
 /* invariants.c */
 void swarm_check_event(struct swarm_play *play);
 void swarm_check_dear(struct swarm_play *play);
 void swarm_check_ended(struct swarm_play *play, struct swarm_request *request);
-/* Ends all faults, waits until everything has settled, and checks what must then hold. */
+/* Ends all faults, waits until no events are left, and checks the final invariants. */
 void swarm_check_end(struct swarm_play *play);
 
-/* heap.c: bytes that are allocated in this process by what is linked statically. */
+/* heap.c: bytes that statically linked code has allocated in this process. */
 uint64_t heap_used(void);
 
-/* shrink.c. Begins to play a world in a process of its own: its outcome has to lie in shared
- * memory, and is complete after swarm_ended() with the status of the process. What it says on
- * standard error goes to the file `log`, unless that is -1. */
+/* shrink.c. Starts to play a world in a process of its own. Its outcome must be in shared memory, and is complete after
+ * swarm_ended() with the status of the process. Standard error goes to the file `log`, unless that is -1. */
 void swarm_begin(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log,
                  int *pid);
 void swarm_ended(struct swarm_outcome *outcome, int status, int log);
 /* Both, one after the other. */
 void swarm_run(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log);
-/* Leaves out whatever is not needed to violate the same invariant. */
+/* Leaves out all parts that are not needed to violate the same invariant. */
 void swarm_shrink(struct swarm_world *world, struct swarm_outcome *outcome);
 /* The options that play this world again; "" if the seed says it all. */
 void swarm_options(const struct swarm_world *world, char *text, size_t size);

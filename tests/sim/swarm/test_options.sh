@@ -12,7 +12,7 @@ fail() {
     exit 1
 }
 
-# Runs the swarm: `out` and `err` are what it says. Fails unless it ends with this status.
+# Runs the swarm. `out` and `err` are its output. Fails unless it ends with this status.
 expect() {
     local wanted=$1 status=0
     shift
@@ -46,7 +46,7 @@ expect 2 --progress /nonexistent/file --seeds 1
 expect 0 --list
 says out '^power '
 
-# One seed, one trace, on any number of processes, in any order.
+# The same seed gives the same trace, on any number of processes, in any order.
 expect 0 --seeds 12 --first 5 --hashes
 sort out >two
 expect 0 --seeds 12 --first 5 --hashes --jobs 1
@@ -54,7 +54,7 @@ sort out >one
 cmp one two || fail 'the traces depend on the number of processes'
 equal "$(wc -l <one)" 12
 
-# It goes on where it was.
+# It resumes where it stopped.
 expect 0 --seeds 4 --progress next --json
 equal "$(cat next)" 4
 equal "$(member '["seeds"]')" 4
@@ -66,7 +66,7 @@ equal "$(member '["seeds"]')" 0
 equal "$(member '["violated"]')" 0
 [[ $(member '["faults"].keys()') == *"'full disk'"* ]] || fail 'no faults in the summary'
 
-# A world that fails says so, and is made smaller.
+# A failing world is reported, and made smaller.
 expect 1 --seeds 500 --find 'is down' --most-violations 1 --jobs 1 --json
 seed=$(member '["violations"][0]["seed"]')
 equal "$(member '["violations"][0]["invariant"]')" found

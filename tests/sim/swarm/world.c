@@ -1,4 +1,4 @@
-/* What a seed asks of a torus. */
+/* Draws the world of a seed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ const char *swarm_dims(unsigned index)
     return index < sizeof dims_list / sizeof dims_list[0] ? dims_list[index] : NULL;
 }
 
-/* Blocks are no larger than the links can carry in a moderate time. */
+/* Blocks are not larger than the links can carry in a moderate time. */
 static uint64_t largest_block(const struct swarm_world *w)
 {
     uint64_t nodes = w->torus.nodes, most = 128 * 1024 / nodes;
@@ -43,7 +43,7 @@ static const struct algorithm *draw_algorithm(const struct swarm_world *w, enum 
             fits[n++] = a;
     }
     uint64_t chosen = chance_word(c);
-    if (chosen >> 32 & 1) /* auto goes around links that are down */
+    if (chosen >> 32 & 1) /* auto avoids links that are down */
         return NULL;
     return n > 0 && chosen % (n + 1) > 0 ? fits[chosen % (n + 1) - 1] : NULL;
 }
@@ -72,7 +72,7 @@ static void draw_folders(const struct swarm_world *w, struct swarm_request *r, u
         (void)snprintf(r->to, sizeof r->to, "/out/%u", index);
 }
 
-/* Long enough for a link to go down while most of its blocks have arrived in part. */
+/* Large enough that a link can go down after parts of most blocks have arrived. */
 static void draw_long(const struct swarm_world *w, struct swarm_request *r, struct chance *c)
 {
     r->spec.algorithm = "auto";
@@ -81,7 +81,7 @@ static void draw_long(const struct swarm_world *w, struct swarm_request *r, stru
     r->spec.repeat = 1;
 }
 
-/* One that is not a barrier. */
+/* A request other than a barrier. */
 static void draw_request(const struct swarm_world *w, struct swarm_request *r, unsigned index,
                          enum operation operation, struct chance *c)
 {
@@ -120,7 +120,7 @@ static void draw_request(const struct swarm_world *w, struct swarm_request *r, u
     r->spec.wait = chance_below(c, 3) == 0 && !r->spec.shrink;
 }
 
-/* Makes the same request again, perhaps at another node, perhaps at once. */
+/* Repeats a request, perhaps at another node, perhaps at once. */
 static void draw_retry(struct swarm_world *w, struct swarm_request *before, struct chance *c)
 {
     uint64_t later = chance_magnitude(c, 1, 10 * SECONDS);
@@ -135,7 +135,7 @@ static void draw_retry(struct swarm_world *w, struct swarm_request *before, stru
     r->root = chance_below(c, 2) == 0 ? root : before->root;
 }
 
-/* A client at each node enters it, some later than others. */
+/* A client at each node enters the barrier, some later than others. */
 static void draw_barrier(struct swarm_world *w, uint64_t window, struct chance *c)
 {
     unsigned first = w->requests;
@@ -179,7 +179,7 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
     unsigned kinds = sizeof dims_list / sizeof dims_list[0];
 
     *w = (struct swarm_world){.seed = seed};
-    /* Of two the smaller: most faults need no large torus. */
+    /* The smaller of two, because most faults do not need a large torus. */
     unsigned a = (unsigned)chance_below(&c, kinds), b = (unsigned)chance_below(&c, kinds);
     w->dims = dims != NULL ? dims : dims_list[a < b ? a : b];
     if (torus_parse(&w->torus, w->dims, NULL) != 0)

@@ -36,16 +36,16 @@
 #include "topo/guest/bridge/sockets.h"
 #include "topo/guest/bridge/stream.h"
 
-#define CONNECT_EVERY_MS 5 /* while the daemon does not run yet, or has no room */
+#define CONNECT_EVERY_MS 5 /* retry while the daemon does not run yet, or its queue is full */
 
 static const char *paths[SERVICES];
 static int listeners[SERVICES] = {-1, -1};
 static int stream = -1;
 static bool outside;
 static volatile sig_atomic_t told_to_end;
-static sigset_t undisturbed; /* the signals that are blocked while this program waits: none */
+static sigset_t undisturbed; /* the signal mask while this program waits: nothing is blocked */
 
-/* Connects the channel whose connection the daemon had no room for; false: still none. */
+/* Tries again to connect a channel for which the daemon's queue was full. Returns false if it still is. */
 static bool connect_waiting(struct channel *c)
 {
     int fd = socket_connect(paths[CONTROL]);
@@ -62,7 +62,7 @@ static void on_open(struct channel *c, unsigned service)
     int fd, why;
 
     if (outside || c->used || service >= SERVICES)
-        die("the other side opens channel %u, which it may not", channel_number(c));
+        die("the other side must not open channel %u", channel_number(c));
     fd = service == CONTROL ? socket_connect(paths[CONTROL]) : shell_start(paths[SHELL], &pid);
     why = errno;
     channel_begin(c, fd);
@@ -79,7 +79,7 @@ static void on_message(enum kind kind, unsigned service, unsigned at, const uint
 
     if (kind == HELLO && outside && listeners[CONTROL] < 0) {
         listeners[SHELL] = socket_listen(paths[SHELL]);
-        /* The last one, for it is what others wait for. */
+        /* The control socket comes last, because clients wait for it. */
         listeners[CONTROL] = socket_listen(paths[CONTROL]);
         return;
     }
@@ -88,7 +88,7 @@ static void on_message(enum kind kind, unsigned service, unsigned at, const uint
         return;
     }
     if (c == NULL || !c->used || c->heard_close)
-        die("message %u for channel %u, which is not open", (unsigned)kind, at);
+        die("message of kind %u for channel %u, which is not open", (unsigned)kind, at);
     switch (kind) {
     case DATA:
         channel_deliver(c, data, n);
@@ -108,7 +108,7 @@ static void on_message(enum kind kind, unsigned service, unsigned at, const uint
         break;
     case HELLO:
     case OPEN:
-        die("message %u out of place", (unsigned)kind);
+        die("unexpected message of kind %u", (unsigned)kind);
     }
     channel_settle(c);
 }
@@ -127,7 +127,7 @@ static void accept_all(unsigned service)
 
 static void on_signal(int signum)
 {
-    if (signum != SIGCHLD) /* which only interrupts ppoll() */
+    if (signum != SIGCHLD) /* SIGCHLD only interrupts ppoll() */
         told_to_end = 1;
 }
 
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
         stream_say(HELLO, 0, 0, NULL, 0);
         stream_write(stream);
     }
-    (void)sigprocmask(SIG_BLOCK, &signals, NULL); /* they are noticed in ppoll() only */
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL); /* they arrive in ppoll() only */
     run();
     return 0;
 }

@@ -55,7 +55,7 @@ void channel_close(struct channel *c)
         if (c->fd >= 0)
             (void)close(c->fd);
         c->fd = -1;
-        if (c->pid > 0 && !c->said_end) /* as when a terminal goes away */
+        if (c->pid > 0 && !c->said_end) /* as a terminal that is closed does */
             (void)kill(-c->pid, SIGHUP);
         c->pending = 0;
     }
@@ -123,7 +123,7 @@ static void read_local(struct channel *c)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            if (n < 0) /* ECONNRESET: it left without having read all */
+            if (n < 0) /* ECONNRESET: the client left without reading everything */
                 c->deaf = true;
             c->said_end = true;
             stream_say(END, 0, channel_number(c), NULL, 0);
@@ -190,7 +190,7 @@ void channel_ready(struct channel *c, short events)
     if (!c->said_end && !c->heard_close && (events & (POLLIN | POLLHUP | POLLERR)) != 0)
         read_local(c);
     if (c->said_end && (events & (POLLHUP | POLLERR)) != 0)
-        c->deaf = true; /* it has not only stopped sending: it is gone */
+        c->deaf = true; /* the client has not only stopped sending: it is gone */
     channel_settle(c);
 }
 

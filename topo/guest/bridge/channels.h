@@ -20,9 +20,9 @@ struct channel {
     bool waiting; /* the daemon has no room for the connection yet; fd is -1 */
     bool said_close;
     bool heard_close;
-    bool said_end;  /* the local reader has come to its end */
+    bool said_end;  /* the local side has sent everything */
     bool heard_end; /* nothing will be added to `pending` */
-    bool deaf;      /* nobody reads what is written to fd */
+    bool deaf;      /* bytes written to fd are no longer read */
     bool shut;      /* the end has been passed on to fd */
     int fd;
     pid_t pid;       /* the shell's, while it runs */
@@ -31,33 +31,33 @@ struct channel {
     uint8_t *ring; /* heard, and not yet written to fd */
 };
 
-/* Before anything else. */
+/* Call this before any other function. */
 void channels_init(void);
 
 /* number < CHANNELS */
 struct channel *channel_at(unsigned number);
 unsigned channel_number(const struct channel *c);
 
-/* One that is not used; NULL if there is none. */
+/* An unused channel; NULL if there is none. */
 struct channel *channel_free(void);
 
-/* Uses it for a connection, which it owns from now on; fd -1: there is none yet. */
+/* Starts to use a channel for connection fd, which it then owns. fd is -1 if there is no connection yet. */
 void channel_begin(struct channel *c, int fd);
 
-/* Closes the local side and says so; the number is free again when the other side has done both. */
+/* Closes the local side and sends CLOSE. The channel is free once the other side has sent CLOSE, too. */
 void channel_close(struct channel *c);
 
-/* Does what follows from its state: passes on an end, or closes it. */
+/* Call this after a channel's state has changed: it passes on an end, or closes the channel. */
 void channel_settle(struct channel *c);
 
-/* Gives a channel that waits its connection, which it owns from now on; fd -1: there will be none. */
+/* Gives a waiting channel its connection, which it then owns. If fd is -1, the channel is closed. */
 void channel_connected(struct channel *c, int fd);
 
-/* Data for its local side. Dies if there is more than allowed. */
+/* Passes data to the local side. Dies if the other side has sent more than allowed. */
 void channel_deliver(struct channel *c, const uint8_t *data, uint32_t n);
 
-/* What to wait for on its local side; its hang-up is always told, so nothing is waited for where that
- * would be told again and again. */
+/* What to poll for on the local side. poll() always reports a hang-up, so fd is -1 where it would be reported
+ * again and again. */
 struct pollfd channel_wanted(const struct channel *c);
 
 /* These events have occurred on its local side. */

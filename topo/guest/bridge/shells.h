@@ -4,12 +4,12 @@
 
 #include <sys/types.h>
 
-/* Runs the program at this path, in a session of its own and with no signal blocked. Returns a socket
- * that is its standard input and output, for errors as well, and sets *pid; or -1, if there is no
- * socket or no process. */
+/* Runs the program at this path in a session of its own, with no signal blocked. Returns a socket that is
+ * connected to its standard input, output and error, and sets *pid. Returns -1 if it cannot make a socket or a
+ * process. */
 int shell_start(const char *path, pid_t *pid);
 
-/* A shell that has ended and was not reaped before; 0 if there is none. */
+/* Reaps a shell that has ended. Returns its process id; 0 if there is none. */
 pid_t shell_reap(void);
 
 #endif

@@ -2,14 +2,15 @@
 #ifndef TORUSD_TOPO_GUEST_BRIDGE_SOCKETS_H
 #define TORUSD_TOPO_GUEST_BRIDGE_SOCKETS_H
 
-/* Neither blocks nor is inherited. */
+/* Makes fd non-blocking and close-on-exec. */
 void socket_set_nonblocking(int fd);
 
-/* The connection, which does not block; -1 where nobody can be reached; errno EAGAIN: not yet. */
+/* Returns a non-blocking connection; -1 with errno if there is none. EAGAIN: the listener's queue is full. Dies
+ * if the path is too long. */
 int socket_connect(const char *path);
 
-/* The listening socket, which only appears at its path once it accepts connections. The path is the
- * caller's and must stay: the socket is removed when the program exits. Dies if it cannot listen. */
+/* Returns a listening socket. It appears at its path only once it accepts connections. The caller keeps the
+ * string `path` until the program exits, which removes the socket. Dies if it cannot listen. */
 int socket_listen(const char *path);
 
 #endif

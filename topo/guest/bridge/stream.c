@@ -53,7 +53,7 @@ void stream_write(int fd)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
-        if (n < 0) /* the reader will find that the stream has ended */
+        if (n < 0) /* stream_read() will report that the stream has ended */
             return;
         out_begin += (size_t)n;
     }
@@ -78,7 +78,7 @@ bool stream_read(int fd, message_handler *handle)
             (uint32_t)at[4] << 24 | (uint32_t)at[5] << 16 | (uint32_t)at[6] << 8 | (uint32_t)at[7];
         size_t body = at[0] == DATA ? length : 0;
         if (at[0] < HELLO || at[0] > CLOSE || body > PIECE)
-            die("the stream carries something else than messages of a bridge");
+            die("the stream does not carry messages of a bridge");
         if (have - used < HEADER + body)
             break;
         handle(at[0], at[1], (unsigned)at[2] << 8 | at[3], at + HEADER, length);

@@ -1,4 +1,4 @@
-/* The byte stream between both sides: messages that wait to be written to it, and those that are read. */
+/* The byte stream between both sides: a queue of messages to write, and a reader of messages. */
 #ifndef TORUSD_TOPO_GUEST_BRIDGE_STREAM_H
 #define TORUSD_TOPO_GUEST_BRIDGE_STREAM_H
 
@@ -12,22 +12,22 @@
 enum kind { HELLO = 1, OPEN, DATA, CREDIT, END, CLOSE };
 enum service { CONTROL, SHELL, SERVICES };
 
-/* The length of DATA, or the credit of CREDIT, is n; data is that of DATA only, and its owner's. */
+/* n is the length of DATA, or the credit of CREDIT. data is valid for DATA only, until the handler returns. */
 typedef void message_handler(enum kind kind, unsigned service, unsigned channel,
                              const uint8_t *data, uint32_t n);
 
-/* Appends a message to those that wait. data: n bytes for DATA, at most PIECE; else NULL. */
+/* Appends a message to the queue. data: n bytes for DATA, at most PIECE; otherwise NULL. */
 void stream_say(enum kind kind, unsigned service, unsigned channel, const uint8_t *data,
                 uint32_t n);
 
-/* The bytes that wait to be written. */
+/* The bytes in the queue. */
 size_t stream_waiting(void);
 
-/* Writes to the descriptor what it takes. */
+/* Writes as much of the queue as the descriptor takes without blocking. */
 void stream_write(int fd);
 
-/* Reads from the descriptor, and hands over each message that is complete. Returns false at the
- * stream's end; dies if the stream carries anything else than messages. */
+/* Reads from the descriptor once, and calls `handle` for each complete message. Returns false at the
+ * stream's end. Dies if the stream does not carry messages. */
 bool stream_read(int fd, message_handler *handle);
 
 #endif

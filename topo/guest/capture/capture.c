@@ -1,7 +1,7 @@
 /*
- * Captures frames on all interfaces until its standard input ends, then prints who has sent what to
- * whom, as lines "INTERFACE in|out KIND FROM TO FRAMES", and "lost FRAMES". It prints "listening"
- * as soon as it captures.
+ * Captures frames on all interfaces until its standard input ends. Then it prints how many frames of each
+ * kind went between which addresses, as lines "INTERFACE in|out KIND FROM TO FRAMES", and "lost FRAMES". It
+ * prints "listening" as soon as it captures.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MOST 256u    /* different lines */
-#define IP_FROM 12u  /* where in an IPv4 header */
-#define IP_TO 16u    /* the addresses are */
+#define MOST 256u   /* different lines */
+#define IP_FROM 12u /* offsets of the addresses in an IPv4 header */
+#define IP_TO 16u
 #define ARP_FROM 14u /* and in an ARP message */
 #define ARP_TO 24u
 #define SNAPSHOT 64u
