@@ -19,10 +19,10 @@ PAPERS = {'all-port': all_port, 'broadcast': broadcast, 'banyan': banyan, 'cccub
 
 def main():
     parser = argparse.ArgumentParser(prog='reproduce')
-    parser.add_argument('--torusctl', type=Path, required=True)
-    parser.add_argument('--out', type=Path, required=True)
-    parser.add_argument('--paper', choices=PAPERS, action='append')
-    parser.add_argument('--no-plots', action='store_true')
+    parser.add_argument('--torusctl', type=Path, required=True, help='the program whose routes are followed')
+    parser.add_argument('--out', type=Path, required=True, help='folder to write to')
+    parser.add_argument('--paper', choices=PAPERS, action='append', help='only this paper (repeatable)')
+    parser.add_argument('--no-plots', action='store_true', help='write tables only')
     options = parser.parse_args()
     begin = time.monotonic()
     torusctl = Torusctl(options.torusctl)

@@ -97,7 +97,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--random', metavar='N', type=int, help='judge N random damages')
-    parser.add_argument('--seed', metavar='S', type=int, default=1)
+    parser.add_argument('--seed', metavar='S', type=int, default=1, help='the first seed (default: 1)')
     parser.add_argument('--table', action='store_true', help='print the table of the contract test')
     options = parser.parse_args()
     if options.table:

@@ -1,8 +1,10 @@
-"""Runs what documents tell their readers to enter: programs, commands without a daemon, options of other commands,
-packages to install, and the setup of a machine. Texts are found by their contents, not by titles."""
+"""What documents tell their readers to enter: the programs, the sessions, the commands that need no daemon, the
+options of the others, the packages to install, and how a machine is set up. Texts are found by what they contain, not
+by titles. tests/README.md lists the commands that are not run here."""
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +17,9 @@ from torus_net import CHECKOUT, find_program
 FOLDERS = 'client', 'daemon', 'proto', 'tests', 'topo'
 DOCUMENTS = {path: path.read_text() for path in
              sorted([*CHECKOUT.glob('*.md'), *(path for folder in FOLDERS for path in (CHECKOUT / folder).rglob('*.md'))])}
+
+
+MANUAL = {path: path.read_text() for path in sorted(CHECKOUT.glob('*/doc/man/*.scd.in'))}
 
 
 def blocks(text, language):
@@ -62,6 +67,157 @@ def test_in_python(shared, tmp_path):
     pytest.importorskip('numpy')
     (tmp_path / 'hello.py').write_text(block('python', 'libtorus.Group()'))
     check(run_each(shared('2x2'), python(tmp_path / 'hello.py')))
+
+
+def test_the_part_of_a_program_in_c(tmp_path):
+    """It is compiled inside a function; no test fails a group for it (test_group_failures.py has such programs)."""
+    (tmp_path / 'part.c').write_text(f'''#include <err.h>
+#include <torus/group.h>
+void part(struct torus_group *group, double mine);
+void part(struct torus_group *group, double mine)
+{{
+struct torus_group *left;
+struct torus_error error;
+double sum;
+{block('c', 'torus_group_shrink(')}
+}}
+''')
+    subprocess.run(['cc', '-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-I', CHECKOUT / 'client' / 'include',
+                    tmp_path / 'part.c'], check=True)
+
+
+def bin_environment():
+    """PATH and TORUS_BIN with the programs of this build."""
+    folder = Path(find_program('torusctl')).parent
+    return {**os.environ, 'PATH': f'{folder}:/usr/bin:/bin:/usr/sbin:/sbin', 'TORUS_BIN': str(folder)}
+
+
+def test_a_torus_in_python():
+    result = subprocess.run(['/usr/bin/python3', '-c', block('python', 'LoopbackTorus')], cwd=CHECKOUT,
+                            env=bin_environment(), capture_output=True, text=True)
+    assert result.returncode == 0 and float(result.stdout) > 0, result.stderr
+
+
+def sessions():
+    """The text of each session at a shell's prompt."""
+    return [body for text in DOCUMENTS.values() for body in blocks(text, '') if re.search(r'^\$ ', body, re.M)]
+
+
+def shown_by(lines):
+    """A regular expression for what a command prints: numbers, ids and reports may have other values."""
+    parts = []
+    for line in lines:
+        label = re.match(r'([a-z][a-z ]*?)  +\S', line)
+        known = re.escape(label[1]) + ' +.+' if label else re.sub(r'\d+-[0-9a-f]+-\d+', '@', line)
+        parts.append(r'(?:.*\n)*?' if line == '...' else
+                     (known if label else re.escape(known).replace('@', r'\d+-[0-9a-f]+-\d+')) + r' *\n')
+    return ''.join(parts)
+
+
+@pytest.mark.parametrize('number', range(len(sessions())))
+def test_a_session(number, tmp_path):
+    """Commands at a shell's prompt, then at the launcher's, print what the document shows."""
+    text = sessions()[number].replace('/tmp/demo', str(tmp_path)).replace('~/torusd/', f'{CHECKOUT}/')
+    shell = re.findall(r'^[$>] (.*)', text, re.M)
+    launcher = re.findall(r'^torus> (.*)', text, re.M)
+    result = subprocess.run(['/bin/sh', '-ec', '\n'.join(shell)], input='\n'.join(launcher), cwd=tmp_path, text=True,
+                            env=bin_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wanted = [line.rstrip() for line in text.splitlines() if not re.match(r'(\$|>|torus>) ', line)]
+    assert result.returncode == 0 and re.fullmatch(shown_by(wanted), result.stdout), result.stdout
+
+
+def launchers():
+    """(launcher, arguments) of each command that brings up a torus."""
+    lines = [line for text in DOCUMENTS.values() for line in re.findall(r'^    (\S.*)$', text, re.M)]
+    lines += [line for text in MANUAL.values() for body in blocks(text, '') for line in body.splitlines()]
+    found = [shlex.split(re.sub(r'^sudo ', '', line), comments=True) for line in lines
+             if re.match(r'(sudo )?(topo/torus\.py|scripts/vm-up) ', line)]
+    assert len(found) > 20
+    return [('torus.py' if words[0] == 'topo/torus.py' else 'vms.py', words[1:]) for words in found]
+
+
+def test_options_of_launchers():
+    for launcher, words in launchers():
+        result = subprocess.run(['/usr/bin/python3', CHECKOUT / 'topo' / launcher, *words, '--check-options'],
+                                capture_output=True, text=True)
+        assert result.returncode == 0, (words, result.stderr)
+
+
+def test_commands_that_launchers_run(torusctl):
+    """Without a daemon, torusctl checks their options first."""
+    lines = {word for _, words in launchers() for option, word in zip(words, words[1:])
+             if option in ('--run', '--run-each') and word.startswith('torusctl ') and '|' not in word}
+    assert len(lines) > 3
+    results = {line: torusctl(line) for line in lines}
+    assert not {line: result.stderr for line, result in results.items() if result.returncode != 3}
+
+
+def test_launchers_on_loopback():
+    """Those that run a command of this project, or an example."""
+    build = Path(find_program('torusctl')).parent
+    for launcher, words in launchers():
+        if '--loopback' not in words or not {'--run', '--run-each'} & set(words) or 'hello' in words[-1]:
+            continue
+        if '| jq' in words[-1] and not shutil.which('jq'):
+            continue
+        words = [str(build / word.removeprefix('build/')) if word.startswith('build/') else word for word in words]
+        result = subprocess.run(['/usr/bin/python3', CHECKOUT / 'topo' / launcher, *words], env=bin_environment(),
+                                cwd=CHECKOUT, capture_output=True, text=True)
+        assert result.returncode == 0 and result.stdout, (words, result.stderr)
+
+
+def test_settings_of_torusd():
+    """Those of examples, in documents and man pages, exist; an example of torusd has options that exist."""
+    shown = subprocess.run([find_program('torusd'), '--help'], check=True, text=True, capture_output=True).stdout
+    known = re.findall(r'^  (?:-\w, )?--([a-z-]+)', shown, re.M)
+    assert len(known) > 10
+    bodies = [body for text in (DOCUMENTS | MANUAL).values() for language in ('ini', '')
+              for body in blocks(text, language)]
+    nodes = [re.findall(r'^(\w+) = ', body.partition('[ports]')[0], re.M) for body in bodies if '[node]' in body]
+    assert len(nodes) == 2
+    assert {name.replace('_', '-') for names in nodes for name in names} - {'data-roots'} <= set(known)
+    entered = [line for body in bodies for line in re.findall(r'^torusd .*', body, re.M)]
+    assert entered and {option for line in entered for option in re.findall(r'--([a-z-]+)', line)} <= set(known)
+
+
+def test_the_format_of_a_schedule(torusctl, tmp_path):
+    """The lines that the document shows are read; they are not a whole schedule."""
+    lines = re.findall(r'^    (\{".*\})$', '\n'.join(DOCUMENTS.values()), re.M)
+    assert len(lines) == 2
+    (tmp_path / 'sample').write_text('\n'.join(lines) + '\n')
+    result = torusctl('torusctl plan --import sample')
+    assert result.returncode == 1 and 'has no route: node 0 sends it in no step' in result.stderr, result.stderr
+
+
+# What the tests above run, or check.
+RUN = (r'torusctl (--json )?[a-z-]+( |$)', r'(sudo )?(topo/torus\.py|scripts/vm-up) ', 'apt-get install ',
+       'cc hello.c ', 'sudo cmake --install ', r'\{"s', r'\.\.\.$', 'useradd |install |chown |setpriv |mkdir -p |for ')
+RUN_BLOCKS = {'c': ('int main', 'torus_group_shrink('), 'python': ('libtorus.Group()', 'LoopbackTorus'),
+              'ini': ('[alpha]', '[node]', '[Service]')}
+
+
+def excused():
+    """The beginnings of commands and blocks that tests/README.md lists with the reason why they are not run."""
+    text = DOCUMENTS[CHECKOUT / 'tests' / 'README.md']
+    table = text.partition('| not run | because |\n|---|---|\n')[2].partition('\n\n')[0]
+    found = [span for row in table.splitlines() for span in re.findall(r'`([^`]+)`', row.split('|')[1])]
+    assert len(found) > 10
+    return found
+
+
+def test_nothing_else_is_left_out():
+    """Every command and every program of a document is run by a test, or tests/README.md says why it is not."""
+    outside = {path: re.sub(r'^```.*?^```$', '', text, flags=re.M | re.S) for path, text in DOCUMENTS.items()}
+    entered = [line for path, text in outside.items() if 'results' not in path.parts for line in commands(text)]
+    begun = [*entered]
+    for text in DOCUMENTS.values():
+        for language, parts in RUN_BLOCKS.items():
+            begun += [body.splitlines()[0] for body in blocks(text, language)
+                      if not any(part in body for part in parts)]
+        begun += [body.splitlines()[0] for body in blocks(text, '') if body.startswith('torus> ')]
+    left = [line for line in begun if not re.match('|'.join(RUN), line)]
+    assert [line for line in left if not line.startswith(tuple(excused()))] == []
+    assert [start for start in excused() if not any(line.startswith(start) for line in left)] == []
 
 
 @pytest.fixture
@@ -121,6 +277,8 @@ export PATH=/usr/local/sbin:/usr/local/bin:$PATH
 ldconfig
 cp $0/torusd.ini /etc/torusd.ini
 . $0/commands
+setpriv --reuid torusd --regid torusd --init-groups cat /srv/exchange/out/3 >$0/file
+! command -v systemd-analyze >/dev/null || systemd-analyze verify $0/torusd.service >$0/unit 2>&1
 '''
 
 
@@ -132,7 +290,8 @@ def scratch():
 
 
 def test_a_machine_is_set_up(scratch):
-    """The commands of the document with the configuration: user, folder, key, its owner; the daemon, as that user."""
+    """The commands of the document with the configuration: user, folder, key, its owner; the daemon, as that user; its
+    files. systemd knows all settings of the unit."""
     if os.geteuid() != 0 or subprocess.run(['unshare', '--mount', 'true'], capture_output=True).returncode != 0:
         pytest.skip('needs root, and a mount namespace')
     build = Path(find_program('torusd')).parent
@@ -140,16 +299,20 @@ def test_a_machine_is_set_up(scratch):
         pytest.skip(f'{build} is not a build folder')
     configuration = block('ini', '[node]')
     section, = [text for text in DOCUMENTS.values() if configuration in text]
-    wanted = 'useradd|install|chown|torusctl key generate|setpriv'
+    wanted = 'useradd|install|chown|torusctl key generate|setpriv|mkdir|for'
     entered = [line for line in commands(section) if re.match(wanted, line)]
-    assert [line.split()[0] for line in entered] == ['useradd', 'install', 'torusctl', 'chown', 'install', 'setpriv']
-    entered[-1] = f'''{entered[-1]} 2>{scratch}/log & daemon=$!
+    assert [line.split()[0] for line in entered] == ['useradd', 'install', 'torusctl', 'chown', 'install', 'setpriv',
+                                                     'mkdir', 'for']
+    entered[5] = f'''{entered[5]} 2>{scratch}/log & daemon=$!
         for try in $(seq 300); do torusctl status >{scratch}/status 2>&1 && break; sleep 0.1; done
         kill $daemon; wait $daemon'''
     (scratch / 'commands').write_text('\n'.join(entered))
     (scratch / 'torusd.ini').write_text(configuration)
+    (scratch / 'torusd.service').write_text(block('ini', '[Service]'))
     result = subprocess.run(['unshare', '--mount', '--net', '/bin/sh', '-ec', INSTALLING, scratch, build],
                             capture_output=True, text=True)
     assert result.returncode == 0, (result.stderr, (scratch / 'log').read_text() if (scratch / 'log').exists() else '')
+    assert (scratch / 'file').read_text().startswith('from ')
+    assert not (scratch / 'unit').exists() or (scratch / 'unit').read_text() == ''
     status = (scratch / 'status').read_text()
     assert re.search(r'^node +1$', status, re.M) and re.search(r'^data roots +/srv/exchange$', status, re.M), status

@@ -100,6 +100,37 @@ def test_words_that_are_right(planted):
     assert result.returncode == 0, result.stdout
 
 
+ROW = '    {"--dims", "DIMS", offsetof(struct way_arguments, dims), %s},\n    {0},\n'
+SETTING = '    {"rank", "rank", "N", set_rank, NULL,\n     %s},\n'
+SCRIPT = "#!/bin/bash\ncase $1 in\n--bin | --out) shift ;;\n--no-*) ;;\nesac\ncat <<END\n  --bin DIR\n%s\nEND\n"
+EXPLAINED = {'client/cli/commands/way.c': '    .name = "way",\n' + ROW % '"the torus"',
+             'daemon/settings.c': SETTING % '"the rank"',
+             'topo/torus.py': "p.add_argument('-q', '--quiet', help='say nothing')\n",
+             'scripts/go': SCRIPT % '  --out DIR\n  --no-PART',
+             'client/doc/commands.md': '| `way --dims DIMS` |\n'
+                                       '`scripts/go --bin x --no-lint`, `--quiet`, `cc --other`\n\n'
+                                       "    torus.py 'torusctl way --dims 4' # --other\n"}
+
+
+def test_options(planted):
+    result = planted(EXPLAINED)('options')
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize('name, text, finding', [
+    ('client/cli/commands/way.c', ROW % 'NULL', 'way.c --dims: options: the help does not say'),
+    ('client/cli/commands/way.c', ROW % '""', 'way.c --dims: options: the help does not say'),
+    ('daemon/settings.c', SETTING % 'NULL', 'settings.c --rank: options: the help does not say'),
+    ('topo/torus.py', "p.add_argument('-q', '--quiet')\n", 'torus.py --quiet: options: the help does not say'),
+    ('scripts/go', SCRIPT % '  --out-file X --no-PART', 'scripts/go --out: options: the help does not say'),
+    ('client/doc/commands.md', '`scripts/go`', 'commands.md has no row for way'),
+    ('client/doc/commands.md', '| `way`\n`scripts/go --way`', 'commands.md:2 --way: options: no program has this'),
+    ('client/doc/commands.md', '| `way`', 'scripts/go: options: no document names this program')])
+def test_options_that_are_not_documented(planted, name, text, finding):
+    result = planted(EXPLAINED | {name: text})('options')
+    assert result.returncode == 1 and finding in result.stdout, result.stdout
+
+
 HEADERS = {'daemon/low/a.h': 'enum low { LOW };\n', 'daemon/high/b.h': 'enum high { HIGH };\n'}
 
 
@@ -142,7 +173,7 @@ def test_exceptions(planted):
 def test_without_a_clone(planted, tmp_path):
     lint = planted(LOW, 'no area')
     shutil.rmtree(tmp_path / '.git')
-    for rule in 'calls', 'includes', 'lengths', 'links', 'subjects', 'words':
+    for rule in 'calls', 'includes', 'lengths', 'links', 'options', 'subjects', 'words':
         result = lint(rule)
         assert result.returncode == 0 and result.stderr == '', result
 
