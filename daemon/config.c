@@ -48,7 +48,7 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
                          "unknown section [%.40s]: the sections are [node] and [ports]",
                          line->section);
     }
-    is_port = line->name[0] == '+' || line->name[0] == '-';
+    is_port = config_names_port(line->name);
     if (line->section[0] == '\0')
         return error_set(
             e, ERROR_USAGE,
@@ -95,9 +95,33 @@ static int rank_of_coordinates(struct config *c, struct error *e)
     return 0;
 }
 
-int config_finish(struct config *c, struct error *e)
+/* Finds the numbers of the ports that have an address; each port with a link must have one. */
+static int set_endpoints(struct config *c, struct error *e)
 {
     char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
+
+    for (unsigned i = 0; i < c->nameds; i++) {
+        int port = torus_port_parse(&c->torus, c->rank, c->named[i].name);
+        if (port < 0 || torus_neighbour(&c->torus, c->rank, (unsigned)port) == TORUS_NO_NODE)
+            return error_set(e, ERROR_USAGE,
+                             "port %s has an address, but node %u of torus %s has no link at this port: "
+                             "remove the address",
+                             c->named[i].name, c->rank, torus_format(&c->torus, dims));
+        c->endpoint[port] = c->named[i].endpoint;
+    }
+    for (unsigned port = 0; port < torus_ports(&c->torus); port++)
+        if (torus_neighbour(&c->torus, c->rank, port) != TORUS_NO_NODE &&
+            c->endpoint[port].port == 0)
+            return error_set(e, ERROR_USAGE, "port %s needs an address to %s",
+                             torus_port_name(&c->torus, c->rank, port, name),
+                             torus_port_dials(&c->torus, c->rank, port) ? "dial (the neighbour's)"
+                                                                        : "listen on (this node's)");
+    return 0;
+}
+
+int config_finish(struct config *c, struct error *e)
+{
+    char dims[TORUS_TEXT_SIZE];
 
     if (!c->have_dims)
         return error_set(
@@ -110,22 +134,10 @@ int config_finish(struct config *c, struct error *e)
             e, ERROR_USAGE,
             "rank is missing: give the rank or the coordinates of this node, for example --rank 0");
     if (c->rank >= c->torus.nodes)
-        return error_set(e, ERROR_USAGE, "rank %u does not exist: torus %s has ranks 0 to %u",
-                         c->rank, torus_format(&c->torus, dims), c->torus.nodes - 1);
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
-        bool linked = port < torus_ports(&c->torus) &&
-                      torus_neighbour(&c->torus, c->rank, port) != TORUS_NO_NODE;
-        (void)torus_port_name(port, name);
-        if (!linked && c->endpoint[port].port != 0)
-            return error_set(e, ERROR_USAGE,
-                             "port %s has an address, but node %u of torus %s has no link at this "
-                             "port: remove the address",
-                             name, c->rank, torus_format(&c->torus, dims));
-        if (linked && c->endpoint[port].port == 0)
-            return error_set(e, ERROR_USAGE, "port %s needs an address to %s", name,
-                             torus_port_direction(port) > 0 ? "dial (the neighbour's)"
-                                                            : "listen on (this node's)");
-    }
+        return error_set(e, ERROR_USAGE, "rank %u does not exist: torus %s has ranks 0 to %u", c->rank,
+                         torus_format(&c->torus, dims), c->torus.nodes - 1);
+    if (set_endpoints(c, e) != 0)
+        return -1;
     if (c->key_file[0] == '\0' && (c->encrypt || c->second_key_file[0] != '\0'))
         return error_set(e, ERROR_USAGE, "%s is set, but key_file is not: set key_file, too",
                          c->encrypt ? "encrypt" : "second_key_file");

@@ -32,7 +32,14 @@ struct config {
     char congestion[16];
     unsigned hop_limit; /* limit for the hops of links, see daemon/net/sockets/hops.h */
     int log_level;
-    struct endpoint endpoint[TORUS_MAX_PORTS]; /* port 0: not given */
+    /* The ports as they are named, whose numbers depend on the rank; and what follows from them: by
+     * port, with port number 0 where none is given. */
+    struct named_endpoint {
+        char name[TORUS_PORT_NAME_SIZE];
+        struct endpoint endpoint;
+    } named[TORUS_MAX_PORTS];
+    unsigned nameds;
+    struct endpoint endpoint[TORUS_MAX_PORTS];
 };
 
 /* Fills *c with the defaults. The caller gives it to config_free(). */

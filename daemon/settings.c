@@ -235,16 +235,44 @@ static int set_log_level(struct config *c, const char *value, struct error *e)
     return 0;
 }
 
+/* Whether this can be a port: its dimension is a digit below TORUS_MAX_DIMS. */
+static bool is_port(const char *name)
+{
+    bool has_sign = name[0] == '+' || name[0] == '-';
+    const char *dim = name + has_sign, *neighbour = dim + 2;
+
+    if (dim[0] < '0' || dim[0] >= '0' + TORUS_MAX_DIMS)
+        return false;
+    if (has_sign)
+        return dim[1] == '\0';
+    return dim[1] == ':' && neighbour[0] != '\0' &&
+           strspn(neighbour, "0123456789") == strlen(neighbour);
+}
+
 static int set_endpoint(struct config *c, const char *name, const char *value, struct error *e)
 {
-    const struct torus largest = {.dims = TORUS_MAX_DIMS};
-    int port = torus_port_parse(&largest, name);
+    struct named_endpoint *named = c->named;
 
-    if (port < 0)
-        return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0 or -1", name);
-    if (endpoint_parse(value, &c->endpoint[port], e) != 0)
+    if (!is_port(name) || strlen(name) >= sizeof named->name)
+        return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0, -1 or 0:3", name);
+    while (named < c->named + c->nameds && strcmp(named->name, name) != 0)
+        named++;
+    if (named == c->named + TORUS_MAX_PORTS)
+        return error_set(e, ERROR_USAGE, "port %s: a node has at most %d ports", name,
+                         TORUS_MAX_PORTS);
+    if (endpoint_parse(value, &named->endpoint, e) != 0)
         return error_wrap(e, "port %s", name);
+    (void)strcpy(named->name, name);
+    if (named == c->named + c->nameds)
+        c->nameds++;
     return 0;
+}
+
+bool config_names_port(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return name[0] == '+' || name[0] == '-' || (digits > 0 && name[digits] == ':');
 }
 
 /* The value of the option --port, "+0=10.0.0.2:7411". */
@@ -257,8 +285,6 @@ static int set_port(struct config *c, const char *value, struct error *e)
         return error_set(e, ERROR_USAGE, "--port %s is not PORT=ADDRESS, such as +0=10.0.0.2:7411",
                          value);
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - value), value);
-    if (name[0] != '+' && name[0] != '-')
-        return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0 or -1", name);
     return set_endpoint(c, name, equals + 1, e);
 }
 
@@ -267,7 +293,9 @@ const struct setting config_settings[] = {
      "read the settings from this INI file (see torusd.ini(5)); options override it"},
     {"dims", "dims", "RxC", set_dims, NULL,
      "dimensions of the torus, such as 4x4 or 3x4x5; in \"4x8m\" the last\n"
-     "dimension does not wrap"},
+     "dimension does not wrap. Other networks are products of 4 (a ring), 4m (a\n"
+     "line), complete:4, star:5, tree:2^3 and graph:FILE (a list of edges), such as\n"
+     "\"complete:4\", \"8 x complete:3\" or \"2m^5\""},
     {"rank", "rank", "N", set_rank, NULL,
      "rank of this node: nodes are counted from 0, the last dimension fastest"},
     {"coordinates", "coordinates", "X,Y", set_coordinates, NULL,
@@ -275,7 +303,9 @@ const struct setting config_settings[] = {
     {"port", NULL, "PORT=ADDRESS", NULL, set_port,
      "address of a port, once for each port with a cable. A + port dials the\n"
      "neighbour's address: --port +0=10.0.0.2:7411. A - port listens on this\n"
-     "node's own address: --port -0=10.0.1.1:7411. [fd00::1]:7411,\n"
+     "node's own address: --port -0=10.0.1.1:7411. In factors that are neither\n"
+     "rings nor lines, port 0:3 leads along dimension 0 to the neighbour with\n"
+     "coordinate 3, and the end with the smaller coordinate dials. [fd00::1]:7411,\n"
      "[fe80::1%eth0]:7411 and name:7411 are addresses, too; \" on eth0\" after\n"
      "an address restricts the port to that interface. torusd waits for an\n"
      "address or an interface that does not exist yet"},
@@ -344,7 +374,7 @@ const struct setting config_settings[] = {
 
 int config_set(struct config *c, const char *name, const char *value, struct error *e)
 {
-    if (name[0] == '+' || name[0] == '-')
+    if (config_names_port(name))
         return set_endpoint(c, name, value, e);
     for (const struct setting *s = config_settings; s->option != NULL; s++)
         if (s->name != NULL && strcmp(s->name, name) == 0)

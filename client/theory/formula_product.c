@@ -30,7 +30,7 @@ static struct cost_counts a1_counts(const struct torus *t)
 const struct formula formula_a1 = {
     .algorithm = "a1",
     .port_model = PORT_MODEL_ONE,
-    .covers_text = "any torus or mesh for which it needs at most 16777216 steps",
+    .covers_text = "any torus or mesh for which it needs at most 8388608 steps",
     .startups = "first dimension: a2's; each further one: n_i * (status + startups so far)",
     .transmission =
         "first dimension: a2's; each further one: n_i * (nodes so far * status + blocks so far)",

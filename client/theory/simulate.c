@@ -67,7 +67,7 @@ static int add_hops(struct simulation *s, const struct leg *leg)
         s->room = room;
     }
     for (uint16_t i = 0; i < leg->hops; i++)
-        s->hop[s->hops++] = (uint8_t)torus_port(leg->dim, leg->direction);
+        s->hop[s->hops++] = (uint8_t)torus_port(s->torus, leg->dim, leg->direction);
     return 0;
 }
 
@@ -165,7 +165,7 @@ static uint64_t run(struct simulation *s)
                 continue;
             unsigned out = (unsigned)(i % ports);
             uint32_t to = torus_neighbour(s->torus, s->representative[i / ports], out);
-            s->moving[(size_t)s->class_of[to] * ports + torus_port_opposite(out)] = index;
+            s->moving[(size_t)s->class_of[to] * ports + torus_port_opposite(s->torus, out)] = index;
         }
         for (size_t i = 0; i < channels; i++) {
             uint32_t index = s->moving[i];

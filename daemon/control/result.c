@@ -13,7 +13,8 @@ struct figures {
     Control__ExchangeResult__Node *node, **nodes;
     Control__ExchangeResult__Port *port, **ports;
     uint32_t *missing;
-    char name[TORUS_MAX_PORTS][TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
+    char (*name)[TORUS_PORT_NAME_SIZE]; /* by port of each node, as `port` */
+    char dims[TORUS_TEXT_SIZE];
 };
 
 static void figures_free(struct figures *f)
@@ -23,6 +24,7 @@ static void figures_free(struct figures *f)
     free(f->port);
     free(f->ports);
     free(f->missing);
+    free(f->name);
 }
 
 static int figures_alloc(struct figures *f, const struct torus *t)
@@ -34,8 +36,9 @@ static int figures_alloc(struct figures *f, const struct torus *t)
     f->port = calloc(ports + 1, sizeof *f->port); /* a torus of one node has none */
     f->ports = calloc(ports + 1, sizeof(void *));
     f->missing = calloc(t->nodes, sizeof *f->missing);
+    f->name = calloc(ports + 1, sizeof *f->name);
     if (f->node != NULL && f->nodes != NULL && f->port != NULL && f->ports != NULL &&
-        f->missing != NULL)
+        f->missing != NULL && f->name != NULL)
         return 0;
     figures_free(f);
     return -1;
@@ -61,7 +64,7 @@ static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
         if (torus_neighbour(t, from->rank, p) == TORUS_NO_NODE)
             continue;
         control__exchange_result__port__init(to);
-        to->name = f->name[p];
+        to->name = torus_port_name(t, from->rank, p, f->name[(size_t)i * ports + p]);
         to->tx_bytes = from->port[p].tx_bytes;
         to->rx_bytes = from->port[p].rx_bytes;
         to->tx_blocks = from->port[p].tx_blocks;
@@ -107,8 +110,6 @@ static void fill_result(Control__ExchangeResult *message, struct figures *f, con
             f->missing[message->n_missing++] = rank;
     message->n_node = result->node != NULL ? result->nodes : 0;
     message->node = f->nodes;
-    for (unsigned p = 0; p < torus_ports(t); p++)
-        torus_port_name(p, f->name[p]);
     for (uint32_t i = 0; i < message->n_node; i++)
         fill_node(f, t, i, &result->node[i]);
 }

@@ -1,5 +1,6 @@
 /* The request for the state of the node and of everything that is under way. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/control/internal.h"
@@ -119,7 +120,7 @@ static bool describe_port(const struct control_setup *set, unsigned port, char *
 
     router_port_info(set->router, port, &info);
     if (info.state == PORT_WAITING && missing != NULL) {
-        (void)snprintf(text, size, "port %s waits for node %u: %s", torus_port_name(port, name),
+        (void)snprintf(text, size, "port %s waits for node %u: %s", torus_port_name(router_torus(set->router), router_rank(set->router), port, name),
                        info.neighbour, missing);
         return true;
     }
@@ -128,7 +129,7 @@ static bool describe_port(const struct control_setup *set, unsigned port, char *
     (void)snprintf(text, size,
                    "port %s: the link to node %u flaps, and is not used until it has been quiet "
                    "for %.1f s more",
-                   torus_port_name(port, name), info.neighbour,
+                   torus_port_name(router_torus(set->router), router_rank(set->router), port, name), info.neighbour,
                    (double)info.held_ns / (double)SECONDS);
     return true;
 }
@@ -218,6 +219,37 @@ static void set_resources(Control__Status *status, const struct control_setup *s
     status->memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
 }
 
+/* Edges of the graphs that come from a file, which a client cannot know. */
+struct graphs_message {
+    Control__Status__Graph one[TORUS_MAX_DIMS], *list[TORUS_MAX_DIMS];
+};
+
+static void free_graphs(struct graphs_message *m, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(m->one[i].edge);
+}
+
+/* Returns 0, or -1 without memory. */
+static int set_graphs(Control__Status *status, const struct torus *t, struct graphs_message *m)
+{
+    for (unsigned dim = 0; dim < t->dims; dim++) {
+        const struct graph *g = t->graph[dim];
+        if (g == NULL || g->kind != GRAPH_KIND_EDGES)
+            continue;
+        Control__Status__Graph *one = m->list[status->n_graph] = &m->one[status->n_graph];
+        control__status__graph__init(one);
+        one->n_edge = 2 * (size_t)g->links;
+        one->edge = calloc(one->n_edge, sizeof *one->edge);
+        if (one->edge == NULL)
+            return -1;
+        graph_edges(g, one->edge);
+        status->n_graph++;
+    }
+    status->graph = m->list;
+    return 0;
+}
+
 void control_status(struct control_client *client, const Control__Request *request)
 {
     const struct control_setup *set = &client->server->set;
@@ -229,6 +261,7 @@ void control_status(struct control_client *client, const Control__Request *reque
     struct unconfirmed_message unconfirmed;
     struct link_faults_message link_faults;
     struct shares_message shares;
+    struct graphs_message graphs;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -245,5 +278,9 @@ void control_status(struct control_client *client, const Control__Request *reque
     status.calibration = &calibration.message;
     reply.kind_case = CONTROL__REPLY__KIND_STATUS;
     reply.status = &status;
-    control_reply(client, &reply);
+    if (set_graphs(&status, router_torus(set->router), &graphs) == 0)
+        control_reply(client, &reply);
+    else
+        control_reply_error(client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the status"}, NULL);
+    free_graphs(&graphs, status.n_graph);
 }

@@ -244,6 +244,15 @@ static inline uint32_t engine_neighbour(const struct engine *engine, unsigned po
     return torus_neighbour(router_torus(r), router_rank(r), engine_port(engine, port));
 }
 
+/* Writes the name of this node's port for a port of the engine; `name` has room for
+ * TORUS_PORT_NAME_SIZE. Returns name. */
+static inline char *engine_port_name(const struct engine *engine, unsigned port, char *name)
+{
+    const struct router *r = engine->set.router;
+
+    return torus_port_name(router_torus(r), router_rank(r), engine_port(engine, port), name);
+}
+
 /* Tells the router that the engine has frames for this port again. */
 static inline void engine_wake_port(const struct engine *engine, unsigned port)
 {

@@ -250,7 +250,9 @@ static void ignore_unknown(struct exchanges *exchanges, unsigned port, uint32_t 
         return;
     exchanges->unknown_logged[port] = now;
     log_info("port %s: ignoring a message about handle %u, which no exchange has here",
-             torus_port_name(port, name), handle);
+             torus_port_name(router_torus(exchanges->set.router),
+                             router_rank(exchanges->set.router), port, name),
+             handle);
 }
 
 int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct peer_message *message,

@@ -10,6 +10,7 @@
 #include "daemon/exchange/commit/unconfirmed.h"
 #include "daemon/exchange/phases/choose_algorithm.h"
 #include "daemon/exchange/phases/entry.h"
+#include "daemon/exchange/record/avoided.h"
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/membership.h"
 #include "daemon/exchange/record/predicates.h"
@@ -60,7 +61,8 @@ static int check_start(struct exchanges *exchanges, const struct spec *spec, str
             "only exchanges with algorithm auto can leave out nodes that are down; %s cannot",
             spec->algorithm);
     algorithm = choose_named(spec);
-    if (algorithm != NULL && spec_check_algorithm(spec, t, algorithm, &mode, e) != 0)
+    if (algorithm != NULL && !spec_finds_routes(spec, t, true) &&
+        spec_check_algorithm(spec, t, algorithm, &mode, e) != 0)
         return -1;
     if (check_links(exchanges, spec, e) != 0 || check_decisions(exchanges, spec, e) != 0)
         return -1;

@@ -63,7 +63,7 @@ void router_set_heartbeats(struct router *r, uint64_t interval, uint64_t silence
 void router_start(struct router *r)
 {
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
-        if (r->port[i].neighbour != TORUS_NO_NODE && port_dials(i))
+        if (r->port[i].neighbour != TORUS_NO_NODE && port_dials(r, i))
             port_dial(r, i);
 }
 
@@ -81,7 +81,7 @@ static void tell_of_old_key(const struct router *r, unsigned i)
             return;
     log_info(
         "port %s: the link to node %u stays up, although its cluster key %s is no longer accepted",
-        torus_port_name(i, name), r->port[i].neighbour, key_id_text(link->key, id));
+        torus_port_name(r->torus, r->rank, i, name), r->port[i].neighbour, key_id_text(link->key, id));
 }
 
 void router_set_secrets(struct router *r, const struct secrets *secrets)

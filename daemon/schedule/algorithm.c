@@ -1,5 +1,6 @@
 #include "daemon/schedule/algorithm.h"
 
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/product.h"
 
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e)
@@ -13,6 +14,8 @@ int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct e
 {
     bool own = a->methods != NULL && a->methods->accepts != NULL;
 
+    if (!torus_is_plain(t) && !a->any_graph)
+        return algorithm_refuse(a, t, e);
     return own ? a->methods->accepts(a, t, e) : a->accepts(t, e);
 }
 
@@ -89,7 +92,7 @@ const char *algorithm_bound_name(const struct algorithm *a)
 {
     if (a->operation == OPERATION_ALLGATHER)
         return "all-to-all broadcast, all-port";
-    if (a->detour != NULL)
+    if (a->detour != NULL && !damage_is_none(detour_damage(a->detour)))
         return "all-port, what is in order";
     if (a->port_model == PORT_MODEL_ALL)
         return "all-port";

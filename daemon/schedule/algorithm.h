@@ -72,6 +72,7 @@ struct algorithm {
     uint32_t segments; /* equal parts that a block is split into; 1: it is not split */
     bool streaming;    /* runs without steps unless the client asks for steps; all legs are
                         * single hops */
+    bool any_graph;    /* may accept networks with factors that are neither rings nor lines */
     bool single_hops;  /* one-port: a node receives a block before it passes the block on, so
                         * that every hop costs time; algorithm_bound() is that of this model */
 

@@ -44,7 +44,7 @@ bool damage_equal(const struct damage *a, const struct damage *b)
 void damage_add_link(struct damage *d, uint32_t rank, unsigned port)
 {
     d->dead[rank] |= 1u << port;
-    d->dead[torus_neighbour(&d->torus, rank, port)] |= 1u << torus_port_opposite(port);
+    d->dead[torus_neighbour(&d->torus, rank, port)] |= 1u << torus_port_opposite(&d->torus, port);
 }
 
 void damage_add_node(struct damage *d, uint32_t rank)
@@ -92,7 +92,7 @@ static int parse_one(struct damage *d, const char *text, struct error *e)
     size_t of_name = length - (size_t)(end + 1 - text);
     if (of_name < sizeof name)
         memcpy(name, end + 1, of_name);
-    int port = torus_port_parse(t, name);
+    int port = torus_port_parse(t, (uint32_t)rank, name);
     if (port < 0 || torus_neighbour(t, (uint32_t)rank, (unsigned)port) == TORUS_NO_NODE)
         return error_set(e, ERROR_USAGE,
                          "'%.*s': node %lu of a torus of %s has no link at that port",
@@ -154,12 +154,12 @@ static char *write_all(const struct damage *d, struct writer w, const char *sepa
                 append(&w, separator, part);
             continue;
         }
-        for (unsigned dim = 0; dim < d->torus.dims; dim++) { /* name each link at its + end */
-            unsigned port = torus_port(dim, 1);
-            if ((d->dead[rank] & 1u << port) == 0 ||
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++) {
+            /* Name each link at the end that dials. */
+            if (!torus_port_dials(&d->torus, rank, port) || (d->dead[rank] & 1u << port) == 0 ||
                 d->gone[torus_neighbour(&d->torus, rank, port)])
                 continue;
-            (void)snprintf(part, sizeof part, "%s%u:%s", link, rank, torus_port_name(port, name));
+            (void)snprintf(part, sizeof part, "%s%u:%s", link, rank, torus_port_name(&d->torus, rank, port, name));
             append(&w, separator, part);
         }
     }

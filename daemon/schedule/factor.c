@@ -1,13 +1,13 @@
 #include "daemon/schedule/factor.h"
 
-const char *graph_name(enum graph graph)
+const char *factor_kind_name(enum factor_kind kind)
 {
-    switch (graph) {
-    case GRAPH_RING:
+    switch (kind) {
+    case FACTOR_RING:
         return "ring";
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return "array";
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return "complete";
     }
     return "unknown";
@@ -23,12 +23,12 @@ uint32_t factor_distance(const struct factor *f, uint32_t a, uint32_t b)
 {
     uint32_t straight = a < b ? b - a : a - b;
 
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return 2 * straight <= f->nodes ? straight : f->nodes - straight;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return straight;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return straight != 0;
     }
     return 0;
@@ -36,19 +36,19 @@ uint32_t factor_distance(const struct factor *f, uint32_t a, uint32_t b)
 
 uint32_t factor_diameter(const struct factor *f)
 {
-    return factor_distance(f, 0, f->graph == GRAPH_RING ? f->nodes / 2 : f->nodes - 1);
+    return factor_distance(f, 0, f->kind == FACTOR_RING ? f->nodes / 2 : f->nodes - 1);
 }
 
 uint64_t factor_status(const struct factor *f, uint32_t node)
 {
     uint64_t n = f->nodes, before = node, after = n - 1 - before;
 
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return n * n / 4;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return before * (before + 1) / 2 + after * (after + 1) / 2;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return n - 1;
     }
     return 0;
@@ -67,7 +67,7 @@ uint64_t factor_most_status(const struct factor *f)
 double factor_average_status(const struct factor *f)
 {
     double n = f->nodes;
-    return f->graph == GRAPH_ARRAY ? (n * n - 1) / 3 : (double)factor_status(f, 0);
+    return f->kind == FACTOR_ARRAY ? (n * n - 1) / 3 : (double)factor_status(f, 0);
 }
 
 uint64_t factor_links(const struct factor *f)
@@ -76,12 +76,12 @@ uint64_t factor_links(const struct factor *f)
 
     if (n == 1)
         return 0;
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return n;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return n - 1;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return n * (n - 1) / 2;
     }
     return 0;
@@ -91,12 +91,12 @@ uint32_t factor_fewest_links(const struct factor *f)
 {
     if (f->nodes == 1)
         return 0;
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return 2;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return 1;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return f->nodes - 1;
     }
     return 0;
@@ -109,12 +109,12 @@ double factor_cut(const struct factor *f)
 
     if (n == 1)
         return 0;
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return pairs / 2;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return pairs;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return 1; /* a link for every pair */
     }
     return 0;
@@ -154,19 +154,19 @@ struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to)
     uint32_t forth = offset(f, from, to), back = f->nodes - forth;
     struct walk walk;
 
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         if (forth <= f->nodes / 2)
             return (struct walk){.step = 0, .hops = forth, .stride = 1};
         return (struct walk){.step = f->nodes / 2, .hops = back, .stride = -1};
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         if (from <= to)
             return array_walk(f, from, to);
         walk = array_walk(f, f->nodes - 1 - from, f->nodes - 1 - to);
         walk.step += walk.step >= swap_steps(f) ? f->nodes - 1 : 0;
         walk.stride = -1;
         return walk;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return (struct walk){
             .step = forth == 0 ? 0 : forth - 1, .hops = forth != 0, .stride = (int32_t)forth};
     }
@@ -177,7 +177,7 @@ uint32_t factor_steps(const struct factor *f)
 {
     uint32_t n = f->nodes;
 
-    if (f->graph != GRAPH_ARRAY || n <= 2)
+    if (f->kind != FACTOR_ARRAY || n <= 2)
         return n - 1;
     return swap_steps(f) + 2 * (n - 1);
 }
@@ -186,12 +186,12 @@ uint64_t factor_blocks(const struct factor *f)
 {
     uint64_t n = f->nodes;
 
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return n * n / 4;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return (n * n - 1) / 2;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return n - 1;
     }
     return 0;

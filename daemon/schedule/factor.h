@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum graph { GRAPH_RING, GRAPH_ARRAY, GRAPH_COMPLETE };
+enum factor_kind { FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE };
 
 struct factor {
-    enum graph graph;
+    enum factor_kind kind;
     uint32_t nodes; /* n, at least 1 */
 };
 
-const char *graph_name(enum graph graph); /* "ring", "array", "complete" */
+const char *factor_kind_name(enum factor_kind kind); /* "ring", "array", "complete" */
 
 /* Hops of a shortest path between two nodes, and the most between any two. */
 uint32_t factor_distance(const struct factor *f, uint32_t a, uint32_t b);

@@ -6,33 +6,33 @@
 
 #include "daemon/schedule/algorithm.h"
 
-#define MESSAGE_MAX_STEP ((1u << 24) - 1) /* the highest step for which a key has room */
+#define MESSAGE_MAX_STEP ((1u << 23) - 1) /* the highest step for which a key has room */
 
 /* `class` may be any number below TORUS_MAX_NODES, so that the rank of a node fits as well. */
-static inline uint64_t message_key(uint32_t class, const struct leg *leg)
+static inline uint64_t message_key(const struct torus *t, uint32_t class, const struct leg *leg)
 {
-    return (uint64_t)leg->step << 40 | (uint64_t) class << 20 |
-           (uint64_t)torus_port(leg->dim, leg->direction) << 16 | leg->hops;
+    return (uint64_t)leg->step << 41 | (uint64_t) class << 21 |
+           (uint64_t)torus_port(t, leg->dim, leg->direction) << 16 | leg->hops;
 }
 
 /* The parts of a key. */
 static inline uint32_t message_key_step(uint64_t key)
 {
-    return (uint32_t)(key >> 40);
+    return (uint32_t)(key >> 41);
 }
 
 static inline uint32_t message_key_class(uint64_t key)
 {
-    return (uint32_t)(key >> 20) & (TORUS_MAX_NODES - 1);
+    return (uint32_t)(key >> 21) & (TORUS_MAX_NODES - 1);
 }
 
-static inline struct leg message_key_leg(uint64_t key)
+static inline struct leg message_key_leg(const struct torus *t, uint64_t key)
 {
     unsigned port = (unsigned)(key >> 16) & (TORUS_MAX_PORTS - 1);
     return (struct leg){.step = message_key_step(key),
                         .hops = (uint16_t)key,
-                        .dim = (uint8_t)torus_port_dim(port),
-                        .direction = (int8_t)torus_port_direction(port)};
+                        .dim = (uint8_t)torus_port_dim(t, port),
+                        .direction = (int8_t)torus_port_direction(t, port)};
 }
 
 #endif

@@ -49,7 +49,7 @@ void plan_free(struct plan *p);
 /* The messages of a plan are in the order of their keys. */
 static inline uint64_t plan_key(uint32_t step, unsigned port, uint16_t hops, uint16_t left)
 {
-    return (uint64_t)step << 36 | (uint64_t)port << 32 | (uint64_t)hops << 16 | left;
+    return (uint64_t)step << 37 | (uint64_t)port << 32 | (uint64_t)hops << 16 | left;
 }
 
 /* For bsearch(): compares a key with the key of a message. */
@@ -63,6 +63,7 @@ const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uin
 /* Sets *blocks and *messages to what this node puts on `port`'s channel in one round: all blocks,
  * including those that it only relays (they leave by the port opposite to the one by which they
  * came), and the messages that start here. */
-void plan_port_totals(const struct plan *p, unsigned port, uint64_t *blocks, uint64_t *messages);
+void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port, uint64_t *blocks,
+                      uint64_t *messages);
 
 #endif

@@ -15,15 +15,15 @@ static int read_number(const char **text, uint32_t most, uint32_t *number)
     return *number >= 1 && *number <= most ? 0 : -1;
 }
 
-static int read_graph(const char **text, enum graph *graph)
+static int read_kind(const char **text, enum factor_kind *kind)
 {
-    static const enum graph all[] = {GRAPH_RING, GRAPH_ARRAY, GRAPH_COMPLETE};
+    static const enum factor_kind all[] = {FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const char *name = graph_name(all[i]);
+        const char *name = factor_kind_name(all[i]);
         size_t length = strlen(name);
         if (strncmp(*text, name, length) == 0 && (*text)[length] == ':') {
-            *graph = all[i];
+            *kind = all[i];
             *text += length + 1;
             return 0;
         }
@@ -45,7 +45,7 @@ static int read_factors(struct product *p, const char **text, struct error *e)
 
     skip_spaces(text);
     const char *start = *text;
-    if (read_graph(text, &f.graph) != 0)
+    if (read_kind(text, &f.kind) != 0)
         return error_set(e, ERROR_USAGE,
                          "expected ring:, array: or complete: with a size at \"%.24s\", as in "
                          "ring:8 x array:4 x complete:3",
@@ -97,21 +97,33 @@ char *product_format(const struct product *p, char *text)
     for (unsigned i = 0, same; i < p->dims; i += same) {
         const struct factor *f = &p->factor[i];
         for (same = 1; i + same < p->dims; same++)
-            if (f[same].graph != f->graph || f[same].nodes != f->nodes)
+            if (f[same].kind != f->kind || f[same].nodes != f->nodes)
                 break;
         used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "%s%s:%u",
-                                 i == 0 ? "" : " x ", graph_name(f->graph), f->nodes);
+                                 i == 0 ? "" : " x ", factor_kind_name(f->kind), f->nodes);
         if (same > 1)
             used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "^%u", same);
     }
     return text;
 }
 
+bool product_is_torus(const struct torus *t)
+{
+    bool is = true;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        is = is && (t->graph[i] == NULL || t->graph[i]->kind == GRAPH_KIND_COMPLETE);
+    return is;
+}
+
 struct product product_of_torus(const struct torus *t)
 {
     struct product p = {.dims = t->dims, .nodes = t->nodes};
     for (unsigned i = 0; i < t->dims; i++)
-        p.factor[i] = (struct factor){t->wrap[i] ? GRAPH_RING : GRAPH_ARRAY, t->size[i]};
+        p.factor[i] = (struct factor){t->graph[i] != NULL ? FACTOR_COMPLETE
+                                      : t->wrap[i]        ? FACTOR_RING
+                                                          : FACTOR_ARRAY,
+                                      t->size[i]};
     return p;
 }
 
@@ -214,7 +226,7 @@ static double bound_by_corners(const struct product *p)
         const struct factor *f = &p->factor[i];
         if (f->nodes == 1)
             continue;
-        if (f->graph != GRAPH_ARRAY || f->nodes == 2)
+        if (f->kind != FACTOR_ARRAY || f->nodes == 2)
             return 0;
         arrays++;
         pairs *= f->nodes - 1;
@@ -230,7 +242,7 @@ double product_bound_single_hops(const struct product *p)
     double bound = larger(product_bound_one_port(p), product_average_status(p));
 
     for (unsigned i = 0; i < p->dims; i++)
-        if (p->factor[i].graph == GRAPH_ARRAY)
+        if (p->factor[i].kind == FACTOR_ARRAY)
             bound = larger(bound, bound_by_middle(p, i));
     return larger(bound, bound_by_corners(p));
 }
@@ -268,24 +280,6 @@ double product_bound_allreduce(const struct product *p)
     return larger(2.0 * (p->nodes - 1) / channels, product_bound_reduce(p));
 }
 
-double torus_bound_reduce(const struct torus *t)
-{
-    const struct product p = product_of_torus(t);
-    return product_bound_reduce(&p);
-}
-
-double torus_bound_reduce_scatter(const struct torus *t)
-{
-    const struct product p = product_of_torus(t);
-    return product_bound_reduce_scatter(&p);
-}
-
-double torus_bound_allreduce(const struct torus *t)
-{
-    const struct product p = product_of_torus(t);
-    return product_bound_allreduce(&p);
-}
-
 const char *product_algorithm_name(enum product_algorithm a)
 {
     switch (a) {
@@ -303,7 +297,7 @@ static uint64_t all_hops(const struct factor *f)
 {
     uint64_t n = f->nodes, sum = 0;
 
-    if (f->graph != GRAPH_ARRAY)
+    if (f->kind != FACTOR_ARRAY)
         return n * factor_status(f, 0);
     for (uint32_t node = 0; node < n; node++)
         sum += factor_status(f, node);

@@ -28,7 +28,11 @@ int product_parse(struct product *p, const char *text, struct error *e);
  * `text`. */
 char *product_format(const struct product *p, char *text);
 
-/* The torus as a product of rings, and of arrays where the torus does not wrap. */
+/* Whether a torus is a product of these: whether its other graphs are complete. */
+bool product_is_torus(const struct torus *t);
+
+/* The torus as a product of rings, of arrays where a dimension does not wrap, and of complete graphs.
+ * It must not have other graphs. */
 struct product product_of_torus(const struct torus *t);
 
 /* Hops of a shortest path between two nodes, and the most between any two. */
@@ -78,11 +82,6 @@ double product_bound_single_hops(const struct product *p);
 double product_bound_reduce(const struct product *p);
 double product_bound_reduce_scatter(const struct product *p);
 double product_bound_allreduce(const struct product *p);
-
-/* The same bounds for a torus or mesh. */
-double torus_bound_reduce(const struct torus *t);
-double torus_bound_reduce_scatter(const struct torus *t);
-double torus_bound_allreduce(const struct torus *t);
 
 /* A1 and A2 are complete exchanges by single hops, in which a node sends one message and receives
  * one at a time. algorithms/a1.c and a2.c explain them.

@@ -12,7 +12,10 @@ struct tree_node {
     uint8_t child[TORUS_MAX_PORTS]; /* the ports to children, rising */
 };
 
-/* Sets *out to the part of node `rank` in the tree of a whole torus. */
+/* The port of `rank` towards the root in the tree of a whole torus; -1 at the root. */
+int tree_parent(const struct torus *t, uint32_t root, uint32_t rank);
+
+/* Computes the part of node `rank` in the tree of a whole torus. */
 void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_node *out);
 
 /* Finds a tree of fewest hops over the links that are in order. Fills `parent`, by node, with the

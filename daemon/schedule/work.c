@@ -17,7 +17,7 @@ static double work_of_one(const struct torus *t, const struct algorithm *a)
     double work = algorithm_max_legs(a, t);
 
     for (unsigned i = 0; i < t->dims; i++)
-        work += t->size[i] / (t->wrap[i] ? 4.0 : 3.0);
+        work += t->graph[i] != NULL ? t->graph[i]->diameter : t->size[i] / (t->wrap[i] ? 4.0 : 3.0);
     return work;
 }
 

@@ -64,12 +64,12 @@ static void walk(struct count *c, uint32_t source, uint32_t destination, const s
     for (uint32_t i = 0; i < count; i++) {
         const struct leg *leg = &legs[i];
         assert_true(leg->dim < t->dims);
-        assert_true(leg->direction == 1 || leg->direction == -1);
+        assert_true(torus_has_direction(t, leg->dim, leg->direction));
         assert_true(leg->hops >= 1 && leg->hops < c->longest);
         assert_true(leg->step < c->steps);
         assert_true(i == 0 || leg->step > leg[-1].step);
 
-        unsigned port = torus_port(leg->dim, leg->direction);
+        unsigned port = torus_port(t, leg->dim, leg->direction);
         uint8_t *seen = &c->message[channel(c, leg->step, here, port) * c->longest + leg->hops];
         bool first = *seen == 0;
         *seen = 1;
@@ -90,11 +90,14 @@ static void walk(struct count *c, uint32_t source, uint32_t destination, const s
 
 static void check_report(const struct count *c)
 {
-    struct schedule_report r = contract_verify(c->torus, c->algorithm->name);
+    struct schedule_report r;
+    struct error e;
     uint64_t transmission = 0;
     uint32_t startups = 0, contended = 0;
     bool one_port_kept = true;
 
+    if (schedule_verify(c->torus, c->algorithm, &r, &e) != 0)
+        fail_msg("%s", e.text);
     for (size_t i = 0; i < (size_t)c->steps * c->torus->nodes; i++)
         one_port_kept &= c->starts[i] <= 1 && c->ends[i] <= 1;
     for (uint32_t step = 0; step < c->steps; step++) {

@@ -23,12 +23,12 @@ struct product graph_parse(const char *text)
 
 bool graph_linked(const struct factor *f, uint32_t a, uint32_t b)
 {
-    switch (f->graph) {
-    case GRAPH_RING:
+    switch (f->kind) {
+    case FACTOR_RING:
         return (a + 1) % f->nodes == b || (b + 1) % f->nodes == a;
-    case GRAPH_ARRAY:
+    case FACTOR_ARRAY:
         return a + 1 == b || b + 1 == a;
-    case GRAPH_COMPLETE:
+    case FACTOR_COMPLETE:
         return true;
     }
     return false;

@@ -82,7 +82,7 @@ static void check_literal_a1(const char *text)
                     for (uint32_t to = 0; to < x.a; to++)
                         move_along_b(&x, (v * x.b + j) * nodes + to * x.b + k, k);
                 x.step++;
-                if (x.p.factor[1].graph != GRAPH_RING || x.b % 2 != 0)
+                if (x.p.factor[1].kind != FACTOR_RING || x.b % 2 != 0)
                     compare_places(&x); /* otherwise two ways are shortest */
             }
         }
@@ -152,11 +152,11 @@ static void a1_figures(void **state)
 
 static void a1_refusals(void **state)
 {
-    struct torus longest = contract_torus("2x406"), ring = contract_torus("1048576");
+    struct torus longest = contract_torus("2x322"), ring = contract_torus("1048576");
     (void)state;
     assert_int_equal(algorithm_accepts(algorithm_find("a1"), &longest, NULL), 0);
     assert_int_equal(algorithm_accepts(algorithm_find("a1"), &ring, NULL), 0);
-    contract_refused("a1", "2x407");
+    contract_refused("a1", "2x323");
     contract_refused("a1", "1024x1024");
 }
 

@@ -191,7 +191,7 @@ static void check_units(const struct torus *t)
             struct leg legs[64];
             uint32_t count = s == d ? 0 : algorithm_route(a3, t, s, d, 0, legs), here = s;
             for (uint32_t i = 0; i < count; i++) {
-                unsigned port = torus_port(legs[i].dim, legs[i].direction);
+                unsigned port = torus_port(t, legs[i].dim, legs[i].direction);
                 assert_int_equal(legs[i].hops, 1);
                 assert_true(i == 0 || legs[i].step > legs[i - 1].step);
                 load[((size_t)legs[i].step * t->nodes + here) * ports + port]++;

@@ -56,7 +56,7 @@ static void walk(struct forest *f, uint32_t source, uint32_t destination, const 
     assert_in_range(count, 1, algorithm_max_legs(f->algorithm, t));
     for (uint32_t i = 0; i < count; i++) {
         const struct leg *leg = &legs[i];
-        unsigned port = torus_port(leg->dim, leg->direction);
+        unsigned port = torus_port(t, leg->dim, leg->direction);
         uint32_t end = torus_neighbour(t, here, port);
 
         assert_int_equal(leg->hops, 1);
@@ -144,7 +144,7 @@ static void carry(const struct forest *f, const struct plan *plans, const struct
     const struct torus *t = f->torus;
     uint32_t end = torus_neighbour(t, from->rank, m->port);
     const struct plan_message *arrival =
-        plan_arrival(&plans[end], m->step, (uint8_t)torus_port_opposite(m->port), m->hops, 0);
+        plan_arrival(&plans[end], m->step, (uint8_t)torus_port_opposite(t, m->port), m->hops, 0);
 
     assert_non_null(arrival);
     assert_int_equal(arrival->blocks, m->blocks);
@@ -162,7 +162,7 @@ static void carry(const struct forest *f, const struct plan *plans, const struct
         assert_int_equal(in->destination, end);
         assert_int_equal(out->destination, end);
         assert_true(b->there && b->from == from->rank && b->leg.step == m->step);
-        assert_int_equal(torus_port(b->leg.dim, b->leg.direction), m->port);
+        assert_int_equal(torus_port(t, b->leg.dim, b->leg.direction), m->port);
         if (out->source == from->rank) {
             assert_int_equal(out->slot, PLAN_NO_SLOT);
         } else {

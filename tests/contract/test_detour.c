@@ -50,7 +50,7 @@ static void follow(const struct damage *d, const struct algorithm *a, uint32_t s
 
     assert_in_range(legs, 1, algorithm_max_legs(a, t));
     for (uint32_t i = 0; i < legs; i++) {
-        unsigned port = torus_port(leg[i].dim, leg[i].direction);
+        unsigned port = torus_port(t, leg[i].dim, leg[i].direction);
         assert_int_equal(leg[i].hops, 1);
         assert_int_equal(leg[i].step, i);
         assert_true(damage_has_link(d, here, port));
@@ -142,7 +142,7 @@ static void gathers_along_trees(void **state)
                 for (uint32_t k = 0; k < legs; k++) {
                     assert_int_equal(algorithm_route(a, t, source, here, 0, before), k);
                     assert_memory_equal(before, leg, k * sizeof *leg);
-                    here = torus_neighbour(t, here, torus_port(leg[k].dim, leg[k].direction));
+                    here = torus_neighbour(t, here, torus_port(t, leg[k].dim, leg[k].direction));
                 }
             }
             free(parent);
@@ -217,7 +217,7 @@ static void check_passages(const struct detour *detour, const struct algorithm *
             if (there == TORUS_NO_NODE)
                 continue;
             assert_int_equal(all[node].departures[port],
-                             all[there].arrivals[torus_port_opposite(port)]);
+                             all[there].arrivals[torus_port_opposite(t, port)]);
             assert_true(all[node].departures[port] == 0 || damage_has_link(d, node, port));
         }
     for (uint32_t node = 0; node < t->nodes; node++)
@@ -275,7 +275,7 @@ static void reductions_meet(void **state)
                         uint32_t there = torus_neighbour(t, node, child->port);
                         assert_true(damage_has_link(d, node, child->port));
                         assert_int_equal(all[there].tree[k].parent,
-                                         torus_port_opposite(child->port));
+                                         torus_port_opposite(t, child->port));
                         assert_int_equal(all[there].tree[k].place, child->place);
                     }
                     if (none)
@@ -306,7 +306,7 @@ static uint64_t fingerprint(const struct detour *detour)
             algorithm_route(a, t, pair / t->nodes, pair % t->nodes, block % a->segments, leg);
         hash = (hash ^ 255) * UINT64_C(1099511628211);
         for (uint32_t i = 0; i < legs; i++)
-            hash = (hash ^ torus_port(leg[i].dim, leg[i].direction)) * UINT64_C(1099511628211);
+            hash = (hash ^ torus_port(t, leg[i].dim, leg[i].direction)) * UINT64_C(1099511628211);
     }
     return hash;
 }

@@ -92,7 +92,7 @@ static void check_source(const struct torus *t, uint32_t source, uint32_t trees,
             uint32_t here = source, count = algorithm_route(a, t, source, node, segment, legs);
             assert_in_range(count, 1, algorithm_max_legs(a, t));
             for (uint32_t i = 0; i < count; i++) {
-                unsigned port = torus_port(legs[i].dim, legs[i].direction);
+                unsigned port = torus_port(t, legs[i].dim, legs[i].direction);
                 uint32_t channel = here * ports + port, *tree = &used[channel];
                 assert_int_equal(legs[i].step, i);
                 assert_int_equal(legs[i].hops, 1);

@@ -103,7 +103,7 @@ static const struct plan_message *check_message(const struct fleet *f, uint32_t 
 {
     const struct plan *from = &f->plan[start];
     const struct plan_message *arrival = NULL;
-    uint8_t in = (uint8_t)torus_port_opposite(m->port);
+    uint8_t in = (uint8_t)torus_port_opposite(f->torus, m->port);
     uint32_t here = start;
 
     assert_int_equal(m->left, 0);
@@ -145,7 +145,7 @@ static void carry(const struct fleet *f, uint32_t start, const struct plan_messa
         assert_true(p->next < p->legs);
         const struct leg *leg = &p->leg[p->next++];
         assert_int_equal(leg->step, m->step);
-        assert_int_equal(torus_port(leg->dim, leg->direction), m->port);
+        assert_int_equal(torus_port(f->torus, leg->dim, leg->direction), m->port);
         assert_int_equal(leg->hops, m->hops);
         assert_int_equal(p->here, start);
         assert_int_equal(p->slot, out->slot);
@@ -201,8 +201,8 @@ static void send_step(struct voyage *v, const struct fleet *f, uint32_t node, ui
 
     for (; v->next[node] < p->sends && p->send[v->next[node]].step == step; v->next[node]++) {
         const struct plan_message *m = &p->send[v->next[node]];
-        uint32_t end = torus_walk(f->torus, node, torus_port_dim(m->port),
-                                  torus_port_direction(m->port), m->hops);
+        uint32_t end = torus_walk(f->torus, node, torus_port_dim(f->torus, m->port),
+                                  torus_port_direction(f->torus, m->port), m->hops);
         assert_true(end != TORUS_NO_NODE);
         carry(f, node, m, v->slots[end]);
         v->started++;
@@ -259,7 +259,7 @@ static void check_port_totals(const struct voyage *v, const struct fleet *f)
     for (uint32_t node = 0; node < f->torus->nodes; node++) {
         for (unsigned port = 0; port < torus_ports(f->torus); port++) {
             uint64_t blocks, messages;
-            plan_port_totals(&f->plan[node], port, &blocks, &messages);
+            plan_port_totals(&f->plan[node], f->torus, port, &blocks, &messages);
             on_ports += blocks;
             from_ports += messages;
         }

@@ -100,7 +100,9 @@ static uint32_t node_at(const struct pattern *p, struct point at)
 
 static unsigned port_between(struct point from, struct point to)
 {
-    return torus_port(from.x != to.x ? 1 : 0, from.x < to.x || from.y < to.y ? 1 : -1);
+    static const struct torus plane = {.dims = 2};
+
+    return torus_port(&plane, from.x != to.x ? 1 : 0, from.x < to.x || from.y < to.y ? 1 : -1);
 }
 
 static void flood(struct pattern *p)

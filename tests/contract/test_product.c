@@ -14,7 +14,7 @@
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
 
-static const enum graph graphs[] = {GRAPH_RING, GRAPH_ARRAY, GRAPH_COMPLETE};
+static const enum factor_kind graphs[] = {FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE};
 
 static const char *const networks[] = {"ring:1",
                                        "array:1 x complete:1",
@@ -160,7 +160,7 @@ static void check_exchange(const struct product *p)
 static void check_optimality(const struct product *p)
 {
     for (unsigned i = 0; i < p->dims; i++)
-        if (p->factor[i].graph == GRAPH_ARRAY && p->factor[i].nodes > 2)
+        if (p->factor[i].kind == FACTOR_ARRAY && p->factor[i].nodes > 2)
             return;
     assert_close(product_bound_single_hops(p), (double)product_blocks(p, PRODUCT_A2));
 }
@@ -301,7 +301,7 @@ static void texts(void **state)
         if (strstr(e.text, bad[i].says) == NULL)
             fail_msg("\"%s\": %s", bad[i].text, e.text);
     }
-    assert_string_equal(graph_name((enum graph)9), "unknown");
+    assert_string_equal(factor_kind_name((enum factor_kind)9), "unknown");
 }
 
 /* ---- The bound for arrays -------------------------------------------------------------------- */
@@ -368,14 +368,14 @@ static void bound_of_meshes(void **state)
         assert_close(best, product_average_status(&p));
         for (unsigned dim = 0; dim < p.dims; dim++) {
             uint32_t n = p.factor[dim].nodes, below = 1;
-            arrays += n > 2 && p.factor[dim].graph == GRAPH_ARRAY;
-            others += n > 1 && !(n > 2 && p.factor[dim].graph == GRAPH_ARRAY);
+            arrays += n > 2 && p.factor[dim].kind == FACTOR_ARRAY;
+            others += n > 1 && !(n > 2 && p.factor[dim].kind == FACTOR_ARRAY);
             for (unsigned j = dim + 1; j < p.dims; j++)
                 below *= p.factor[j].nodes;
             for (uint32_t node = 0; node < p.nodes; node++)
                 set[node] = node / below % n == n / 2;
             double sent = average_sent(&p, set);
-            best = p.factor[dim].graph == GRAPH_ARRAY && sent > best ? sent : best;
+            best = p.factor[dim].kind == FACTOR_ARRAY && sent > best ? sent : best;
         }
         if (arrays == 2 && others == 0) {
             for (uint32_t node = 0; node < p.nodes; node++)
@@ -395,7 +395,7 @@ static void arrays_are_optimal(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 40; n++) {
-        struct product p = {.dims = 1, .factor = {{GRAPH_ARRAY, n}}, .nodes = n};
+        struct product p = {.dims = 1, .factor = {{FACTOR_ARRAY, n}}, .nodes = n};
         assert_int_equal(product_blocks(&p, PRODUCT_A2), (n * n - 1) / 2);
         assert_close(product_bound_single_hops(&p), (n * n - 1) / 2);
     }

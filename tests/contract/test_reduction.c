@@ -45,7 +45,7 @@ static void check_edge(const struct torus *t, uint32_t rank, uint32_t index)
     const struct reduction_trees *p = &all[rank];
     const struct reduction_tree *tree = &p->tree[index];
     uint32_t parent = torus_neighbour(t, rank, tree->parent);
-    unsigned port = torus_port_opposite(tree->parent);
+    unsigned port = torus_port_opposite(t, tree->parent);
 
     assert_true(parent < t->nodes);
     const struct reduction_trees *q = &all[parent];
@@ -115,7 +115,7 @@ static void check_routes(const struct torus *t, const struct algorithm *a)
                 const struct reduction_tree *tree = &all[node].tree[owner * a->segments + segment];
                 for (uint32_t i = 0; i < count; i++)
                     hops += legs[i].hops;
-                assert_int_equal(tree->parent, torus_port(last->dim, -last->direction));
+                assert_int_equal(tree->parent, torus_port(t, last->dim, -last->direction));
                 assert_int_equal(tree->distance, hops);
             }
     free(legs);
@@ -263,7 +263,7 @@ static void check_rooted(const struct torus *t, const struct algorithm *a, uint3
                 hops += legs[i].hops;
             assert_int_equal(tree->owner, root);
             assert_int_equal(tree->parent,
-                             torus_port(legs[count - 1].dim, -legs[count - 1].direction));
+                             torus_port(t, legs[count - 1].dim, -legs[count - 1].direction));
             assert_int_equal(tree->distance, hops);
         }
     free(legs);

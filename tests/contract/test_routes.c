@@ -223,7 +223,7 @@ static void direct_is_balanced(void **state)
                 uint32_t here = s;
                 uint32_t count = s == d ? 0 : algorithm_route(a, &t, s, d, 0, legs);
                 for (uint32_t leg = 0; leg < count; leg++) {
-                    unsigned port = torus_port(legs[leg].dim, legs[leg].direction);
+                    unsigned port = torus_port(&t, legs[leg].dim, legs[leg].direction);
                     for (uint16_t hop = 0; hop < legs[leg].hops; hop++) {
                         load[here * torus_ports(&t) + port]++;
                         here = torus_neighbour(&t, here, port);

@@ -142,7 +142,7 @@ static void shake_hands(struct node *n, struct fixture_connection *c, unsigned p
                                           .address = "node",
                                           .rank = torus_neighbour(&n->f.torus, n->f.rank, port),
                                           .neighbour = n->f.rank,
-                                          .port = torus_port_opposite(port),
+                                          .port = torus_port_opposite(&n->f.torus, port),
                                           .boot = 77,
                                           .random = any_bytes,
                                           .say = say_to,
@@ -151,7 +151,7 @@ static void shake_hands(struct node *n, struct fixture_connection *c, unsigned p
     struct error e;
     struct peer_message *head;
 
-    handshake_begin(&theirs, &place, torus_port_direction(port) < 0);
+    handshake_begin(&theirs, &place, torus_port_direction(&n->f.torus, port) < 0);
     while (theirs.state != HANDSHAKE_DONE && (head = fixture_next(c, NULL, 0, NULL)) != NULL) {
         REQUIRE(handshake_heard(&theirs, &place, head, &e) == 0);
         message_forget(head);
@@ -167,7 +167,7 @@ static struct fixture_connection *connection_at(struct node *n, unsigned port)
         return NULL;
     if ((n->f.up[port] == NULL || n->f.up[port]->link == NULL) &&
         n->f.connections < FIXTURE_CONNECTIONS) {
-        n->f.up[port] = fixture_connect(&n->f, port, torus_port_direction(port) > 0);
+        n->f.up[port] = fixture_connect(&n->f, port, torus_port_direction(&n->f.torus, port) > 0);
         if (keyed && n->f.up[port]->link != NULL)
             shake_hands(n, n->f.up[port], port);
         if (keyed && n->f.up[port]->link != NULL)

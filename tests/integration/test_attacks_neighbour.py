@@ -137,7 +137,7 @@ def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
             assert piece, frames(data)
             data += piece
         assert connects(torus, 5) == before and false_neighbour.link()['up']
-        assert 0 < log().count('ignoring a message of exchange 9999') < 20
+        assert 0 < log().count('ignoring a message about handle 9999') < 20
     torus.node(1).start()
     still_works_quietly(torus, rank=5)
     torus.node(1).terminate()

@@ -159,8 +159,9 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
 
     ids = [key_id(read_key(key)).hex() for key in (old, new)]
     before = [[one['connects'] for one in torus.links(rank)['links']] for rank in range(4)]
-    stages = (to_both, f'{ids[0]}, and {ids[1]} is accepted'), (to_new, f'{ids[1]}, and {ids[0]} is accepted'), \
-             (to_new_only, f'cluster key {ids[1]}; links')
+    stages = ((to_both, f'{ids[0]}, second key {ids[1]} accepted'),
+              (to_new, f'{ids[1]}, second key {ids[0]} accepted'),
+              (to_new_only, f'cluster key {ids[1]}; links'))
     running = subprocess.Popen([torus.torusctl, '--socket', str(torus.run.socket(0)), '--json', 'exchange',
                                 '--block-size', '64KiB', '--repeat', '100000', '--timeout', '3000'],
                                stdout=subprocess.PIPE, text=True)
@@ -352,7 +353,7 @@ def test_frames_before_the_proof_are_refused(torus):
         send(s, hello('4x4', 1, 0, keys=[read_key(torus.run.key)], challenge=bytes(32)))
         read_frame(s), read_frame(s)
         send(s, peer('heartbeat'))
-        check_sent_away(torus, told(s), 'before anything else')
+        check_sent_away(torus, told(s), 'did not begin with the proof')
 
 
 STRANGERS = 1000

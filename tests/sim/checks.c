@@ -64,7 +64,7 @@ static void check_plan_counts(struct sim_request *r, const struct spec *spec,
         sim_fail(r->sim, "no plan");
     for (unsigned port = 0; port < torus_ports(t); port++) {
         uint64_t blocks, messages;
-        plan_port_totals(&plan, port, &blocks, &messages);
+        plan_port_totals(&plan, t, port, &blocks, &messages);
         assert_int_equal(node->port[port].tx_blocks, blocks * r->result.rounds);
         assert_int_equal(node->port[port].combined_messages, messages * r->result.rounds);
         /* If blocks are cut differently, segments may differ by a byte. */
@@ -161,7 +161,7 @@ void check_success(struct sim_request *r, const struct spec *spec)
             uint32_t peer = torus_neighbour(t, rank, port);
             if (peer != TORUS_NO_NODE)
                 assert_int_equal(r->result.node[rank].port[port].tx_bytes,
-                                 r->result.node[peer].port[torus_port_opposite(port)].rx_bytes);
+                                 r->result.node[peer].port[torus_port_opposite(t, port)].rx_bytes);
         }
         if (spec->to[0] != '\0' && sim_output(r->sim, rank, r->id) != SIM_OUTPUT_FINAL)
             sim_fail(r->sim, "node %u has no output", rank);

@@ -82,7 +82,7 @@ void down_change(struct sim *sim, struct damage *d, bool mends)
             return;
         }
         d->dead[rank] &= ~(1u << port);
-        d->dead[torus_neighbour(t, rank, port)] &= ~(1u << torus_port_opposite(port));
+        d->dead[torus_neighbour(t, rank, port)] &= ~(1u << torus_port_opposite(t, port));
     }
 }
 

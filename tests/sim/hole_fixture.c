@@ -40,7 +40,7 @@ void holes_change(struct sim *sim, struct damage *d, bool mend)
         return;
     }
     d->dead[rank] &= ~(1u << port);
-    d->dead[there] &= ~(1u << torus_port_opposite(port));
+    d->dead[there] &= ~(1u << torus_port_opposite(t, port));
 }
 
 bool holes_are_connected(const struct damage *d, uint32_t mask)
@@ -57,7 +57,7 @@ bool holes_are_connected(const struct damage *d, uint32_t mask)
         for (uint32_t i = 0; i < known; i++)
             for (unsigned port = 0; port < torus_ports(t); port++) {
                 uint32_t there = torus_neighbour(t, order[i], port);
-                if ((mask & 1u << torus_port_dim(port)) == 0 ||
+                if ((mask & 1u << torus_port_dim(t, port)) == 0 ||
                     !damage_has_link(d, order[i], port) || (seen & UINT64_C(1) << there) != 0)
                     continue;
                 seen |= UINT64_C(1) << there;

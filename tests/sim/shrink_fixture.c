@@ -187,7 +187,7 @@ void shrink_mend_one(struct shrink_play *p)
         return;
     sim_set_wire(p->sim, rank, port, SIM_WIRE_UP);
     p->down.dead[rank] &= ~(1u << port);
-    p->down.dead[there] &= ~(1u << torus_port_opposite(port));
+    p->down.dead[there] &= ~(1u << torus_port_opposite(t, port));
 }
 
 bool shrink_have_shrunk(struct sim *sim, void *context)

@@ -116,7 +116,7 @@ static void a_root_names_other_members(void **state)
     sim_kill(p.sim, 5, SIM_CRASH);
     shrink_must_be(&p, shrink_are_by_themselves, "after a death");
     sim_set_lying(p.sim, 0, true);
-    sim_set_wire(p.sim, 0, torus_port(1, 1), SIM_WIRE_CUT);
+    sim_set_wire(p.sim, 0, torus_port(sim_torus(p.sim), 1, 1), SIM_WIRE_CUT);
     assert_true(sim_run(p.sim, 60 * SECONDS, all_are_told, &p));
     for (uint32_t rank = 0; rank < 5; rank++)
         assert_non_null(strstr(sim_program_error(p.programs, rank)->text, "would change"));

@@ -357,7 +357,7 @@ static void a_member_that_waits_for_one_call_is_not_left_behind(void **state)
         for (unsigned i = 0; i < CALLS_MOST; i++)
             call[i] = (struct sim_call){
                 .operation = GROUP_BROADCAST, .size = 100, .root = (who + (i == 2 ? 2 : 1)) % 3};
-        sim_set_latency(sim, who, torus_port(0, -1), 100 * MILLISECONDS);
+        sim_set_latency(sim, who, torus_port(sim_torus(sim), 0, -1), 100 * MILLISECONDS);
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         assert_true(sim_programs_run(programs, 60 * SECONDS));
         for (uint32_t rank = 0; rank < 3; rank++)

@@ -138,7 +138,7 @@ static void a_verdict_is_lost(void **state)
             r[root] = sim_exchange(sim, root, &spec);
         (void)snprintf(first, sizeof first, "%s", exchange_id(r[0]->exchange));
         sim_pass(sim, 150 * MICROSECONDS);
-        sim_set_wire(sim, 0, torus_port(1, 1), SIM_WIRE_SILENT); /* to node 1 */
+        sim_set_wire(sim, 0, torus_port(sim_torus(sim), 1, 1), SIM_WIRE_SILENT); /* to node 1 */
         sim_pass(sim, 100 * MILLISECONDS);
         if (sim_info(sim, 1, first, &info) && !exchange_has_ended(info.state) &&
             !sim_info(sim, 0, first, &info)) {
@@ -184,7 +184,7 @@ static void a_link_flaps(void **state)
 static bool link_is_up(struct sim *sim, void *context)
 {
     const uint32_t *rank = context;
-    return topology_link_up(router_topology(sim_router(sim, *rank)), *rank, torus_port(0, 1));
+    return topology_link_up(router_topology(sim_router(sim, *rank)), *rank, torus_port(sim_torus(sim), 0, 1));
 }
 
 /* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes down, which
@@ -202,11 +202,11 @@ static void a_link_that_comes_up_may_be_heard_late(void **state)
     sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 6, &spec);
     sim_pass(sim, 100 * MILLISECONDS);
-    sim_set_wire(sim, near, torus_port(0, 1), SIM_WIRE_CUT);
+    sim_set_wire(sim, near, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     sim_pass(sim, 500 * MILLISECONDS);
-    sim_set_wire(sim, near, torus_port(0, 1), SIM_WIRE_UP);
+    sim_set_wire(sim, near, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_UP);
     assert_true(sim_run(sim, 10 * SECONDS, link_is_up, &near));
-    sim_set_wire(sim, 4, torus_port(0, 1), SIM_WIRE_CUT);
+    sim_set_wire(sim, 4, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
     assert_int_equal(r->result.reroutes, 2);

@@ -303,8 +303,8 @@ static void halves_do_not_shrink(void **state)
 
     (void)state;
     sim_run_until_whole(sim);
-    sim_set_wire(sim, 0, torus_port(0, 1), SIM_WIRE_CUT);
-    sim_set_wire(sim, 2, torus_port(0, 1), SIM_WIRE_CUT);
+    sim_set_wire(sim, 0, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
+    sim_set_wire(sim, 2, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     sim_pass(sim, 100 * MILLISECONDS);
     for (uint32_t root = 0; root < 4; root++) {
         struct sim_request *r = sim_exchange(sim, root, &spec);

@@ -295,7 +295,7 @@ static bool send_next(struct net *net, uint32_t rank, unsigned port)
         return was_awake; /* perhaps the source had nothing: then it owes a wake now */
     }
     uint32_t to = torus_neighbour(&net->torus, rank, port), at = 0;
-    unsigned there = torus_port_opposite(port);
+    unsigned there = torus_port_opposite(&net->torus, port);
     struct packet *p = calloc(1, sizeof *p);
     assert_true(to != TORUS_NO_NODE && p != NULL);
     assert_int_equal(frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL),

@@ -186,7 +186,7 @@ void fixture_hello(const struct router_fixture *f, unsigned port, struct peer_he
     *hello = (struct peer_hello){.version = PROTOCOL_VERSION,
                                  .dims = torus_format(&f->torus, dims),
                                  .rank = torus_neighbour(&f->torus, f->rank, port),
-                                 .port = torus_port_opposite(port),
+                                 .port = torus_port_opposite(&f->torus, port),
                                  .boot = 77};
 }
 
@@ -202,7 +202,7 @@ void fixture_link_up(struct router_fixture *f, unsigned port)
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
     struct peer_message *first;
-    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
+    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
 
     assert_non_null(c->link);
     fixture_hello(f, port, &hello, dims);

@@ -233,7 +233,7 @@ static const struct {
     {"or omit --q", {"plan", "--dims", "4x4", "--algorithm", "cccube-q2", "--q", "5"}},
     {"'05' is not a number", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "05"}},
     {"at most cccube-q8", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "9"}},
-    {"depends on the size", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "best"}},
+    {"depending on the size", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "best"}},
     {"give one or the other", {"plan", "--import", "nothing", "--q", "5"}},
     {"requires --algorithm cccube", {"exchange", "--block-size", "1", "--q", "5"}},
     {"requires --algorithm cccube",
@@ -381,7 +381,7 @@ static void test_bench(void **state)
     fake_start(&f, serve_bench);
     assert_int_equal(BENCH(f, "--json"), 1);
     fake_stop(&f);
-    assert_string_equal(cli_problem, "torusctl: 1 of 2 failed\n");
+    assert_string_equal(cli_problem, "torusctl: 1 of 2 measurements failed\n");
     value = cli_object();
     results = json_object_get(value, "results");
     assert_int_equal(json_array_size(results), 2);

@@ -149,7 +149,7 @@ static void test_registered_memory(void **state)
                      client_group_daemon.groups.last.receive.memory);
     torus_memory_free(g, NULL);
     torus_memory_free(g, memory);
-    FAILS(TORUS_ERROR_USAGE, "no bytes",
+    FAILS(TORUS_ERROR_USAGE, "0 bytes cannot be allocated",
           torus_memory_new(g, 0, &client_group_error) != NULL ? 0 : -1);
     FAILS(TORUS_ERROR_MEMORY, "",
           torus_memory_new(g, SIZE_MAX / 4, &client_group_error) != NULL ? 0 : -1);

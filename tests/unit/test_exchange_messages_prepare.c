@@ -81,12 +81,12 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
 /* Links that are down according to the root. The line of three nodes has links 0 (between nodes 0 and 1) and 1. */
 static void a_prepare_says_what_is_down(void **state)
 {
-    static uint32_t there_is_none[] = {2}, huge[] = {UINT32_MAX}, twice[] = {1, 1},
-                    falls[] = {1, 0}, its_own[] = {0}, beyond[] = {1};
+    static uint32_t there_is_none[] = {4}, listens[] = {3}, huge[] = {UINT32_MAX},
+                    twice[] = {2, 2}, falls[] = {2, 0}, its_own[] = {0}, beyond[] = {2};
     static const struct {
         uint32_t *links;
         size_t count;
-    } wrong[] = {{there_is_none, 1}, {huge, 1}, {twice, 2}, {falls, 2}, {its_own, 1}};
+    } wrong[] = {{there_is_none, 1}, {listens, 1}, {huge, 1}, {twice, 2}, {falls, 2}, {its_own, 1}};
     struct exchange_fixture n;
     struct xf_prepare p;
 
@@ -115,7 +115,7 @@ static void a_prepare_says_what_is_down(void **state)
 static void a_prepare_says_who_is_missing(void **state)
 {
     static uint32_t root[] = {0}, there_is_none[] = {3}, twice[] = {2, 2}, itself[] = {1},
-                    last[] = {2}, its_link[] = {1};
+                    last[] = {2}, its_link[] = {2};
     static const struct {
         uint32_t *nodes, *links;
         size_t count, link_count;

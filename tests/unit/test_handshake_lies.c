@@ -99,11 +99,11 @@ static void lies_are_refused(void **state)
         {of_no_node, "wrong cabling"},
         {of_another_port, "wrong cabling: node 1 port +1 is connected to"},
         {of_no_port, "node 1 port ? is"},
-        {without_challenge, "not well formed"},
-        {with_short_challenge, "not well formed"},
-        {with_short_key, "not well formed"},
-        {with_empty_key, "not well formed"},
-        {that_encrypts_with_nothing, "not well formed"},
+        {without_challenge, "malformed"},
+        {with_short_challenge, "malformed"},
+        {with_short_key, "malformed"},
+        {with_empty_key, "malformed"},
+        {that_encrypts_with_nothing, "malformed"},
     };
     struct pair p;
     (void)state;
@@ -141,7 +141,7 @@ static void more_keys_than_there_may_be_are_refused(void **state)
     head->hello.key = before;
     head->hello.n_key = count;
     message_forget(head);
-    check_refused(&p, &p.listener, "not well formed");
+    check_refused(&p, &p.listener, "malformed");
 }
 
 static void proofs_of_any_other_size_are_refused(void **state)
@@ -187,7 +187,7 @@ static void messages_out_of_order_are_refused(void **state)
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
     assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
-    assert_non_null(strstr(e.text, "did not prove"));
+    assert_non_null(strstr(e.text, "did not begin with the proof"));
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
     p.dialler.heard = 0; /* hello again instead of the proof */

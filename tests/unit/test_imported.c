@@ -86,7 +86,7 @@ static void walk_all(const struct imported *s)
                 uint32_t legs = algorithm_route(a, t, source, destination, k, leg), here = source;
                 for (uint32_t i = 0; i < legs; i++)
                     for (uint32_t hop = 0; hop < leg[i].hops; hop++)
-                        here = torus_neighbour(t, here, torus_port(leg[i].dim, leg[i].direction));
+                        here = torus_neighbour(t, here, torus_port(t, leg[i].dim, leg[i].direction));
                 assert_int_equal(here, destination);
             }
     free(leg);
@@ -222,7 +222,7 @@ static const struct {
     {"{\"schedule\":1,\"dims\":\"3\",\"segments\":0}", "segments", "1 to 256"},
     {"{\"schedule\":1,\"dims\":\"3\",\"segments\":257}", "segments", "1 to 256"},
     {"{\"schedule\":1,\"dims\":\"3\",\"period\":[2]}", "period 2", "divide"},
-    {"{\"schedule\":1,\"dims\":\"4m\",\"period\":[2]}", "period 2", "has to be its size 4"},
+    {"{\"schedule\":1,\"dims\":\"4m\",\"period\":[2]}", "period 2", "must be its size 4"},
     {"{\"schedule\":1,\"dims\":\"3x3\",\"period\":[3]}", "period", "2 numbers"},
     {"{\"schedule\":1,\"dims\":\"3\",\"period\":[1,1]}", "period", "1 number"},
     {"{\"schedule\":1,\"dims\":\"3\"} x", "line 1, column 27", "the end of the line"},

@@ -114,7 +114,8 @@ static void break_cable(struct network *n, char *list, size_t c)
 
     (void)snprintf(list + length, LIST - length, "%s%u:%s", length > 0 ? "," : "",
                    other ? cable->b : cable->a,
-                   torus_port_name(other ? cable->b_port : cable->a_port, name));
+                   torus_port_name(&n->torus, other ? cable->b : cable->a,
+                                   other ? cable->b_port : cable->a_port, name));
     n->works[c] = false;
 }
 

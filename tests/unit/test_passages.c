@@ -63,7 +63,7 @@ static void check_channel(const struct all *all, uint32_t rank, unsigned port)
         return;
     }
     const struct passages *there = &all->node[peer];
-    unsigned opposite = torus_port_opposite(port);
+    unsigned opposite = torus_port_opposite(&all->t, port);
     assert_int_equal(here->departures[port], there->arrivals[opposite]);
     for (uint32_t i = 0; i < here->count; i++) {
         const struct passage *x = &here->passage[i];
@@ -97,13 +97,13 @@ static uint64_t walk(const struct all *all, const struct passages *from, uint32_
     legs = algorithm_route(all->a, &all->t, first->source, first->destination, first->segment, leg);
     for (uint32_t i = 0; i < legs; i++)
         for (uint16_t n = 0; n < leg[i].hops; n++, passed++) {
-            unsigned port = torus_port(leg[i].dim, leg[i].direction);
+            unsigned port = torus_port(&all->t, leg[i].dim, leg[i].direction);
             if (x->out != port || x->hop != hop++)
                 FAIL(all, "%u->%u, segment %u leaves its route at node %u", first->source,
                      first->destination, first->segment, here);
             here = torus_neighbour(&all->t, here, port);
             const struct passages *p = &all->node[here];
-            x = &p->passage[p->arrival[torus_port_opposite(port)][x->place]];
+            x = &p->passage[p->arrival[torus_port_opposite(&all->t, port)][x->place]];
         }
     assert_int_equal(here, first->destination);
     assert_int_equal(x->out, PASSAGE_HERE);
@@ -163,7 +163,7 @@ static uint32_t follow(const struct all *all, uint32_t node, uint32_t first, boo
             continue;
         }
         uint32_t next = torus_neighbour(&all->t, node, y->out);
-        uint32_t there = all->node[next].arrival[torus_port_opposite(y->out)][y->place];
+        uint32_t there = all->node[next].arrival[torus_port_opposite(&all->t, y->out)][y->place];
         uint32_t beyond = 1 + follow(all, next, there, reached, passed);
         assert_int_equal(y->ahead, beyond);
         farthest = beyond > farthest ? beyond : farthest;

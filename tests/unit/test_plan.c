@@ -70,16 +70,18 @@ static void ring_of_4(void **state)
     plan_free(&p);
 }
 
+static const struct torus ring = {.dims = 1};
+
 static void port_totals(void **state)
 {
     struct plan p;
     uint64_t blocks, messages;
     (void)state;
     build(&p, "4", "ar", 0);
-    plan_port_totals(&p, PLUS, &blocks, &messages);
+    plan_port_totals(&p, &ring, PLUS, &blocks, &messages);
     assert_int_equal(blocks, 2); /* 0 -> 1, 0 -> 2 */
     assert_int_equal(messages, 2);
-    plan_port_totals(&p, MINUS, &blocks, &messages);
+    plan_port_totals(&p, &ring, MINUS, &blocks, &messages);
     assert_int_equal(blocks, 2); /* 0 -> 3, and 1 -> 3 on its way */
     assert_int_equal(messages, 1);
     plan_free(&p);
@@ -143,7 +145,7 @@ static void nobody_else(void **state)
     assert_int_equal(p.arrivals, 0);
     assert_int_equal(p.blocks, 0);
     assert_null(plan_arrival(&p, 0, 0, 1, 0));
-    plan_port_totals(&p, 0, &blocks, &messages);
+    plan_port_totals(&p, &ring, 0, &blocks, &messages);
     assert_int_equal(blocks + messages, 0);
     plan_free(&p);
     plan_free(&p); /* does no harm */

@@ -70,7 +70,7 @@ static void test_names(void **state)
     guest_close(&g);
     guest_connect(&g);
     guest_say(&g, PROGRAM_OPEN, 0, 0, "");
-    guest_expect_refusal(&g, ERROR_USAGE, "and not 0");
+    guest_expect_refusal(&g, ERROR_USAGE, "not 0");
     guest_close(&g);
     guest_connect(&g);
     memset(m.text, 'x', sizeof m.text);

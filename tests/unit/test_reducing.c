@@ -344,7 +344,7 @@ static void check_damage(const struct how *how, uint64_t seed, uint64_t packet)
         (void)snprintf(expected, sizeof expected,
                        "node %u received a damaged frame from node %u on port %s", rank,
                        torus_neighbour(&net->torus, rank, net->damaged_port),
-                       torus_port_name(net->damaged_port, name));
+                       torus_port_name(&net->torus, rank, net->damaged_port, name));
         assert_int_equal(e->code, ERROR_DAMAGED);
         assert_memory_equal(e->text, expected, strlen(expected));
     }

@@ -76,9 +76,9 @@ static void frames_that_are_not_expected_are_refused(void **state)
     bad = (struct frame){.port = PLUS, .pieces = 1, .sizes = 1, .length = 12};
     refuses(&line, false, &bad, "1 size for pieces whose sizes are known");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {1}, .length = 12};
-    refuses(&line, false, &bad, "piece 1 of ");
+    refuses(&line, false, &bad, "no piece 1: this channel has ");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {UINT32_MAX}, .length = 12};
-    refuses(&line, true, &bad, "piece 4294967295 of ");
+    refuses(&line, true, &bad, "no piece 4294967295: this channel has ");
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 10};
     refuses(&line, false, &bad, "2 bytes less than");
     bad = (struct frame){.port = PLUS, .pieces = 1};
@@ -98,7 +98,7 @@ static void frames_that_are_not_expected_are_refused(void **state)
     refuses(&line, false, &bad, "a result of piece 0");
     refuses(&line, true, &bad, "a result of piece 0");
     other.everywhere = false;
-    refuses(&other, true, &bad, "piece 0 of ");
+    refuses(&other, true, &bad, "no piece 0: this channel has ");
     other.unchecked = false;
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 7};
     refuses(&other, false, &bad, "a frame without a digest");

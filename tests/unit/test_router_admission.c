@@ -20,7 +20,7 @@ static void the_plus_side_dials_and_says_hello_first(void **state)
     assert_int_equal(f.dials[0], 0);
     router_start(f.router);
     for (unsigned port = 0; port < 4; port++)
-        assert_int_equal(f.dials[port], torus_port_direction(port) > 0);
+        assert_int_equal(f.dials[port], torus_port_direction(&f.torus, port) > 0);
     assert_int_equal(fixture_state_of(&f, plus), PORT_DIALLING);
     assert_int_equal(fixture_state_of(&f, minus), PORT_WAITING);
     struct fixture_connection *c = fixture_connect(&f, plus, true);
@@ -176,7 +176,7 @@ static void a_connection_without_a_hello_is_closed(void **state)
 /* A connection after its handshake; discards what the router has sent. */
 static struct fixture_connection *shaken(struct router_fixture *f, unsigned port)
 {
-    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
+    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
 

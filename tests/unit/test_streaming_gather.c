@@ -337,7 +337,7 @@ static void frames_that_break_the_protocol_are_refused(void **state)
     struct frame bad;
     (void)state;
     bad = one_from_0, bad.piece[0] = 1; /* ours, back */
-    refuses(&line, &bad, "piece 1 of ");
+    refuses(&line, &bad, "no piece 1: this channel has ");
     bad = one_from_0, bad.pieces = 2, bad.body = "bBbBb";
     refuses(&line, &bad, "piece 0 has arrived");
     bad = one_from_0, bad.body = "bBbBb";
@@ -346,7 +346,7 @@ static void frames_that_break_the_protocol_are_refused(void **state)
     refuses(&line, &bad, "the frame has no byte of it");
     bad = one_from_0, bad.round = 1;
     refuses(&line, &bad, "data of round 1");
-    refuses(&other, &one_from_0, "piece 0 of ");
+    refuses(&other, &one_from_0, "no piece 0: this channel has ");
     refuses(&sized, &one_from_0, "piece 0 without a size");
     bad = one_from_0, bad.sizes = 1, bad.size[0] = 5;
     refuses(&sized, &bad, "a piece of 5 bytes");

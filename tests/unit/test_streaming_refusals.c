@@ -48,11 +48,11 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     bad = from_0, bad.pieces = 0;
     refuses(&whole, &bad, "a frame without pieces");
     bad = from_0, bad.piece[0] = 2;
-    refuses(&whole, &bad, "piece 2 of ");
+    refuses(&whole, &bad, "no piece 2: this channel has ");
     bad = from_0, bad.piece[0] = UINT32_MAX;
-    refuses(&whole, &bad, "piece 4294967295 of ");
+    refuses(&whole, &bad, "no piece 4294967295: this channel has ");
     bad = from_0, bad.pieces = 3, bad.piece[2] = 7; /* behind two that are right */
-    refuses(&whole, &bad, "piece 7 of ");
+    refuses(&whole, &bad, "no piece 7: this channel has ");
     bad = from_0, bad.piece[1] = 0; /* twice in one frame */
     refuses(&whole, &bad, "piece 0 has arrived");
     bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";

@@ -116,7 +116,7 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
 
     /* It dials itself. */
     for (unsigned port = 0; port < torus_ports(&torus); port++)
-        if (torus_port_direction(port) > 0) {
+        if (torus_port_direction(&torus, port) > 0) {
             assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &length), 0);
             endpoint[port].port = ntohs(here.sin_port);
             io.dial(io.context, port);

@@ -166,7 +166,7 @@ static bool gossip_round(struct gossip *g)
 static void gossip_link(struct gossip *g, uint32_t rank, unsigned port, bool up)
 {
     uint32_t peer = torus_neighbour(&torus, rank, port);
-    unsigned opposite = torus_port_opposite(port);
+    unsigned opposite = torus_port_opposite(&torus, port);
 
     if (peer == TORUS_NO_NODE)
         return;
@@ -237,7 +237,7 @@ static void lies_do_not_last(void **state)
             assert_int_equal(topology_init(&g.node[rank], &torus, rank, 1000 + rank), 0);
         for (uint32_t rank = 0; rank < torus.nodes; rank++)
             for (unsigned dim = 0; dim < torus.dims; dim++)
-                gossip_link(&g, rank, torus_port(dim, 1), true);
+                gossip_link(&g, rank, torus_port(&torus, dim, 1), true);
         for (unsigned event = below(60); event > 0; event--) {
             if (below(3) == 0)
                 gossip_link(&g, below(torus.nodes), below(torus_ports(&torus)), below(3) > 0);
@@ -265,18 +265,18 @@ static void a_link_needs_both_ends(void **state)
     all_up(&p);
     assert_true(topology_whole(&p));
     assert_false(topology_fault(&p, 0, &e));
-    assert_true(topology_link_up(&p, 1, torus_port(1, 1)));
+    assert_true(topology_link_up(&p, 1, torus_port(&torus, 1, 1)));
     /* Node 2's port -1 is down: the link from node 1. */
-    assert_int_equal(hear(&p, 2, all_ports(2) & ~(1u << torus_port(1, -1))), TOPOLOGY_NEW);
+    assert_int_equal(hear(&p, 2, all_ports(2) & ~(1u << torus_port(&torus, 1, -1))), TOPOLOGY_NEW);
     assert_false(topology_whole(&p));
-    assert_false(topology_link_up(&p, 1, torus_port(1, 1)));
-    assert_false(topology_link_up(&p, 2, torus_port(1, -1)));
-    assert_true(topology_link_up(&p, 2, torus_port(1, 1)));
+    assert_false(topology_link_up(&p, 1, torus_port(&torus, 1, 1)));
+    assert_false(topology_link_up(&p, 2, torus_port(&torus, 1, -1)));
+    assert_true(topology_link_up(&p, 2, torus_port(&torus, 1, 1)));
     assert_true(topology_fault(&p, 0, &e));
     assert_int_equal(e.code, ERROR_LINK);
     assert_int_equal(e.culprit.kind, CULPRIT_LINK);
     assert_int_equal(e.culprit.node, 1);
-    assert_int_equal(e.culprit.port, torus_port(1, 1));
+    assert_int_equal(e.culprit.port, torus_port(&torus, 1, 1));
     assert_false(topology_fault(&p, 1, &e));
     assert_int_equal(topology_first_down(&p), TORUS_NO_NODE);
     topology_free(&p);
@@ -289,7 +289,7 @@ static void lose(struct topology *p, uint32_t rank)
         uint32_t peer = torus_neighbour(&torus, rank, port);
         if (peer == TORUS_NO_NODE)
             continue;
-        unsigned opposite = torus_port_opposite(port);
+        unsigned opposite = torus_port_opposite(&torus, port);
         if (peer == p->self)
             topology_set_self(p, opposite, false);
         else
@@ -336,7 +336,7 @@ static void a_mesh_has_no_link_beyond_its_end(void **state)
     struct topology p;
     (void)state;
     open_topology(&p, "3m", 0);
-    assert_false(topology_link_up(&p, 0, torus_port(0, -1)));
+    assert_false(topology_link_up(&p, 0, torus_port(&torus, 0, -1)));
     assert_int_equal(hear(&p, 1, 3), TOPOLOGY_NEW);
     assert_int_equal(hear(&p, 2, 2), TOPOLOGY_NEW);
     topology_set_self(&p, 0, true);

@@ -36,7 +36,7 @@ static void check_trees(const struct torus *t)
             for (unsigned i = 0; i < n->children; i++) {
                 uint32_t child = torus_neighbour(t, rank, n->child[i]);
                 assert_true(child != TORUS_NO_NODE);
-                assert_int_equal(node[child].parent, torus_port_opposite(n->child[i]));
+                assert_int_equal(node[child].parent, torus_port_opposite(t, n->child[i]));
                 assert_true(i == 0 || n->child[i] > n->child[i - 1]);
             }
             children += n->children;
@@ -68,14 +68,14 @@ static void shape_on_4x4(void **state)
     tree_node(&t, 0, 0, &n);
     assert_int_equal(n.children, 4);
     tree_node(&t, 0, 4, &n); /* one row on: still in the root's column, spreads its row */
-    assert_int_equal(n.parent, torus_port(0, -1));
+    assert_int_equal(n.parent, torus_port(&t, 0, -1));
     assert_int_equal(n.children, 3); /* +0 to the opposite row, +1, -1 */
     tree_node(&t, 0, 5, &n);
-    assert_int_equal(n.parent, torus_port(1, -1));
+    assert_int_equal(n.parent, torus_port(&t, 1, -1));
     assert_int_equal(n.children, 1); /* +1 to the opposite column */
-    assert_int_equal(n.child[0], torus_port(1, 1));
+    assert_int_equal(n.child[0], torus_port(&t, 1, 1));
     tree_node(&t, 0, 7, &n);
-    assert_int_equal(n.parent, torus_port(1, 1));
+    assert_int_equal(n.parent, torus_port(&t, 1, 1));
     assert_int_equal(n.children, 0);
 }
 

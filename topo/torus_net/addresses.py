@@ -8,12 +8,12 @@ MOST_LINKS = 2 ** 23                      # in 10.0.0.0/8
 
 
 def link_address(link, port):
-    """The address of one end of a link. The + end has the even address."""
-    return FIRST + 2 * link.index + (port.sign == '-')
+    """The address of one end of a link. The end that dials has the even address."""
+    return FIRST + 2 * link.index + (not port.dials)
 
 
 def port_address(geometry, rank, port, tcp_port=TCP_PORT):
-    """The address and TCP port that a port uses: a + port dials the neighbour's, a - port listens
-    on its own."""
-    end = port.opposite if port.sign == '+' else port
+    """The address and TCP port that a port uses: a port that dials has the neighbour's, a port that
+    listens its own."""
+    end = port.opposite if port.dials else port
     return f'{link_address(geometry.link(rank, port), end)}:{tcp_port}'

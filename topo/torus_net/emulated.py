@@ -13,7 +13,7 @@ import sys
 from . import interrupts
 from .addresses import MOST_LINKS, link_address, port_address
 from .cable import Cables
-from .geometry import UsageError
+from .geometry import UsageError, port_word
 from .ip_hosts import IpHosts
 from .limit import Cable, make_limit
 from .mininet_api import Host, Intf, Link, Mininet, Topo, lg
@@ -31,8 +31,8 @@ def host_name(rank):
 
 
 def interface_name(rank, port):
-    """At most 15 characters: "n1023-minus0"."""
-    return f'{host_name(rank)}-{"plus" if port.sign == "+" else "minus"}{port.dim}'
+    """At most 15 characters: "n1023-minus0", "n12-0to3"."""
+    return f'{host_name(rank)}-{port_word(port)}'
 
 
 class TorusTopo(Topo):

@@ -45,14 +45,19 @@ class Image:
         self.release = release
 
 
-def make_image(programs, cache, say):
-    """The Image with the given programs (paths), built unless it is in the cache."""
+def guest_file(path):
+    """Where a machine has a file that make_image() was given."""
+    return f'/etc/torusd/{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}'
+
+
+def make_image(programs, cache, say, files=()):
+    """The Image with the given programs and files (paths), built unless it is in the cache."""
     cache = Path(cache)
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache):
             kernel = _kernel(cache, say)
-            initramfs = _initramfs(programs, kernel, cache, say)
+            initramfs = _initramfs(programs, files, kernel, cache, say)
     except OSError as e:
         raise TorusError(f'cannot create the image of virtual machines in {cache}: {e}') from e
     return Image(kernel / 'vmlinuz', initramfs, (kernel / 'release').read_text().strip())
@@ -132,7 +137,7 @@ def _modules(folder):
 
 # --- the initramfs ---
 
-def _initramfs(programs, kernel, cache, say):
+def _initramfs(programs, more, kernel, cache, say):
     busybox, tc = _find('busybox', 'busybox-static'), _find('tc', 'iproute2')
     own = {name: _compiled(name, cache, say) for name in ('bridge', 'capture')}
     files = {'init': GUEST / 'init', 'bin/shell': GUEST / 'shell', 'bin/busybox': busybox,
@@ -142,6 +147,7 @@ def _initramfs(programs, kernel, cache, say):
         files.update(_libraries(path))
     for module in sorted((kernel / 'modules').iterdir()):
         files[f'modules/{module.name}'] = module
+    files.update({guest_file(path).lstrip('/'): Path(path) for path in more})
     applets = [name for name in _run(str(busybox), '--list').split() if f'bin/{name}' not in files]
     contents = {name: _without_symbols(path) if _is_elf(path) and not name.startswith('modules/')
                 else path.read_bytes() for name, path in sorted(files.items())}

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from . import interrupts
 from .addresses import link_address, port_address
-from .geometry import UsageError
-from .guest_image import bridge_program, default_cache, make_image
+from .geometry import UsageError, port_word
+from .guest_image import bridge_program, default_cache, guest_file, make_image
 from .limit import Bucket, make_limit
 from .machine import Machine, VirtualNode
 from .process import TorusError
@@ -100,7 +100,8 @@ class VirtualTorus(Torus):
                 'smaller torus or less --ram')
 
     def _build(self):
-        image = make_image([self.torusd, self.torusctl, *self.programs], self.cache, self.say)
+        image = make_image([self.torusd, self.torusctl, *self.programs], self.cache, self.say,
+                           self.geometry.edge_files())
         self.bridge = bridge_program(self.cache, self.say)
         self.accelerator = choose_accelerator(self.accelerator, image, self.cache, self.say)
         image.initramfs = self._keep_image(image.initramfs)
@@ -185,7 +186,8 @@ class VirtualTorus(Torus):
                 words.append(f'torus.burst={self.limit.burst}')
         devices = []
         for port in self.geometry.ports(rank):
-            mac = f'02:00:{rank >> 8:02x}:{rank & 255:02x}:00:{port.number:02x}'
+            mac = (f'02:00:{rank >> 8:02x}:{rank & 255:02x}:'
+                   f'{port.number >> 8:02x}:{port.number & 255:02x}')
             words.append(f'torus.link={interface_name(port)},{mac},'
                          f'{self.interface_address(rank, port)}/31')
             card = device(port.name)
@@ -215,7 +217,7 @@ class VirtualTorus(Torus):
                 '-device', 'virtserialport,chardev=log,name=torus.log', *devices]
 
     def _torusd_arguments(self, rank):
-        arguments = [f'--dims={self.geometry}', f'--rank={rank}', f'--memory={self.memory}']
+        arguments = [f'--dims={self.geometry.one_word(guest_file)}', f'--rank={rank}', f'--memory={self.memory}']
         arguments += [f'--port={name}={address}' for name, address in
                       self.nodes[rank].addresses.items()]
         if self.bw is not None:
@@ -291,8 +293,8 @@ def _program(path):
 
 
 def interface_name(port):
-    """The name of a port's network card in the machine: "plus0"."""
-    return f'{"plus" if port.sign == "+" else "minus"}{port.dim}'
+    """The name of a port's network card in the machine: "plus0", "0to3"."""
+    return port_word(port)
 
 
 def _escaped(path):

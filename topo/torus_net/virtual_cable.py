@@ -70,4 +70,4 @@ class Monitor:
 
 def device(port_name):
     """The name by which qemu knows the network card of a port."""
-    return f'card{port_name.replace("+", "p").replace("-", "m")}'
+    return f'card{port_name.replace("+", "p").replace("-", "m").replace(":", "t")}'

@@ -35,11 +35,11 @@ static json_t *message(const struct torus *t, uint32_t rank, const struct plan_m
 {
     char name[TORUS_PORT_NAME_SIZE];
     uint32_t node =
-        torus_walk(t, rank, torus_port_dim(m->port), torus_port_direction(m->port), away);
+        torus_walk(t, rank, torus_port_dim(t, m->port), torus_port_direction(t, m->port), away);
     json_t *o = json_object();
     int r = json_object_set_new(o, "step", json_integer(m->step)) |
             json_object_set_new(o, "does", json_string(does)) |
-            json_object_set_new(o, "port", json_string(torus_port_name(m->port, name))) |
+            json_object_set_new(o, "port", json_string(torus_port_name(t, rank, m->port, name))) |
             json_object_set_new(o, "node", json_integer(node)) |
             json_object_set_new(o, "hops", json_integer(m->hops)) |
             json_object_set_new(o, "blocks", json_integer(m->blocks));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/measuring/bench_report.h"
 #include "client/cli/measuring/fit.h"
@@ -201,8 +202,7 @@ static int find_torus(struct sweep *s, struct cli *cli, const struct bench_argum
     if (torus_client_status(cli->client, &status, &failed) != 0)
         return cli_fail_client(cli, &failed);
     s->link_mbit = status->link_mbit;
-    if (torus_parse(&s->torus, status->dims, &e) != 0) {
-        e.code = ERROR_PROTOCOL;
+    if (daemon_torus_of_status(status, &s->torus, &e) != 0) {
         code = cli_fail(cli, &e);
     } else if ((s->algorithms == 0 && all && add_default(s, a, &e) != 0) ||
                add_schedules(a->schedules, s, files, &e) != 0) {

@@ -137,7 +137,7 @@ static json_t *dimensions_value(const struct product *p)
     for (unsigned i = 0; i < p->dims; i++) {
         const struct factor *f = &p->factor[i];
         json_t *o = json_pack(
-            "{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph", graph_name(f->graph),
+            "{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph", factor_kind_name(f->kind),
             "nodes", (int)f->nodes, "diameter", (int)factor_diameter(f), "average_status",
             json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
         r |= json_array_append_new(list, o);
@@ -181,6 +181,10 @@ static int resolve(const struct cli *cli, const struct bounds_arguments *a, stru
     if (a->dims != NULL) {
         if (torus_parse(&t, a->dims, &e) != 0)
             return cli_fail_usage(cli, "--dims: %s", e.text);
+        if (!product_is_torus(&t))
+            return cli_fail_usage(cli, "--dims %s: the formulas are for products of rings, lines and "
+                                       "complete graphs; 'torusctl plan' has a bound for others",
+                                  a->dims);
         *p = product_of_torus(&t);
     }
     return EXIT_DONE;

@@ -110,7 +110,7 @@ static uint32_t neighbour(const struct torus *t, uint32_t rank, const char *name
     char one[TORUS_PORT_NAME_SIZE];
 
     for (unsigned port = 0; port < torus_ports(t); port++)
-        if (strcmp(torus_port_name(port, one), name) == 0)
+        if (strcmp(torus_port_name(t, rank, port, one), name) == 0)
             return torus_neighbour(t, rank, port);
     return TORUS_NO_NODE;
 }

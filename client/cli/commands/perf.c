@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/measuring/perf_report.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -178,14 +179,11 @@ static int resolve(struct perf_plan *plan, struct place *place, const struct cli
 /* ---- The group ------------------------------------------------------------------------------- */
 
 /* Reads the dimensions of a group. */
-static int read_dims(struct torus *t, const char *text, const struct cli *cli)
+static int read_dims(struct torus *t, const char *text, struct cli *cli)
 {
-    struct error e;
+    int code = strstr(text, "graph:") != NULL ? cli_connect(cli) : EXIT_DONE;
 
-    if (torus_parse(t, text, &e) == 0)
-        return EXIT_DONE;
-    e.code = ERROR_PROTOCOL;
-    return cli_fail(cli, &e);
+    return code == EXIT_DONE ? daemon_torus_parse(cli, text, t) : code;
 }
 
 static int ask_rate(struct cli *cli, double *link_mbit)
@@ -203,7 +201,7 @@ static int ask_rate(struct cli *cli, double *link_mbit)
     return EXIT_DONE;
 }
 
-static int open_group(struct place *place, const struct cli *cli, const struct perf_arguments *a)
+static int open_group(struct place *place, struct cli *cli, const struct perf_arguments *a)
 {
     struct torus_group_options o;
     struct torus_error failed;
@@ -221,7 +219,7 @@ static int open_group(struct place *place, const struct cli *cli, const struct p
     return read_dims(&place->torus, torus_group_dims(place->whole), cli);
 }
 
-static int open_part(struct place *place, const struct cli *cli, const struct perf_plan *plan)
+static int open_part(struct place *place, struct cli *cli, const struct perf_plan *plan)
 {
     struct torus_error failed;
 

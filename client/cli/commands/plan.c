@@ -133,13 +133,42 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
     return EXIT_DONE;
 }
 
-/* Finds routes that avoid the links and nodes of --without. The caller frees them with detour_free(). */
+/* Routes for the links that are in order, which the caller gives to detour_free(). */
+static int find_routes(const struct cli *cli, const struct damage *damage,
+                       const struct algorithm **algorithm)
+{
+    struct detour *detour = NULL;
+    struct error e;
+
+    if (detour_new(&detour, damage, &e) != 0)
+        return cli_fail(cli, &e);
+    detour_find_bound(detour);
+    *algorithm = detour_algorithm(detour);
+    return EXIT_DONE;
+}
+
+/* `stream` where factors are neither rings nor lines: its routes are found. */
+static int resolve_found(const struct cli *cli, const struct plan_arguments *a,
+                         const struct torus *t, const struct algorithm **algorithm)
+{
+    struct damage none;
+    struct error e;
+    int code;
+
+    long_work_next("the routes of %s on %.80s", FOUND_NAME, a->dims);
+    if (damage_init(&none, t, &e) != 0)
+        return cli_fail(cli, &e);
+    code = find_routes(cli, &none, algorithm);
+    damage_free(&none);
+    return code;
+}
+
 static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
                           const struct torus *t, const struct algorithm **algorithm)
 {
-    struct detour *detour = NULL;
     struct damage damage;
     struct error e;
+    int code;
 
     long_work_next("the routes --without %.80s", a->without);
     if (a->import != NULL || a->algorithm != NULL || a->q != NULL)
@@ -150,13 +179,9 @@ static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
     if (damage_parse(&damage, t, a->without, &e) != 0)
         return e.code == ERROR_USAGE ? cli_fail_usage(cli, "--without: %s", e.text)
                                      : cli_fail(cli, &e);
-    int rc = detour_new(&detour, &damage, &e);
+    code = find_routes(cli, &damage, algorithm);
     damage_free(&damage);
-    if (rc != 0)
-        return cli_fail(cli, &e);
-    detour_find_bound(detour);
-    *algorithm = detour_algorithm(detour);
-    return EXIT_DONE;
+    return code;
 }
 
 /* Reads the torus and the algorithm from the arguments. Returns EXIT_DONE, or another exit code after printing the
@@ -179,6 +204,8 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
     const char *name = spelled_algorithm(a->algorithm, a->q, &e);
     if (name == NULL && a->q != NULL)
         return cli_fail_usage(cli, "%s", e.text);
+    if (!torus_is_plain(t) && (name == NULL || strcmp(name, FOUND_NAME) == 0))
+        return resolve_found(cli, a, t, algorithm);
     *algorithm = name != NULL ? named_algorithm(name, NULL, &e) : shown_first(t);
     if (*algorithm == NULL || algorithm_accepts(*algorithm, t, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
@@ -222,9 +249,12 @@ static int set_detour(json_t *o, const struct torus *t, const struct algorithm *
     char without[1024];
     double blocks = (double)report->busiest / a->segments;
     uint64_t ticks;
-    int r = json_object_set_new(
-                o, "without",
-                json_string(damage_format(detour_damage(a->detour), without, sizeof without))) |
+    const struct damage *damage = detour_damage(a->detour);
+    int r = (damage_is_none(damage)
+                 ? 0
+                 : json_object_set_new(
+                       o, "without",
+                       json_string(damage_format(damage, without, sizeof without)))) |
             json_object_set_new(o, "segments", json_integer(a->segments)) |
             json_object_set_new(o, "busiest", json_number(blocks)) |
             json_object_set_new(o, "bound", json_number(report->bound)) |

@@ -1,6 +1,7 @@
 /* torusctl status: shows the daemon, its place in the torus, and its groups and exchanges. */
 #include <stddef.h>
 
+#include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
@@ -125,7 +126,7 @@ static json_t *unconfirmed(const struct torus_status *s)
     return list;
 }
 
-static json_t *link_faults(const struct torus_status *s)
+static json_t *link_faults(const struct torus_status *s, const struct torus *t)
 {
     json_t *list = json_array();
 
@@ -134,10 +135,10 @@ static json_t *link_faults(const struct torus_status *s)
         const bool found = x->found_node != TORUS_RANK_NONE;
         char port[TORUS_PORT_NAME_SIZE] = "?", other[TORUS_PORT_NAME_SIZE] = "?";
         json_t *o = json_object();
-        if (x->port < TORUS_MAX_PORTS)
-            (void)torus_port_name(x->port, port);
-        if (x->found_port < TORUS_MAX_PORTS)
-            (void)torus_port_name(x->found_port, other);
+        if (x->node < t->nodes && x->port < torus_ports(t))
+            (void)torus_port_name(t, x->node, x->port, port);
+        if (x->found_node < t->nodes && x->found_port < torus_ports(t))
+            (void)torus_port_name(t, x->found_node, x->found_port, other);
         (void)json_object_set_new(o, "node", json_integer(x->node));
         (void)json_object_set_new(o, "port", json_string(port));
         (void)json_object_set_new(o, "code", json_string(x->code));
@@ -218,7 +219,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
     r |= json_object_set_new(o, "memory", memory);
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
-    r |= json_object_set_new(o, "cables", link_faults(s));
+    r |= json_object_set_new(o, "cables", link_faults(s, t));
     r |= json_object_set_new(o, "groups", groups(s));
     r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
     r |= json_object_set_new(o, "shares", shares(s));
@@ -252,9 +253,7 @@ static int run(struct cli *cli, const void *arguments)
         return code;
     if (torus_client_status(cli->client, &status, &e) != 0)
         return cli_fail_client(cli, &e);
-    if (torus_parse(&torus, status->dims, &wrong) != 0) {
-        wrong.code = ERROR_PROTOCOL;
-        error_wrap(&wrong, "the daemon's dimensions are invalid");
+    if (daemon_torus_of_status(status, &torus, &wrong) != 0) {
         code = cli_fail(cli, &wrong);
     } else {
         json_t *value = value_of(status, &torus);

@@ -30,7 +30,7 @@ static int tally_classes(struct routes *r, struct tally *messages)
         for (uint32_t i = 0; i < r->legs; i++) {
             uint32_t class = r->class_of[here];
             struct leg moved = routes_moved_leg(r, &r->leg[i], here, r->representative[class]);
-            if (i >= routes_new_legs(r) && tally_add(messages, message_key(class, &moved)) != 0)
+            if (i >= routes_new_legs(r) && tally_add(messages, message_key(r->torus, class, &moved)) != 0)
                 return -1;
             here = routes_leg_end(r, here, &r->leg[i]);
         }
@@ -54,7 +54,7 @@ static int tally_source(struct routes *r, uint32_t source, struct tally *message
         for (uint32_t leg = 0; leg < r->legs; leg++) {
             uint32_t start = routes_move(r, here, first, source);
             struct leg moved = routes_moved_leg(r, &r->leg[leg], here, start);
-            if (leg >= routes_new_legs(r) && tally_add(messages, message_key(start, &moved)) != 0)
+            if (leg >= routes_new_legs(r) && tally_add(messages, message_key(r->torus, start, &moved)) != 0)
                 return -1;
             here = routes_leg_end(r, here, &r->leg[leg]);
         }
@@ -81,7 +81,7 @@ static int expand(struct drawing *d, const struct routes *r, const struct tally 
         return -1;
     for (size_t i = 0; i < classes->count; i++) {
         uint32_t class = message_key_class(classes->at[i].key), first = r->representative[class];
-        struct leg leg = message_key_leg(classes->at[i].key);
+        struct leg leg = message_key_leg(r->torus, classes->at[i].key);
         for (uint32_t start = first; start < r->torus->nodes; start++)
             if (r->class_of[start] == class)
                 d->message[d->messages++] =
@@ -102,7 +102,7 @@ static int compare_keys(const void *key, const void *entry)
 static void restrict_to(struct drawing *d, const struct tally *source)
 {
     for (size_t i = 0; i < d->messages; i++) {
-        uint64_t key = message_key(d->message[i].start, &d->message[i].leg);
+        uint64_t key = message_key(d->torus, d->message[i].start, &d->message[i].leg);
         const struct tally_entry *found =
             source->count == 0
                 ? NULL
@@ -129,7 +129,7 @@ static int group_nodes(struct drawing *d)
     }
     for (size_t i = 0; i < d->messages; i++)
         hash[d->message[i].start] +=
-            mix(mix(0, message_key(0, &d->message[i].leg)), d->message[i].segments);
+            mix(mix(0, message_key(d->torus, 0, &d->message[i].leg)), d->message[i].segments);
     for (uint32_t node = 0; node < d->torus->nodes; node++) {
         uint32_t group = 0;
         while (group < d->groups && first[group] != hash[node])
@@ -223,7 +223,7 @@ static int sum_load(struct drawing *d, struct error *e)
     }
     for (size_t i = 0; i < d->messages; i++) {
         const struct drawn_message *m = &d->message[i];
-        unsigned port = torus_port(m->leg.dim, m->leg.direction);
+        unsigned port = torus_port(t, m->leg.dim, m->leg.direction);
         uint32_t node = m->start;
         for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
             load[channel(t, node, port)] += m->segments;
@@ -235,8 +235,8 @@ static int sum_load(struct drawing *d, struct error *e)
         if (load[i] > 0)
             sums[count++] =
                 (struct drawn_message){.leg = {.hops = 1,
-                                               .dim = (uint8_t)torus_port_dim(port),
-                                               .direction = (int8_t)torus_port_direction(port)},
+                                               .dim = (uint8_t)torus_port_dim(t, port),
+                                               .direction = (int8_t)torus_port_direction(t, port)},
                                        .start = (uint32_t)(i / torus_ports(t)),
                                        .segments = load[i]};
     }
@@ -252,7 +252,7 @@ static bool passes_node(const struct torus *t, const struct drawn_message *m, ui
     uint32_t here = m->start;
 
     for (uint16_t hop = 0; hop < m->leg.hops && here != node; hop++)
-        here = torus_neighbour(t, here, torus_port(m->leg.dim, m->leg.direction));
+        here = torus_neighbour(t, here, torus_port(t, m->leg.dim, m->leg.direction));
     return here == node;
 }
 
@@ -272,7 +272,7 @@ uint32_t drawing_count_crossing(struct drawing *d, const struct drawn_step *step
 
     memset(d->crossing, 0, (size_t)t->nodes * torus_ports(t) * sizeof *d->crossing);
     for (size_t i = step->first; i < step->first + step->count; i++) {
-        unsigned port = torus_port(d->message[i].leg.dim, d->message[i].leg.direction);
+        unsigned port = torus_port(t, d->message[i].leg.dim, d->message[i].leg.direction);
         uint32_t node = d->message[i].start;
         for (uint16_t hop = 0; hop < d->message[i].leg.hops; hop++) {
             uint32_t crossing = ++d->crossing[channel(t, node, port)];
@@ -289,7 +289,7 @@ uint32_t drawing_count_crossing(struct drawing *d, const struct drawn_step *step
 static uint32_t assign_lane(const struct torus *t, struct drawn_message *m, uint64_t *taken)
 {
     enum { MOST_LANES = 64 };
-    unsigned port = torus_port(m->leg.dim, m->leg.direction);
+    unsigned port = torus_port(t, m->leg.dim, m->leg.direction);
     uint64_t here = 0;
     uint32_t node = m->start;
 

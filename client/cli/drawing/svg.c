@@ -37,7 +37,7 @@ static void mark_crowd(const struct svg_page *p, const struct drawn_message *m)
 {
     enum { MARKED = 1 << 30 };
     const struct torus *t = p->layout.torus;
-    unsigned port = torus_port(m->leg.dim, m->leg.direction);
+    unsigned port = torus_port(t, m->leg.dim, m->leg.direction);
     uint32_t node = m->start;
 
     for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
@@ -53,12 +53,13 @@ static void mark_crowd(const struct svg_page *p, const struct drawn_message *m)
 /* Writes the text that a viewer shows under the pointer. */
 static void put_tip(const struct svg_page *p, const struct drawn_message *m)
 {
-    unsigned port = torus_port(m->leg.dim, m->leg.direction);
+    const struct torus *t = p->layout.torus;
+    unsigned port = torus_port(t, m->leg.dim, m->leg.direction);
     char name[TORUS_PORT_NAME_SIZE], text[48];
 
     (void)fprintf(p->out, "<title>%" PRIu32 " to %" PRIu32 ", port %s", m->start,
-                  torus_walk(p->layout.torus, m->start, m->leg.dim, m->leg.direction, m->leg.hops),
-                  torus_port_name(port, name));
+                  torus_walk(t, m->start, m->leg.dim, m->leg.direction, m->leg.hops),
+                  torus_port_name(t, m->start, port, name));
     if (m->leg.hops > 1)
         (void)fprintf(p->out, ", %u hops", (unsigned)m->leg.hops);
     (void)fprintf(p->out, ": %s</title>", svg_page_blocks_text(p, m->segments, text, sizeof text));

@@ -112,7 +112,7 @@ static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_
 {
     uint32_t coordinates[TORUS_MAX_DIMS], n = l->torus->size[leg->dim];
     uint32_t end = torus_walk(l->torus, start, leg->dim, leg->direction, leg->hops);
-    struct point ahead = svg_layout_port(l, torus_port(leg->dim, leg->direction));
+    struct point ahead = svg_layout_port(l, torus_port(l->torus, leg->dim, leg->direction));
 
     torus_coordinates(l->torus, start, coordinates);
     uint32_t from = coordinates[leg->dim]; /* distance from the side where arrows enter the frame */
@@ -201,7 +201,7 @@ static void draw_stub(FILE *out, const struct view *v, double from, double to, d
 static void draw_between(FILE *out, const struct svg_layout *l, const struct svg_arrow *a)
 {
     uint32_t end = torus_walk(l->torus, a->start, a->leg.dim, a->leg.direction, a->leg.hops);
-    struct point ahead = svg_layout_port(l, torus_port(a->leg.dim, a->leg.direction));
+    struct point ahead = svg_layout_port(l, torus_port(l->torus, a->leg.dim, a->leg.direction));
     struct view from = {svg_layout_node(l, a->start), ahead};
     struct view to = {svg_layout_node(l, end), ahead};
 
@@ -225,7 +225,7 @@ static void draw_between(FILE *out, const struct svg_layout *l, const struct svg
 
 void svg_arrow_draw(FILE *out, const struct svg_layout *l, const struct svg_arrow *a)
 {
-    unsigned port = torus_port(a->leg.dim, a->leg.direction);
+    unsigned port = torus_port(l->torus, a->leg.dim, a->leg.direction);
 
     (void)fprintf(out, "<g class=\"p%u\">", port);
     if (svg_layout_leaves_plane(l, port))
@@ -239,8 +239,8 @@ void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsign
 {
     const struct leg hop = {
         .hops = 1,
-        .dim = (uint8_t)torus_port_dim(port),
-        .direction = (int8_t)torus_port_direction(port),
+        .dim = (uint8_t)torus_port_dim(l->torus, port),
+        .direction = (int8_t)torus_port_direction(l->torus, port),
     };
     struct part parts[3] = {{.view = {svg_layout_node(l, node), svg_layout_port(l, port)},
                              .to = STUB_TO,

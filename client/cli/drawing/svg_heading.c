@@ -12,10 +12,10 @@ static void put_ports(const struct svg_page *p, int y)
 
     svg_page_text(p, "b", SVG_BORDER, y + 4, "Ports");
     for (unsigned port = 0; port < torus_ports(t); port++) {
-        if (t->size[torus_port_dim(port)] == 1)
+        if (t->size[torus_port_dim(t, port)] == 1)
             continue;
         svg_arrow_sample(p->out, &p->layout, port, (struct point){x + 12, y}, 20, 2.5);
-        svg_page_text(p, "b", x + 27, y + 4, torus_port_name(port, name));
+        svg_page_text(p, "b", x + 27, y + 4, torus_port_name(t, 0, port, name));
         x += SVG_PORT_ROOM;
     }
     if (x == SVG_BORDER + 44)
@@ -53,7 +53,7 @@ void svg_heading_draw(const struct svg_page *p)
 {
     const struct algorithm *a = p->drawing->algorithm;
     const struct schedule_report *r = p->report;
-    char text[256], contended[64] = "no contention";
+    char text[512], contended[64] = "no contention";
     int y = SVG_BORDER + 14;
 
     (void)snprintf(text, sizeof text, "%s on %s", p->name, p->torus);

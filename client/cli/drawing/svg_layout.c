@@ -83,8 +83,8 @@ bool svg_layout_begins_plane(const struct svg_layout *l, uint32_t node)
 
 struct point svg_layout_port(const struct svg_layout *l, unsigned port)
 {
-    struct point v = axis_vector[l->axis[torus_port_dim(port)]];
-    int direction = torus_port_direction(port);
+    struct point v = axis_vector[l->axis[torus_port_dim(l->torus, port)]];
+    int direction = torus_port_direction(l->torus, port);
 
     return (struct point){direction * v.x, direction * v.y};
 }

@@ -43,7 +43,7 @@ struct point svg_layout_port(const struct svg_layout *l, unsigned port);
 /* Returns whether the port leads to another plane. */
 static inline bool svg_layout_leaves_plane(const struct svg_layout *l, unsigned port)
 {
-    return l->axis[torus_port_dim(port)] > 1;
+    return l->axis[torus_port_dim(l->torus, port)] > 1;
 }
 
 #endif

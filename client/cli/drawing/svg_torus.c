@@ -23,7 +23,7 @@ void svg_torus_style(const struct svg_page *p)
         ".crowd{fill:none;stroke:#e5262c;stroke-opacity:.3;stroke-width:13}\n",
         p->out);
     for (unsigned port = 0; port < torus_ports(p->layout.torus); port++)
-        if (p->layout.torus->size[torus_port_dim(port)] > 1)
+        if (p->layout.torus->size[torus_port_dim(p->layout.torus, port)] > 1)
             (void)fprintf(p->out, ".p%u .l{stroke:%s}.p%u .h{fill:%s}\n", port, port_colour[port],
                           port, port_colour[port]);
     (void)fputs("@media (prefers-color-scheme:dark){text{fill:#e4e6e8}.page{fill:#15181b}"
@@ -77,8 +77,8 @@ static void put_links(const struct svg_page *p, uint32_t node)
 
     torus_coordinates(t, node, at);
     for (unsigned port = 0; port < torus_ports(t); port++) {
-        unsigned dim = torus_port_dim(port);
-        bool plus = torus_port_direction(port) > 0;
+        unsigned dim = torus_port_dim(t, port);
+        bool plus = torus_port_direction(t, port) > 0;
         if (torus_neighbour(t, node, port) == TORUS_NO_NODE ||
             svg_layout_leaves_plane(&p->layout, port))
             continue;

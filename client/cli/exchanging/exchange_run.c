@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/exchanging/exchange_report.h"
@@ -136,7 +137,12 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
 {
     struct view view = exchange_report_view(a->repeat != NULL, a->per_node);
     char warning[512];
+    struct torus torus;
     struct error e;
+    int known = daemon_torus_parse(cli, result->dims, &torus);
+
+    if (known != EXIT_DONE)
+        return known;
     json_t *value = exchange_report(result, call_seconds, a->repeat != NULL, &e);
 
     if (value == NULL)
@@ -223,7 +229,7 @@ static int send_schedule(struct cli *cli, const char *path, struct torus_request
 
     if (torus_client_status(cli->client, &status, &failed) != 0)
         return cli_fail_client(cli, &failed);
-    int r = torus_parse(&torus, status->dims, &e);
+    int r = daemon_torus_of_status(status, &torus, &e);
     torus_status_free(status);
     if (r != 0 || schedule_file_read(&file, path, &torus, &e) != 0)
         return cli_fail(cli, &e);

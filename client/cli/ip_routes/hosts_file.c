@@ -21,6 +21,7 @@ struct section {
     struct host host;
     uint32_t hash; /* of the name up to the first dot, which is the same for all names of a host */
     uint32_t rank, rank_line;
+    bool named; /* it has a port such as 0:3, whose meaning depends on the rank */
 };
 
 struct reading {
@@ -149,11 +150,21 @@ static int parse_cable_end(const char *text, struct cable_end *end, struct error
 static int set_port(struct reading *r, const struct ini_line *line, struct error *e)
 {
     bool is_default = r->current == &r->defaults;
-    int port = torus_port_parse(r->torus, line->name);
+    uint32_t index = (uint32_t)(r->current - r->sections);
+    uint32_t rank = is_default ? 0 : r->current->rank_line != 0 ? r->current->rank : index;
+    int port = torus_port_parse(r->torus, rank, line->name);
     struct cable_end *end;
 
+    if (is_default && strchr(line->name, ':') != NULL)
+        return error_set(e, ERROR_USAGE,
+                         "[" DEFAULTS "] cannot have port %.20s: which neighbour it leads to depends "
+                         "on the host",
+                         line->name);
+    if (port < 0 && strchr(line->name, ':') != NULL)
+        return error_set(e, ERROR_USAGE, "node %u has no port \"%.20s\"", rank, line->name);
     if (port < 0)
         return error_set(e, ERROR_USAGE, "the torus has no port \"%.20s\"", line->name);
+    r->current->named |= strchr(line->name, ':') != NULL;
     end = &r->current->host.port[port];
     if (end->line != 0)
         return error_set(e, ERROR_USAGE, "port %s of [%.80s] is given twice", line->name,
@@ -186,7 +197,7 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
     s = r->current;
     if (s == NULL)
         return error_set(e, ERROR_USAGE, "a setting before the first [HOST]");
-    if (line->name[0] == '+' || line->name[0] == '-')
+    if (line->name[0] == '+' || line->name[0] == '-' || isdigit((unsigned char)line->name[0]))
         return set_port(r, line, e);
     if (s == &r->defaults)
         return error_set(e, ERROR_USAGE, "[" DEFAULTS "] has ports such as +0 only");
@@ -194,6 +205,9 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
         return check_once(&s->host.address_line, line, e) == 0
                    ? host_address_parse(line->value, &s->host.address, e)
                    : -1;
+    if (strcmp(line->name, "rank") == 0 && s->named)
+        return error_set(e, ERROR_USAGE, "the rank of [%.80s] must stand above its ports",
+                         line->section);
     if (strcmp(line->name, "rank") == 0)
         return check_once(&s->rank_line, line, e) == 0
                    ? parse_number(line->value, r->torus->nodes - 1, &s->rank, e)
@@ -264,7 +278,7 @@ static int check_port(const struct host *h, const struct ip_routes *r, uint32_t 
     const struct cable_end *end = &h->port[port];
     char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
 
-    (void)torus_port_name(port, name);
+    (void)torus_port_name(&r->torus, rank, port, name);
     *line = end->line != 0 ? end->line : h->line;
     if (torus_neighbour(&r->torus, rank, port) == TORUS_NO_NODE && end->line != 0)
         return error_set(e, ERROR_USAGE, "[%.80s]: node %u of %s has no cable at port %s", h->name,

@@ -53,18 +53,23 @@ static unsigned preferences(const struct torus *t, const uint32_t *at, const uin
     unsigned count = 0, rest = 0, other[TORUS_MAX_PORTS];
 
     for (unsigned dim = 0; dim < t->dims; dim++) {
+        if (t->graph[dim] != NULL)
+            continue;
         if (at[dim] != to[dim])
-            ports[count++] = torus_port(dim, direction(t, dim, at, to));
+            ports[count++] = torus_port(t, dim, direction(t, dim, at, to));
         else
-            other[rest++] = torus_port(dim, 1);
+            other[rest++] = torus_port(t, dim, 1);
     }
     /* Then the ports of detours, which are used if no other port leads nearer. */
     for (unsigned i = 0, straight = count; i < straight; i++)
-        ports[count++] = torus_port_opposite(ports[i]);
+        ports[count++] = torus_port_opposite(t, ports[i]);
     for (unsigned i = 0; i < rest; i++) {
         ports[count++] = other[i];
-        ports[count++] = torus_port_opposite(other[i]);
+        ports[count++] = torus_port_opposite(t, other[i]);
     }
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        if (t->graph[torus_port_dim(t, port)] != NULL)
+            ports[count++] = port;
     return count;
 }
 

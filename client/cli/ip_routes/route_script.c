@@ -55,7 +55,7 @@ static void print_route(FILE *out, const struct route_script *s, uint32_t rank, 
     if (port == IP_ROUTES_NO_PORT)
         return;
     const struct host *next = &s->hosts[torus_neighbour(t, rank, port)];
-    struct in_addr cable = next->port[torus_port_opposite(port)].address;
+    struct in_addr cable = next->port[torus_port_opposite(t, port)].address;
     (void)fprintf(out, "route add %s/32 via %s dev %s onlink src %s proto %d%s%s\n",
                   text_of(s->hosts[to].address, address),
                   text_of(cable.s_addr != 0 ? cable : next->address, gateway),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/terminal/progress.h"
 #include "client/cli/terminal/quantile.h"
 #include "daemon/schedule/algorithms/registry.h"
@@ -254,12 +255,10 @@ int calibration_measure(struct torus_client *client, struct calibration_run *run
     *failed = (struct torus_error){0};
     if (torus_client_status(client, &status, failed) != 0)
         return -1;
-    r = torus_parse(&run->torus, status->dims, e);
+    r = daemon_torus_of_status(status, &run->torus, e);
     torus_status_free(status);
-    if (r != 0) {
-        e->code = ERROR_PROTOCOL;
-        return error_wrap(e, "the daemon's dimensions are invalid");
-    }
+    if (r != 0)
+        return -1;
     if (run->torus.nodes < 2)
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
     if (find_algorithms(run, e) != 0)

@@ -30,7 +30,7 @@ struct goal {
 /* Makes a key. Port and hops describe the way from the node to its peer. */
 static uint64_t key_of(uint32_t class, uint32_t step, unsigned port, uint16_t hops)
 {
-    return (uint64_t) class << 44 | (uint64_t)step << 20 | (uint64_t)port << 16 | hops;
+    return (uint64_t) class << 44 | (uint64_t)step << 21 | (uint64_t)port << 16 | hops;
 }
 
 static uint32_t class_of_key(uint64_t key)
@@ -40,7 +40,7 @@ static uint32_t class_of_key(uint64_t key)
 
 static uint32_t step_of_key(uint64_t key)
 {
-    return (uint32_t)(key >> 20) & ((1u << 24) - 1);
+    return (uint32_t)(key >> 21) & ((1u << 23) - 1);
 }
 
 static int compare_messages(const void *a, const void *b)
@@ -107,12 +107,12 @@ static int add_route(struct goal *g)
 
     for (uint32_t i = 0; i < r->legs; i++) {
         const struct leg *leg = &r->leg[i];
-        unsigned port = torus_port(leg->dim, leg->direction);
+        unsigned port = torus_port(r->torus, leg->dim, leg->direction);
         uint32_t end = routes_leg_end(r, here, leg);
         if (i >= routes_new_legs(r) &&
             (add(&g->sends, key_of(r->class_of[here], leg->step, port, leg->hops), bytes) != 0 ||
              add(&g->arrivals,
-                 key_of(r->class_of[end], leg->step, torus_port_opposite(port), leg->hops),
+                 key_of(r->class_of[end], leg->step, torus_port_opposite(r->torus, port), leg->hops),
                  bytes) != 0))
             return -1;
         here = end;
@@ -122,10 +122,11 @@ static int add_route(struct goal *g)
 
 static void print_message(struct goal *g, const struct message *m, uint32_t node, bool sends)
 {
+    const struct torus *t = g->routes->torus;
     unsigned here = (unsigned)(m->key >> 16) & (TORUS_MAX_PORTS - 1);
-    unsigned port = sends ? here : torus_port_opposite(here); /* the port of the sender */
-    uint32_t peer = torus_walk(g->routes->torus, node, torus_port_dim(here),
-                               torus_port_direction(here), (uint16_t)m->key);
+    unsigned port = sends ? here : torus_port_opposite(t, here); /* where it is sent */
+    uint32_t peer = torus_walk(t, node, torus_port_dim(t, here),
+                               torus_port_direction(t, here), (uint16_t)m->key);
 
     /* The tag is unique, because no two messages of a step between the same nodes leave by the same port. */
     (void)fprintf(g->out, "l%" PRIu32 ": %s %" PRIu64 "b %s %" PRIu32 " tag %" PRIu32 " nic %u\n",

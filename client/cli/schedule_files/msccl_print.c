@@ -91,7 +91,7 @@ static int add_route(struct printer *p, uint32_t source, uint32_t destination, u
             .segment = segment,
             .before = before,
             .slot = last ? NONE : p->slots[end]++,
-            .port = (uint16_t)torus_port(leg[i].dim, leg[i].direction),
+            .port = (uint16_t)torus_port(p->torus, leg[i].dim, leg[i].direction),
             .hops = leg[i].hops,
             .sent_on = !last,
         };

@@ -162,7 +162,7 @@ static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struc
     if (!p->by_torusd || b->channel >= torus_ports(t)) {
         hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
     } else {
-        hops = torus_port_dim(b->channel) == dim
+        hops = torus_port_dim(t, b->channel) == dim
                    ? hops_towards(t, dim, from[dim], to[dim], direction)
                    : 0;
         if (hops == 0)

@@ -113,11 +113,15 @@ static void joined(char *out, const json_t *list, const char *between)
 
 static void torus(char *out, const json_t *object, const json_t *dims)
 {
-    const json_t *wrap = json_object_get(object, "wrap");
+    const json_t *wrap = json_object_get(object, "wrap"), *whole = json_object_get(object, "network");
     size_t i;
     json_t *size;
 
     out[0] = '\0';
+    if (json_is_string(whole)) {
+        append(out, json_string_value(whole));
+        return;
+    }
     json_array_foreach(dims, i, size)
     {
         char text[32];

@@ -41,6 +41,7 @@ json_t *json_path(const char *folder, const char *name)
 int json_set_torus(json_t *object, const struct torus *t)
 {
     json_t *dims = json_array(), *wrap = json_array();
+    char text[TORUS_TEXT_SIZE];
     bool mesh = false;
     int r = 0;
 
@@ -54,5 +55,7 @@ int json_set_torus(json_t *object, const struct torus *t)
         r |= json_object_set_new(object, "wrap", wrap);
     else
         json_decref(wrap);
+    if (!torus_is_plain(t))
+        r |= json_object_set_new(object, "network", json_string(torus_format(t, text)));
     return r;
 }

@@ -71,10 +71,19 @@ struct torus_group_info {
     const char *avoids;
 };
 
+/* A graph of the network that comes from a file. */
+struct torus_graph {
+    size_t number_count;
+    const uint32_t *edges; /* number_count nodes, two for each edge */
+};
+
 struct torus_status {
     const char *version; /* of the daemon */
     uint64_t pid;
-    const char *dims; /* "4x8"; a size followed by m does not wrap */
+    /* "4x8"; a size followed by m does not wrap. Other factors are "complete:4", "star:5", "tree:2^3",
+     * and "graph:10:0123456789abcdef", a graph from a file (see `graphs`) by its nodes and digest. With
+     * such factors there are spaces beside each x. */
+    const char *dims;
     uint32_t rank;
     size_t coordinate_count;
     const uint32_t *coordinates;
@@ -104,6 +113,8 @@ struct torus_status {
     size_t share_count;
     /* For each resource, up to 16 users that hold some of it. */
     const struct torus_share *const *shares;
+    size_t graph_count;
+    const struct torus_graph *const *graphs; /* those in `dims` that come from a file */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with

@@ -1,5 +1,6 @@
 /* Opening and closing groups and parts, and their properties. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "client/libtorus/link/calls.h"
 #include "client/libtorus/link/opening.h"
 #include "proto/group_call.h"
+#include "proto/dims.h"
 
 #define DEFAULT_NAME "default"
 #define RETRY_MS 100 /* interval between attempts to reach a daemon that is being restarted */
@@ -26,18 +28,10 @@ static int read_dims(struct group_session *s, const char *text, uint32_t rank)
 {
     uint32_t nodes = 1;
 
-    for (s->dims = 0; s->dims < GROUP_DIMS; text++) {
-        char *end;
-        unsigned long size = strtoul(text, &end, 10);
-        if (end == text || size == 0 || size > UINT32_MAX / nodes)
-            return -1;
-        s->size[s->dims++] = (uint32_t)size;
-        nodes *= (uint32_t)size;
-        text = end + (*end == 'm');
-        if (*text != 'x')
-            break;
-    }
-    if (*text != '\0' || rank >= nodes)
+    s->dims = dims_sizes(text, s->size, GROUP_DIMS);
+    for (unsigned d = 0; d < s->dims; d++)
+        nodes *= s->size[d];
+    if (s->dims == 0 || rank >= nodes)
         return -1;
     for (unsigned d = s->dims; d-- > 0; rank /= s->size[d])
         s->coordinate[d] = rank % s->size[d];
@@ -47,19 +41,21 @@ static int read_dims(struct group_session *s, const char *text, uint32_t rank)
 /* Copies the text of these dimensions from `dims` to `out`. */
 static void part_text(char *out, const char *dims, uint32_t dimensions)
 {
+    const char *times = strchr(dims, ' ') != NULL ? " x " : "x";
     size_t length = 0;
 
     for (unsigned d = 0;; d++) {
-        size_t n = strcspn(dims, "x");
+        size_t n = strcspn(dims, " x");
         if ((dimensions >> d & 1) != 0) {
             if (length > 0)
-                out[length++] = 'x';
+                length += (size_t)sprintf(out + length, "%s", times);
             memcpy(out + length, dims, n);
             length += n;
         }
-        if (dims[n] == '\0')
+        dims += n;
+        if (*dims == '\0')
             break;
-        dims += n + 1;
+        dims += strspn(dims, " x");
     }
     out[length] = '\0';
 }

@@ -170,6 +170,8 @@ struct status_holder {
     const struct torus_link_fault **faults;
     struct torus_share *share;
     const struct torus_share **shares;
+    struct torus_graph *graph;
+    const struct torus_graph **graphs;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -188,6 +190,8 @@ void torus_status_free(struct torus_status *status)
     free(h->faults);
     free(h->share);
     free(h->shares);
+    free(h->graph);
+    free(h->graphs);
     free(h);
 }
 
@@ -310,6 +314,21 @@ static int fill_shares(struct status_holder *h, struct torus_error *e)
     return 0;
 }
 
+static int fill_graphs(struct status_holder *h, struct torus_error *e)
+{
+    const Control__Status *in = h->reply->status;
+
+    h->graph = array_new(in->n_graph, sizeof *h->graph);
+    h->graphs = array_new(in->n_graph, sizeof *h->graphs);
+    if (h->graph == NULL || h->graphs == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_graph; i++) {
+        h->graph[i] = (struct torus_graph){in->graph[i]->n_edge, in->graph[i]->edge};
+        h->graphs[i] = &h->graph[i];
+    }
+    return 0;
+}
+
 static int fill_status(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
@@ -320,7 +339,7 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         return invalid_reply(e, "its link rate is not a valid number");
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
         fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0 ||
-        fill_shares(h, e) != 0)
+        fill_shares(h, e) != 0 || fill_graphs(h, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean_text(in->version),
@@ -353,6 +372,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .link_faults = h->faults,
         .share_count = in->n_share,
         .shares = h->shares,
+        .graph_count = in->n_graph,
+        .graphs = h->graphs,
     };
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "client/mpi/job/statistics.h"
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
+#include "proto/dims.h"
 #include "proto/text.h"
 
 #define MISSED_MS 10000u /* within this time all other nodes notice that a node is cut off */
@@ -61,22 +62,11 @@ static void print_served(const char *dims)
 /* Reads dimensions like "4x8m". Returns 0 with job.dims, job.size and job.nodes, or -1. */
 static int read_dims(const char *text)
 {
-    uint64_t nodes = 1;
-
-    for (job.dims = 0; job.dims < JOB_DIMS; text++) {
-        char *end;
-        unsigned long size = strtoul(text, &end, 10);
-        if (end == text || size == 0 || size > UINT32_MAX / nodes)
-            break;
-        job.size[job.dims++] = (uint32_t)size;
-        nodes *= size;
-        text = end + (*end == 'm');
-        if (*text == '\0') {
-            job.nodes = (uint32_t)nodes;
-            return 0;
-        }
-    }
-    return set_reason("the daemon's torus is invalid");
+    job.dims = dims_sizes(text, job.size, JOB_DIMS);
+    job.nodes = 1;
+    for (unsigned d = 0; d < job.dims; d++)
+        job.nodes *= job.size[d];
+    return job.dims > 0 ? 0 : set_reason("the daemon's torus is invalid");
 }
 
 /* Asks the daemon which node this is. */
@@ -234,7 +224,7 @@ static bool is_in_doubt(void)
 
 static int open_job(uint32_t timeout_ms)
 {
-    char dims[128], name[64];
+    char dims[DIMS_TEXT_SIZE], name[64];
     bool opened, ready;
     int result;
 

@@ -27,7 +27,7 @@ static int fail_damaged_frame(struct reducing *s, unsigned port)
                     "from the digest of the sent bytes",
                     router_rank(router),
                     torus_neighbour(router_torus(router), router_rank(router), here),
-                    torus_port_name(here, name));
+                    torus_port_name(router_torus(router), router_rank(router), here, name));
     (void)error_blame_link(&e, router_rank(router), here);
     return engine_fail(&s->base, &e);
 }

@@ -31,11 +31,11 @@ static void describe_waiting(const struct reducing *s, const struct reducing_rou
                        "waiting for %u %s, the first one for the block of node %u on port %s", up,
                        text_plural(up, "contribution", "contributions"),
                        trees->tree[trees->child[first_up].tree].owner,
-                       torus_port_name(trees->child[first_up].port, name));
+                       engine_port_name(&s->base, trees->child[first_up].port, name));
     else if (first_down != NONE)
         (void)snprintf(text, size, "waiting for %u %s, the first one from node %u on port %s", down,
                        text_plural(down, "result", "results"), trees->tree[first_down].owner,
-                       torus_port_name(trees->tree[first_down].parent, name));
+                       engine_port_name(&s->base, trees->tree[first_down].parent, name));
     else
         (void)snprintf(text, size, "still sending %llu %s", (unsigned long long)r->base.left,
                        text_plural(r->base.left, "chunk", "chunks"));

@@ -34,7 +34,7 @@ void stepped_clear_next(struct stepped *s)
 static int pass_clear_on(struct stepped *s, unsigned port, const struct peer_clear *clear,
                          struct error *e)
 {
-    unsigned onward = torus_port_opposite(port);
+    unsigned onward = torus_port_opposite(engine_torus(&s->base.set), port);
     struct peer_clear next = *clear;
 
     if (clear->hops > UINT16_MAX ||

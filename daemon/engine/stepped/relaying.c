@@ -3,7 +3,7 @@
 void stepped_relay(struct stepped *s, unsigned in, const struct peer_stepped_data *data,
                    const struct extents *body, uint32_t body_length)
 {
-    unsigned out = torus_port_opposite(in);
+    unsigned out = torus_port_opposite(engine_torus(&s->base.set), in);
     struct outgoing *frame =
         engine_has_lost(&s->base, out) ? NULL : frame_buffer_new_frame(&s->buffer);
     struct peer_message onward = {.kind = PEER_STEPPED_DATA, .stepped_data = *data};

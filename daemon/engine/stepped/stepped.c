@@ -41,7 +41,7 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
             continue;
         (void)snprintf(text, size,
                        "step %u of %u, waiting for the message of step %u on port %s to node %u",
-                       step, plan->steps, m->step + 1, torus_port_name(m->port, name),
+                       step, plan->steps, m->step + 1, engine_port_name(engine, m->port, name),
                        engine_neighbour(engine, m->port));
         return;
     }

@@ -39,7 +39,7 @@ void streaming_describe(const struct engine *engine, char *text, size_t size)
         (void)snprintf(
             text, size, "waiting for %u %s, the first one from node %u on port %s to node %u",
             waiting, text_plural(waiting, "piece", "pieces"), s->passages->passage[first].source,
-            torus_port_name(s->passages->passage[first].in, name),
+            engine_port_name(engine, s->passages->passage[first].in, name),
             engine_neighbour(engine, s->passages->passage[first].in));
 }
 

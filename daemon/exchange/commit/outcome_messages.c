@@ -137,7 +137,7 @@ static bool leads_here(const struct exchanges *exchanges, const uint8_t *parent,
             return false;
         rank = torus_neighbour(t, rank, (unsigned)at.parent);
         if (rank == here)
-            return torus_port_opposite((unsigned)at.parent) == port;
+            return torus_port_opposite(t, (unsigned)at.parent) == port;
     }
     return false;
 }

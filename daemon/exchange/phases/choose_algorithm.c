@@ -413,7 +413,8 @@ static int choose_detour(struct attempt *x, struct error *e)
     if (avoided->detour == NULL)
         result = planner_get_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
     if (result > 0)
-        x->algorithm = detour_algorithm(avoided->detour);
+        x->algorithm = x->spec.operation == OPERATION_EXCHANGE ? detour_algorithm(avoided->detour)
+                                                               : detour_gather(avoided->detour);
     return result;
 }
 

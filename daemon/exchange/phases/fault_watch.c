@@ -196,7 +196,7 @@ bool fault_watch_own_link_down(const struct attempt *x, struct error *e)
     if (port < 0)
         return false;
     (void)error_set(e, ERROR_LINK, "its link %s to node %u is down",
-                    torus_port_name((unsigned)port, name),
+                    torus_port_name(torus_of(x), rank_of(x), (unsigned)port, name),
                     torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
     (void)error_blame_link(e, rank_of(x), (uint32_t)port);
     return true;

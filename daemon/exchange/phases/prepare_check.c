@@ -161,9 +161,11 @@ static int check_spec_here(struct exchanges *exchanges, const struct spec *spec,
     if (!whole && !spec_avoids_links(spec))
         return error_set(e, ERROR_USAGE, "links are down, and its algorithm cannot avoid them");
     if (!spec_chooses_late(spec) &&
-        ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))
+        ((a == NULL && !spec_has_schedule(spec) && whole && !spec_finds_routes(spec, t, whole)) ||
+         mode == MODE_OF_ALGORITHM))
         return error_set(e, ERROR_USAGE, "the prepare names no algorithm or no mode");
-    if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
+    if (a != NULL && !spec_finds_routes(spec, t, whole) &&
+        spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
     if (check_doubts(exchanges, spec, prepare->root, e) != 0)
         return -1;

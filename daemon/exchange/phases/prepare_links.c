@@ -20,7 +20,7 @@ int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare)
     if (x->avoided == NULL)
         return 0;
     const struct damage *d = &x->avoided->damage;
-    prepare->without = without = calloc((size_t)t->nodes * t->dims, sizeof *without);
+    prepare->without = without = calloc((size_t)t->nodes * torus_ports(t), sizeof *without);
     prepare->missing = missing = calloc(t->nodes, sizeof *missing);
     if (without == NULL || missing == NULL) {
         prepare_links_free(prepare);
@@ -29,10 +29,10 @@ int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare)
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
         if (d->gone[rank])
             missing[prepare->n_missing++] = rank;
-        for (unsigned dim = 0; dim < t->dims; dim++)
-            if (avoided_joins_members(d, rank, torus_port(dim, 1)) &&
-                (d->dead[rank] & 1u << torus_port(dim, 1)) != 0)
-                without[prepare->n_without++] = rank * t->dims + dim;
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (torus_port_dials(t, rank, port) && avoided_joins_members(d, rank, port) &&
+                (d->dead[rank] & 1u << port) != 0)
+                without[prepare->n_without++] = rank * torus_ports(t) + port;
     }
     return 0;
 }
@@ -57,9 +57,9 @@ static int unpack_links(const struct peer_prepare *prepare, struct damage *d, st
     const struct torus *t = &d->torus;
 
     for (size_t i = 0; i < prepare->n_without; i++) {
-        uint32_t rank = prepare->without[i] / t->dims;
-        unsigned port = torus_port(prepare->without[i] % t->dims, 1);
-        if (rank >= t->nodes || !avoided_joins_members(d, rank, port) ||
+        uint32_t rank = prepare->without[i] / torus_ports(t);
+        unsigned port = prepare->without[i] % torus_ports(t);
+        if (rank >= t->nodes || !torus_port_dials(t, rank, port) || !avoided_joins_members(d, rank, port) ||
             (i > 0 && prepare->without[i] <= prepare->without[i - 1]))
             return error_set(e, ERROR_PROTOCOL,
                              "prepare avoids link %u, which does not exist, belongs to a node that "

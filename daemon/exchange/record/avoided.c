@@ -3,6 +3,7 @@
 #include "daemon/exchange/record/avoided.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/planning/planner.h"
 #include "daemon/schedule/damage.h"
@@ -10,7 +11,15 @@
 
 bool avoided_has_routes(const struct attempt *x)
 {
-    return x->avoided != NULL && x->spec.operation == OPERATION_EXCHANGE;
+    return x->avoided != NULL && spec_finds_routes(&x->spec, torus_of(x), false);
+}
+
+bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole)
+{
+    if (torus_is_plain(t))
+        return !whole && s->operation == OPERATION_EXCHANGE;
+    return kind_of_spec(s)->has_blocks && !spec_has_schedule(s) &&
+           (strcmp(s->algorithm, SPEC_AUTO) == 0 || strcmp(s->algorithm, FOUND_NAME) == 0);
 }
 
 void avoided_drop(struct attempt *x)
@@ -38,6 +47,17 @@ void avoided_leave_routes(struct attempt *x)
     x->algorithm = NULL;
 }
 
+/* Finds the ports towards the root, by node. Without damage the tree is that of tree_node(). Returns 0, or -1 with
+ * *e. */
+static int find_parents(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e)
+{
+    if (!damage_is_none(d))
+        return tree_find(d, root, parent, e);
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        parent[node] = node == root ? TREE_NONE : (uint8_t)tree_parent(&d->torus, root, node);
+    return 0;
+}
+
 /* Stores what the attempt avoids, and finds its tree. Takes *d over, also on failure. */
 static int store_avoided(struct attempt *x, struct damage *d, struct error *e)
 {
@@ -45,7 +65,7 @@ static int store_avoided(struct attempt *x, struct damage *d, struct error *e)
 
     if (a != NULL)
         a->parent = calloc(d->torus.nodes, sizeof *a->parent);
-    if (a == NULL || a->parent == NULL || tree_find(d, x->root, a->parent, e) != 0) {
+    if (a == NULL || a->parent == NULL || find_parents(d, x->root, a->parent, e) != 0) {
         if (a != NULL)
             free(a->parent);
         free(a);
@@ -59,7 +79,9 @@ static int store_avoided(struct attempt *x, struct damage *d, struct error *e)
 
 int avoided_set(struct attempt *x, struct damage *d, struct error *e)
 {
-    bool same = x->avoided != NULL ? damage_equal(&x->avoided->damage, d) : damage_is_none(d);
+    /* On other graphs than rings and lines routes are found, also when nothing is out of order. */
+    bool needed = !damage_is_none(d) || !torus_is_plain(&d->torus);
+    bool same = x->avoided != NULL ? damage_equal(&x->avoided->damage, d) : !needed;
 
     if (same) {
         damage_free(d);
@@ -67,9 +89,9 @@ int avoided_set(struct attempt *x, struct damage *d, struct error *e)
         return 0;
     }
     avoided_drop(x);
-    if (attempt_is_root(x) && x->spec.operation == OPERATION_EXCHANGE)
+    if (attempt_is_root(x) && kind_of(x)->has_blocks)
         x->algorithm = NULL; /* it was chosen for other links */
-    if (damage_is_none(d))
+    if (!needed)
         damage_free(d);
     else if (store_avoided(x, d, e) != 0)
         return -1;
@@ -98,7 +120,7 @@ int avoided_branch(const struct attempt *x, uint32_t node)
         if (at.parent < 0)
             return -1; /* the node takes no part */
         node = torus_neighbour(torus_of(x), node, (unsigned)at.parent);
-        port = (int)torus_port_opposite((unsigned)at.parent);
+        port = (int)torus_port_opposite(torus_of(x), (unsigned)at.parent);
     }
     return port;
 }

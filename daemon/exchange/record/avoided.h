@@ -12,8 +12,11 @@ struct avoided {
     const struct detour *detour;
 };
 
-/* Whether the attempt's routes were made for what it avoids, instead of by an algorithm of the registry. */
+/* Whether the attempt's routes are found for its links, instead of by an algorithm of the registry: if it avoids
+ * some, and where the network has other graphs than rings and lines, unless the spec names an algorithm. */
 bool avoided_has_routes(const struct attempt *x);
+/* The same of a spec; `whole`: no link or node is avoided. */
+bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole);
 /* Makes the attempt avoid these links and nodes, and finds its tree. Takes *d over, also on failure. If they
  * differ from those before, a root must choose its algorithm again. Returns 0, or -1 with *e. */
 int avoided_set(struct attempt *x, struct damage *d, struct error *e);

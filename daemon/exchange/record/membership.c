@@ -83,12 +83,9 @@ int membership_view(const struct exchanges *exchanges, struct left_out out, stru
     if (damage_init(d, t, e) != 0)
         return -1;
     for (uint32_t rank = 0; rank < t->nodes; rank++)
-        for (unsigned dim = 0; dim < t->dims; dim++) {
-            unsigned port = torus_port(dim, 1);
-            if (torus_neighbour(t, rank, port) != TORUS_NO_NODE &&
-                !topology_link_up(topology, rank, port))
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (torus_port_dials(t, rank, port) && !topology_link_up(topology, rank, port))
                 damage_add_link(d, rank, port);
-        }
     for (uint32_t rank = 0; out.nodes != NULL && rank < t->nodes; rank++)
         if (out.nodes[rank])
             damage_add_node(d, rank);

@@ -112,10 +112,8 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         goto no_memory;
     s->base = (struct sink){&ops, true, CHECK_DIGEST};
     s->folders = folders;
-    s->jobs = (struct jobs){.workers = folders->workers,
-                            .events = *events,
-                            .run_close = run_close,
-                            .release = free_sink};
+    s->jobs = (struct jobs){.workers = folders->workers, .events = *events, .run_close = run_close};
+    s->jobs.release = free_sink;
     s->request = *request;
     s->request.id = s->request.from = s->request.to = NULL;
     s->request.kept_sink = NULL;

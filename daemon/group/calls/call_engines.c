@@ -143,13 +143,12 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
     struct part *p = c->part;
     const struct algorithm_table *d = &p->table;
-    int found = p->damaged ? part_detour(p, e) : 1;
+    int found = p->finds_routes ? part_detour(p, e) : 1;
 
     if (found <= 0)
         return found;
-    if (!p->damaged)
-        *out =
-            *algorithm_table_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
+    if (!p->finds_routes)
+        *out = *algorithm_table_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
     else
         *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
                                                            : detour_gather(p->detour),

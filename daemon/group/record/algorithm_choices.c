@@ -77,6 +77,8 @@ int algorithm_table_make(struct algorithm_table *d, struct planner *planner, con
     int result;
 
     *d = (struct algorithm_table){.long_reduction = predict_long_reduction(t, costs)};
+    if (!torus_is_plain(t))
+        return 1; /* calls find their routes (struct part) */
     result = choose_all(&d->exchange, NULL, planner, t, costs, OPERATION_EXCHANGE, e);
     if (result > 0)
         result = choose_all(&d->gather, &d->allgather_reduction, planner, t, costs,
@@ -163,6 +165,8 @@ static int take_choice(struct choice *to, const struct peer_group_choice *from,
 static int take_choices(struct choices *to, const struct peer_group_choice *from, size_t count,
                         enum operation operation, const struct torus *t, struct error *e)
 {
+    if (count == 0 && !torus_is_plain(t))
+        return 0; /* calls find their routes */
     if (count == 0 || count > CHOICES_MOST)
         return error_set(e, ERROR_PROTOCOL,
                          "the group's table lists %zu %s for one operation, not 1 to %u", count,

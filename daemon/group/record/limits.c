@@ -14,7 +14,7 @@ static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early
 {
     uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;
 
-    if (damaged) /* all blocks may have to pass through one node */
+    if (damaged || !torus_is_plain(t)) /* all blocks may have to pass through one node */
         times = t->nodes;
 
     times = times > half ? times : half;

@@ -9,11 +9,11 @@ int part_detour(struct part *p, struct error *e)
 
 int part_trees(struct part *p, struct error *e)
 {
-    int result = !p->has_trees && p->damaged ? part_detour(p, e) : 1;
+    int result = !p->has_trees && p->finds_routes ? part_detour(p, e) : 1;
 
     if (result <= 0 || p->has_trees)
         return result;
-    const struct algorithm *a = p->damaged ? detour_gather(p->detour) : even_algorithm(p->torus);
+    const struct algorithm *a = p->finds_routes ? detour_gather(p->detour) : even_algorithm(p->torus);
     if (reduction_build(&p->trees, p->torus, a, p->rank, e) != 0)
         return -1;
     p->has_trees = true;

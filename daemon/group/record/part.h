@@ -49,8 +49,10 @@ struct part {
     const struct torus *torus;
     uint32_t rank; /* this node's rank in the part */
     struct members members;
-    struct damage damage;        /* links of the part that are down, if `damaged` */
-    bool damaged;                /* calls avoid links that are down, whatever the table says */
+    struct damage damage; /* links of the part that are down, if `finds_routes` */
+    /* Routes are found for the links that are up, whatever the table says: if links are down, and in networks
+     * with other graphs than rings and lines. */
+    bool finds_routes;
     const struct detour *detour; /* NULL: not found yet */
     struct limits limits;
     int8_t port[TORUS_MAX_PORTS]; /* by port of the node: port of the part, or -1 */

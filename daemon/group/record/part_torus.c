@@ -19,19 +19,15 @@ void part_cut_out(struct part *p, const struct torus *whole, uint32_t node)
     struct torus *t = &place->torus;
 
     t->nodes = 1;
-    for (unsigned dim = 0; dim < whole->dims; dim++) {
-        if ((p->mask & 1u << dim) == 0)
-            continue;
-        t->size[t->dims] = whole->size[dim];
-        t->wrap[t->dims] = whole->wrap[dim];
-        t->nodes *= whole->size[dim];
-        for (int direction = 1; direction >= -1; direction -= 2) {
-            unsigned own = torus_port(t->dims, direction), port = torus_port(dim, direction);
+    for (unsigned dim = 0; dim < whole->dims; dim++)
+        if ((p->mask & 1u << dim) != 0)
+            (void)torus_append(t, whole->size[dim], whole->wrap[dim], whole->graph[dim]);
+    /* The ports of the part are those of its dimensions, in the same order. */
+    for (unsigned port = 0, own = 0; port < torus_ports(whole); port++)
+        if ((p->mask & 1u << torus_port_dim(whole, port)) != 0) {
             place->port[own] = (uint8_t)port;
-            p->port[port] = (int8_t)own;
+            p->port[port] = (int8_t)own++;
         }
-        t->dims++;
-    }
     p->torus = t;
     p->rank = rank_in(p, whole, node);
 }
@@ -113,6 +109,6 @@ int part_take_damage(struct part *p, struct error *e)
                                       router_rank(s->base.set.router), e);
     if (result != 0)
         return -1;
-    p->damaged = !damage_is_none(&p->damage);
+    p->finds_routes = !damage_is_none(&p->damage) || !torus_is_plain(p->torus);
     return 0;
 }

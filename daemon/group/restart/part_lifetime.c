@@ -21,7 +21,7 @@ static int find_tree(struct part *p, struct error *e)
 
     if (members_at(&p->members, root) == TORUS_NO_NODE)
         root = p->members.node[0];
-    return p->damaged ? reduction_build_around(&p->tree, &p->damage, root, p->rank, e)
+    return p->finds_routes ? reduction_build_around(&p->tree, &p->damage, root, p->rank, e)
                       : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
 }
 
@@ -61,7 +61,7 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         part_free(p);
         return NULL;
     }
-    p->limits = limits_of(whole, p->torus, p->damaged);
+    p->limits = limits_of(whole, p->torus, p->finds_routes);
     return p;
 no_memory:
     part_free(p);
@@ -82,7 +82,7 @@ static void free_routes(struct part *p)
     p->detour = NULL;
     damage_free(&p->damage);
     p->damage = (struct damage){0};
-    p->damaged = false;
+    p->finds_routes = false;
 }
 
 void part_suspend(struct part *p)
@@ -99,7 +99,7 @@ int part_renew(struct part *p, struct error *e)
     free_routes(p); /* of an attempt that did not start */
     if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
         return -1;
-    p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->damaged);
+    p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->finds_routes);
     return 0;
 }
 

@@ -107,7 +107,8 @@ void port_sockets_report(struct tcp *tcp)
 
 /* Checks for the two errors of listening that end the start of the daemon: another program (most likely
  * another torusd) listens on this address, or the port is privileged. */
-static int check_listens(const struct connector *connector, struct error *e)
+static int check_listens(const struct tcp *tcp, uint32_t rank, const struct connector *connector,
+                         struct error *e)
 {
     char text[ENDPOINT_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
 
@@ -115,7 +116,7 @@ static int check_listens(const struct connector *connector, struct error *e)
         return 0;
     endpoint_format(connector->endpoint, text, sizeof text);
     return error_set(e, ERROR_IO, "port %s: cannot listen on %s: %s",
-                     torus_port_name(connector->port, name), text,
+                     torus_port_name(tcp->set.torus, rank, connector->port, name), text,
                      uv_strerror(uv_translate_sys_error(connector->error)));
 }
 
@@ -133,17 +134,17 @@ int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
         if (torus_neighbour(tcp->set.torus, rank, port) == TORUS_NO_NODE)
             continue;
         *connector = (struct connector){.loop = tcp->set.loop,
-                                        .endpoint = &tcp->set.endpoint[port],
-                                        .options = &tcp->options,
-                                        .user = &tcp->user,
-                                        .reserve = &tcp->reserve,
-                                        .port = port,
-                                        .listens = torus_port_direction(port) < 0};
+                              .endpoint = &tcp->set.endpoint[port],
+                              .options = &tcp->options,
+                              .user = &tcp->user,
+                              .reserve = &tcp->reserve,
+                              .port = port,
+                              .listens = !torus_port_dials(tcp->set.torus, rank, port)};
         tcp->reserve.wanted += KEPT_BACK_A_PORT;
         if (!connector->listens)
             continue;
         connector_open(connector);
-        if (check_listens(connector, e) != 0)
+        if (check_listens(tcp, rank, connector, e) != 0)
             return -1;
     }
     return 0;

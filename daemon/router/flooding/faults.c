@@ -74,11 +74,11 @@ void faults_sighted(struct router *r, unsigned i, const struct sighting *s)
     known = &r->topology.entry[s->rank];
     if (s->rank == r->rank)
         fault.code = s->boot == r->boot ? LINK_FAULT_LOOP : LINK_FAULT_DUPLICATE_RANK;
-    else if (s->rank == r->port[i].neighbour && s->port == torus_port_opposite(i))
+    else if (s->rank == r->port[i].neighbour && s->port == torus_port_opposite(r->torus, i))
         fault.code = LINK_FAULT_NONE;
     else if (known->hops < r->torus->nodes && known->boot != 0 && known->boot != s->boot)
         fault.code = LINK_FAULT_DUPLICATE_RANK;
-    else if (torus_port_direction(s->port) == torus_port_direction(i))
+    else if (torus_port_dials(r->torus, s->rank, s->port) == torus_port_dials(r->torus, r->rank, i))
         fault.code = LINK_FAULT_SAME_SIDE;
     else
         fault.code = LINK_FAULT_WRONG_CABLE;

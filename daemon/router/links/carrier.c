@@ -39,11 +39,11 @@ static void carrier_back(struct router *r, unsigned i)
     port->no_carrier = false;
     (void)snprintf(port->reason, sizeof port->reason, "the carrier is back");
     if (!port->flapping.held)
-        log_info("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, port->reason);
+        log_info("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name), port->neighbour, port->reason);
     port->flapping.until = router_now(r) + port->flapping.hold;
     port->backoff = 0;
     /* A dial that is under way would wait until TCP retransmits a lost packet. */
-    if (port_dials(i) && port->candidates == NULL && !port->flapping.held)
+    if (port_dials(r, i) && port->candidates == NULL && !port->flapping.held)
         port_dial(r, i);
 }
 

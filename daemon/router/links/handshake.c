@@ -45,14 +45,14 @@ static void compute_digest(const struct handshake *h, const struct handshake_pla
     static const uint8_t label[] = "torusd link";
     crypto_generichash_state state;
     char dims[TORUS_TEXT_SIZE];
-    unsigned opposite = torus_port_opposite(p->port);
+    unsigned opposite = torus_port_opposite(p->torus, p->port);
 
     (void)torus_format(p->torus, dims);
     (void)crypto_generichash_init(&state, h->key->bytes, KEY_SIZE, PROOF_SIZE);
     (void)crypto_generichash_update(&state, label, sizeof label - 1);
     add_number(&state, role, 1);
     add_number(&state, PROTOCOL_VERSION, 4);
-    add_number(&state, strlen(dims), 1);
+    add_number(&state, strlen(dims), 2);
     (void)crypto_generichash_update(&state, (const uint8_t *)dims, strlen(dims));
     if (h->dialled)
         add_side(&state, p->rank, p->port, &h->mine);
@@ -140,7 +140,7 @@ static bool is_of_torus(const struct handshake_place *p, const struct peer_hello
 static int check_position(const struct handshake_place *p, const struct peer_hello *hello,
                           struct error *e)
 {
-    unsigned opposite = torus_port_opposite(p->port);
+    unsigned opposite = torus_port_opposite(p->torus, p->port);
     char mine[TORUS_TEXT_SIZE], theirs[TORUS_TEXT_SIZE], here[TORUS_PORT_NAME_SIZE];
     char expected[TORUS_PORT_NAME_SIZE], got[TORUS_PORT_NAME_SIZE];
 
@@ -159,9 +159,9 @@ static int check_position(const struct handshake_place *p, const struct peer_hel
             e, ERROR_PROTOCOL,
             "wrong cabling: node %u port %s is connected to node %u port %s, which expects node %u "
             "port %s",
-            hello->rank, hello->port < TORUS_MAX_PORTS ? torus_port_name(hello->port, got) : "?",
-            p->rank, torus_port_name(p->port, here), p->neighbour,
-            torus_port_name(opposite, expected));
+            hello->rank, hello->rank < p->torus->nodes && hello->port < torus_ports(p->torus) ? torus_port_name(p->torus, hello->rank, hello->port, got) : "?",
+            p->rank, torus_port_name(p->torus, p->rank, p->port, here), p->neighbour,
+            torus_port_name(p->torus, p->neighbour, opposite, expected));
     return 0;
 }
 

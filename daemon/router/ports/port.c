@@ -15,9 +15,9 @@
 #define BACKOFF_MOST (2 * SECONDS)
 #define HEARTBEAT_OLD (1 * SECONDS) /* heartbeat interval of neighbours that do not tell theirs */
 
-bool port_dials(unsigned port)
+bool port_dials(const struct router *r, unsigned port)
 {
-    return torus_port_direction(port) > 0;
+    return torus_port_dials(r->torus, r->rank, port);
 }
 
 void port_dial(struct router *r, unsigned i)
@@ -36,7 +36,7 @@ void port_note(struct router *r, unsigned i, const char *reason)
         return;
     (void)snprintf(port->reason, sizeof port->reason, "%s", reason);
     if (!r->stopping)
-        log_warning("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, reason);
+        log_warning("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name), port->neighbour, reason);
 }
 
 /* Whether this node has dialled a connection that is up, or may be soon. */
@@ -57,7 +57,7 @@ static void redial_later(struct router *r, unsigned i)
     struct port *port = &r->port[i];
     uint64_t jitter;
 
-    if (!port_dials(i) || r->stopping || port->dialling || port->dial_at != ROUTER_NEVER ||
+    if (!port_dials(r, i) || r->stopping || port->dialling || port->dial_at != ROUTER_NEVER ||
         port->flapping.held || has_dialled(port))
         return;
     port->backoff = port->backoff == 0 ? BACKOFF_FIRST : port->backoff * 2;
@@ -78,7 +78,7 @@ void router_dial_again(struct router *r, unsigned i)
 {
     struct port *port = &r->port[i];
 
-    if (!port_dials(i) || r->stopping || port->flapping.held || has_dialled(port))
+    if (!port_dials(r, i) || r->stopping || port->flapping.held || has_dialled(port))
         return;
     port->backoff = 0;
     port_dial(r, i);
@@ -93,7 +93,7 @@ void router_listening(struct router *r, unsigned i, const char *fault)
         port_note(r, i, fault);
     } else if (port->reason[0] != '\0' && port->link == NULL && !port->no_carrier) {
         port->reason[0] = '\0';
-        log_info("port %s to node %u: listening", torus_port_name(i, name), port->neighbour);
+        log_info("port %s to node %u: listening", torus_port_name(r->torus, r->rank, i, name), port->neighbour);
     }
 }
 
@@ -125,7 +125,7 @@ void port_link_up(struct link *link)
     port->reason[0] = port->turned_away.last[0] = '\0';
     port->connects++;
     port->up_since = router_now(r);
-    log_info("port %s: link to node %u is up (%s)", torus_port_name(link->port, name),
+    log_info("port %s: link to node %u is up (%s)", torus_port_name(r->torus, r->rank, link->port, name),
              port->neighbour, link->address);
     topology_set_self(&r->topology, link->port, true);
     faults_clear(r, link->port);

@@ -8,7 +8,7 @@ struct link;
 struct router;
 
 /* Whether this side of the cable dials; else it listens. */
-bool port_dials(unsigned port);
+bool port_dials(const struct router *r, unsigned port);
 
 /* Starts a dial. */
 void port_dial(struct router *r, unsigned port);

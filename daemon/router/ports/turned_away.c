@@ -30,7 +30,7 @@ void turned_away_note(struct router *r, unsigned i, const char *address, const c
         char name[TORUS_PORT_NAME_SIZE];
         t->logged++;
         log_warning("port %s: a connection that is not from the neighbour was rejected: %s: %s",
-                    torus_port_name(i, name), address, reason);
+                    torus_port_name(r->torus, r->rank, i, name), address, reason);
     } else {
         t->others++;
     }
@@ -56,7 +56,7 @@ void turned_away_tell(struct router *r, unsigned i, uint64_t now)
         t->since = ROUTER_NEVER;
         return;
     }
-    log_warning("port %s: %u more %s rejected in %d s, the last one: %s", torus_port_name(i, name),
+    log_warning("port %s: %u more %s rejected in %d s, the last one: %s", torus_port_name(r->torus, r->rank, i, name),
                 t->others,
                 text_plural(t->others, "connection that is not from the neighbour was",
                             "connections that are not from the neighbour were"),

@@ -64,7 +64,7 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
     const uint32_t neighbour = torus_neighbour(torus, report->rank, report->port);
     char here[TORUS_PORT_NAME_SIZE], found[TORUS_PORT_NAME_SIZE], expected[TORUS_PORT_NAME_SIZE];
 
-    (void)torus_port_name(report->port, here);
+    (void)torus_port_name(torus, report->rank, report->port, here);
     if (f->code == LINK_FAULT_NONE) {
         text[0] = '\0';
     } else if (f->code == LINK_FAULT_MTU) {
@@ -77,8 +77,8 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
     } else {
         (void)snprintf(text, size,
                        "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",
-                       report->rank, here, f->found_rank, torus_port_name(f->found_port, found),
+                       report->rank, here, f->found_rank, torus_port_name(torus, f->found_rank, f->found_port, found),
                        fault_explanation(f->code), neighbour,
-                       torus_port_name(torus_port_opposite(report->port), expected));
+                       torus_port_name(torus, neighbour, torus_port_opposite(torus, report->port), expected));
     }
 }

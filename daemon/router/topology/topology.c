@@ -117,7 +117,7 @@ bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port)
     uint32_t peer = torus_neighbour(p->torus, rank, port);
 
     return peer != TORUS_NO_NODE && states_up(p, rank, port) &&
-           states_up(p, peer, torus_port_opposite(port));
+           states_up(p, peer, torus_port_opposite(p->torus, port));
 }
 
 bool topology_node_down(const struct topology *p, uint32_t rank)
@@ -131,7 +131,7 @@ bool topology_node_down(const struct topology *p, uint32_t rank)
         if (peer == TORUS_NO_NODE)
             continue;
         has_links = true;
-        if (states_up(p, peer, torus_port_opposite(port)))
+        if (states_up(p, peer, torus_port_opposite(p->torus, port)))
             return false;
     }
     return has_links;
@@ -178,16 +178,16 @@ static bool find_fault(const struct topology *p, const uint32_t *known, unsigned
             }
             continue;
         }
-        for (unsigned dim = 0; dim < p->torus->dims; dim++) { /* each link once, at its + end */
-            unsigned port = torus_port(dim, 1);
+        for (unsigned port = 0; port < torus_ports(p->torus); port++) {
             uint32_t peer = torus_neighbour(p->torus, rank, port);
-            if (peer == TORUS_NO_NODE || topology_link_up(p, rank, port) ||
+            /* Each link is visited at the end that dials. */
+            if (!torus_port_dials(p->torus, rank, port) || topology_link_up(p, rank, port) ||
                 topology_node_down(p, peer) || (known != NULL && (known[rank] & 1u << port) != 0))
                 continue;
             if (found++ == index) {
                 char name[TORUS_PORT_NAME_SIZE];
                 (void)error_set(e, ERROR_LINK, "link %u:%s to node %u is down", rank,
-                                torus_port_name(port, name), peer);
+                                torus_port_name(p->torus, rank, port, name), peer);
                 (void)error_blame_link(e, rank, port);
                 return true;
             }

@@ -21,6 +21,8 @@
 
 static int a1_accepts(const struct torus *t, struct error *e)
 {
+    if (!product_is_torus(t))
+        return algorithm_refuse(&algorithm_a1, t, e);
     struct product p = product_of_torus(t);
     return product_steps(&p, PRODUCT_A1) <= MESSAGE_MAX_STEP + 1
                ? 0
@@ -34,7 +36,7 @@ static void a1_period(const struct torus *t, uint32_t *period)
     bool first = true;
 
     for (unsigned i = 0; i < t->dims; i++) {
-        period[i] = first && t->wrap[i] ? 1 : t->size[i];
+        period[i] = first && (t->wrap[i] || t->graph[i] != NULL) ? 1 : t->size[i];
         first &= t->size[i] == 1;
     }
 }
@@ -49,7 +51,8 @@ static uint32_t a1_route(const struct torus *t, uint32_t source, uint32_t destin
 const struct algorithm algorithm_a1 = {
     .name = "a1",
     .summary = "in the last dimension nodes send in turn, then exchanges in the others",
-    .accepts_text = "a torus or mesh for which it needs at most 16777216 steps",
+    .accepts_text = "a product of rings, lines and complete graphs for which it needs at most 8388608 steps",
+    .any_graph = true,
     .startups = "first dimension: a2's; each further one: n_i * (status + startups so far)",
     .transmission =
         "first dimension: a2's; each further one: n_i * (nodes so far * status + blocks so far)",

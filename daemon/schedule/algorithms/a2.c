@@ -22,15 +22,7 @@
 
 static int a2_accepts(const struct torus *t, struct error *e)
 {
-    (void)t;
-    (void)e;
-    return 0;
-}
-
-static void a2_period(const struct torus *t, uint32_t *period)
-{
-    for (unsigned i = 0; i < t->dims; i++)
-        period[i] = t->wrap[i] ? 1 : t->size[i];
+    return product_is_torus(t) ? 0 : algorithm_refuse(&algorithm_a2, t, e);
 }
 
 static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destination,
@@ -43,9 +35,10 @@ static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destin
 const struct algorithm algorithm_a2 = {
     .name = "a2",
     .summary = "one dimension after the other by single hops; in each all blocks +, then all -",
-    .accepts_text = "any torus or mesh",
-    .startups = "sum of n_i - 1 (mesh: 2n_i - 2, even: 2n_i - 1, of 2: 1)",
-    .transmission = "sum of N/n_i * floor(n_i^2/4) (mesh: floor((n_i^2-1)/2))",
+    .accepts_text = "any product of rings, lines and complete graphs",
+    .any_graph = true,
+    .startups = "sum of n_i - 1 (line: 2n_i - 2, even: 2n_i - 1, of 2: 1)",
+    .transmission = "sum of N/n_i * floor(n_i^2/4) (line: floor((n_i^2-1)/2), complete: n_i - 1)",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, section 4",
     .port_model = PORT_MODEL_ONE,
@@ -53,6 +46,6 @@ const struct algorithm algorithm_a2 = {
     .segments = 1,
     .accepts = a2_accepts,
     .max_legs = product_legs_most,
-    .period = a2_period,
+    .period = torus_full_period,
     .route = a2_route,
 };

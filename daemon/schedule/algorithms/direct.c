@@ -16,15 +16,17 @@ static int direct_accepts(const struct torus *t, struct error *e)
     return 0;
 }
 
-static uint32_t direct_max_legs(const struct torus *t)
+/* Whether no route has more than one leg in a dimension. */
+static bool has_single_legs(const struct torus *t)
 {
-    return t->dims;
+    return straight_most_legs(t) <= t->dims;
 }
 
 static void direct_period(const struct torus *t, uint32_t *period)
 {
+    torus_full_period(t, period);
     for (unsigned i = 0; i < t->dims; i++)
-        period[i] = straight_has_opposite(t, i) ? 2 : t->wrap[i] ? 1 : t->size[i];
+        period[i] = straight_has_opposite(t, i) ? 2 : period[i];
 }
 
 /* The number of offsets before this one in the order. */
@@ -55,7 +57,7 @@ static uint32_t order(const struct torus *t, const uint32_t *offset)
 
 static uint32_t direct_steps(const struct torus *t)
 {
-    return t->nodes - 1;
+    return has_single_legs(t) ? t->nodes - 1 : straight_most_legs(t);
 }
 
 static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t destination,
@@ -64,6 +66,8 @@ static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t de
     uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], offset[TORUS_MAX_DIMS];
 
     (void)segment;
+    if (!has_single_legs(t))
+        return straight_route(t, source, destination, 0, legs);
     torus_coordinates(t, source, from);
     torus_coordinates(t, destination, to);
     /* Modulo the size on a mesh too, although the block may go the other way: the N-1 destinations
@@ -76,14 +80,15 @@ static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t de
 const struct algorithm algorithm_direct = {
     .name = "direct",
     .summary = "every block straight to its destination, dimension by dimension",
-    .accepts_text = "any torus or mesh without a path longer than 65535 hops in one dimension",
-    .startups = "N - 1",
+    .accepts_text = "any network without a path longer than 65535 hops in one dimension",
+    .any_graph = true,
+    .startups = "N - 1 (graphs of more than one hop: longest way)",
     .transmission = "no formula",
     .source = "the usual baseline; no paper",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
     .accepts = direct_accepts,
-    .max_legs = direct_max_legs,
+    .max_legs = straight_most_legs,
     .period = direct_period,
     .ordered_steps = direct_steps,
     .route = direct_route,

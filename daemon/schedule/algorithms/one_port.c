@@ -72,7 +72,7 @@ static void divide_steps(const struct one_port *p, const struct torus *t, struct
         if (p->k == 1)
             leg->step = 2 * leg->step + (leg->direction < 0);
         else
-            leg->step = (leg->step * torus_ports(t) + torus_port(leg->dim, leg->direction)) * 2 +
+            leg->step = (leg->step * torus_ports(t) + torus_port(t, leg->dim, leg->direction)) * 2 +
                         leg->hops % 2;
     }
 }

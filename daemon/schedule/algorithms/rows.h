@@ -39,7 +39,8 @@
     ROW(balanced, "balanced")                                                                      \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")                                                                \
-    ROW(disjoint, "disjoint")
+    ROW(disjoint, "disjoint")                                                                      \
+    ROW(trees, "trees")
 
 #define ALGORITHM_DECLARE(identifier, name) extern const struct algorithm algorithm_##identifier;
 #define ALGORITHM_NOTHING(base, name, degree)

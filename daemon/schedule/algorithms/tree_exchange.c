@@ -9,10 +9,12 @@
  * coordinate 0 in dimensions that wrap, the centre in all others. climb.h says in which step an
  * edge is used. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/schedule/algorithms/climb.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/plan.h"
+#include "daemon/schedule/tree.h"
 
 /* Depth of the tree: in every dimension, the root is at most n_i/2 hops from any node. */
 static uint32_t depth(const struct torus *t)
@@ -20,7 +22,7 @@ static uint32_t depth(const struct torus *t)
     uint32_t hops = 0;
 
     for (unsigned i = 0; i < t->dims; i++)
-        hops += t->size[i] / 2;
+        hops += t->graph[i] != NULL ? torus_farthest(t, i, torus_centre(t, i)) : t->size[i] / 2;
     return hops;
 }
 
@@ -57,9 +59,55 @@ static void from_root_all(const struct torus *t, uint32_t node, int64_t *hops)
         hops[i] = from_root(t, i, at[i]);
 }
 
+/* The root of the tree in networks with other graphs than rings and lines. */
+static uint32_t root_of_graphs(const struct torus *t)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+
+    for (unsigned i = 0; i < t->dims; i++)
+        at[i] = t->graph[i] == NULL && !t->wrap[i] ? t->size[i] / 2 : torus_centre(t, i);
+    return torus_rank(t, at);
+}
+
+static struct leg hop_through(const struct torus *t, unsigned port, uint32_t step)
+{
+    return (struct leg){.step = step,
+                        .hops = 1,
+                        .dim = (uint8_t)torus_port_dim(t, port),
+                        .direction = (int8_t)torus_port_direction(t, port)};
+}
+
+/* The same route where a branch need not be a straight line: node by node. */
+static uint32_t route_on_graphs(const struct torus *t, uint32_t source, uint32_t destination,
+                                struct leg *legs)
+{
+    uint32_t root = root_of_graphs(t), deepest = depth(t), up = 0, down = 0, count;
+    uint32_t above = torus_distance(t, root, source), below = torus_distance(t, root, destination);
+    uint32_t lengths = above + below;
+
+    /* The way down is written from the end of the array backwards, then moved behind the way up. */
+    while (source != destination) {
+        bool climbs = above >= below;
+        unsigned port = (unsigned)tree_parent(t, root, climbs ? source : destination);
+        if (climbs) {
+            legs[up++] = hop_through(t, port, deepest - above--);
+            source = torus_neighbour(t, source, port);
+        } else {
+            legs[lengths - ++down] =
+                hop_through(t, torus_port_opposite(t, port), deepest + below-- - 1);
+            destination = torus_neighbour(t, destination, port);
+        }
+    }
+    count = up + down;
+    memmove(&legs[up], &legs[lengths - down], down * sizeof *legs);
+    return count;
+}
+
 static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t destination,
                            uint32_t segment, struct leg *legs)
 {
+    if (!torus_is_plain(t))
+        return route_on_graphs(t, source, destination, legs);
     uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
     int64_t up[TORUS_MAX_DIMS], down[TORUS_MAX_DIMS];
     struct climb c = {.legs = legs, .deepest = depth(t)};
@@ -112,7 +160,7 @@ static unsigned find_branch(const struct torus *t, const int64_t *hops, const in
     bool below = climb_common(hops[fork], other[fork]) == hops[fork];
     for (unsigned i = fork + 1; i < t->dims; i++)
         below &= hops[i] == 0;
-    return below ? torus_port(fork, other[fork] > hops[fork] ? 1 : -1) : (unsigned)parent;
+    return below ? torus_port(t, fork, other[fork] > hops[fork] ? 1 : -1) : (unsigned)parent;
 }
 
 static int find_branches(struct branches *b, const struct torus *t, uint32_t rank)
@@ -126,7 +174,7 @@ static int find_branches(struct branches *b, const struct torus *t, uint32_t ran
     for (unsigned i = 0; i < t->dims; i++) {
         b->depth += climb_length(hops[i]);
         if (hops[i] != 0)
-            b->parent = (int)torus_port(i, hops[i] > 0 ? -1 : 1);
+            b->parent = (int)torus_port(t, i, hops[i] > 0 ? -1 : 1);
     }
     for (uint32_t node = 0; node < t->nodes; node++) {
         from_root_all(t, node, other);
@@ -284,10 +332,10 @@ static uint64_t tree_peak_transit(const struct torus *t)
 
 const struct algorithm algorithm_tree = {
     .name = "tree",
-    .summary =
-        "up and down a spanning tree, one message an edge each way: for blocks of a few bytes",
-    .accepts_text = "any torus or mesh",
-    .startups = "2D, D = sum of floor(n_i/2)",
+    .summary = "up and down a spanning tree, one message an edge each way: for a few bytes",
+    .accepts_text = "any network",
+    .any_graph = true,
+    .startups = "2D, D = sum of floor(n_i/2) (other graphs: radius)",
     .transmission = "2 * sum over i and a = 1..floor(n_i/2) of m*(N-m), m = a * n_(i+1)*...*n_k",
     .source = "this project; gather and scatter combined",
     .port_model = PORT_MODEL_ALL,

@@ -131,7 +131,7 @@ static void begin_with_stream(struct search *s, uint32_t source, uint32_t destin
         algorithm_stream.route(&s->damage->torus, source, destination, its % ways, legs);
 
     for (uint32_t i = 0; i < hops; i++) {
-        unsigned port = torus_port(legs[i].dim, legs[i].direction);
+        unsigned port = torus_port(&s->damage->torus, legs[i].dim, legs[i].direction);
         b->port[index * b->stride + i] = (uint8_t)port;
         here = s->ways.neighbour[ways_channel(&s->ways, here, port)];
         if (here == TORUS_NO_NODE)
@@ -270,7 +270,8 @@ static int find_routes(struct search *s)
     unsigned first = b->nodes <= 128 ? 0 : 1;
     unsigned last = b->nodes <= 36 ? STEEPNESSES - 1 : 1;
 
-    if (set_prices(s, steepness[first]) != 0 || begin_all_with_stream(s) != 0 ||
+    if (set_prices(s, steepness[first]) != 0 ||
+        (torus_is_plain(&s->damage->torus) && begin_all_with_stream(s) != 0) ||
         set_prices(s, steepness[first]) != 0)
         return -1;
     for (uint32_t source = 0; source < b->nodes; source++)

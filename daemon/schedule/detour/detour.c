@@ -54,8 +54,8 @@ static uint32_t detour_route(const struct algorithm *a, const struct torus *t, u
     for (uint32_t i = 0; i < hops; i++)
         legs[i] = (struct leg){.step = i,
                                .hops = 1,
-                               .dim = (uint8_t)torus_port_dim(port[i]),
-                               .direction = (int8_t)torus_port_direction(port[i])};
+                               .dim = (uint8_t)torus_port_dim(t, port[i]),
+                               .direction = (int8_t)torus_port_direction(t, port[i])};
     return hops;
 }
 
@@ -100,12 +100,19 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .port_model = PORT_MODEL_ALL,
         .segments = d->balance.segments,
         .streaming = true,
+        .any_graph = true,
     };
     d->gather = d->algorithm;
     d->gather.summary = "avoids links and nodes that are out of order, along trees of fewest hops";
     d->gather.transmission = "no formula";
     d->gather.operation = OPERATION_ALLGATHER;
     d->gather.segments = 1;
+    if (damage_is_none(damage)) {
+        d->algorithm.name = FOUND_NAME;
+        d->algorithm.summary = "balanced routes by single hops, without steps";
+        d->gather.name = FOUND_GATHER_NAME;
+        d->gather.summary = "along trees of fewest hops";
+    }
     *out = d;
     return 0;
 }
@@ -150,6 +157,8 @@ uint32_t detour_busiest(const struct detour *d)
 void detour_find_bound(struct detour *d)
 {
     d->bound = cuts_bound(&d->damage);
+    if (damage_is_none(&d->damage) && torus_bound_all_port(&d->damage.torus) > d->bound)
+        d->bound = torus_bound_all_port(&d->damage.torus);
 }
 
 double detour_bound(const struct detour *d)

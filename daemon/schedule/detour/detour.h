@@ -8,6 +8,9 @@
 #include "daemon/schedule/damage.h"
 
 #define DETOUR_NAME "detour"
+/* Their names where nothing is out of order, for exchanges and for allgathers. */
+#define FOUND_NAME "stream"
+#define FOUND_GATHER_NAME "spread"
 
 struct detour;
 

@@ -51,7 +51,7 @@ static uint8_t choose(const struct finder *f, uint32_t node)
         if (!damage_has_link(f->damage, node, port))
             continue;
         uint32_t there = torus_neighbour(t, node, port);
-        uint32_t load = f->load[channel(f, there, torus_port_opposite(port))];
+        uint32_t load = f->load[channel(f, there, torus_port_opposite(t, port))];
         if (f->distance[there] + 1 == f->distance[node] && load < least) {
             least = load;
             best = (uint8_t)port;
@@ -70,7 +70,7 @@ static void grow(struct spread *s, struct finder *f, uint32_t source)
     for (uint32_t i = 1; i < known; i++) {
         uint32_t node = f->order[i];
         unsigned port = towards[node] = choose(f, node);
-        f->load[channel(f, torus_neighbour(t, node, port), torus_port_opposite(port))]++;
+        f->load[channel(f, torus_neighbour(t, node, port), torus_port_opposite(t, port))]++;
         if (f->distance[node] > s->longest)
             s->longest = f->distance[node];
     }
@@ -120,11 +120,11 @@ uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t so
         here = torus_neighbour(t, here, towards[here]);
     here = destination;
     for (uint32_t i = hops; i-- > 0;) {
-        unsigned out = torus_port_opposite(towards[here]);
+        unsigned out = torus_port_opposite(t, towards[here]);
         legs[i] = (struct leg){.step = i,
                                .hops = 1,
-                               .dim = (uint8_t)torus_port_dim(out),
-                               .direction = (int8_t)torus_port_direction(out)};
+                               .dim = (uint8_t)torus_port_dim(t, out),
+                               .direction = (int8_t)torus_port_direction(t, out)};
         here = torus_neighbour(t, here, towards[here]);
     }
     return hops;

@@ -51,7 +51,7 @@ static int read_leg(struct json_line *line, struct imported *s, struct error *e)
         json_line_need(line, ',', e) != 0 ||
         json_line_number(line, "a dimension", 0, s->torus.dims - 1, &dim, e) != 0 ||
         json_line_need(line, ',', e) != 0 ||
-        json_line_number(line, "a direction", -1, 1, &direction, e) != 0 ||
+        json_line_number(line, "a direction", -1, GRAPH_DIRECTIONS_MOST, &direction, e) != 0 ||
         json_line_need(line, ',', e) != 0 ||
         json_line_number(line, "hops", 1, UINT16_MAX, &hops, e) != 0 ||
         json_line_need(line, ']', e) != 0)
@@ -107,11 +107,11 @@ static uint32_t cross(const struct imported_reader *r, const struct leg *leg, ui
                       struct error *e)
 {
     const struct imported *s = r->s;
-    unsigned port = torus_port(leg->dim, leg->direction);
+    unsigned port = torus_port(&s->torus, leg->dim, leg->direction);
     uint32_t size = s->torus.size[leg->dim], end = TORUS_NO_NODE;
     char name[TORUS_PORT_NAME_SIZE];
 
-    torus_port_name(port, name);
+    torus_port_name(&s->torus, here, port, name);
     if (leg->hops >= size)
         (void)imported_bad_route(
             r, e,

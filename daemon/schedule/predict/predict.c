@@ -53,7 +53,7 @@ static int count_messages(const struct torus *t, const struct algorithm *a,
         uint32_t here = r.source;
         for (uint32_t i = 0; i < r.legs && rc == 0; i++) {
             const struct leg *leg = &r.leg[i];
-            unsigned port = torus_port(leg->dim, leg->direction);
+            unsigned port = torus_port(t, leg->dim, leg->direction);
             uint64_t at = (uint64_t)r.class_of[here] * TORUS_MAX_PORTS + port;
             if (i >= routes_new_legs(&r))
                 rc = tally_add(&messages, at << 40 | (uint64_t)leg->step << 16 | leg->hops);
@@ -72,12 +72,7 @@ static int count_messages(const struct torus *t, const struct algorithm *a,
 
 static double links_of_a_node(const struct torus *t)
 {
-    double links = 0;
-
-    for (unsigned i = 0; i < t->dims; i++)
-        if (t->size[i] > 1)
-            links += t->wrap[i] ? 2 : 2 - 2.0 / t->size[i];
-    return links;
+    return 2.0 * (double)torus_links(t) / t->nodes;
 }
 
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
@@ -128,7 +123,7 @@ static int count_branches(const struct torus *t, const struct algorithm *a, uint
     while (routes_next(&r) && r.source_class == 0) {
         uint32_t here = r.source;
         for (uint32_t i = 0; i < r.legs; i++) {
-            unsigned port = torus_port(r.leg[i].dim, r.leg[i].direction);
+            unsigned port = torus_port(t, r.leg[i].dim, r.leg[i].direction);
             for (uint16_t hop = 0; hop < r.leg[i].hops; hop++) {
                 if (i >= routes_new_legs(&r) && ++load[here * ports + port] > *most)
                     *most = load[here * ports + port];

@@ -79,13 +79,13 @@ static int note_route(struct draft *d)
     if (passage.ahead > d->most_ahead)
         d->most_ahead = passage.ahead;
     for (uint32_t i = 0; i < r->legs; i++) {
-        unsigned port = torus_port(r->leg[i].dim, r->leg[i].direction);
+        unsigned port = torus_port(r->torus, r->leg[i].dim, r->leg[i].direction);
         for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
             passage.out = (uint8_t)port;
             if (note(d, here, passage) != 0)
                 return -1;
             here = routes_neighbour(r, here, port);
-            passage.in = (uint8_t)torus_port_opposite(port);
+            passage.in = (uint8_t)torus_port_opposite(r->torus, port);
             passage.hop++;
             passage.ahead--;
         }
@@ -143,7 +143,7 @@ static int note_branch(struct draft *d)
 {
     const struct routes *r = d->routes;
     const struct leg *last = &r->leg[r->legs - 1];
-    unsigned port = torus_port(last->dim, last->direction);
+    unsigned port = torus_port(r->torus, last->dim, last->direction);
     struct passage passage = {.in = PASSAGE_HERE,
                               .out = (uint8_t)port,
                               .destination = r->destination,
@@ -154,13 +154,13 @@ static int note_branch(struct draft *d)
 
     for (uint32_t i = 0; i + 1 < r->legs; i++) {
         here = routes_leg_end(r, here, &r->leg[i]);
-        passage.in = (uint8_t)torus_port_opposite(torus_port(r->leg[i].dim, r->leg[i].direction));
+        passage.in = (uint8_t)torus_port_opposite(r->torus, torus_port(r->torus, r->leg[i].dim, r->leg[i].direction));
     }
     for (uint16_t hop = 0; hop < last->hops; hop++) {
         if (note(d, here, passage) != 0)
             return -1;
         here = routes_neighbour(r, here, port);
-        passage.in = (uint8_t)torus_port_opposite(port);
+        passage.in = (uint8_t)torus_port_opposite(r->torus, port);
         passage.place = JOINED + 1;
         passage.hop++;
         passage.ahead--;
@@ -367,7 +367,7 @@ static void count_legs(struct transit *n, uint32_t first, bool stays_at_ends)
     for (uint32_t i = 0; i < first; i++)
         here = routes_leg_end(r, here, &r->leg[i]);
     for (uint32_t i = first; i < r->legs; i++) {
-        unsigned port = torus_port(r->leg[i].dim, r->leg[i].direction);
+        unsigned port = torus_port(r->torus, r->leg[i].dim, r->leg[i].direction);
         if (stays_at_ends && here != r->source && n->branched[here] != n->trees) {
             n->branched[here] = n->trees;
             count_one(n, here);

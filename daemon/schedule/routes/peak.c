@@ -145,7 +145,7 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
     struct routes routes;
     struct waits waits = {.routes = &routes};
 
-    if (a->peak_transit != NULL)
+    if (a->peak_transit != NULL && torus_is_plain(t))
         return ask_for_peak(t, a, most, e);
     if (routes_open_ends(&routes, t, a, e) != 0)
         return -1;

@@ -31,8 +31,8 @@ struct draft {
 
 static struct plan_message message_of_key(uint64_t key)
 {
-    return (struct plan_message){.step = (uint32_t)(key >> 36),
-                                 .port = (uint8_t)(key >> 32 & 0xf),
+    return (struct plan_message){.step = (uint32_t)(key >> 37),
+                                 .port = (uint8_t)(key >> 32 & (TORUS_MAX_PORTS - 1)),
                                  .hops = (uint16_t)(key >> 16),
                                  .left = (uint16_t)key};
 }
@@ -66,7 +66,7 @@ static int note_send(struct draft *d, const struct leg *leg, uint32_t here, uint
 {
     struct plan *p = d->plan;
     struct leg moved = routes_moved_leg(d->routes, leg, here, p->rank);
-    uint64_t key = plan_key(moved.step, torus_port(moved.dim, moved.direction), moved.hops, 0);
+    uint64_t key = plan_key(moved.step, torus_port(d->routes->torus, moved.dim, moved.direction), moved.hops, 0);
     if (!d->counted)
         return tally_add(&d->sends, key);
     place(d, p->send, p->sends, key, here, p->rank, slot);
@@ -82,7 +82,7 @@ static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint
     struct plan *p = d->plan;
     struct leg moved =
         routes_moved_leg(d->routes, leg, here, routes_move(d->routes, here, end, p->rank));
-    unsigned in = torus_port_opposite(torus_port(moved.dim, moved.direction));
+    unsigned in = torus_port_opposite(d->routes->torus, torus_port(d->routes->torus, moved.dim, moved.direction));
     uint64_t key = plan_key(moved.step, in, moved.hops, 0);
     if (!d->counted)
         return tally_add(&d->arrivals, key);
@@ -96,8 +96,8 @@ static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint
 static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, unsigned port)
 {
     const struct routes *r = d->routes;
-    unsigned in = torus_port_opposite(port);
-    int direction = torus_port_direction(port);
+    unsigned in = torus_port_opposite(r->torus, port);
+    int direction = torus_port_direction(r->torus, port);
     uint32_t longest = r->by_xor ? torus_longest_way(r->torus, leg->dim) : leg->hops;
     uint32_t done = d->behind[port * r->classes + r->class_of[here]];
     if (done == 0)
@@ -130,8 +130,8 @@ static int look_behind(struct draft *d)
     for (unsigned port = 0; port < ports; port++) {
         uint32_t node = d->plan->rank;
         for (uint16_t done = 1; done < UINT16_MAX; done++) {
-            node = routes_neighbour(r, node, torus_port_opposite(port));
-            if (node == TORUS_NO_NODE || done >= r->torus->size[torus_port_dim(port)])
+            node = routes_neighbour(r, node, torus_port_opposite(r->torus, port));
+            if (node == TORUS_NO_NODE || done >= r->torus->size[torus_port_dim(r->torus, port)])
                 break;
             uint16_t *first = &d->behind[(size_t)port * r->classes + r->class_of[node]];
             if (*first == 0)
@@ -164,7 +164,7 @@ static int note_leg(struct draft *d, uint32_t index, uint32_t here, uint32_t end
 {
     const struct routes *r = d->routes;
     const struct leg *leg = &r->leg[index];
-    unsigned port = torus_port(leg->dim, leg->direction);
+    unsigned port = torus_port(r->torus, leg->dim, leg->direction);
     bool sent = is_wanted(d, here, d->plan->rank), taken = is_wanted(d, end, d->plan->rank);
 
     if (sent && note_send(d, leg, here, *slot) != 0)
@@ -173,7 +173,7 @@ static int note_leg(struct draft *d, uint32_t index, uint32_t here, uint32_t end
         return -1;
     if (!d->counted && note_relays(d, leg, here, port) != 0)
         return -1;
-    if (!d->counted && r->by_xor && note_relays(d, leg, here, torus_port_opposite(port)) != 0)
+    if (!d->counted && r->by_xor && note_relays(d, leg, here, torus_port_opposite(r->torus, port)) != 0)
         return -1;
     return sent || taken;
 }
@@ -358,7 +358,7 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
     if (rank >= t->nodes)
         return error_set(e, ERROR_USAGE, "there is no node %u: the torus has nodes 0 to %u", rank,
                          t->nodes - 1);
-    if (a->plan != NULL && source == TORUS_NO_NODE)
+    if (a->plan != NULL && torus_is_plain(t) && source == TORUS_NO_NODE)
         return ask_for_plan(p, t, a, rank, e);
     if (routes_open_ends(&routes, t, a, e) != 0)
         return -1;

@@ -6,19 +6,19 @@
 #include "daemon/schedule/tree.h"
 #include "proto/text.h"
 
-_Static_assert(TORUS_MAX_PORTS <= 16, "a set of ports has 16 bits");
+_Static_assert(TORUS_MAX_PORTS <= 32, "a set of ports has 32 bits");
 
 /* The tree of one segment of one source's block. All arrays are by node. */
 struct growth {
     uint8_t *parent;    /* port towards the source */
-    uint16_t *children; /* bits of the ports towards children */
+    uint32_t *children; /* bits of the ports towards children */
     uint16_t *distance; /* hops from the source */
     uint32_t *edges;    /* children in the trees of all segments so far */
 };
 
 /* Makes room for `count` trees; *children are the ports of each, for order_channels(). Returns 0,
  * or -1 without memory. */
-static int allocate_trees(struct reduction_trees *p, uint64_t count, uint16_t **children)
+static int allocate_trees(struct reduction_trees *p, uint64_t count, uint32_t **children)
 {
     p->tree = count < UINT32_MAX ? calloc((size_t)count, sizeof *p->tree) : NULL;
     *children = p->tree != NULL ? calloc((size_t)count, sizeof **children) : NULL;
@@ -28,7 +28,7 @@ static int allocate_trees(struct reduction_trees *p, uint64_t count, uint16_t **
 
 /* Makes p->child, and gives every piece its place on its channel; the trees are complete otherwise.
  * Returns 0, or -1 without memory. */
-static int order_channels(struct reduction_trees *p, unsigned ports, const uint16_t *children)
+static int order_channels(struct reduction_trees *p, unsigned ports, const uint32_t *children)
 {
     for (uint32_t i = 0; i < p->count; i++)
         p->edges += p->tree[i].children;
@@ -76,8 +76,8 @@ static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint3
             continue;
         routes_seek(r, source_class, destination, segment);
         for (uint32_t i = 0; i < r->legs; i++) {
-            unsigned port = torus_port(r->leg[i].dim, r->leg[i].direction);
-            unsigned back = torus_port_opposite(port);
+            unsigned port = torus_port(r->torus, r->leg[i].dim, r->leg[i].direction);
+            unsigned back = torus_port_opposite(r->torus, port);
             for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
                 uint32_t next = routes_neighbour(r, here, port);
                 if (next == source || next == TORUS_NO_NODE ||
@@ -88,7 +88,7 @@ static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint3
                                      r->algorithm->name, source);
                 g->parent[next] = (uint8_t)back;
                 g->distance[next] = (uint16_t)(g->distance[here] + 1);
-                g->children[here] |= (uint16_t)(1u << port);
+                g->children[here] |= (1u << port);
                 here = next;
             }
         }
@@ -99,7 +99,7 @@ static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint3
 /* Adds the tree *g as it looks from every node that a translation takes to node p->rank; with a
  * single owner, only from the node at which the moved source is the root. */
 static void note(struct reduction_trees *p, const struct routes *r, const struct growth *g,
-                 uint32_t root, uint16_t *children)
+                 uint32_t root, uint32_t *children)
 {
     for (uint32_t here = 0; here < r->torus->nodes; here++) {
         if (g->distance[here] > p->most_distance)
@@ -123,7 +123,7 @@ static void note(struct reduction_trees *p, const struct routes *r, const struct
     }
 }
 
-static int walk(struct reduction_trees *p, struct routes *r, uint32_t root, uint16_t *children,
+static int walk(struct reduction_trees *p, struct routes *r, uint32_t root, uint32_t *children,
                 struct error *e)
 {
     const uint32_t nodes = r->torus->nodes;
@@ -167,7 +167,7 @@ static int build(struct reduction_trees *p, const struct torus *t, const struct 
                  uint32_t root, struct error *e)
 {
     struct routes routes;
-    uint16_t *children = NULL;
+    uint32_t *children = NULL;
     uint64_t owners = p->single ? 1 : t->nodes;
 
     if (a->operation != OPERATION_ALLGATHER)
@@ -217,7 +217,7 @@ int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
 static int plant(struct reduction_trees *p, const struct torus *t, uint32_t root, uint32_t distance,
                  const struct tree_node *node, struct error *e)
 {
-    uint16_t *children = NULL;
+    uint32_t *children = NULL;
     int rc = allocate_trees(p, 1, &children);
 
     p->most_children = torus_ports(t);
@@ -228,7 +228,7 @@ static int plant(struct reduction_trees *p, const struct torus *t, uint32_t root
                                                                          : REDUCTION_NO_PORT,
                                              .children = (uint8_t)node->children};
         for (unsigned i = 0; i < node->children; i++)
-            children[0] |= (uint16_t)(1u << node->child[i]);
+            children[0] |= (1u << node->child[i]);
         rc = order_channels(p, torus_ports(t), children);
     }
     free(children);
@@ -245,12 +245,8 @@ int reduction_build_single(struct reduction_trees *p, const struct torus *t, uin
     if (rank >= t->nodes || root >= t->nodes)
         return no_node(t, rank >= t->nodes ? rank : root, e);
     torus_coordinates(t, root, at);
-    for (unsigned i = 0; i < t->dims; i++) {
-        uint32_t before = at[i], behind = t->size[i] - 1 - at[i];
-        p->most_distance += t->wrap[i]        ? torus_longest_way(t, i)
-                            : before > behind ? before
-                                              : behind;
-    }
+    for (unsigned i = 0; i < t->dims; i++)
+        p->most_distance += torus_farthest(t, i, at[i]);
     tree_node(t, root, rank, &node);
     return plant(p, t, root, torus_distance(t, root, rank), &node, e);
 }
@@ -303,6 +299,6 @@ uint32_t reduction_root(const struct torus *t)
     uint32_t at[TORUS_MAX_DIMS];
 
     for (unsigned i = 0; i < t->dims; i++)
-        at[i] = t->wrap[i] ? 0 : (t->size[i] - 1) / 2;
+        at[i] = torus_centre(t, i);
     return torus_rank(t, at);
 }

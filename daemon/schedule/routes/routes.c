@@ -147,7 +147,7 @@ bool routes_next(struct routes *r)
 
 uint32_t routes_leg_end(const struct routes *r, uint32_t node, const struct leg *leg)
 {
-    unsigned port = torus_port(leg->dim, leg->direction);
+    unsigned port = torus_port(r->torus, leg->dim, leg->direction);
 
     if (leg->hops > 4) /* beyond that, arithmetic is faster than the table */
         return torus_walk(r->torus, node, leg->dim, leg->direction, leg->hops);

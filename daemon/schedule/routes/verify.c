@@ -104,7 +104,7 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
     for (uint32_t i = 0; i < r->legs; i++) {
         const struct leg *leg = &r->leg[i];
 
-        if (leg->dim >= r->torus->dims || (leg->direction != 1 && leg->direction != -1))
+        if (leg->dim >= r->torus->dims || !torus_has_direction(r->torus, leg->dim, leg->direction))
             return bad_route(r, e, "no such port", i);
         if (leg->hops == 0)
             return bad_route(r, e, "no hops", i);
@@ -121,7 +121,7 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
                     e, ERROR_REFUSED,
                     "%s has more than %u different messages on this torus, too many to check",
                     r->algorithm->name, MESSAGES_MOST);
-            if (tally_add(messages, message_key(class, &moved)) != 0)
+            if (tally_add(messages, message_key(r->torus, class, &moved)) != 0)
                 return no_memory(r, e);
         }
         if (i > 0 && i == new &&check_branch(r, here, other, e) != 0)
@@ -141,7 +141,7 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
 static struct channel *cross(const struct run *run, const struct leg *leg, uint32_t *node)
 {
     const struct routes *r = run->routes;
-    unsigned port = torus_port(leg->dim, leg->direction);
+    unsigned port = torus_port(r->torus, leg->dim, leg->direction);
     struct channel *c = &run->channel[(size_t)place(run, *node) * torus_ports(r->torus) + port];
 
     if (c->step != leg->step)
@@ -235,7 +235,7 @@ static int add_messages(struct run *run, const struct tally_entry *entry)
 {
     const struct routes *r = run->routes;
     uint32_t class = message_key_class(entry->key), first = r->representative[class];
-    struct leg leg = message_key_leg(entry->key);
+    struct leg leg = message_key_leg(r->torus, entry->key);
     uint32_t last = r->by_xor ? r->torus->nodes - 1 : first;
 
     for (uint32_t start = first; start <= last; start++)

@@ -40,11 +40,11 @@ static void on_carrier(struct sim *sim, void *object, uint64_t life)
 
 void carriers_look(struct sim *sim, struct wire *w)
 {
-    size_t index = (size_t)(w - sim->wire);
-    unsigned port = 2 * (unsigned)(index % sim->torus.dims);
-    uint32_t rank = (uint32_t)(index / sim->torus.dims),
-             peer = torus_neighbour(&sim->torus, rank, port);
+    uint32_t rank, peer;
+    unsigned port;
 
+    wire_dialler(sim, w, &rank, &port);
+    peer = torus_neighbour(&sim->torus, rank, port);
     sim_schedule(sim, 0, "carrier", on_carrier, &sim->node[rank], sim->node[rank].life);
     sim_schedule(sim, 0, "carrier", on_carrier, &sim->node[peer], sim->node[peer].life);
 }

@@ -7,9 +7,11 @@
 void dialling_accept(struct connection_end *end)
 {
     struct connection *c = end->connection;
-    unsigned port =
-        2 * (unsigned)((size_t)(c->wire - end->node->sim->wire) % end->node->sim->torus.dims) + 1;
+    uint32_t rank;
+    unsigned port;
 
+    wire_dialler(end->node->sim, c->wire, &rank, &port);
+    port = torus_port_opposite(&end->node->sim->torus, port);
     end->backlog = false;
     sim_enter(end->node);
     end->link = router_connected(core_router(end->node->core), port, false, end, "dialler");

@@ -37,9 +37,9 @@ static void set_state(struct sim *sim, struct wire *w, enum sim_wire state)
 }
 
 /* Which of the two ends of a link is at this port: the second one listens. */
-static unsigned end_at(unsigned port)
+static unsigned end_at(const struct sim *sim, uint32_t rank, unsigned port)
 {
-    return torus_port_direction(port) < 0;
+    return !torus_port_dials(&sim->torus, rank, port);
 }
 
 void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire state)
@@ -48,7 +48,7 @@ void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire s
 
     wire_excuse(sim, w);
     w->stalls++;
-    w->deaf = end_at(port);
+    w->deaf = end_at(sim, rank, port);
     set_state(sim, w, state);
 }
 
@@ -65,7 +65,7 @@ void sim_stall(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire how,
     struct wire *w = wire_at(sim, rank, port);
 
     wire_slow_down(sim, w, time, false);
-    w->deaf = end_at(port);
+    w->deaf = end_at(sim, rank, port);
     set_state(sim, w, how);
     sim_schedule(sim, time, "flows again", stall_over, w, ++w->stalls);
 }
@@ -80,7 +80,7 @@ void sim_set_latency(struct sim *sim, uint32_t rank, unsigned port, uint64_t lat
 
 void network_heal(struct sim *sim)
 {
-    for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++) {
+    for (size_t i = 0; i < wire_count(sim); i++) {
         struct wire *w = &sim->wire[i];
         w->stalls++;
         w->rate = sim->set.rate;
@@ -96,7 +96,7 @@ void network_heal(struct sim *sim)
 void sim_half_open(struct sim *sim, uint32_t rank, unsigned port)
 {
     struct wire *w = wire_at(sim, rank, port);
-    unsigned mine = end_at(port);
+    unsigned mine = end_at(sim, rank, port);
 
     wire_excuse(sim, w);
     for (struct connection *c = sim->connections; c != NULL; c = c->next) {
@@ -116,7 +116,7 @@ void sim_alter(struct sim *sim)
 
 void sim_damage(struct sim *sim, unsigned count)
 {
-    for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++)
+    for (size_t i = 0; i < wire_count(sim); i++)
         wire_excuse(sim, &sim->wire[i]);
     sim->damage = count;
     sim->flipped = sim->flipped || count > 0;

@@ -8,7 +8,7 @@
 
 void network_open(struct sim *sim)
 {
-    size_t wires = (size_t)sim->torus.nodes * sim->torus.dims;
+    size_t wires = wire_count(sim);
 
     sim->wire = sim_alloc(wires * sizeof *sim->wire);
     for (size_t i = 0; i < wires; i++) {

@@ -25,9 +25,11 @@ static unsigned port_of(const struct connection_end *end)
 {
     const struct connection *c = end->connection;
     const struct sim *sim = end->node->sim;
-    size_t wire = (size_t)(c->wire - sim->wire);
+    uint32_t rank;
+    unsigned port;
 
-    return torus_port((unsigned)(wire % sim->torus.dims), end_index(end) == 0 ? 1 : -1);
+    wire_dialler(sim, c->wire, &rank, &port);
+    return end_index(end) == 0 ? port : torus_port_opposite(&sim->torus, port);
 }
 
 /* The whole frame takes the place of the head, which no code reads here any more. */

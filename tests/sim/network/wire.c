@@ -15,11 +15,37 @@ struct connection_end *end_other(struct connection_end *end)
     return end == &c->end[0] ? &c->end[1] : &c->end[0];
 }
 
+/* Each node has a wire for each port that may dial: every second one in rings and lines. */
+static unsigned ports_a_wire(const struct sim *sim)
+{
+    return torus_is_plain(&sim->torus) ? 2 : 1;
+}
+
+static unsigned wires_a_node(const struct sim *sim)
+{
+    return torus_ports(&sim->torus) / ports_a_wire(sim);
+}
+
 struct wire *wire_at(struct sim *sim, uint32_t rank, unsigned port)
 {
-    if (torus_port_direction(port) < 0)
+    if (!torus_port_dials(&sim->torus, rank, port)) {
         rank = torus_neighbour(&sim->torus, rank, port);
-    return &sim->wire[rank * sim->torus.dims + torus_port_dim(port)];
+        port = torus_port_opposite(&sim->torus, port);
+    }
+    return &sim->wire[rank * wires_a_node(sim) + port / ports_a_wire(sim)];
+}
+
+size_t wire_count(const struct sim *sim)
+{
+    return (size_t)sim->torus.nodes * wires_a_node(sim);
+}
+
+void wire_dialler(const struct sim *sim, const struct wire *w, uint32_t *rank, unsigned *port)
+{
+    size_t index = (size_t)(w - sim->wire);
+
+    *rank = (uint32_t)(index / wires_a_node(sim));
+    *port = (unsigned)(index % wires_a_node(sim)) * ports_a_wire(sim);
 }
 
 void end_forget_queue(struct connection_end *end)

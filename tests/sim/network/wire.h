@@ -70,6 +70,12 @@ struct connection_end *end_other(struct connection_end *end);
 /* The wire at a port of a node. */
 struct wire *wire_at(struct sim *sim, uint32_t rank, unsigned port);
 
+/* How many wires there is room for, sim->wire[]; some of them do not exist. */
+size_t wire_count(const struct sim *sim);
+
+/* The end of a wire that dials. */
+void wire_dialler(const struct sim *sim, const struct wire *w, uint32_t *rank, unsigned *port);
+
 /* Releases the queued frames. */
 void end_forget_queue(struct connection_end *end);
 

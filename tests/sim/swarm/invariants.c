@@ -37,7 +37,7 @@ static bool link_up(const struct swarm_play *play, uint32_t rank, unsigned port)
         return false;
     return (router_topology(sim_router(play->sim, rank))->entry[rank].up & 1u << port) != 0 &&
            (router_topology(sim_router(play->sim, peer))->entry[peer].up &
-            1u << torus_port_opposite(port)) != 0;
+            1u << torus_port_opposite(t, port)) != 0;
 }
 
 static bool runs(const struct swarm_play *play, uint32_t rank)

@@ -1,0 +1,17 @@
+/* The network of a daemon, from the text by which the daemon names it. */
+#ifndef TORUSD_CLI_DAEMON_TORUS_H
+#define TORUSD_CLI_DAEMON_TORUS_H
+
+#include "client/cli/terminal/cli.h"
+#include "daemon/schedule/torus.h"
+
+/* Parses the dimensions in a status, whose graphs become known. Returns 0, or -1 with *e
+ * (ERROR_PROTOCOL). */
+int daemon_torus_of_status(const struct torus_status *status, struct torus *t, struct error *e);
+
+/* Parses dimensions that the daemon has sent. If they have a graph whose edges are not known, asks the
+ * daemon for them, which takes a request. Returns an exit code; on failure what went wrong has been
+ * printed. The client must be connected. */
+int daemon_torus_parse(const struct cli *cli, const char *dims, struct torus *t);
+
+#endif

@@ -1,0 +1,173 @@
+/* Schedules on networks with factors that are neither rings nor lines: every algorithm of the
+ * registry that takes them, and the routes that are found for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/detour/detour.h"
+#include "daemon/schedule/routes/reduction.h"
+#include "tests/contract/contract.h"
+
+static const char *const networks[] = {
+    "complete:2",       "complete:4", "complete:5 x 3",   "5 x complete:3",
+    "complete:3^3",     "star:5",     "star:5 x 4",       "4m x star:3 x 2",
+    "tree:2^2",         "tree:3^2 x 2m", "complete:4 x tree:2^1", "petersen",
+    "petersen x 3",     "random",     "complete:8",       "2m x complete:2 x 2",
+};
+#define NETWORKS (sizeof networks / sizeof networks[0])
+
+static const struct graph *petersen(void)
+{
+    uint32_t edge[30], count = 0;
+    struct error e;
+
+    for (uint32_t i = 0; i < 5; i++) {
+        const uint32_t some[] = {i, (i + 1) % 5, i, i + 5, 5 + i, 5 + (i + 2) % 5};
+        memcpy(&edge[count], some, sizeof some);
+        count += 6;
+    }
+    return graph_of_edges(edge, 15, &e);
+}
+
+/* Every node has 4 links: node i to i + 1 and to another one, both ways. */
+static const struct graph *four_regular(uint32_t nodes, unsigned seed)
+{
+    uint32_t edge[4 * 64], order[64];
+    const struct graph *g = NULL;
+    struct error e;
+
+    while (g == NULL) {
+        size_t count = 0;
+        for (uint32_t i = 0; i < nodes; i++)
+            order[i] = i;
+        for (uint32_t i = nodes - 1; i > 0; i--) {
+            uint32_t j = (uint32_t)rand_r(&seed) % (i + 1), kept = order[i];
+            order[i] = order[j];
+            order[j] = kept;
+        }
+        for (uint32_t i = 0; i < nodes; i++) {
+            const uint32_t some[] = {i, (i + 1) % nodes, order[i], order[(i + 1) % nodes]};
+            memcpy(&edge[2 * count], some, sizeof some);
+            count += 2;
+        }
+        g = graph_of_edges(edge, count, &e); /* refused if an edge is there twice */
+    }
+    return g;
+}
+
+static struct torus network(const char *text)
+{
+    struct torus t = {.nodes = 1};
+
+    if (strcmp(text, "petersen") == 0 || strcmp(text, "petersen x 3") == 0) {
+        assert_int_equal(torus_append(&t, 0, false, petersen()), 0);
+        if (strstr(text, "x 3") != NULL)
+            assert_int_equal(torus_append(&t, 3, true, NULL), 0);
+        return t;
+    }
+    if (strcmp(text, "random") == 0) {
+        assert_int_equal(torus_append(&t, 0, false, four_regular(24, 7)), 0);
+        return t;
+    }
+    return contract_torus(text);
+}
+
+/* Allgathers go along trees, one from each node, which reductions use in reverse. */
+static void check_gather(const struct torus *t, const struct algorithm *a)
+{
+    struct schedule_report r;
+    struct error e;
+
+    if (schedule_verify(t, a, &r, &e) != 0)
+        fail_msg("%s", e.text);
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        struct reduction_trees trees;
+        if (reduction_build(&trees, t, a, rank, &e) != 0)
+            fail_msg("%s", e.text);
+        for (uint32_t i = 0; i < trees.count; i++)
+            assert_int_equal(trees.tree[i].distance, torus_distance(t, rank, trees.tree[i].owner));
+        reduction_free(&trees);
+    }
+}
+
+static void algorithms_of_the_registry(void **state)
+{
+    unsigned checked = 0;
+    (void)state;
+    for (size_t i = 0; i < NETWORKS; i++) {
+        struct torus t = network(networks[i]);
+        for (size_t k = 0; algorithm_at(k) != NULL; k++)
+            if (algorithm_accepts(algorithm_at(k), &t, NULL) == 0) {
+                if (algorithm_at(k)->operation == OPERATION_EXCHANGE)
+                    contract_check(&t, algorithm_at(k));
+                else
+                    check_gather(&t, algorithm_at(k));
+                checked++;
+            }
+    }
+    /* tree, direct and trees take all; a1 and a2 the products of rings, lines and complete graphs. */
+    assert_int_equal(checked, 3 * NETWORKS + 2 * 7);
+}
+
+static void found_routes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NETWORKS; i++) {
+        struct torus t = network(networks[i]);
+        struct damage none;
+        struct detour *routes;
+        struct error e;
+        assert_int_equal(damage_init(&none, &t, &e), 0);
+        if (detour_new(&routes, &none, &e) != 0)
+            fail_msg("%s: %s", networks[i], e.text);
+        detour_find_bound(routes);
+        contract_check(&t, detour_algorithm(routes));
+        check_gather(&t, detour_gather(routes));
+        double segments = detour_algorithm(routes)->segments;
+        double load = detour_busiest(routes) / segments, bound = detour_bound(routes);
+        print_message("%-22s load %7.3f, bound %7.3f, ratio %.3f\n", networks[i], load, bound,
+                      load / bound);
+        assert_true(load <= 1.05 * bound + 1 / segments);
+        detour_free(routes);
+        damage_free(&none);
+    }
+}
+
+/* On complete graphs the exchange of one block a step has as many steps as other nodes (004, section
+ * 4), and so has each dimension of their products. */
+static void complete_graphs_meet_the_bound(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 9; n++) {
+        char text[40];
+        (void)snprintf(text, sizeof text, "complete:%u", n);
+        struct torus t = contract_torus(text);
+        struct schedule_report a2 = contract_verify(&t, "a2"), direct = contract_verify(&t, "direct");
+        assert_int_equal(a2.startups, n - 1);
+        assert_int_equal(a2.transmission, n - 1);
+        assert_int_equal(direct.startups, n - 1);
+        assert_int_equal(direct.transmission, n - 1);
+        (void)snprintf(text, sizeof text, "complete:%u x complete:3", n);
+        t = contract_torus(text);
+        a2 = contract_verify(&t, "a2");
+        assert_int_equal(a2.startups, n - 1 + 2);
+        assert_int_equal(a2.transmission, 3 * (n - 1) + 2 * n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(algorithms_of_the_registry),
+        cmocka_unit_test(found_routes),
+        cmocka_unit_test(complete_graphs_meet_the_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

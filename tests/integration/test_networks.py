@@ -1,0 +1,158 @@
+"""Networks that are products of any factors, on loopback: exchanges, allgathers, broadcasts, files,
+programs, and what torusctl says of them."""
+
+import json
+
+import pytest
+from support import mpi, networks
+from support.errors import assert_refused
+from support.members import Members
+from support.trees import check_target, make_sources, random_sizes, wait_tidy
+from torus_net import Geometry
+
+NETWORKS = ['complete:4', '5 x complete:3', '2m^4', 'star:5 x 4', 'petersen', 'random', 'tree:2^2 x 2m']
+SMALL = ['complete:4', 'star:5', 'petersen', '3 x complete:3']
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp('data')
+
+
+@pytest.fixture
+def torus_of(shared, root):
+    return lambda name: shared(networks.make(root, name), data_roots=(str(root),))
+
+
+@pytest.mark.parametrize('name', NETWORKS)
+def test_every_link_is_up_and_has_a_name(torus_of, name):
+    torus = torus_of(name)
+    for rank in range(torus.geometry.nodes):
+        ports = {link['port']: link['neighbour'] for link in torus.links(rank)['links']}
+        assert ports == {port.name: torus.geometry.neighbour(rank, port)
+                         for port in torus.geometry.ports(rank)}
+    status = torus.status(0)
+    assert status['whole'] and status['dims'] == list(torus.geometry.sizes)
+
+
+@pytest.mark.parametrize('name', NETWORKS)
+def test_exchanges(torus_of, name):
+    """Every block of every pair arrives (the daemons check each byte), by each algorithm."""
+    torus = torus_of(name)
+    nodes = torus.geometry.nodes
+    plain = torus.geometry.plain
+    for algorithm, size in (None, 1), (None, 20001), ('tree', 77), ('direct', 3000), ('stream', 50000):
+        result = torus.exchange(algorithm, size, rank=nodes - 1)
+        assert result['verified'] and result['blocks_delivered'] == nodes * (nodes - 1)
+        if algorithm or not plain:
+            assert result['algorithm'] == (algorithm or 'stream')
+    for node in result['per_node']:
+        assert node['ports'].keys() == {port.name for port in torus.geometry.ports(node['rank'])}
+
+
+@pytest.mark.parametrize('name', NETWORKS)
+def test_allgather_broadcast_and_barrier(torus_of, name):
+    torus = torus_of(name)
+    nodes = torus.geometry.nodes
+    for size in 1, 20001:
+        gathered = torus.json(1, 'allgather', '--block-size', size)
+        assert gathered['verified'] and gathered['blocks_delivered'] == nodes * (nodes - 1)
+        for root in 0, nodes - 1:
+            sent = torus.json(1, 'broadcast', '--root', root, '--block-size', size)
+            assert sent['verified'] and sent['blocks_delivered'] == nodes - 1
+
+
+@pytest.mark.parametrize('name', SMALL)
+def test_files(torus_of, root, name):
+    torus = torus_of(name)
+    base = root / name.replace(' ', '_').replace(':', '_')
+    base.mkdir()
+    sizes = random_sizes(torus.geometry.nodes, name)
+    torus.exchange(None, source=make_sources(base, sizes), target=f'{base}/in/%r', rank=1)
+    check_target(f'{base}/in/%r', sizes)
+    wait_tidy(torus, base)
+
+
+@pytest.mark.parametrize('name', SMALL)
+def test_programs(torus_of, name):
+    """All calls of a group, of all sizes; of its parts, too."""
+    torus = torus_of(name)
+    with Members(torus) as members:
+        members.do('open g')
+        for size in 1, 1000, 100001:
+            for call in 'alltoall', 'alltoallv', 'allgather', 'allreduce', 'broadcast', 'reduce':
+                members.do(f'{call} {size}')
+        members.do('barrier')
+        if len(torus.geometry.sizes) > 1:
+            members.do('part 1')
+            members.do('alltoall 5000 3')
+            members.do('allreduce 5000')
+        members.do('close')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('library', ['mpich', 'openmpi'])
+def test_mpi(torus_of, library, tmp_path):
+    torus = torus_of('complete:4')
+    mpi.skip_without(torus, library)
+    runs = []
+    for mode in 'stats', None:
+        path = tmp_path / (mode or 'alone')
+        path.mkdir()
+        runs.append((library, [mpi.program(torus, library, 'collectives'), 7, 40, 2, path], {'mode': mode}))
+    with_it, _ = mpi.run_all(torus, runs, 60)
+    for path in (tmp_path / 'alone').iterdir():
+        mpi.compare(tmp_path / 'stats' / path.name, path)
+    taken, _ = mpi.taken(with_it)
+    assert sum(taken.values()) > 0
+
+
+def test_a_killed_node_is_left_out(loopback, tmp_path):
+    torus = loopback(networks.make(tmp_path, 'petersen'))
+    torus.node(7).kill()
+    result = torus.exchange(None, 20001, rank=3, options=('--on-failure', 'shrink'), timeout=60)
+    assert result['missing'] == [7] and result['blocks_delivered'] == 9 * 8
+    torus.node(7).start()
+    torus.wait_whole(20)
+    assert torus.exchange(None, 20001, rank=7)['blocks_delivered'] == 90
+
+
+def test_the_edges_of_a_graph_must_be_the_same(loopback, tmp_path):
+    """Another graph of as many nodes and links is another network."""
+    dims = networks.make(tmp_path, 'petersen')
+    other = tmp_path / 'other.edges'
+    edges = [(a, b) if (a, b) != (0, 1) else (0, 2) for a, b in networks.PETERSEN]
+    other.write_text(''.join(f'{a} {b}\n' for a, b in edges))
+    torus = loopback(dims)
+    at_fault = torus.node(9)
+    at_fault.kill()
+    at_fault.daemon.command = [argument.replace('petersen.edges', 'other.edges')
+                               for argument in at_fault.daemon.command]
+    at_fault.start()
+    reasons = json.dumps(torus.links(4))
+    assert 'wrong torus' in reasons or 'port' in reasons
+
+
+@pytest.mark.parametrize('text,says', [
+    ('complete:99', '2 to 33 nodes'),
+    ('complete:33 x complete:33', 'more than 32 ports'),
+    ('graph:/nowhere', '/nowhere'),
+    ('4 x', 'expected a factor'),
+])
+def test_torusctl_refuses_what_is_no_network(shared, text, says):
+    result = shared('2').ctl(0, '--json', 'plan', '--dims', text)
+    assert_refused(result, 'usage', 2)
+    assert says in result.stderr
+
+
+@pytest.mark.parametrize('name', NETWORKS)
+def test_plans(shared, root, name):
+    """torusctl finds the routes without a daemon; their load is near the bound."""
+    dims = networks.make(root, name)
+    torus = shared('2')
+    for algorithm in 'tree', 'direct':
+        assert torus.json(0, 'plan', '--dims', dims, '--algorithm', algorithm)['algorithm'] == algorithm
+    if not Geometry(dims).plain:
+        plan = torus.json(0, 'plan', '--dims', dims)
+        assert plan['algorithm'] == 'stream'
+        assert plan['busiest'] <= 1.05 * plan['bound'] + 1 / plan['segments']

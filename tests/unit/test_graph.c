@@ -1,0 +1,441 @@
+/* Graphs and products with them: against adjacency that is written out here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/tree.h"
+
+#define MOST 256
+
+/* The adjacency and distances of a network, by node. */
+struct network {
+    uint32_t nodes;
+    bool link[MOST][MOST];
+    uint32_t distance[MOST][MOST];
+};
+
+static void join(struct network *n, uint32_t a, uint32_t b)
+{
+    n->link[a][b] = n->link[b][a] = true;
+}
+
+/* Floyd and Warshall. */
+static void find_distances(struct network *n)
+{
+    for (uint32_t a = 0; a < n->nodes; a++)
+        for (uint32_t b = 0; b < n->nodes; b++)
+            n->distance[a][b] = a == b ? 0 : n->link[a][b] ? 1 : 1000;
+    for (uint32_t via = 0; via < n->nodes; via++)
+        for (uint32_t a = 0; a < n->nodes; a++)
+            for (uint32_t b = 0; b < n->nodes; b++)
+                if (n->distance[a][via] + n->distance[via][b] < n->distance[a][b])
+                    n->distance[a][b] = n->distance[a][via] + n->distance[via][b];
+}
+
+static struct torus parse(const char *text)
+{
+    struct torus t;
+    struct error e;
+    if (torus_parse(&t, text, &e) != 0)
+        fail_msg("%s", e.text);
+    return t;
+}
+
+/* Each link of the network is one port at each end, which are each other's opposite, one of which
+ * dials; each name leads back to its port. */
+static void check_ports(const struct torus *t, const struct network *n)
+{
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        uint32_t found = 0, expected = 0;
+        for (uint32_t other = 0; other < t->nodes; other++)
+            expected += n->link[node][other];
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            uint32_t there = torus_neighbour(t, node, port);
+            unsigned back = torus_port_opposite(t, port);
+            char name[TORUS_PORT_NAME_SIZE];
+            assert_int_equal(torus_port(t, torus_port_dim(t, port), torus_port_direction(t, port)),
+                             port);
+            if (there == TORUS_NO_NODE) {
+                assert_false(torus_port_dials(t, node, port));
+                continue;
+            }
+            found++;
+            assert_true(n->link[node][there]);
+            assert_int_equal(torus_neighbour(t, there, back), node);
+            assert_int_equal(torus_port_opposite(t, back), port);
+            assert_true(torus_port_dials(t, node, port) != torus_port_dials(t, there, back));
+            assert_int_equal(torus_port_parse(t, node, torus_port_name(t, node, port, name)), port);
+        }
+        assert_int_equal(found, expected);
+    }
+}
+
+static void check_distances(const struct torus *t, struct network *n)
+{
+    uint32_t farthest = 0;
+
+    find_distances(n);
+    for (uint32_t a = 0; a < t->nodes; a++)
+        for (uint32_t b = 0; b < t->nodes; b++) {
+            assert_int_equal(torus_distance(t, a, b), n->distance[a][b]);
+            farthest = n->distance[a][b] > farthest ? n->distance[a][b] : farthest;
+        }
+    assert_int_equal(torus_diameter(t), farthest);
+}
+
+/* Moving all nodes by the period along any dimension maps each port to the same port. */
+static void check_moves(const struct torus *t)
+{
+    uint32_t period[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+
+    torus_full_period(t, period);
+    for (uint32_t node = 0; node < t->nodes; node++)
+        for (unsigned dim = 0; dim < t->dims; dim++)
+            for (unsigned port = 0; port < torus_ports(t); port++) {
+                uint32_t there = torus_neighbour(t, node, port);
+                torus_coordinates(t, node, at);
+                at[dim] = (at[dim] + period[dim]) % t->size[dim];
+                if (there == TORUS_NO_NODE) {
+                    assert_int_equal(torus_neighbour(t, torus_rank(t, at), port), TORUS_NO_NODE);
+                    continue;
+                }
+                torus_coordinates(t, there, to);
+                to[dim] = (to[dim] + period[dim]) % t->size[dim];
+                assert_int_equal(torus_neighbour(t, torus_rank(t, at), port), torus_rank(t, to));
+            }
+}
+
+/* From each root, the parents of all nodes lead to it by shortest paths, and children know them. */
+static void check_trees(const struct torus *t)
+{
+    for (uint32_t root = 0; root < t->nodes; root++) {
+        uint32_t children = 0;
+        for (uint32_t node = 0; node < t->nodes; node++) {
+            struct tree_node here;
+            tree_node(t, root, node, &here);
+            children += here.children;
+            for (unsigned i = 0; i < here.children; i++) {
+                struct tree_node child;
+                tree_node(t, root, torus_neighbour(t, node, here.child[i]), &child);
+                assert_int_equal(child.parent, torus_port_opposite(t, here.child[i]));
+            }
+            if (node == root) {
+                assert_int_equal(here.parent, -1);
+                continue;
+            }
+            uint32_t above = torus_neighbour(t, node, (unsigned)here.parent);
+            assert_int_equal(torus_distance(t, root, above) + 1, torus_distance(t, root, node));
+        }
+        assert_int_equal(children, t->nodes - 1);
+    }
+}
+
+static void check(const struct torus *t, struct network *n)
+{
+    assert_int_equal(t->nodes, n->nodes);
+    check_ports(t, n);
+    check_distances(t, n);
+    check_moves(t);
+    check_trees(t);
+}
+
+/* The product of a network with `n` nodes and another factor: copies that are joined along it. */
+static void times(struct network *n, const struct network *factor)
+{
+    struct network *product = calloc(1, sizeof *product);
+
+    assert_non_null(product);
+    product->nodes = n->nodes * factor->nodes;
+    assert_true(product->nodes <= MOST);
+    for (uint32_t a = 0; a < product->nodes; a++)
+        for (uint32_t b = 0; b < product->nodes; b++) {
+            uint32_t a0 = a / factor->nodes, b0 = b / factor->nodes;
+            uint32_t a1 = a % factor->nodes, b1 = b % factor->nodes;
+            if ((a0 == b0 && factor->link[a1][b1]) || (a1 == b1 && n->link[a0][b0]))
+                join(product, a, b);
+        }
+    *n = *product;
+    free(product);
+}
+
+static struct network *new_network(uint32_t nodes)
+{
+    struct network *n = calloc(1, sizeof *n);
+
+    assert_non_null(n);
+    n->nodes = nodes;
+    return n;
+}
+
+static struct network *complete(uint32_t nodes)
+{
+    struct network *n = new_network(nodes);
+
+    for (uint32_t a = 0; a < nodes; a++)
+        for (uint32_t b = 0; b < a; b++)
+            join(n, a, b);
+    return n;
+}
+
+static struct network *star(uint32_t nodes)
+{
+    struct network *n = new_network(nodes);
+
+    for (uint32_t a = 1; a < nodes; a++)
+        join(n, 0, a);
+    return n;
+}
+
+static struct network *path(uint32_t nodes, bool ring)
+{
+    struct network *n = new_network(nodes);
+
+    for (uint32_t a = 0; a + 1 < nodes; a++)
+        join(n, a, a + 1);
+    if (ring)
+        join(n, nodes - 1, 0);
+    return n;
+}
+
+static struct network *binary_tree(uint32_t nodes)
+{
+    struct network *n = new_network(nodes);
+
+    for (uint32_t a = 1; a < nodes; a++)
+        join(n, a, (a - 1) / 2);
+    return n;
+}
+
+static struct network *petersen(void)
+{
+    struct network *n = new_network(10);
+
+    for (uint32_t i = 0; i < 5; i++) {
+        join(n, i, (i + 1) % 5);
+        join(n, i, i + 5);
+        join(n, 5 + i, 5 + (i + 2) % 5);
+    }
+    return n;
+}
+
+/* Writes the edges of a network to a file, whose path is in `path`. */
+static void write_edges(const struct network *n, char *path)
+{
+    int fd;
+    FILE *file;
+
+    (void)strcpy(path, "/tmp/edges-XXXXXX");
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    file = fdopen(fd, "w");
+    assert_non_null(file);
+    (void)fprintf(file, "# edges\n\n");
+    for (uint32_t a = 0; a < n->nodes; a++)
+        for (uint32_t b = a + 1; b < n->nodes; b++)
+            if (n->link[a][b])
+                (void)fprintf(file, "%u\t%u # %u\r\n", b, a, a);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void named_graphs(void **state)
+{
+    (void)state;
+    for (uint32_t nodes = 2; nodes <= 33; nodes++) {
+        struct network *k = complete(nodes), *s = star(nodes);
+        char text[20];
+        (void)snprintf(text, sizeof text, "complete:%u", nodes);
+        struct torus t = parse(text);
+        assert_int_equal(torus_ports(&t), nodes - 1);
+        check(&t, k);
+        (void)snprintf(text, sizeof text, "star:%u", nodes);
+        t = parse(text);
+        assert_int_equal(torus_ports(&t), nodes - 1);
+        check(&t, s);
+        free(k);
+        free(s);
+    }
+    struct network *b = binary_tree(15);
+    struct torus t = parse("tree:2^3");
+    assert_int_equal(torus_ports(&t), 3);
+    check(&t, b);
+    free(b);
+}
+
+static void products(void **state)
+{
+    struct network *n = path(5, true), *k = complete(3), *line = path(2, false), *s = star(4);
+    (void)state;
+    times(n, k);
+    struct torus t = parse("5 x complete:3");
+    check(&t, n);
+    times(n, line);
+    times(n, s);
+    t = parse("5xcomplete:3x2mxstar:4");
+    check(&t, n);
+    assert_int_equal(torus_ports(&t), 2 + 2 + 2 + 3);
+    char text[TORUS_TEXT_SIZE];
+    assert_string_equal(torus_format(&t, text), "5 x complete:3 x 2m x star:4");
+    struct torus again = parse(text);
+    assert_true(torus_equal(&t, &again));
+    free(n);
+    free(k);
+    free(line);
+    free(s);
+}
+
+static void hypercube_is_a_power(void **state)
+{
+    struct torus t = parse("2m^5"), same = parse("2mx2mx2mx2mx2m"), line = parse("2 x line:2");
+    (void)state;
+    assert_true(torus_equal(&t, &same));
+    assert_true(torus_is_plain(&t));
+    struct torus other = parse("ring:2x2m");
+    assert_true(torus_equal(&line, &other));
+}
+
+static void names_of_ports(void **state)
+{
+    struct torus t = parse("complete:4 x 3");
+    char name[TORUS_PORT_NAME_SIZE];
+    (void)state;
+    uint32_t at[] = {2, 1}, node = torus_rank(&t, at);
+    int port = torus_port_parse(&t, node, "0:3");
+    assert_true(port >= 0);
+    at[0] = 3;
+    assert_int_equal(torus_neighbour(&t, node, (unsigned)port), torus_rank(&t, at));
+    assert_true(torus_port_dials(&t, node, (unsigned)port));
+    assert_false(torus_port_dials(&t, node, (unsigned)torus_port_parse(&t, node, "0:1")));
+    assert_string_equal(torus_port_name(&t, node, (unsigned)torus_port_parse(&t, node, "+1"), name),
+                        "+1");
+    static const char *const bad[] = {"0:2", "0:4", "1:0", "+0", "-0", "0:", "0", "0:?", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(torus_port_parse(&t, node, bad[i]), -1);
+}
+
+static void graph_from_a_file(void **state)
+{
+    struct network *n = petersen(), *ring = path(3, true);
+    char path[32], text[64], format[TORUS_TEXT_SIZE];
+    (void)state;
+    write_edges(n, path);
+    (void)snprintf(text, sizeof text, "graph:%s", path);
+    struct torus t = parse(text);
+    check(&t, n);
+    assert_true(torus_ports(&t) <= 4); /* at most one more than the links of a node */
+    assert_memory_equal(torus_format(&t, format), "graph:10:", 9);
+    struct torus again = parse(format);
+    assert_true(torus_equal(&t, &again));
+    (void)snprintf(text, sizeof text, "graph:%s x 3", path);
+    t = parse(text);
+    times(n, ring);
+    check(&t, n);
+    assert_int_equal(unlink(path), 0);
+    free(n);
+    free(ring);
+}
+
+/* Random graphs of all densities are coloured with at most one colour more than a node has links. */
+static void random_graphs(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        uint32_t nodes = 2 + seed % 30, most = 0, edge[2 * 30 * 30];
+        struct network *n = path(nodes, false);
+        size_t count = 0;
+        unsigned state_of_chance = seed;
+        for (uint32_t a = 0; a < nodes; a++)
+            for (uint32_t b = 0; b < a; b++)
+                if ((unsigned)rand_r(&state_of_chance) % 100 < seed / 2)
+                    join(n, a, b);
+        for (uint32_t a = 0; a < nodes; a++) {
+            uint32_t links = 0;
+            for (uint32_t b = 0; b < nodes; b++) {
+                links += n->link[a][b];
+                if (!n->link[a][b] || b < a)
+                    continue;
+                edge[2 * count] = b;
+                edge[2 * count++ + 1] = a;
+            }
+            most = links > most ? links : most;
+        }
+        struct torus t = {.nodes = 1};
+        struct error e;
+        const struct graph *g = graph_of_edges(edge, count, &e);
+        if (g == NULL)
+            fail_msg("seed %u: %s", seed, e.text);
+        assert_true(g->directions <= most + 1);
+        assert_ptr_equal(graph_of_edges(edge, count, &e), g);
+        assert_int_equal(torus_append(&t, 0, false, g), 0);
+        check(&t, n);
+        free(n);
+    }
+}
+
+static void bad_edges_are_refused(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "at least one edge"},
+        {"# nothing\n", "at least one edge"},
+        {"0 0\n", "from a node to itself"},
+        {"0 1\n1 0\n", "is there twice"},
+        {"0 1\n2 3\n", "no edges connect node 0 with node 2"},
+        {"0 2\n", "node 1 of 0 to 2 has no edge"},
+        {"0 1\n1 x\n", "line 2"},
+        {"0 1 2\n", "more behind them"},
+        {"0\n", "line 1"},
+        {"-1 0\n", "line 1"},
+        {"0 1024\n", "at most 1024 nodes"},
+        {"0 99999999999999999999\n", "at most 1024 nodes"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char path[] = "/tmp/edges-XXXXXX";
+        int fd = mkstemp(path);
+        struct error e;
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, bad[i].text, strlen(bad[i].text)), (ssize_t)strlen(bad[i].text));
+        assert_int_equal(close(fd), 0);
+        assert_null(graph_read(path, &e));
+        assert_int_equal(e.code, ERROR_USAGE);
+        assert_non_null(strstr(e.text, path));
+        if (strstr(e.text, bad[i].says) == NULL)
+            fail_msg("\"%s\" should say \"%s\"", e.text, bad[i].says);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+/* What a cut or the sum of distances proves: by hand. */
+static void bounds(void **state)
+{
+    struct torus t = parse("complete:4");
+    (void)state;
+    assert_true(torus_bound_all_port(&t) == 1);
+    t = parse("star:5"); /* 4 blocks to and from each leaf */
+    assert_true(torus_bound_all_port(&t) == 4);
+    t = parse("5 x complete:3"); /* the ring: 3 lines of 6 blocks over 2 links */
+    assert_true(torus_bound_all_port(&t) == 9);
+    t = parse("tree:2^3"); /* 7 x 8 blocks over a link of the root */
+    assert_true(torus_bound_all_port(&t) == 56);
+    assert_true(torus_bound_broadcast(&t) == 14);
+    assert_true(torus_bound_reduce(&t) == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(named_graphs),         cmocka_unit_test(products),
+        cmocka_unit_test(hypercube_is_a_power), cmocka_unit_test(names_of_ports),
+        cmocka_unit_test(graph_from_a_file),    cmocka_unit_test(random_graphs),
+        cmocka_unit_test(bad_edges_are_refused), cmocka_unit_test(bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
