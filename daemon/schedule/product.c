@@ -205,48 +205,6 @@ double product_bound_one_port(const struct product *p)
     return larger(product_bound_all_port(p), p->nodes - 1);
 }
 
-/* Blocks that each node in the middle of array i sends: N-1 of its own, and a share of all blocks
- * from one side to the other. */
-static double bound_by_middle(const struct product *p, unsigned i)
-{
-    uint64_t others = p->factor[i].nodes - 1;
-    return p->nodes - 1 + 2.0 * (double)(others * others / 4) * copies(p, i);
-}
-
-/* The average number of blocks sent by the nodes of a two-dimensional mesh other than its corners,
- * if the corners send as much as possible: their own blocks, and blocks that they relay from a node
- * in their row to one in their column, or the other way round. Blocks that could pass either of two
- * corners count once. 0 for all other networks. */
-static double bound_by_corners(const struct product *p)
-{
-    double pairs = 1;
-    unsigned arrays = 0;
-
-    for (unsigned i = 0; i < p->dims; i++) {
-        const struct factor *f = &p->factor[i];
-        if (f->nodes == 1)
-            continue;
-        if (f->kind != FACTOR_ARRAY || f->nodes == 2)
-            return 0;
-        arrays++;
-        pairs *= f->nodes - 1;
-    }
-    if (arrays != 2)
-        return 0;
-    double all = product_average_status(p) * p->nodes;
-    return (all - 4.0 * (p->nodes - 1) - (8 * pairs - 4)) / (p->nodes - 4);
-}
-
-double product_bound_single_hops(const struct product *p)
-{
-    double bound = larger(product_bound_one_port(p), product_average_status(p));
-
-    for (unsigned i = 0; i < p->dims; i++)
-        if (p->factor[i].kind == FACTOR_ARRAY)
-            bound = larger(bound, bound_by_middle(p, i));
-    return larger(bound, bound_by_corners(p));
-}
-
 /* The number of links of a node with the fewest. */
 static double fewest_links(const struct product *p)
 {

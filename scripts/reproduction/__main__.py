@@ -9,8 +9,8 @@ from pathlib import Path
 
 from torus_net import counted
 
-from . import all_port, banyan, broadcast, cccube, model, one_port, page, products, text
-from .document import ORIGINS
+from . import all_port, banyan, broadcast, cccube, drawings, items, model, one_port, page, products, statements, text
+from .document import ORIGINS, parts
 from .torusctl import Torusctl
 
 PAPERS = {'all-port': all_port, 'broadcast': broadcast, 'banyan': banyan, 'cccube': cccube,
@@ -26,14 +26,24 @@ def main():
     options = parser.parse_args()
     begin = time.monotonic()
     torusctl = Torusctl(options.torusctl)
-    papers = [PAPERS[name].paper(torusctl) for name in dict.fromkeys(options.paper or PAPERS)]
+    papers = [made(name, torusctl) for name in dict.fromkeys(options.paper or PAPERS)]
     write(papers, options.out, not options.no_plots)
     for paper in papers:
         print(f'{paper.title}: {summary(paper)}')
         for line in paper.unexplained:
             print(f'  {line}', file=sys.stderr)
     print(f'{time.monotonic() - begin:.1f} s; see {options.out / "index.html"}')
-    return 1 if any(paper.unexplained for paper in papers) else 0
+    lost = items.lost(papers) if len(papers) == len(PAPERS) else []
+    for line in lost:
+        print(f'list of items: {line}', file=sys.stderr)
+    return 1 if lost or any(paper.unexplained for paper in papers) else 0
+
+
+def made(name, torusctl):
+    """The paper of this name, with all of its parts."""
+    paper = PAPERS[name].paper(torusctl)
+    paper.parts += parts(torusctl, statements.MAKERS.get(name, ()))
+    return drawings.add(paper, torusctl)
 
 
 def summary(paper):
@@ -51,7 +61,8 @@ def write(papers, folder, with_plots):
     for paper in papers:
         text.write(paper, folder / f'{paper.name}.txt')
     (folder / 'results.json').write_text(
-        json.dumps([dataclasses.asdict(paper) for paper in papers], indent=1) + '\n')
+        json.dumps([drawings.without_marks(dataclasses.asdict(paper)) for paper in papers], indent=1) + '\n')
+    (folder / 'items.txt').write_text('\n'.join(items.lines()), encoding='utf-8')
     if with_plots:
         from . import plots  # imported here because the tables do not need matplotlib
         for paper in papers:

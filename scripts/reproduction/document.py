@@ -144,6 +144,7 @@ class Figure:
     log_x: bool = True
     log_y: bool = True
     missing: list = field(default_factory=list)  # "curve: why it could not be drawn"
+    paper: str = ''  # printed above the title
 
     @contextmanager
     def curve(self, panel, label):
@@ -187,7 +188,8 @@ class Paper:
 
     @property
     def figures(self):
-        return [part for part in self.parts if isinstance(part, Figure)]
+        """Curves and drawings."""
+        return [part for part in self.parts if not isinstance(part, Table)]
 
     @property
     def compared(self):

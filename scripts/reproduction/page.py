@@ -3,6 +3,7 @@
 from base64 import b64encode
 from html import escape
 
+from . import items
 from .document import DEDUCTION, ENUMERATION, FORMULA, Table, is_number
 from .torusctl import WALKED
 
@@ -43,6 +44,7 @@ def write(papers, folder, parameters, with_plots):
         for part in paper.parts:
             body.append(_table(part) if isinstance(part, Table)
                         else _figure(part, folder if with_plots else None))
+    body.append(_items({part.name for paper in papers for part in paper.parts}))
     (folder / 'index.html').write_text(
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -84,6 +86,24 @@ nodes. Times are by the cost model, with the parameters measured on the Intel Pa
 <th>agree</th><th>differ</th><th>not explained</th></tr></thead><tbody>{rows}</tbody></table></div>"""
 
 
+def _items(made):
+    """The list of items, with links to the parts that are on this page."""
+    rows = ''
+    for paper, listed in items.LIST.items():
+        rows += f'<tr><th colspan="4">{escape(paper)}</th></tr>'
+        for item in listed:
+            links = ', '.join(f'<a href="#{name}">{name}</a>' if name in made else name
+                              for name in item.where)
+            rows += (f'<tr><td>{item.kind} {escape(item.number)}</td><td class="wraps">{escape(item.what)}'
+                     f'</td><td class="wraps">{escape(items.verdict(item))}</td>'
+                     f'<td class="wraps">{links}</td></tr>')
+    return ('<h2 id="items">All figures, tables, theorems and algorithms of the papers</h2><p>Run: a table '
+            'compares it. Drawn: a plot or a drawing shows it. Formula: nothing here can run it. The slides do '
+            'not number their drawings: the list counts them.</p><div class="scroll"><table>'
+            '<thead><tr><th>item</th><th>what</th><th>how</th><th>where</th></tr></thead>'
+            f'<tbody>{rows}</tbody></table></div>')
+
+
 def _class(row):
     if not row.explained:
         return ' class=wrong'
@@ -107,7 +127,7 @@ def _table(table):
                         for cell in cells) + last
         body += f'<tr{_class(row)}>{cells}</tr>'
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ''
-    return (f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table><thead><tr>{head}</tr>'
+    return (f'<h3 id="{table.name}">{escape(table.title)}</h3>{note}<div class="scroll"><table><thead><tr>{head}</tr>'
             f'<tr>{second}</tr></thead><tbody>{body}</tbody></table></div>')
 
 
@@ -127,10 +147,10 @@ def _figure(figure, folder):
     if folder is None:
         picture = '<p class="note">(not drawn: made without plots)</p>'
     else:
-        files = [folder / f'{figure.name}.{kind}' for kind in ('svg', 'png')]
+        files = [folder / f'{figure.name}.{kind}' for kind in ('svg', 'png', 'pdf')]
         links = ', '.join(f'<a href="{file.name}">{file.suffix[1:].upper()}</a>' for file in files)
         data = b64encode(files[0].read_bytes()).decode()
         picture = (f'<figure><img alt="{escape(figure.title)}" '
                    f'src="data:image/svg+xml;base64,{data}">'
                    f'<figcaption>As a file: {links}</figcaption></figure>')
-    return f'<h3>{escape(figure.title)}</h3>{note}{picture}'
+    return f'<h3 id="{figure.name}">{escape(figure.title)}</h3>{note}{picture}'

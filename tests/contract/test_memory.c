@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <malloc.h>
 
+#include "client/theory/broadcast_run.h"
 #include "client/theory/simulate.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
@@ -87,6 +88,13 @@ static int try_simulation(const struct torus *t, const struct algorithm *a, stru
 {
     uint64_t ticks = 0;
     return simulate_stream(t, a, &ticks, e);
+}
+
+static int try_broadcast(const struct torus *t, const struct algorithm *a, struct error *e)
+{
+    struct broadcast_model m = {.switching = 1, .transmission = 4};
+    struct broadcast_report r;
+    return broadcast_run(t, a, &m, &r, e);
 }
 
 static void fails_at_each(const char *algorithm,
@@ -196,6 +204,7 @@ static void simulations(void **state)
 {
     (void)state;
     fails_at_each("stream", try_simulation);
+    fails_at_each("balanced", try_broadcast);
 }
 
 int main(void)

@@ -304,113 +304,11 @@ static void texts(void **state)
     assert_string_equal(factor_kind_name((enum factor_kind)9), "unknown");
 }
 
-/* ---- The bound for arrays -------------------------------------------------------------------- */
-
-/* The fewest nodes of a set that send a block on its way from `s`, to every node. Nodes that start
- * or relay the block count if they are in the set; the destination does not. */
-static void fewest_senders(const struct product *p, const bool *in_set, uint32_t s,
-                           uint32_t *senders)
-{
-    bool changed = true;
-    for (uint32_t i = 0; i < p->nodes; i++)
-        senders[i] = i == s ? 0 : UINT32_MAX / 2;
-    while (changed) {
-        changed = false;
-        for (uint32_t a = 0; a < p->nodes; a++) {
-            for (uint32_t b = 0; b < p->nodes; b++) {
-                if (graph_adjacent(p, a, b) && senders[a] + in_set[a] < senders[b]) {
-                    senders[b] = senders[a] + in_set[a];
-                    changed = true;
-                }
-            }
-        }
-    }
-}
-
-/* The blocks that the nodes of a set have to send, on average. */
-static double average_sent(const struct product *p, const bool *in_set)
-{
-    uint32_t *senders = calloc(p->nodes, sizeof *senders);
-    uint64_t sum = 0, size = 0;
-
-    assert_non_null(senders);
-    for (uint32_t s = 0; s < p->nodes; s++) {
-        size += in_set[s];
-        fewest_senders(p, in_set, s, senders);
-        for (uint32_t d = 0; d < p->nodes; d++)
-            sum += senders[d];
-    }
-    free(senders);
-    return (double)sum / (double)size;
-}
-
-/* The bound is the most that some set of nodes has to send (all nodes, the middle of a dimension,
- * or all nodes except the corners), and a2 takes at least as long. */
-static void bound_of_meshes(void **state)
-{
-    static const char *const meshes[] = {"array:2",           "array:3",
-                                         "array:8",           "array:9",
-                                         "array:2 x array:2", "array:2 x array:5",
-                                         "array:3 x array:3", "array:3 x array:4",
-                                         "array:4 x array:4", "array:4 x array:5",
-                                         "array:5 x array:5", "array:9 x array:2",
-                                         "ring:4 x array:5",  "complete:3 x array:4",
-                                         "array:3^3",         "array:1 x array:4 x array:3",
-                                         "ring:1 x array:6"};
-    (void)state;
-    for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
-        struct product p = graph_parse(meshes[i]);
-        bool *set = calloc(p.nodes, sizeof *set);
-        unsigned arrays = 0, others = 0;
-        assert_non_null(set);
-        memset(set, true, p.nodes);
-        double best = average_sent(&p, set);
-        assert_close(best, product_average_status(&p));
-        for (unsigned dim = 0; dim < p.dims; dim++) {
-            uint32_t n = p.factor[dim].nodes, below = 1;
-            arrays += n > 2 && p.factor[dim].kind == FACTOR_ARRAY;
-            others += n > 1 && !(n > 2 && p.factor[dim].kind == FACTOR_ARRAY);
-            for (unsigned j = dim + 1; j < p.dims; j++)
-                below *= p.factor[j].nodes;
-            for (uint32_t node = 0; node < p.nodes; node++)
-                set[node] = node / below % n == n / 2;
-            double sent = average_sent(&p, set);
-            best = p.factor[dim].kind == FACTOR_ARRAY && sent > best ? sent : best;
-        }
-        if (arrays == 2 && others == 0) {
-            for (uint32_t node = 0; node < p.nodes; node++)
-                set[node] = product_status(&p, node) != product_most_status(&p);
-            double sent = average_sent(&p, set);
-            best = sent > best ? sent : best;
-        }
-        double all_port = product_bound_all_port(&p);
-        assert_close(product_bound_single_hops(&p), best > all_port ? best : all_port);
-        assert_true(best <= (double)product_blocks(&p, PRODUCT_A2) + 1e-9);
-        free(set);
-    }
-}
-
-/* On a single array no schedule takes less than a2. */
-static void arrays_are_optimal(void **state)
-{
-    (void)state;
-    for (uint32_t n = 1; n <= 40; n++) {
-        struct product p = {.dims = 1, .factor = {{FACTOR_ARRAY, n}}, .nodes = n};
-        assert_int_equal(product_blocks(&p, PRODUCT_A2), (n * n - 1) / 2);
-        assert_close(product_bound_single_hops(&p), (n * n - 1) / 2);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_dimensions),
-        cmocka_unit_test(products),
-        cmocka_unit_test(cuts),
-        cmocka_unit_test(known_averages),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(bound_of_meshes),
-        cmocka_unit_test(arrays_are_optimal),
+        cmocka_unit_test(single_dimensions), cmocka_unit_test(products), cmocka_unit_test(cuts),
+        cmocka_unit_test(known_averages),    cmocka_unit_test(texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

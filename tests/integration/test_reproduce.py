@@ -156,6 +156,9 @@ def test_broadcast_tables(tables):
     for row in rows(tables, 'pattern-parents'):
         assert row['paper'] == row['here']
     assert same(tables, 'theorem-4', 9, 1, 1024, 301.28) == [302.28, 608.56, 872.124]
+    assert tables['theorem-4-in-time'][7, 'fifo', 'input']['paper'][:2] == [98, 38]
+    assert tables['theorem-4-in-time'][7, 'fifo', 'input']['here'][:2] == [99, 39]
+    assert same(tables, 'theorem-4-in-time', 7, 'longest', 'output')[:2] == [98, 38]
     assert tables['broadcast-faster'][5, 64]['here'] == [58.27, 'never']
 
 
@@ -192,6 +195,17 @@ def test_product_tables(tables):
         assert row['paper'] == row['here']
     assert same(tables, 'theorem-5', '8×8 torus', 64) == [64, 0, True]
     assert tables['theorem-5']['6×6 torus', 30]['here'] == [30, 0, True]
+
+
+@pytest.mark.usefixtures('reproduction')
+def test_items_are_all_there(computed):
+    """What the list of items refers to is made."""
+    from reproduction import items
+    made = {part['name'] for name in PAPERS for paper in json.loads((computed(name) / 'results.json').read_text())
+            for part in paper['parts']}
+    for paper, listed in items.LIST.items():
+        for item in listed:
+            assert set(item.where) <= made, (paper, item)
 
 
 @pytest.mark.parametrize('paper', PAPERS)
@@ -317,6 +331,7 @@ def test_plots(figures):
             for which in 'xy':
                 assert len(axes.labelled(axis, which)) >= 3, (figure.name, axis.get_title(), which)
             assert_no_hidden_markers(axis)
+        assert not list(axes.unreadable(canvas)), figure.name
         pyplot.close(canvas)
 
 
@@ -347,7 +362,7 @@ def test_plots_do_not_change(figures, tmp_path):
         plots.draw(figure, folder)
         files.append([(file.name, file.read_bytes()) for file in sorted(folder.iterdir())])
     assert files[0] == files[1]
-    assert [name.rpartition('.')[2] for name, _ in files[0]] == ['png', 'svg']
+    assert [name.rpartition('.')[2] for name, _ in files[0]] == ['pdf', 'png', 'svg']
     assert all(len(content) > 10000 for _, content in files[0])
 
 

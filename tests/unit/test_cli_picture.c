@@ -121,6 +121,58 @@ static void a_leg_may_go_round(void **state)
     free(text);
 }
 
+static bool walk_crosses(const struct drawing_part *p, const struct torus *t, uint32_t node,
+                         const struct leg *leg)
+{
+    for (uint16_t hop = 0; hop < leg->hops; hop++) {
+        if (drawing_part_has(p, t, node))
+            return true;
+        node = torus_neighbour(t, node, torus_port(t, leg->dim, leg->direction));
+        if (node == TORUS_NO_NODE)
+            return false;
+    }
+    return drawing_part_has(p, t, node);
+}
+
+static void legs_cross_a_part_as_walks_do(void **state)
+{
+    static const char *const tori[] = {"7x6", "5x4m", "3x4x5", "9"};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = torus_of(tori[i]);
+        struct drawing_part p = drawing_part_choose(&t, 6, t.nodes / 2);
+        assert_true(drawing_part_nodes(&p, &t) <= 6 && drawing_part_has(&p, &t, t.nodes / 2));
+        for (uint32_t start = 0; start < t.nodes; start++)
+            for (unsigned port = 0; port < torus_ports(&t); port++)
+                for (uint16_t hops = 1; hops < t.size[torus_port_dim(&t, port)]; hops++) {
+                    struct leg leg = {.hops = hops,
+                                      .dim = (uint8_t)torus_port_dim(&t, port),
+                                      .direction = (int8_t)torus_port_direction(&t, port)};
+                    uint32_t at[TORUS_MAX_DIMS];
+                    torus_coordinates(&t, start, at);
+                    uint32_t ahead =
+                        leg.direction > 0 ? t.size[leg.dim] - 1 - at[leg.dim] : at[leg.dim];
+                    if (t.wrap[leg.dim] || hops <= ahead) /* else it would leave the mesh */
+                        assert_int_equal(drawing_part_is_crossed(&p, &t, start, &leg),
+                                         walk_crosses(&p, &t, start, &leg));
+                }
+    }
+}
+
+static void parts_keep_planes_whole(void **state)
+{
+    struct torus t = torus_of("16x1x16x8");
+    struct drawing_part p = drawing_part_choose(&t, 1024, TORUS_NO_NODE);
+    char text[DRAWING_PART_TEXT_SIZE];
+    (void)state;
+    assert_string_equal(drawing_part_format(&p, &t, text, sizeof text), "(0-7, 0, 0-15, 0-7)");
+    assert_false(drawing_part_is_whole(&p, &t));
+    p = drawing_part_choose(&t, t.nodes, TORUS_NO_NODE);
+    assert_true(drawing_part_is_whole(&p, &t));
+    (void)drawing_part_format(&p, &t, text, 8);
+    assert_int_equal(strlen(text), 7);
+}
+
 static void lack_of_memory_is_told(void **state)
 {
     static const struct {
@@ -158,6 +210,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_escaped),
         cmocka_unit_test(a_name_too_long_is_cut),
+        cmocka_unit_test(legs_cross_a_part_as_walks_do),
+        cmocka_unit_test(parts_keep_planes_whole),
         cmocka_unit_test(a_leg_may_go_round),
         cmocka_unit_test(lack_of_memory_is_told),
     };

@@ -88,6 +88,37 @@ static void streaming(void **state)
     }
 }
 
+/* Theorem 4 for 5x5, with messages of 4 us: 75 + 1 + 4 + 5 * 4 + 1 = 101 us. */
+static void broadcasts(void **state)
+{
+    static const struct {
+        const char *arguments;
+        double delay, excess;
+    } known[] = {{"", 102, 1},
+                 {" --queue longest", 101, 0},
+                 {" --switch output", 102, 1},
+                 {" --queue longest --switch output", 101, 0},
+                 {" --queue fifo --ts 0", 27, 1},
+                 {" --tp 0", 75 + 6 * 4, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char arguments[128] =
+            "simulate --dims 5x5 --algorithm yangwang --tw 0.004 --block-size 1000";
+        json_t *value = run_cli_json(strcat(arguments, known[i].arguments));
+        assert_string_equal(text_of(value, "simulated"), "broadcast");
+        assert_true(number(value, "arrivals") == 25 * 24);
+        assert_true(number(value, "busiest") == 6);
+        assert_true(number(value, "delay_us") == known[i].delay);
+        assert_true(number(value, "excess_us") == known[i].excess);
+        assert_true(number(value, "formula_us") == known[i].delay - known[i].excess);
+        json_decref(value);
+    }
+    json_t *value = run_cli_json("simulate --dims 4x6m --algorithm balanced");
+    assert_true(number(value, "arrivals") == 24 * 23);
+    assert_true(json_is_null(json_object_get(value, "formula_us")));
+    json_decref(value);
+}
+
 static void text(void **state)
 {
     (void)state;
@@ -104,24 +135,31 @@ static void refusals(void **state)
 {
     static const struct {
         const char *arguments, *says;
-    } refused[] = {
-        {"simulate", "nothing to simulate"},
-        {"simulate --dims 4 --banyan 4", "one thing at a time"},
-        {"simulate --dims 4 --rows", "are for --banyan"},
-        {"simulate --network ring:4 --square shift", "are for --banyan"},
-        {"simulate --banyan 4 --algorithm a1", "omit it with --banyan"},
-        {"simulate --banyan 6", "6 is not a power of two"},
-        {"simulate --banyan 0", "0 is not a power of two"},
-        {"simulate --banyan 2048", "1024"},
-        {"simulate --banyan 4 --square cube", "'cube' is not a square"},
-        {"simulate --network ring:4 --algorithm at2", "give a1 or a2"},
-        {"simulate --network ring:2000", "at most 1024"},
-        {"simulate --network star:4", "\"star:4\""},
-        {"simulate --dims 4x4 --algorithm yangwang", "yangwang is not an algorithm for exchanges"},
-        {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
-        {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
-        {"simulate --dims 64x64 --algorithm tree", "too many to follow"},
-        {"simulate --dims 5y", "--dims"}};
+    } refused[] = {{"simulate", "nothing to simulate"},
+                   {"simulate --dims 4 --banyan 4", "one thing at a time"},
+                   {"simulate --dims 4 --rows", "are for --banyan"},
+                   {"simulate --network ring:4 --square shift", "are for --banyan"},
+                   {"simulate --banyan 4 --algorithm a1", "omit it with --banyan"},
+                   {"simulate --banyan 6", "6 is not a power of two"},
+                   {"simulate --banyan 0", "0 is not a power of two"},
+                   {"simulate --banyan 2048", "1024"},
+                   {"simulate --banyan 4 --square cube", "'cube' is not a square"},
+                   {"simulate --network ring:4 --algorithm at2", "give a1 or a2"},
+                   {"simulate --network ring:2000", "at most 1024"},
+                   {"simulate --network star:4", "\"star:4\""},
+                   {"simulate --dims 4x4 --algorithm yangwang", "odd if they wrap"},
+                   {"simulate --dims 5x5 --algorithm disjoint", "does not send whole blocks"},
+                   {"simulate --dims 5x5 --queue fifo", "stream is an exchange"},
+                   {"simulate --banyan 4 --tp 1", "are for --dims with"},
+                   {"simulate --dims 5x5 --algorithm yangwang --tp -1", "--tp"},
+                   {"simulate --dims 5x5 --algorithm yangwang --tp 1000001", "than a second"},
+                   {"simulate --dims 5x5 --algorithm yangwang --queue lifo", "fifo, longest"},
+                   {"simulate --dims 5x5 --algorithm yangwang --switch all", "input, output"},
+                   {"simulate --dims 5x5 --algorithm yangwang --block-size big", "--block-size"},
+                   {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
+                   {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
+                   {"simulate --dims 64x64 --algorithm tree", "too many to follow"},
+                   {"simulate --dims 5y", "--dims"}};
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         assert_int_equal(run_cli(refused[i].arguments), 2);
@@ -133,8 +171,8 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products), cmocka_unit_test(banyan),   cmocka_unit_test(streaming),
-        cmocka_unit_test(text),     cmocka_unit_test(refusals),
+        cmocka_unit_test(products),   cmocka_unit_test(banyan), cmocka_unit_test(streaming),
+        cmocka_unit_test(broadcasts), cmocka_unit_test(text),   cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

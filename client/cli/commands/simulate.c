@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/algorithms/simulated_broadcast.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
@@ -18,6 +19,7 @@ struct simulate_arguments {
     const char *q;
     const char *square;
     bool rows;
+    struct broadcast_arguments broadcast;
 };
 
 static const struct option options[] = {
@@ -26,7 +28,8 @@ static const struct option options[] = {
     {"--banyan", "N", offsetof(struct simulate_arguments, banyan),
      "run an exchange on a banyan network of N = 1, 2, 4 ... 1024 inputs"},
     {"--dims", "DIMS", offsetof(struct simulate_arguments, dims),
-     "run a streaming exchange on a torus: 5x7, 3x4x5, 4x8m"},
+     "run a streaming exchange, or a broadcast of all nodes, on a torus: 5x7,\n"
+     "3x4x5, 4x8m"},
     {"--algorithm", "NAME", offsetof(struct simulate_arguments, algorithm),
      "with --network: a1 or a2 (default: a2); with --dims: one of 'torusctl\n"
      "algorithms' (default: stream)"},
@@ -34,6 +37,7 @@ static const struct option options[] = {
      "with --dims and --algorithm cccube: in N packets"},
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
      "with --banyan: iterated, products or shift (default: iterated)"},
+    BROADCAST_OPTIONS(simulate_arguments, broadcast),
     {"--rows", NULL, offsetof(struct simulate_arguments, rows),
      "with --banyan: also print the rows and the switch settings"},
     {0},
@@ -244,26 +248,39 @@ static json_t *stream_value(const struct torus *t, const struct algorithm *a, ui
     return NULL;
 }
 
+static int simulate_streaming(const struct cli *cli, const struct torus *t,
+                              const struct algorithm *a)
+{
+    struct error e;
+    uint64_t ticks;
+
+    if (simulate_stream(t, a, &ticks, &e) != 0)
+        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    return cli_print(cli, stream_value(t, a, ticks), &(struct view){stream_sections, 1});
+}
+
+/* ---- Tori ------------------------------------------------------------------------------------ */
+
 static int simulate_torus(const struct cli *cli, const struct simulate_arguments *a)
 {
-    static const enum operation exchange = OPERATION_EXCHANGE;
     const char *name;
     const struct algorithm *algorithm;
     struct torus t;
     struct error e;
-    uint64_t ticks;
 
     if (torus_parse(&t, a->dims, &e) != 0)
         return cli_fail_usage(cli, "--dims: %s", e.text);
     name = spelled_algorithm(a->algorithm, a->q, &e);
     if (name == NULL && a->q != NULL)
         return cli_fail_usage(cli, "%s", e.text);
-    algorithm = named_algorithm(name != NULL ? name : "stream", &exchange, &e);
+    algorithm = named_algorithm(name != NULL ? name : "stream", NULL, &e);
     if (algorithm == NULL)
         return cli_fail_usage(cli, "--algorithm: %s", e.text);
-    if (simulate_stream(&t, algorithm, &ticks, &e) != 0)
-        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
-    return cli_print(cli, stream_value(&t, algorithm, ticks), &(struct view){stream_sections, 1});
+    if (algorithm->operation == OPERATION_ALLGATHER)
+        return simulated_broadcast(cli, &a->broadcast, &t, algorithm);
+    if (broadcast_arguments_given(&a->broadcast))
+        return cli_fail_usage(cli, "%s is an exchange: " BROADCAST_ONLY, algorithm->name);
+    return simulate_streaming(cli, &t, algorithm);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -280,6 +297,8 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "--square and --rows are for --banyan");
     if (a->dims == NULL && a->q != NULL)
         return cli_fail_usage(cli, "--q is for --dims");
+    if (a->dims == NULL && broadcast_arguments_given(&a->broadcast))
+        return cli_fail_usage(cli, BROADCAST_ONLY);
     if (a->network != NULL)
         return simulate_product(cli, a);
     return a->banyan != NULL ? simulate_banyan(cli, a) : simulate_torus(cli, a);
@@ -288,10 +307,13 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_simulate;
 const struct command command_simulate = {
     .name = "simulate",
-    .summary = "Simulate schedules on other networks, or streaming on a torus",
-    .usage = "--network NETWORK [--algorithm a1|a2] [--json]\n"
-             "       --banyan N [--square NAME] [--rows] [--json]\n"
-             "       --dims DIMS [--algorithm NAME [--q N]] [--json]",
+    .summary = "Simulate schedules on other networks, streaming, and broadcasts in time",
+    .usage =
+        "--network NETWORK [--algorithm a1|a2] [--json]\n"
+        "       --banyan N [--square NAME] [--rows] [--json]\n"
+        "       --dims DIMS [--algorithm NAME [--q N]] [--json]\n"
+        "       --dims DIMS --algorithm NAME [--ts US] [--tp US] [--tw US] [--block-size SIZE]\n"
+        "                [--queue NAME] [--switch PLACE] [--json]",
     .details =
         "The command simulates a schedule block by block, without a daemon or links, and reports\n"
         "its counts. If a step breaks the rules of the model, the command ends with status 1 and\n"
@@ -320,12 +342,24 @@ const struct command command_simulate = {
         "one with the most hops to go.\n"
         "  block times    ticks / segments of a block\n"
         "\n"
+        "--dims with an allgather algorithm, such as yangwang: all nodes broadcast a message "
+        "each,\n"
+        "in microseconds. A message is switched at each node (--tp), and then sent by each port "
+        "by\n"
+        "which it goes on (--tw times its bytes). While a channel sends, the next messages are\n"
+        "switched. With --switch input there is a switch at each input buffer of a node, which\n"
+        "handles every message that comes in; with output, at each output buffer.\n"
+        "  delay          from the start until the last message has arrived\n"
+        "  (formula)      theorem 4 of Yang and Wang, for yangwang on n x n tori, n odd\n"
+        "A broadcast has at most 1024 nodes.\n"
+        "\n"
         "examples:\n"
         "  torusctl simulate --network 'complete:4 x complete:4 x complete:4'\n"
         "  torusctl simulate --network 'complete:2^6' --algorithm a1\n"
         "  torusctl simulate --banyan 8 --rows\n"
         "  torusctl simulate --dims 5x7\n"
-        "  torusctl simulate --dims 8x8 --algorithm direct --json\n",
+        "  torusctl simulate --dims 8x8 --algorithm direct --json\n"
+        "  torusctl simulate --dims 7x7 --algorithm yangwang --queue longest\n",
     .options = options,
     .arguments_size = sizeof(struct simulate_arguments),
     .run = run,

@@ -63,32 +63,57 @@ static int tally_source(struct routes *r, uint32_t source, struct tally *message
     return 0;
 }
 
-/* Makes the messages of all nodes from those of the classes. */
-static int expand(struct drawing *d, const struct routes *r, const struct tally *classes)
+/* Whether a step is collected: all are if the whole torus is shown, else those that were chosen, as long as
+ * there are not too many messages in the steps before. */
+static bool is_collected(struct drawing *d, bool whole, uint32_t step, size_t before)
 {
-    uint32_t *members = calloc(r->classes, sizeof *members);
+    if (whole)
+        return true;
+    if (step < d->first_chosen || step > d->last_chosen)
+        return false;
+    if (before > DRAWING_MOST_MESSAGES)
+        d->left_out = true;
+    return !d->left_out;
+}
+
+/* Counts the messages of all nodes that cross the part, and writes them to `messages` unless that is
+ * NULL. */
+static size_t count_members(struct drawing *d, const struct routes *r, const struct tally *classes,
+                            struct drawn_message *messages)
+{
+    bool whole = drawing_part_is_whole(&d->part, r->torus), collected = false;
     size_t count = 0;
 
-    if (members == NULL)
-        return -1;
-    for (uint32_t node = 0; node < r->torus->nodes; node++)
-        members[r->class_of[node]]++;
-    for (size_t i = 0; i < classes->count; i++)
-        count += members[message_key_class(classes->at[i].key)];
-    free(members);
-    d->message = calloc(count + 1, sizeof *d->message); /* not 0 bytes: NULL means out of memory */
-    if (d->message == NULL)
-        return -1;
+    d->left_out = false;
     for (size_t i = 0; i < classes->count; i++) {
         uint32_t class = message_key_class(classes->at[i].key), first = r->representative[class];
         struct leg leg = message_key_leg(r->torus, classes->at[i].key);
-        for (uint32_t start = first; start < r->torus->nodes; start++)
-            if (r->class_of[start] == class)
-                d->message[d->messages++] =
-                    (struct drawn_message){.leg = routes_moved_leg(r, &leg, first, start),
-                                           .start = start,
-                                           .segments = classes->at[i].count};
+        if (i == 0 || leg.step != message_key_step(classes->at[i - 1].key))
+            collected = is_collected(d, whole, leg.step, count);
+        if (!collected)
+            continue;
+        for (uint32_t start = first; start < r->torus->nodes; start++) {
+            if (r->class_of[start] != class)
+                continue;
+            struct leg moved = routes_moved_leg(r, &leg, first, start);
+            if (!whole && !drawing_part_is_crossed(&d->part, r->torus, start, &moved))
+                continue;
+            if (messages != NULL)
+                messages[count] = (struct drawn_message){
+                    .leg = moved, .start = start, .segments = classes->at[i].count};
+            count++;
+        }
     }
+    return count;
+}
+
+/* The messages of all nodes from those of the classes. */
+static int expand(struct drawing *d, const struct routes *r, const struct tally *classes)
+{
+    d->message = calloc(count_members(d, r, classes, NULL) + 1, sizeof *d->message);
+    if (d->message == NULL)
+        return -1;
+    d->messages = count_members(d, r, classes, d->message);
     return 0;
 }
 
@@ -132,6 +157,8 @@ static int group_nodes(struct drawing *d)
             mix(mix(0, message_key(d->torus, 0, &d->message[i].leg)), d->message[i].segments);
     for (uint32_t node = 0; node < d->torus->nodes; node++) {
         uint32_t group = 0;
+        if (!drawing_part_has(&d->part, d->torus, node))
+            continue;
         while (group < d->groups && first[group] != hash[node])
             group++;
         if (group == DRAWING_MOST_GROUPS) {
@@ -146,6 +173,45 @@ static int group_nodes(struct drawing *d)
     return 0;
 }
 
+/* ---- Choosing from them ---------------------------------------------------------------------- */
+
+/* "3" or "0-7". */
+static int parse_steps(struct drawing *d, const struct tally *messages, struct error *e)
+{
+    char text[32];
+    const char *steps = d->choice.steps, *dash;
+
+    if (messages->count > 0)
+        d->last_step = message_key_step(messages->at[messages->count - 1].key);
+    d->last_chosen = d->last_step;
+    if (steps == NULL)
+        return 0;
+    dash = strchr(steps, '-');
+    if (messages->count == 0)
+        return error_set(e, ERROR_USAGE, "--steps: the schedule has no steps");
+    (void)snprintf(text, sizeof text, "%.*s",
+                   (int)(dash == NULL ? sizeof text : (size_t)(dash - steps)), steps);
+    if (strlen(steps) >= sizeof text ||
+        parse_number(text, d->last_step, &d->first_chosen, NULL) != 0 ||
+        parse_number(dash == NULL ? text : dash + 1, d->last_step, &d->last_chosen, NULL) != 0 ||
+        d->first_chosen > d->last_chosen)
+        return error_set(e, ERROR_USAGE,
+                         "--steps: '%.40s' is not a step, or a range of steps such as 0-%" PRIu32
+                         ", of this schedule; its steps are 0 to %" PRIu32,
+                         steps, d->last_step, d->last_step);
+    return 0;
+}
+
+static void choose_steps(struct drawing *d)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < d->messages; i++)
+        if (d->message[i].leg.step >= d->first_chosen && d->message[i].leg.step <= d->last_chosen)
+            d->message[kept++] = d->message[i];
+    d->messages = kept;
+}
+
 static int collect(struct drawing *d, struct error *e)
 {
     struct routes routes;
@@ -154,58 +220,20 @@ static int collect(struct drawing *d, struct error *e)
 
     if (routes_open_ends(&routes, d->torus, d->algorithm, e) != 0)
         return -1;
-    rc = tally_classes(&routes, &classes);
+    rc = tally_classes(&routes, &classes) == 0 ? 0 : no_memory(e);
     if (rc == 0)
-        rc = expand(d, &routes, &classes);
-    if (rc == 0)
-        rc = group_nodes(d);
+        rc = parse_steps(d, &classes, e);
+    if (rc == 0 && (expand(d, &routes, &classes) != 0 || group_nodes(d) != 0))
+        rc = no_memory(e);
     if (rc == 0 && d->choice.source != TORUS_NO_NODE) {
-        rc = tally_source(&routes, d->choice.source, &source);
+        rc = tally_source(&routes, d->choice.source, &source) == 0 ? 0 : no_memory(e);
         if (rc == 0)
             restrict_to(d, &source);
     }
     tally_free(&classes);
     tally_free(&source);
     routes_close(&routes);
-    return rc == 0 ? 0 : no_memory(e);
-}
-
-/* ---- Choosing messages ----------------------------------------------------------------------- */
-
-/* Reads "3" or "0-7". */
-static int parse_steps(const struct drawing *d, uint32_t *first, uint32_t *last, struct error *e)
-{
-    char text[32];
-    const char *steps = d->choice.steps, *dash = strchr(steps, '-');
-
-    if (d->messages == 0)
-        return error_set(e, ERROR_USAGE, "--steps: the schedule has no steps");
-    (void)snprintf(text, sizeof text, "%.*s",
-                   (int)(dash == NULL ? sizeof text : (size_t)(dash - steps)), steps);
-    if (strlen(steps) >= sizeof text || parse_number(text, d->last_step, first, NULL) != 0 ||
-        parse_number(dash == NULL ? text : dash + 1, d->last_step, last, NULL) != 0 ||
-        *first > *last)
-        return error_set(e, ERROR_USAGE,
-                         "--steps: '%.40s' is not a step, or a range of steps such as 0-%" PRIu32
-                         ", of this schedule; its steps are 0 to %" PRIu32,
-                         steps, d->last_step, d->last_step);
-    return 0;
-}
-
-static int choose_steps(struct drawing *d, struct error *e)
-{
-    uint32_t first, last;
-    size_t kept = 0;
-
-    if (d->choice.steps == NULL)
-        return 0;
-    if (parse_steps(d, &first, &last, e) != 0)
-        return -1;
-    for (size_t i = 0; i < d->messages; i++)
-        if (d->message[i].leg.step >= first && d->message[i].leg.step <= last)
-            d->message[kept++] = d->message[i];
-    d->messages = kept;
-    return 0;
+    return rc;
 }
 
 /* Replaces the messages by an arrow for each channel that carries anything. */
@@ -232,13 +260,13 @@ static int sum_load(struct drawing *d, struct error *e)
     }
     for (size_t i = 0; i < channels; i++) {
         unsigned port = (unsigned)(i % torus_ports(t));
-        if (load[i] > 0)
-            sums[count++] =
-                (struct drawn_message){.leg = {.hops = 1,
-                                               .dim = (uint8_t)torus_port_dim(t, port),
-                                               .direction = (int8_t)torus_port_direction(t, port)},
-                                       .start = (uint32_t)(i / torus_ports(t)),
-                                       .segments = load[i]};
+        struct drawn_message sum = {.leg = {.hops = 1,
+                                            .dim = (uint8_t)torus_port_dim(t, port),
+                                            .direction = (int8_t)torus_port_direction(t, port)},
+                                    .start = (uint32_t)(i / torus_ports(t)),
+                                    .segments = load[i]};
+        if (load[i] > 0 && drawing_part_is_crossed(&d->part, t, sum.start, &sum.leg))
+            sums[count++] = sum;
     }
     free(load);
     free(d->message);
@@ -254,6 +282,14 @@ static bool passes_node(const struct torus *t, const struct drawn_message *m, ui
     for (uint16_t hop = 0; hop < m->leg.hops && here != node; hop++)
         here = torus_neighbour(t, here, torus_port(t, m->leg.dim, m->leg.direction));
     return here == node;
+}
+
+/* Hides messages of which the part has nothing to show. */
+static void choose_part(struct drawing *d)
+{
+    for (size_t i = 0; i < d->messages; i++)
+        if (!drawing_part_shows(&d->part, d->torus, d->message[i].start, &d->message[i].leg))
+            d->message[i].segments = 0;
 }
 
 static void choose_node(struct drawing *d)
@@ -276,7 +312,7 @@ uint32_t drawing_count_crossing(struct drawing *d, const struct drawn_step *step
         uint32_t node = d->message[i].start;
         for (uint16_t hop = 0; hop < d->message[i].leg.hops; hop++) {
             uint32_t crossing = ++d->crossing[channel(t, node, port)];
-            if (crossing > most)
+            if (crossing > most && drawing_part_has(&d->part, t, node))
                 most = crossing;
             node = torus_neighbour(t, node, port);
         }
@@ -372,8 +408,9 @@ static int make_steps(struct drawing *d, struct error *e)
     return 0;
 }
 
-/* Checks that the picture is not too large. The error says what can be drawn instead. */
-static int check_size(const struct drawing *d, struct error *e)
+/* Leaves out the last steps if there are too many arrows. Refuses a step that alone has too many, and says
+ * what can be drawn instead. */
+static int limit_size(struct drawing *d, struct error *e)
 {
     size_t arrows = 0;
     uint32_t fitting = 0;
@@ -388,36 +425,30 @@ static int check_size(const struct drawing *d, struct error *e)
                          "%u); draw the blocks of one source with --source 0, the messages of one "
                          "node with --node 0, or the sum of all steps with --load",
                          d->step[0].step, d->step[0].shown, DRAWING_MOST_ARROWS);
-    return error_set(e, ERROR_REFUSED,
-                     "%zu messages are too many for a picture (at most %u); draw some steps with "
-                     "--steps %" PRIu32 "-%" PRIu32 ", the blocks of one source with --source 0, "
-                     "the messages of one node with --node 0, or the sum of all steps with --load",
-                     d->shown, DRAWING_MOST_ARROWS, d->step[0].step, d->step[fitting - 1].step);
+    d->left_out = true;
+    d->steps = fitting;
+    d->shown = arrows - d->step[fitting].shown;
+    return 0;
 }
 
 int drawing_make(struct drawing *d, const struct torus *t, const struct algorithm *a,
                  const struct drawing_choice *choice, struct error *e)
 {
     *d = (struct drawing){.torus = t, .algorithm = a, .choice = *choice};
-    if (t->nodes > DRAWING_MOST_NODES)
-        return error_set(e, ERROR_REFUSED,
-                         "%" PRIu32
-                         " nodes are too many for a picture (at most %u); draw the algorithm on a "
-                         "smaller torus",
-                         t->nodes, DRAWING_MOST_NODES);
+    d->part = drawing_part_choose(t, DRAWING_MOST_NODES,
+                                  choice->node != TORUS_NO_NODE ? choice->node : choice->source);
     int rc = collect(d, e);
-    if (rc == 0) {
-        d->last_step = d->messages > 0 ? d->message[d->messages - 1].leg.step : 0;
-        rc = choose_steps(d, e);
-    }
+    if (rc == 0)
+        choose_steps(d);
     if (rc == 0 && choice->load)
         rc = sum_load(d, e);
     if (rc == 0) {
+        choose_part(d);
         choose_node(d);
         rc = make_steps(d, e);
     }
     if (rc == 0)
-        rc = check_size(d, e);
+        rc = limit_size(d, e);
     if (rc == 0)
         rc = find_lanes(d, e);
     if (rc != 0)

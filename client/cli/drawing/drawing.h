@@ -3,11 +3,13 @@
 #ifndef TORUSD_CLI_DRAWING_H
 #define TORUSD_CLI_DRAWING_H
 
+#include "client/cli/drawing/drawing_part.h"
 #include "daemon/schedule/algorithm.h"
 
 /* Limits of a picture. Larger pictures cannot be read, and browsers fail on them. */
 #define DRAWING_MOST_NODES 1024u
 #define DRAWING_MOST_ARROWS 40000u
+#define DRAWING_MOST_MESSAGES 2000000u /* collected for a part of a torus */
 #define DRAWING_MOST_GROUPS 8u
 
 /* The part of a schedule that is shown. */
@@ -41,23 +43,27 @@ struct drawing {
     const struct torus *torus; /* torus and algorithm belong to the caller */
     const struct algorithm *algorithm;
     struct drawing_choice choice;
+    struct drawing_part part;      /* of the torus, that is shown */
     struct drawn_message *message; /* by (step, class of the start, port, hops, start) */
     size_t messages;
     struct drawn_step *step; /* steps with anything to show */
     uint32_t steps;
-    uint32_t last_step; /* of the schedule */
-    uint64_t most;      /* most segments in a shown message */
-    size_t shown;       /* number of shown messages */
-    /* By node: its group. The nodes of a group send the same messages, relative to their places. */
-    uint32_t *group;
-    uint32_t groups; /* number of groups; 0 if there are more than DRAWING_MOST_GROUPS */
-    /* By node * ports + port: messages that cross the channel in the step of drawing_count_crossing(). */
-    uint32_t *crossing;
+    uint32_t last_step;                 /* of the schedule */
+    uint32_t first_chosen, last_chosen; /* steps */
+    bool left_out;                      /* the last of these are not shown, for lack of space */
+    uint64_t most;                      /* segments in any shown message */
+    size_t shown;                       /* messages */
+    uint32_t *group;    /* by node; those of one group send the same messages, as seen from where
+                         * they are, in the whole schedule */
+    uint32_t groups;    /* how many there are; 0 if more than DRAWING_MOST_GROUPS */
+    uint32_t *crossing; /* node * ports + port: how many messages cross the channel in the step
+                          * last counted */
 };
 
-/* Collects the messages of a verified schedule. Returns 0 with *d, which the caller frees with drawing_free(), or -1
- * with *e: the choice is not possible (ERROR_USAGE), the picture would be too large (ERROR_REFUSED; the text says what
- * can be chosen instead), or memory is short. */
+/* Collects the messages. Returns 0 with *d to be freed by drawing_free(); -1 with *e set and
+ * nothing to free: the choice is not possible (ERROR_USAGE), a step alone has more than fits into a
+ * picture (ERROR_REFUSED, saying what can be chosen instead), no memory. The schedule must have
+ * been verified. */
 int drawing_make(struct drawing *d, const struct torus *t, const struct algorithm *a,
                  const struct drawing_choice *choice, struct error *e);
 void drawing_free(struct drawing *d);

@@ -60,6 +60,9 @@ int plan_picture(const struct cli *cli, const struct picture_arguments *a, const
     if (drawing_make(&drawing, t, algorithm, &choice, &e) != 0)
         return cli_fail(cli, &e);
     int rc = write_picture(a->file, &drawing, report, &e);
+    if (rc == 0 && (drawing.left_out || !drawing_part_is_whole(&drawing.part, t)))
+        cli_warn("the schedule is too large for a picture; the heading of the picture says what it "
+                 "leaves out");
     drawing_free(&drawing);
     return rc == 0 ? EXIT_DONE : cli_fail(cli, &e);
 }

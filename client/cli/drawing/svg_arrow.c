@@ -106,11 +106,47 @@ static void arc_part(FILE *out, const struct part *p, double rise, double width)
     }
 }
 
-/* Splits an arrow along a row or column where it leaves the frame. Returns the number of parts, at most 3. */
+/* As split(), for a torus of which only a part is shown: the arrow may start or end outside. The view is that of the
+ * first node of the row or column in the direction of the arrow. Returns 0 if the row or column is not shown. */
+static unsigned split_cut(const struct svg_layout *l, const struct leg *leg, uint32_t start,
+                          struct part *parts)
+{
+    uint32_t at[TORUS_MAX_DIMS], from, to, size = l->torus->size[leg->dim],
+                                           n = l->part.count[leg->dim];
+    double beyond = (n - 1) * (double)l->pitch + SVG_MARGIN;
+    unsigned count = 0;
+
+    if (!drawing_part_has_line(&l->part, l->torus, start, leg, &from))
+        return 0;
+    to = from + leg->hops;
+    torus_coordinates(l->torus, start, at);
+    at[leg->dim] = l->part.first[leg->dim] + (leg->direction > 0 ? 0 : n - 1);
+    struct view view = {svg_layout_node(l, torus_rank(l->torus, at)),
+                        svg_layout_port(l, torus_port(l->torus, leg->dim, leg->direction))};
+    if (from < n)
+        parts[count++] = (struct part){.view = view,
+                                       .from = from * (double)l->pitch,
+                                       .to = to < n ? to * (double)l->pitch : beyond,
+                                       .starts = true,
+                                       .ends = to < n};
+    if (to >= size)
+        parts[count++] =
+            (struct part){.view = view,
+                          .from = -SVG_MARGIN,
+                          .to = to - size < n ? (to - size) * (double)l->pitch : beyond,
+                          .ends = to - size < n};
+    return count;
+}
+
+/* Splits an arrow along a row or column where it leaves the frame. Returns how many parts there
+ * are, at most 3. */
 static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_t start,
                       struct part *parts)
 {
     uint32_t coordinates[TORUS_MAX_DIMS], n = l->torus->size[leg->dim];
+
+    if (!drawing_part_is_whole(&l->part, l->torus))
+        return split_cut(l, leg, start, parts);
     uint32_t end = torus_walk(l->torus, start, leg->dim, leg->direction, leg->hops);
     struct point ahead = svg_layout_port(l, torus_port(l->torus, leg->dim, leg->direction));
 
@@ -181,7 +217,7 @@ static void draw_within(FILE *out, const struct svg_layout *l, const struct svg_
         else
             arc_part(out, &parts[i], rise, a->width);
     }
-    if (a->text != NULL)
+    if (a->text != NULL && count > 0)
         put_number(out, &parts[0], rise, a);
 }
 
@@ -202,19 +238,25 @@ static void draw_between(FILE *out, const struct svg_layout *l, const struct svg
 {
     uint32_t end = torus_walk(l->torus, a->start, a->leg.dim, a->leg.direction, a->leg.hops);
     struct point ahead = svg_layout_port(l, torus_port(l->torus, a->leg.dim, a->leg.direction));
-    struct view from = {svg_layout_node(l, a->start), ahead};
-    struct view to = {svg_layout_node(l, end), ahead};
+    bool starts = svg_layout_has(l, a->start), ends = svg_layout_has(l, end);
+    struct view from = {.ahead = ahead}, to = {.ahead = ahead};
 
-    draw_stub(out, &from, STUB_FROM, STUB_TO, a->width);
-    if (a->text != NULL) {
+    if (starts) {
+        from.centre = svg_layout_node(l, a->start);
+        draw_stub(out, &from, STUB_FROM, STUB_TO, a->width);
+    }
+    if (starts && a->text != NULL) {
         struct point p = at(&from, (STUB_FROM + STUB_TO) / 2.0, STUB_OFFSET + a->width / 2 + 6);
         (void)fprintf(out,
                       "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">"
                       "%s</text>",
                       p.x, p.y + 2.5, a->text);
     }
-    draw_stub(out, &to, -STUB_TO, -STUB_FROM, a->width);
-    if (a->leg.hops > 1) {
+    if (ends) {
+        to.centre = svg_layout_node(l, end);
+        draw_stub(out, &to, -STUB_TO, -STUB_FROM, a->width);
+    }
+    if (starts && a->leg.hops > 1) {
         struct point p = at(&from, STUB_TO + 5, STUB_OFFSET);
         (void)fprintf(out,
                       "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">"
@@ -242,10 +284,12 @@ void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsign
         .dim = (uint8_t)torus_port_dim(l->torus, port),
         .direction = (int8_t)torus_port_direction(l->torus, port),
     };
-    struct part parts[3] = {{.view = {svg_layout_node(l, node), svg_layout_port(l, port)},
-                             .to = STUB_TO,
-                             .starts = true}};
     bool leaves = svg_layout_leaves_plane(l, port);
+    if (leaves && !svg_layout_has(l, node))
+        return;
+    struct part parts[3] = {{.to = STUB_TO, .starts = true}};
+    if (leaves)
+        parts[0].view = (struct view){svg_layout_node(l, node), svg_layout_port(l, port)};
     unsigned count = leaves ? 1 : split(l, &hop, node, parts);
     double offset = leaves ? STUB_OFFSET : BAND_OFFSET;
 

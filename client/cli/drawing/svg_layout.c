@@ -14,16 +14,16 @@ static const struct point axis_vector[TORUS_MAX_DIMS] = {
     {0.924, -0.383}, {0.383, 0.924}, {0.383, -0.924}, {0.924, 0.383},
 };
 
-struct svg_layout svg_layout_make(const struct torus *t)
+struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_part *part)
 {
     struct svg_layout l = {
-        .torus = t, .across = 1, .down = 1, .planes_across = 1, .planes_down = 1};
+        .torus = t, .part = *part, .across = 1, .down = 1, .planes_across = 1, .planes_down = 1};
 
     for (unsigned i = t->dims; i-- > 0;) {
         if (t->size[i] == 1)
             continue;
         uint32_t *const extents[] = {&l.across, &l.down, &l.planes_across, &l.planes_down};
-        *extents[l.axes < 2 ? l.axes : 2 + l.axes % 2] *= t->size[i];
+        *extents[l.axes < 2 ? l.axes : 2 + l.axes % 2] *= part->count[i];
         l.axis[i] = (uint8_t)l.axes++;
     }
     l.pitch = l.axes > 2 ? PITCH_OF_PLANES : PITCH;
@@ -49,8 +49,13 @@ static void places(const struct svg_layout *l, uint32_t node, uint32_t *place)
         if (l->torus->size[i] == 1)
             continue;
         unsigned axis = l->axis[i] < 2 ? l->axis[i] : 2u + l->axis[i] % 2;
-        place[axis] = place[axis] * l->torus->size[i] + at[i];
+        place[axis] = place[axis] * l->part.count[i] + at[i] - l->part.first[i];
     }
+}
+
+bool svg_layout_has(const struct svg_layout *l, uint32_t node)
+{
+    return drawing_part_has(&l->part, l->torus, node);
 }
 
 struct point svg_layout_frame(const struct svg_layout *l, uint32_t node)

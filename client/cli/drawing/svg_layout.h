@@ -4,6 +4,7 @@
 #ifndef TORUSD_CLI_SVG_LAYOUT_H
 #define TORUSD_CLI_SVG_LAYOUT_H
 
+#include "client/cli/drawing/drawing_part.h"
 #include "daemon/schedule/torus.h"
 
 enum {
@@ -16,11 +17,12 @@ struct point {
 };
 
 struct svg_layout {
-    const struct torus *torus; /* belongs to the caller */
-    unsigned axes;             /* number of dimensions with more than one node */
-    /* By dimension: 0 right, 1 down, 2 and more planes. Undefined for a dimension of one node. */
-    uint8_t axis[TORUS_MAX_DIMS];
-    uint32_t across, down; /* nodes of a plane */
+    const struct torus *torus;    /* borrowed */
+    struct drawing_part part;     /* that is shown */
+    unsigned axes;                /* dimensions of more than one node */
+    uint8_t axis[TORUS_MAX_DIMS]; /* of a dimension: 0 right, 1 down, then planes; a dimension
+                                         * of one node has none, its entry means nothing */
+    uint32_t across, down;        /* nodes of a plane */
     uint32_t planes_across, planes_down;
     int pitch;                     /* distance from a node to the next one */
     int frame_width, frame_height; /* size of a plane */
@@ -28,7 +30,10 @@ struct svg_layout {
     int width, height;             /* of all planes */
 };
 
-struct svg_layout svg_layout_make(const struct torus *t);
+struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_part *part);
+
+/* Whether the node is in the part that is shown. The other functions take only such nodes. */
+bool svg_layout_has(const struct svg_layout *l, uint32_t node);
 
 /* Return the upper left corner of a node's frame, and the centre of the node. */
 struct point svg_layout_frame(const struct svg_layout *l, uint32_t node);

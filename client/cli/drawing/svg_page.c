@@ -71,6 +71,32 @@ static void add_note(struct svg_page *p, const char *text)
         (void)snprintf(p->note[p->notes++], sizeof p->note[0], "%s", text);
 }
 
+/* Says what the picture leaves out because it would be too large. */
+static void add_missing_notes(struct svg_page *p)
+{
+    const struct drawing *d = p->drawing;
+    char text[sizeof p->note[0]], part[DRAWING_PART_TEXT_SIZE];
+
+    if (!drawing_part_is_whole(&d->part, d->torus)) {
+        (void)snprintf(text, sizeof text,
+                       "Only nodes %s are drawn, %" PRIu32 " of %" PRIu32
+                       ". Arrows from and to other nodes are cut off at the frame.",
+                       drawing_part_format(&d->part, d->torus, part, sizeof part),
+                       drawing_part_nodes(&d->part, d->torus), d->torus->nodes);
+        add_note(p, text);
+    }
+    if (d->left_out && d->choice.load)
+        add_note(p, "Only the messages of the first steps are counted: all steps have too many.");
+    else if (d->left_out && d->steps > 0) {
+        (void)snprintf(text, sizeof text,
+                       "Only steps %" PRIu32 " to %" PRIu32 " of %" PRIu32 " to %" PRIu32
+                       " are drawn: more arrows do not fit into a picture.",
+                       d->step[0].step, d->step[d->steps - 1].step, d->first_chosen,
+                       d->last_chosen);
+        add_note(p, text);
+    }
+}
+
 static void add_choice_notes(struct svg_page *p)
 {
     const struct drawing_choice *c = &p->drawing->choice;
@@ -103,7 +129,8 @@ static void add_sign_notes(struct svg_page *p)
     bool wraps = false, far = false;
 
     for (unsigned i = 0; i < t->dims; i++)
-        wraps |= t->size[i] > 1 && t->wrap[i] && p->layout.axis[i] < 2;
+        wraps |=
+            t->size[i] > 1 && t->wrap[i] && p->layout.axis[i] < 2 && d->part.count[i] == t->size[i];
     for (const struct drawn_message *m = d->message; m < d->message + d->messages; m++)
         far |= m->segments > 0 && m->leg.hops > 1 && p->layout.axis[m->leg.dim] > 1;
     if (wraps)
@@ -135,6 +162,7 @@ static void measure_heading(struct svg_page *p)
         p->crowded |= p->drawing->step[i].crowd > 1;
         p->widest = widest < p->widest ? widest : p->widest;
     }
+    add_missing_notes(p);
     add_choice_notes(p);
     add_sign_notes(p);
     p->heading = 30 + SVG_LINE * (int)(1 + p->notes) + 2 * 24 + 16;
@@ -174,7 +202,7 @@ static void measure_steps(struct svg_page *p)
 struct svg_page svg_page_make(FILE *out, struct drawing *d, const struct schedule_report *report)
 {
     struct svg_page p = {
-        .out = out, .drawing = d, .layout = svg_layout_make(d->torus), .report = report};
+        .out = out, .drawing = d, .layout = svg_layout_make(d->torus, &d->part), .report = report};
 
     escape(p.name, sizeof p.name, d->algorithm->name);
     (void)torus_format(d->torus, p.torus);

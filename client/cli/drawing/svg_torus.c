@@ -56,9 +56,9 @@ static void put_plane_name(const struct svg_page *p, uint32_t node, struct point
 static void put_frames(const struct svg_page *p)
 {
     for (uint32_t node = 0; node < p->layout.torus->nodes; node++) {
-        struct point frame = svg_layout_frame(&p->layout, node);
-        if (!svg_layout_begins_plane(&p->layout, node))
+        if (!svg_layout_has(&p->layout, node) || !svg_layout_begins_plane(&p->layout, node))
             continue;
+        struct point frame = svg_layout_frame(&p->layout, node);
         (void)fprintf(p->out,
                       "<rect class=\"frame\" x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\"/>\n",
                       frame.x, frame.y, p->layout.frame_width, p->layout.frame_height);
@@ -83,7 +83,8 @@ static void put_links(const struct svg_page *p, uint32_t node)
             svg_layout_leaves_plane(&p->layout, port))
             continue;
         struct point v = svg_layout_port(&p->layout, port);
-        bool outermost = at[dim] == (plus ? t->size[dim] - 1 : 0);
+        const struct drawing_part *part = &p->layout.part;
+        bool outermost = at[dim] == part->first[dim] + (plus ? part->count[dim] - 1 : 0);
         int length = outermost ? SVG_MARGIN : p->layout.pitch;
         if (outermost || plus)
             (void)fprintf(p->out, "<path class=\"link\" d=\"M%.0f %.0fL%.0f %.0f\"/>\n", c.x, c.y,
@@ -96,6 +97,8 @@ static void put_nodes(const struct svg_page *p)
     const struct drawing_choice *c = &p->drawing->choice;
 
     for (uint32_t node = 0; node < p->layout.torus->nodes; node++) {
+        if (!svg_layout_has(&p->layout, node))
+            continue;
         struct point at = svg_layout_node(&p->layout, node);
         (void)fprintf(p->out,
                       "<circle class=\"node s%" PRIu32 "\" cx=\"%.0f\" cy=\"%.0f\" r=\"%d\"/>",
@@ -105,7 +108,7 @@ static void put_nodes(const struct svg_page *p)
                           at.x, at.y, SVG_RADIUS);
         (void)fprintf(
             p->out, "<text class=\"r\" font-size=\"%d\" x=\"%.0f\" y=\"%.0f\">%" PRIu32 "</text>\n",
-            node < 100 ? 9 : 8 - (node > 999), at.x, at.y + 3, node);
+            node < 100 ? 9 : 8 - (node > 999) - (node > 9999), at.x, at.y + 3, node);
     }
 }
 
@@ -114,7 +117,8 @@ void svg_torus_define(const struct svg_page *p)
     (void)fputs("<defs><g id=\"torus\">\n", p->out);
     put_frames(p);
     for (uint32_t node = 0; node < p->layout.torus->nodes; node++)
-        put_links(p, node);
+        if (svg_layout_has(&p->layout, node))
+            put_links(p, node);
     put_nodes(p);
     (void)fputs("</g></defs>\n", p->out);
 }
