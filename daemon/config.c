@@ -103,10 +103,11 @@ static int set_endpoints(struct config *c, struct error *e)
     for (unsigned i = 0; i < c->nameds; i++) {
         int port = torus_port_parse(&c->torus, c->rank, c->named[i].name);
         if (port < 0 || torus_neighbour(&c->torus, c->rank, (unsigned)port) == TORUS_NO_NODE)
-            return error_set(e, ERROR_USAGE,
-                             "port %s has an address, but node %u of torus %s has no link at this port: "
-                             "remove the address",
-                             c->named[i].name, c->rank, torus_format(&c->torus, dims));
+            return error_set(
+                e, ERROR_USAGE,
+                "port %s has an address, but node %u of torus %s has no link at this port: "
+                "remove the address",
+                c->named[i].name, c->rank, torus_format(&c->torus, dims));
         c->endpoint[port] = c->named[i].endpoint;
     }
     for (unsigned port = 0; port < torus_ports(&c->torus); port++)
@@ -114,8 +115,9 @@ static int set_endpoints(struct config *c, struct error *e)
             c->endpoint[port].port == 0)
             return error_set(e, ERROR_USAGE, "port %s needs an address to %s",
                              torus_port_name(&c->torus, c->rank, port, name),
-                             torus_port_dials(&c->torus, c->rank, port) ? "dial (the neighbour's)"
-                                                                        : "listen on (this node's)");
+                             torus_port_dials(&c->torus, c->rank, port)
+                                 ? "dial (the neighbour's)"
+                                 : "listen on (this node's)");
     return 0;
 }
 
@@ -134,8 +136,8 @@ int config_finish(struct config *c, struct error *e)
             e, ERROR_USAGE,
             "rank is missing: give the rank or the coordinates of this node, for example --rank 0");
     if (c->rank >= c->torus.nodes)
-        return error_set(e, ERROR_USAGE, "rank %u does not exist: torus %s has ranks 0 to %u", c->rank,
-                         torus_format(&c->torus, dims), c->torus.nodes - 1);
+        return error_set(e, ERROR_USAGE, "rank %u does not exist: torus %s has ranks 0 to %u",
+                         c->rank, torus_format(&c->torus, dims), c->torus.nodes - 1);
     if (set_endpoints(c, e) != 0)
         return -1;
     if (c->key_file[0] == '\0' && (c->encrypt || c->second_key_file[0] != '\0'))

@@ -16,7 +16,7 @@
 #include "proto/error.h"
 
 /* Neighbours must have the same version. */
-#define PROTOCOL_VERSION 12u
+#define PROTOCOL_VERSION 13u
 /* The version of control.proto, which a client and its daemon must share. A new field or request
  * does not change it if an older side may ignore it, or refuse it alone. */
 #define CONTROL_VERSION 1u

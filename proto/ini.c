@@ -70,7 +70,7 @@ static int read_line(struct reading *r, char *text, struct error *e)
 
     if (strchr(text, '\r') != NULL)
         return error_set(e, ERROR_USAGE,
-                         "a carriage return within the line: lines end with LF or CR LF");
+                         "a carriage return inside the line: lines must end with LF or CR LF");
     mark = text + strspn(text, "0123456789");
     /* The colon in the name of a port, as in "0:3 = 10.0.0.1:7411", does not end the name. */
     mark = mark > text && *mark == ':' && mark[1] >= '0' && mark[1] <= '9' ? mark + 1 : text;

@@ -20,7 +20,8 @@ static void on_links(struct control_client *client, const Control__Request *requ
         control__links__link__init(l);
         endpoint_format(&set->endpoint[port], address[port], sizeof address[port]);
         l->port = port;
-        l->name = torus_port_name(router_torus(set->router), router_rank(set->router), port, name[port]);
+        l->name =
+            torus_port_name(router_torus(set->router), router_rank(set->router), port, name[port]);
         l->neighbour = info[port].neighbour;
         l->address = address[port];
         l->interface = (char *)(uintptr_t)tcp_interface(set->tcp, port);

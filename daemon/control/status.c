@@ -120,8 +120,10 @@ static bool describe_port(const struct control_setup *set, unsigned port, char *
 
     router_port_info(set->router, port, &info);
     if (info.state == PORT_WAITING && missing != NULL) {
-        (void)snprintf(text, size, "port %s waits for node %u: %s", torus_port_name(router_torus(set->router), router_rank(set->router), port, name),
-                       info.neighbour, missing);
+        (void)snprintf(
+            text, size, "port %s waits for node %u: %s",
+            torus_port_name(router_torus(set->router), router_rank(set->router), port, name),
+            info.neighbour, missing);
         return true;
     }
     if (info.state != PORT_HELD)
@@ -129,8 +131,8 @@ static bool describe_port(const struct control_setup *set, unsigned port, char *
     (void)snprintf(text, size,
                    "port %s: the link to node %u flaps, and is not used until it has been quiet "
                    "for %.1f s more",
-                   torus_port_name(router_torus(set->router), router_rank(set->router), port, name), info.neighbour,
-                   (double)info.held_ns / (double)SECONDS);
+                   torus_port_name(router_torus(set->router), router_rank(set->router), port, name),
+                   info.neighbour, (double)info.held_ns / (double)SECONDS);
     return true;
 }
 
@@ -281,6 +283,8 @@ void control_status(struct control_client *client, const Control__Request *reque
     if (set_graphs(&status, router_torus(set->router), &graphs) == 0)
         control_reply(client, &reply);
     else
-        control_reply_error(client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the status"}, NULL);
+        control_reply_error(
+            client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the status"},
+            NULL);
     free_graphs(&graphs, status.n_graph);
 }

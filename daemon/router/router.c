@@ -81,7 +81,8 @@ static void tell_of_old_key(const struct router *r, unsigned i)
             return;
     log_info(
         "port %s: the link to node %u stays up, although its cluster key %s is no longer accepted",
-        torus_port_name(r->torus, r->rank, i, name), r->port[i].neighbour, key_id_text(link->key, id));
+        torus_port_name(r->torus, r->rank, i, name), r->port[i].neighbour,
+        key_id_text(link->key, id));
 }
 
 void router_set_secrets(struct router *r, const struct secrets *secrets)

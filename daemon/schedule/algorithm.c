@@ -1,6 +1,5 @@
 #include "daemon/schedule/algorithm.h"
 
-#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/product.h"
 
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e)
@@ -92,8 +91,8 @@ const char *algorithm_bound_name(const struct algorithm *a)
 {
     if (a->operation == OPERATION_ALLGATHER)
         return "all-to-all broadcast, all-port";
-    if (a->detour != NULL && !damage_is_none(detour_damage(a->detour)))
-        return "all-port, what is in order";
+    if (a->methods != NULL && a->methods->bound_name != NULL)
+        return a->methods->bound_name(a);
     if (a->port_model == PORT_MODEL_ALL)
         return "all-port";
     return a->single_hops ? "one-port, single hops" : "one-port, cut-through";

@@ -159,7 +159,8 @@ static char *write_all(const struct damage *d, struct writer w, const char *sepa
             if (!torus_port_dials(&d->torus, rank, port) || (d->dead[rank] & 1u << port) == 0 ||
                 d->gone[torus_neighbour(&d->torus, rank, port)])
                 continue;
-            (void)snprintf(part, sizeof part, "%s%u:%s", link, rank, torus_port_name(&d->torus, rank, port, name));
+            (void)snprintf(part, sizeof part, "%s%u:%s", link, rank,
+                           torus_port_name(&d->torus, rank, port, name));
             append(&w, separator, part);
         }
     }

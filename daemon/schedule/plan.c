@@ -29,7 +29,8 @@ const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uin
     return bsearch(&key, p->arrival, p->arrivals, sizeof *p->arrival, plan_compare_key);
 }
 
-void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port, uint64_t *blocks, uint64_t *messages)
+void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port, uint64_t *blocks,
+                      uint64_t *messages)
 {
     *blocks = *messages = 0;
     for (const struct plan_message *m = p->send; m < p->send + p->sends; m++) {

@@ -156,7 +156,9 @@ uint32_t torus_farthest(const struct torus *t, unsigned dim, uint32_t from)
     uint32_t farthest = 0;
 
     if (t->graph[dim] == NULL)
-        return t->wrap[dim] ? t->size[dim] / 2 : from > t->size[dim] - 1 - from ? from : t->size[dim] - 1 - from;
+        return t->wrap[dim]                     ? t->size[dim] / 2
+               : from > t->size[dim] - 1 - from ? from
+                                                : t->size[dim] - 1 - from;
     for (uint32_t to = 0; to < t->size[dim]; to++)
         if (graph_distance(t->graph[dim], from, to) > farthest)
             farthest = graph_distance(t->graph[dim], from, to);

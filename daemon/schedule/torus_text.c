@@ -183,8 +183,8 @@ int torus_parse(struct torus *t, const char *text, struct error *e)
             return -1;
     } while (read_times(&r));
     if (*r.at != '\0')
-        return error_set(e, ERROR_USAGE,
-                         "torus \"%.64s\": expected x between sizes, not \"%.16s\"", text, r.at);
+        return error_set(e, ERROR_USAGE, "torus \"%.64s\": expected x between sizes, not \"%.16s\"",
+                         text, r.at);
     *t = r.torus;
     return 0;
 }
@@ -196,10 +196,10 @@ char *torus_format(const struct torus *t, char *text)
     text[0] = '\0';
     for (unsigned i = 0; i < t->dims && used < TORUS_TEXT_SIZE; i++) {
         const char *times = i == 0 ? "" : t->graphs != 0 ? " x " : "x";
-        int n = t->graph[i] != NULL
-                    ? snprintf(text + used, TORUS_TEXT_SIZE - used, "%s%s", times, t->graph[i]->text)
-                    : snprintf(text + used, TORUS_TEXT_SIZE - used, "%s%u%s", times, t->size[i],
-                               t->wrap[i] ? "" : "m");
+        int n = t->graph[i] != NULL ? snprintf(text + used, TORUS_TEXT_SIZE - used, "%s%s", times,
+                                               t->graph[i]->text)
+                                    : snprintf(text + used, TORUS_TEXT_SIZE - used, "%s%u%s", times,
+                                               t->size[i], t->wrap[i] ? "" : "m");
         used += (size_t)n;
     }
     return text;

@@ -16,7 +16,8 @@ int tree_parent(const struct torus *t, uint32_t root, uint32_t rank)
         int direction = 1; /* at the exact opposite */
         if (t->graph[dim] != NULL) {
             if (from[dim] != to[dim])
-                return (int)torus_port(t, dim, (int)graph_towards(t->graph[dim], to[dim], from[dim]) + 1);
+                return (int)torus_port(t, dim,
+                                       (int)graph_towards(t->graph[dim], to[dim], from[dim]) + 1);
             continue;
         }
         if (torus_shortest(t, dim, from[dim], to[dim], &direction) > 0)

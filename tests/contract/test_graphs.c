@@ -16,10 +16,22 @@
 #include "tests/contract/contract.h"
 
 static const char *const networks[] = {
-    "complete:2",       "complete:4", "complete:5 x 3",   "5 x complete:3",
-    "complete:3^3",     "star:5",     "star:5 x 4",       "4m x star:3 x 2",
-    "tree:2^2",         "tree:3^2 x 2m", "complete:4 x tree:2^1", "petersen",
-    "petersen x 3",     "random",     "complete:8",       "2m x complete:2 x 2",
+    "complete:2",
+    "complete:4",
+    "complete:5 x 3",
+    "5 x complete:3",
+    "complete:3^3",
+    "star:5",
+    "star:5 x 4",
+    "4m x star:3 x 2",
+    "tree:2^2",
+    "tree:3^2 x 2m",
+    "complete:4 x tree:2^1",
+    "petersen",
+    "petersen x 3",
+    "random",
+    "complete:8",
+    "2m x complete:2 x 2",
 };
 #define NETWORKS (sizeof networks / sizeof networks[0])
 
@@ -149,7 +161,8 @@ static void complete_graphs_meet_the_bound(void **state)
         char text[40];
         (void)snprintf(text, sizeof text, "complete:%u", n);
         struct torus t = contract_torus(text);
-        struct schedule_report a2 = contract_verify(&t, "a2"), direct = contract_verify(&t, "direct");
+        struct schedule_report a2 = contract_verify(&t, "a2"),
+                               direct = contract_verify(&t, "direct");
         assert_int_equal(a2.startups, n - 1);
         assert_int_equal(a2.transmission, n - 1);
         assert_int_equal(direct.startups, n - 1);

@@ -155,7 +155,7 @@ def pieces(*places, round=0, body=0, sizes=(), fields=None):
 PIECE = 256
 ROUND = 12 * PIECE
 ONLY_LINK = peer('link_state', {1: {1: 1, 2: 0, 3: 1, 4: Fixed64(1), 5: 1 << 20}})
-OTHER_LINKS = {'0:+1': 1, '1:+1': 3, '13:+0': 26}
+OTHER_LINKS = {'0:+1': 2, '1:+1': 6, '13:+0': 52}  # each as node * ports + port
 STREAMED = {
     'no piece': (pieces(body=50), 'a frame without pieces'),
     'a piece that is none': (pieces(5000, body=50), 'no piece 5000: this channel has'),

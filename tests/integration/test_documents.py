@@ -103,15 +103,10 @@ def sessions():
     return [body for text in DOCUMENTS.values() for body in blocks(text, '') if re.search(r'^\$ ', body, re.M)]
 
 
-def shown_by(lines):
-    """A regular expression for what a command prints: numbers, ids and reports may have other values."""
-    parts = []
-    for line in lines:
-        label = re.match(r'([a-z][a-z ]*?)  +\S', line)
-        known = re.escape(label[1]) + ' +.+' if label else re.sub(r'\d+-[0-9a-f]+-\d+', '@', line)
-        parts.append(r'(?:.*\n)*?' if line == '...' else
-                     (known if label else re.escape(known).replace('@', r'\d+-[0-9a-f]+-\d+')) + r' *\n')
-    return ''.join(parts)
+def without_values(text):
+    """Lines of output; numbers of exchanges, and the values of a report, may differ."""
+    lines = [re.sub(r'\d+-[0-9a-f]+-\d+', 'ID', line.rstrip()) for line in text.splitlines()]
+    return [re.sub(r'^([a-z][a-z ]*?)  +\S.*', r'\1', line) for line in lines]
 
 
 @pytest.mark.parametrize('number', range(len(sessions())))
@@ -122,8 +117,13 @@ def test_a_session(number, tmp_path):
     launcher = re.findall(r'^torus> (.*)', text, re.M)
     result = subprocess.run(['/bin/sh', '-ec', '\n'.join(shell)], input='\n'.join(launcher), cwd=tmp_path, text=True,
                             env=bin_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    wanted = [line.rstrip() for line in text.splitlines() if not re.match(r'(\$|>|torus>) ', line)]
-    assert result.returncode == 0 and re.fullmatch(shown_by(wanted), result.stdout), result.stdout
+    wanted = without_values('\n'.join(line for line in text.splitlines() if not re.match(r'(\$|>|torus>) ', line)))
+    printed = without_values(result.stdout)
+    if '...' in wanted:
+        left_out = len(printed) - len(wanted) + 1
+        at = wanted.index('...')
+        wanted[at:at + 1] = printed[at:at + left_out]
+    assert result.returncode == 0 and printed == wanted, result.stdout
 
 
 def launchers():
@@ -186,7 +186,7 @@ def test_the_format_of_a_schedule(torusctl, tmp_path):
     assert len(lines) == 2
     (tmp_path / 'sample').write_text('\n'.join(lines) + '\n')
     result = torusctl('torusctl plan --import sample')
-    assert result.returncode == 1 and 'has no route: node 0 sends it in no step' in result.stderr, result.stderr
+    assert result.returncode == 1 and 'has no route' in result.stderr, result.stderr
 
 
 # What the tests above run, or check.
@@ -297,7 +297,7 @@ def test_a_machine_is_set_up(scratch):
     build = Path(find_program('torusd')).parent
     if not (build / 'cmake_install.cmake').exists():
         pytest.skip(f'{build} is not a build folder')
-    configuration = block('ini', '[node]')
+    configuration = block('ini', 'data_roots = ')
     section, = [text for text in DOCUMENTS.values() if configuration in text]
     wanted = 'useradd|install|chown|torusctl key generate|setpriv|mkdir|for'
     entered = [line for line in commands(section) if re.match(wanted, line)]

@@ -38,7 +38,7 @@ def test_settings_are_shown(loopback):
 @pytest.mark.parametrize('options,says', [
     (['--heartbeat-ms=fast'], 'heartbeat_ms "fast" is not a number of milliseconds from 10 to 5000'),
     (['--silence-ms=100'], 'silence_ms "100" is not a number of milliseconds from 300 to 600000'),
-    (['--heartbeat-ms=600'], 'silence_ms 1000 must be at least twice heartbeat_ms, which is 600')])
+    (['--heartbeat-ms=600'], 'silence_ms is 1000, but must be at least twice heartbeat_ms, which is 600')])
 def test_settings_that_do_not_fit(options, says):
     result = run([find_program('torusd'), '--dims=1x1', '--rank=0', *options], 20)
     assert (result.returncode, result.stdout) == (2, '') and says in result.stderr

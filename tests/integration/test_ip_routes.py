@@ -367,6 +367,13 @@ def test_the_launcher_makes_hosts(bench):
 
 
 @pytest.mark.mininet
+def test_hosts_have_the_working_directory_of_the_launcher(bench):
+    """So that ./program is found on all of them."""
+    done = bench.run('1x2', '--ip-routes', '--quiet', '--run', 'pwd -P; $TORUS_AGENT n1 pwd -P')
+    assert done.stdout.splitlines() == [os.getcwd()] * 2, done.stderr
+
+
+@pytest.mark.mininet
 def test_programs_on_hosts(bench):
     done = bench.run('3m', '--ip-routes', '--without', '1:+0', '--quiet', '--run-each',
                      'echo $(hostname) $(ping -c 1 -W 1 n1 | grep -c "1 received")')

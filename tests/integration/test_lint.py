@@ -81,7 +81,7 @@ def test_links_that_lead_nowhere(planted, link, finding):
 @pytest.mark.parametrize('name, line', [
     ('daemon/a.h', '/* It begins anew. */'), ('client/a.h', '/* An attempt that was taken back. */'),
     ('README.md', 'Exchanges go around links.'), ('topo/a.py', "print('its turn has come')"),
-    ('daemon/a.c', '/* The cargo of a link. */'), ('client/a.c', '/* A standing group. */'),
+    ('daemon/d.h', '/* The cargo of a link. */'), ('client/c.h', '/* A standing group. */'),
     ('proto/a.proto', '// What befalls a group.'), ('client/a.md', 'No memory is to be had.'),
     ('daemon/a.md', 'It has to have been sent.'), ('scripts/a.py', '# what has become of it'),
     ('topo/a.in', 'The node thereby stops.'), ('daemon/b.h', '/* Who is refused is told. */'),
@@ -103,8 +103,8 @@ def test_words_that_are_right(planted):
 ROW = '    {"--dims", "DIMS", offsetof(struct way_arguments, dims), %s},\n    {0},\n'
 SETTING = '    {"rank", "rank", "N", set_rank, NULL,\n     %s},\n'
 SCRIPT = "#!/bin/bash\ncase $1 in\n--bin | --out) shift ;;\n--no-*) ;;\nesac\ncat <<END\n  --bin DIR\n%s\nEND\n"
-EXPLAINED = {'client/cli/commands/way.c': '    .name = "way",\n' + ROW % '"the torus"',
-             'daemon/settings.c': SETTING % '"the rank"',
+EXPLAINED = {'client/cli/commands/way.c': 'const struct { char *name; } command_way = {\n    .name = "way",\n};\n',
+             'client/cli/way.h': ROW % '"the torus"', 'daemon/settings.h': SETTING % '"the rank"',
              'topo/torus.py': "p.add_argument('-q', '--quiet', help='say nothing')\n",
              'scripts/go': SCRIPT % '  --out DIR\n  --no-PART',
              'client/doc/commands.md': '| `way --dims DIMS` |\n'
@@ -118,9 +118,9 @@ def test_options(planted):
 
 
 @pytest.mark.parametrize('name, text, finding', [
-    ('client/cli/commands/way.c', ROW % 'NULL', 'way.c --dims: options: the help does not say'),
-    ('client/cli/commands/way.c', ROW % '""', 'way.c --dims: options: the help does not say'),
-    ('daemon/settings.c', SETTING % 'NULL', 'settings.c --rank: options: the help does not say'),
+    ('client/cli/way.h', ROW % 'NULL', 'way.h --dims: options: the help does not say'),
+    ('client/cli/way.h', ROW % '""', 'way.h --dims: options: the help does not say'),
+    ('daemon/settings.h', SETTING % 'NULL', 'settings.h --rank: options: the help does not say'),
     ('topo/torus.py', "p.add_argument('-q', '--quiet')\n", 'torus.py --quiet: options: the help does not say'),
     ('scripts/go', SCRIPT % '  --out-file X --no-PART', 'scripts/go --out: options: the help does not say'),
     ('client/doc/commands.md', '`scripts/go`', 'commands.md has no row for way'),

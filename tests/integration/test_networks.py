@@ -5,9 +5,11 @@ import json
 
 import pytest
 from support import mpi, networks
+from support.background import LongExchange
 from support.errors import assert_refused
 from support.members import Members
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
+from support.waiting import wait_for
 from torus_net import Geometry
 
 NETWORKS = ['complete:4', '5 x complete:3', '2m^4', 'star:5 x 4', 'petersen', 'random', 'tree:2^2 x 2m']
@@ -156,3 +158,33 @@ def test_plans(shared, root, name):
         plan = torus.json(0, 'plan', '--dims', dims)
         assert plan['algorithm'] == 'stream'
         assert plan['busiest'] <= 1.05 * plan['bound'] + 1 / plan['segments']
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('name', ['complete:4', '5 x complete:3', 'petersen', 'random'])
+def test_cut_links_and_a_dead_node(shared, root, name):
+    """Exchanges avoid a cut link, and complete although another one is cut meanwhile; a dead node is left out."""
+    from torus_net import MininetTorus
+    torus = shared(networks.make(root, name), MininetTorus, bw=50)
+    nodes = torus.geometry.nodes
+    links = [link for link in torus.geometry.links if torus.geometry.factors[link.dim].neighbours is not None]
+    (rank, port), _ = links[0].ends
+    torus.link_down(rank, port.name)
+    wait_for(lambda: not torus.status(0)['whole'])
+    result = torus.exchange(None, 20001, rank=1)
+    assert result['without'] == f'link {rank}:{port.name}' and result['blocks_delivered'] == nodes * (nodes - 1)
+    torus.link_up(rank, port.name)
+    torus.wait_whole(20)
+    (rank, port), _ = links[-1].ends
+    with LongExchange(torus, rank=0, algorithm='auto', block_size=12_000_000 // (nodes // 4)) as exchange:
+        torus.link_down(rank, port.name)
+        status, _, said = exchange.end(60)
+        assert status == 0, said
+    torus.link_up(rank, port.name)
+    torus.wait_whole(20)
+    torus.node(nodes - 1).kill()
+    result = torus.exchange(None, 20001, rank=0, options=('--on-failure', 'shrink'), timeout=60)
+    assert result['missing'] == [nodes - 1]
+    assert result['blocks_delivered'] == (nodes - 1) * (nodes - 2)
+    torus.node(nodes - 1).start()
+    torus.wait_whole(30)

@@ -62,7 +62,7 @@ def test_csv_and_one_that_fails(shared):
     torus = shared('3x2', bw=1000)
     status, out, err = bench(torus, '--algorithms', 'ar,direct', '--sizes', '10,20',
                              '--repeat', 2, '--csv')
-    assert status == 1 and err == 'torusctl: 2 of 4 failed\n'
+    assert status == 1 and err == 'torusctl: 2 of 4 measurements failed\n'
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [(row['block_bytes'], row['algorithm']) for row in rows] == [
         ('10', 'ar'), ('10', 'direct'), ('20', 'ar'), ('20', 'direct')]
@@ -144,7 +144,7 @@ def test_fit_of_what_fails(shared):
     status, out, err = bench(torus, '--fit', '--algorithms', 'ar,dim', '--sizes', '64,1KiB,4KiB',
                              '--repeat', 1, '--json')
     value = json.loads(out)
-    assert status == 1 and err == 'torusctl: 3 of 6 failed\n'
+    assert status == 1 and err == 'torusctl: 3 of 6 measurements failed\n'
     assert [fit['algorithm'] for fit in value['fits']] == ['dim']
     assert any(text.startswith('ar: failed: ') for text in value['remarks'])
     status, out, err = bench(torus, '--fit', '--algorithms', 'ar', '--sizes', '64,1KiB,4KiB')
@@ -183,7 +183,7 @@ def test_interrupted_fit(loopback):
         wait_running(torus, 0, tx_bytes=20_000_000)
         client.send_signal(signal.SIGINT)
         status, _, err = client.end()
-    assert status == 1 and ' of 9 done' in err
+    assert status == 1 and ' of 9 runs' in err
 
 
 def test_a_daemon_that_goes_away(loopback):

@@ -184,7 +184,8 @@ static void a_link_flaps(void **state)
 static bool link_is_up(struct sim *sim, void *context)
 {
     const uint32_t *rank = context;
-    return topology_link_up(router_topology(sim_router(sim, *rank)), *rank, torus_port(sim_torus(sim), 0, 1));
+    return topology_link_up(router_topology(sim_router(sim, *rank)), *rank,
+                            torus_port(sim_torus(sim), 0, 1));
 }
 
 /* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes down, which

@@ -138,7 +138,7 @@ def proof_digest(key, role, dialler, listener):
 
     dims = dialler[2][0]
     return hashlib.blake2b(b'torusd link' + bytes([role]) + struct.pack('>I', VERSION) +
-                           bytes([len(dims)]) + dims + side(dialler) + side(listener),
+                           struct.pack('>H', len(dims)) + dims + side(dialler) + side(listener),
                            key=key, digest_size=32).digest()
 
 

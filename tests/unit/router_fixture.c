@@ -202,7 +202,8 @@ void fixture_link_up(struct router_fixture *f, unsigned port)
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
     struct peer_message *first;
-    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
+    struct fixture_connection *c =
+        fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
 
     assert_non_null(c->link);
     fixture_hello(f, port, &hello, dims);

@@ -12,8 +12,16 @@
 static void sizes_are_those_of_the_network(void **state)
 {
     static const char *const texts[] = {
-        "1",     "4x8",   "4x8m",     "2m^8",       "complete:33", "5 x complete:3", "star:5 x 4 x tree:3^2",
-        "tree:1^1000", "1048576", "line:7 x ring:2",
+        "1",
+        "4x8",
+        "4x8m",
+        "2m^8",
+        "complete:33",
+        "5 x complete:3",
+        "star:5 x 4 x tree:3^2",
+        "tree:1^1000",
+        "1048576",
+        "line:7 x ring:2",
     };
     const struct graph *g;
     struct error e;
@@ -40,8 +48,22 @@ static void sizes_are_those_of_the_network(void **state)
 
 static void other_texts_are_refused(void **state)
 {
-    static const char *const bad[] = {"", "x", "4x", "4xx4", "4 y 4", "-4", "0", "4x0", "m", "complete:", "complete",
-                                      "65536x65536", "99999999999999999999", "tree:9^99", "4x4x4x4x4x4x4x4x4", " "};
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "4x",
+                                      "4xx4",
+                                      "4 y 4",
+                                      "-4",
+                                      "0",
+                                      "4x0",
+                                      "m",
+                                      "complete:",
+                                      "complete",
+                                      "65536x65536",
+                                      "99999999999999999999",
+                                      "tree:9^99",
+                                      "4x4x4x4x4x4x4x4x4",
+                                      " "};
     uint32_t size[8];
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

@@ -81,8 +81,8 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
 /* Links that are down according to the root. The line of three nodes has links 0 (between nodes 0 and 1) and 1. */
 static void a_prepare_says_what_is_down(void **state)
 {
-    static uint32_t there_is_none[] = {4}, listens[] = {3}, huge[] = {UINT32_MAX},
-                    twice[] = {2, 2}, falls[] = {2, 0}, its_own[] = {0}, beyond[] = {2};
+    static uint32_t there_is_none[] = {4}, listens[] = {3}, huge[] = {UINT32_MAX}, twice[] = {2, 2},
+                    falls[] = {2, 0}, its_own[] = {0}, beyond[] = {2};
     static const struct {
         uint32_t *links;
         size_t count;

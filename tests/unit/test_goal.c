@@ -32,7 +32,8 @@ static uint64_t bytes_of(const struct plan *p, const struct plan_message *m, uin
 static void expect_message(FILE *out, const struct torus *t, const struct plan *p,
                            const struct plan_message *m, uint32_t segments, bool sends)
 {
-    unsigned dim = torus_port_dim(t, m->port), port = sends ? m->port : torus_port_opposite(t, m->port);
+    unsigned dim = torus_port_dim(t, m->port),
+             port = sends ? m->port : torus_port_opposite(t, m->port);
     uint32_t peer = torus_walk(t, p->rank, dim, torus_port_direction(t, m->port), m->hops);
 
     (void)fprintf(out, "%s %lub %s %u tag %u nic %u\n", sends ? "send" : "recv",

@@ -432,9 +432,9 @@ static void bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_graphs),         cmocka_unit_test(products),
-        cmocka_unit_test(hypercube_is_a_power), cmocka_unit_test(names_of_ports),
-        cmocka_unit_test(graph_from_a_file),    cmocka_unit_test(random_graphs),
+        cmocka_unit_test(named_graphs),          cmocka_unit_test(products),
+        cmocka_unit_test(hypercube_is_a_power),  cmocka_unit_test(names_of_ports),
+        cmocka_unit_test(graph_from_a_file),     cmocka_unit_test(random_graphs),
         cmocka_unit_test(bad_edges_are_refused), cmocka_unit_test(bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

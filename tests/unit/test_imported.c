@@ -86,7 +86,8 @@ static void walk_all(const struct imported *s)
                 uint32_t legs = algorithm_route(a, t, source, destination, k, leg), here = source;
                 for (uint32_t i = 0; i < legs; i++)
                     for (uint32_t hop = 0; hop < leg[i].hops; hop++)
-                        here = torus_neighbour(t, here, torus_port(t, leg[i].dim, leg[i].direction));
+                        here =
+                            torus_neighbour(t, here, torus_port(t, leg[i].dim, leg[i].direction));
                 assert_int_equal(here, destination);
             }
     free(leg);

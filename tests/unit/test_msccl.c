@@ -153,14 +153,15 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
     replace(copy, "</tb>", STEP("2", "s", "i", "1", "s", "1", NO) "</tb >");
     char *second = strstr(copy, "id=\"1\" i_chunks");
     replace(second, "</tb>", STEP("2", "r", "i", "1", "s", "1", NO) "</tb >");
-    msccl_refused(copy, &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3}, "block 0 -> 1, segment 0 is sent twice",
-                  "GPU 0 sends it in step 0");
+    msccl_refused(copy, &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3},
+                  "block 0 -> 1, segment 0 is sent twice", "GPU 0 sends it in step 0");
     free(copy);
     msccl_refused(ALGO GPU("0", "0") TB("0", "1", "1")
                       STEP("0", "s", "i", "1", "o", "0", ON("0", "0")) "</tb></gpu>" GPU("1", "0")
                           TB("0", "0", "0") STEP("0", "r", "i", "1", "o", "0",
                                                  NO) "</tb></gpu>" GPU("2", "0") "</gpu></algo>",
-                  &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3}, "waits for ever", "GPU 0");
+                  &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3},
+                  "waits for ever", "GPU 0");
 }
 
 static void schedules_of_too_many_legs_are_not_written(void **state)

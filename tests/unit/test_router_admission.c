@@ -176,7 +176,8 @@ static void a_connection_without_a_hello_is_closed(void **state)
 /* A connection after its handshake; discards what the router has sent. */
 static struct fixture_connection *shaken(struct router_fixture *f, unsigned port)
 {
-    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
+    struct fixture_connection *c =
+        fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
 

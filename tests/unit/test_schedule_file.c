@@ -98,7 +98,8 @@ static void the_format_is_found_in_any_encoding(void **state)
         free(wide);
     }
     taken(bare, strlen(bare), "3");
-    refused(spaced, sizeof spaced - 1, &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3}, "not XML");
+    refused(spaced, sizeof spaced - 1,
+            &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3}, "not XML");
 }
 
 static void lines_that_make_no_schedule_are_refused(void **state)

@@ -185,7 +185,8 @@ static void ports_have_names(void **state)
     assert_string_equal(torus_port_name(&t, 0, 15, name), "-7");
     for (unsigned port = 0; port < torus_ports(&t); port++) {
         assert_int_equal(torus_port_parse(&t, 0, torus_port_name(&t, 0, port, name)), port);
-        assert_int_equal(torus_port(&t, torus_port_dim(&t, port), torus_port_direction(&t, port)), port);
+        assert_int_equal(torus_port(&t, torus_port_dim(&t, port), torus_port_direction(&t, port)),
+                         port);
     }
     static const char *const bad[] = {"", "+", "0", "+3", "-9", "+00", "+0 ", "*0", "+x", "++"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

@@ -35,7 +35,7 @@ host=$1
 shift
 read -r pid <"{folder}/$host.pid" || exit 255
 exec nsenter --net=/proc/"$pid"/ns/net --uts=/proc/"$pid"/ns/uts --mount=/proc/"$pid"/ns/mnt \\
-    sh -c "$*"
+    --wd=/proc/"$pid"/cwd sh -c "$*"
 '''
 
 
@@ -187,4 +187,4 @@ class IpHosts:
 def _enter(pid):
     namespaces = f'/proc/{pid}/ns'
     return ['nsenter', f'--net={namespaces}/net', f'--uts={namespaces}/uts',
-            f'--mount={namespaces}/mnt']
+            f'--mount={namespaces}/mnt', f'--wd=/proc/{pid}/cwd']

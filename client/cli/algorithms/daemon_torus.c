@@ -5,7 +5,8 @@
 int daemon_torus_of_status(const struct torus_status *status, struct torus *t, struct error *e)
 {
     for (size_t i = 0; i < status->graph_count; i++)
-        if (graph_of_edges(status->graphs[i]->edges, status->graphs[i]->number_count / 2, e) == NULL)
+        if (graph_of_edges(status->graphs[i]->edges, status->graphs[i]->number_count / 2, e) ==
+            NULL)
             return -1;
     if (torus_parse(t, status->dims, e) == 0)
         return 0;

@@ -136,10 +136,11 @@ static json_t *dimensions_value(const struct product *p)
     int r = 0;
     for (unsigned i = 0; i < p->dims; i++) {
         const struct factor *f = &p->factor[i];
-        json_t *o = json_pack(
-            "{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph", factor_kind_name(f->kind),
-            "nodes", (int)f->nodes, "diameter", (int)factor_diameter(f), "average_status",
-            json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
+        json_t *o =
+            json_pack("{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph",
+                      factor_kind_name(f->kind), "nodes", (int)f->nodes, "diameter",
+                      (int)factor_diameter(f), "average_status",
+                      json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
         r |= json_array_append_new(list, o);
     }
     if (r == 0)
@@ -182,8 +183,9 @@ static int resolve(const struct cli *cli, const struct bounds_arguments *a, stru
         if (torus_parse(&t, a->dims, &e) != 0)
             return cli_fail_usage(cli, "--dims: %s", e.text);
         if (!product_is_torus(&t))
-            return cli_fail_usage(cli, "--dims %s: the formulas are for products of rings, lines and "
-                                       "complete graphs; 'torusctl plan' has a bound for others",
+            return cli_fail_usage(cli,
+                                  "--dims %s: the formulas are for products of rings, lines and "
+                                  "complete graphs; 'torusctl plan' has a bound for others",
                                   a->dims);
         *p = product_of_torus(&t);
     }

@@ -253,8 +253,7 @@ static int set_detour(json_t *o, const struct torus *t, const struct algorithm *
     int r = (damage_is_none(damage)
                  ? 0
                  : json_object_set_new(
-                       o, "without",
-                       json_string(damage_format(damage, without, sizeof without)))) |
+                       o, "without", json_string(damage_format(damage, without, sizeof without)))) |
             json_object_set_new(o, "segments", json_integer(a->segments)) |
             json_object_set_new(o, "busiest", json_number(blocks)) |
             json_object_set_new(o, "bound", json_number(report->bound)) |

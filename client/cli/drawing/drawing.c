@@ -30,7 +30,8 @@ static int tally_classes(struct routes *r, struct tally *messages)
         for (uint32_t i = 0; i < r->legs; i++) {
             uint32_t class = r->class_of[here];
             struct leg moved = routes_moved_leg(r, &r->leg[i], here, r->representative[class]);
-            if (i >= routes_new_legs(r) && tally_add(messages, message_key(r->torus, class, &moved)) != 0)
+            if (i >= routes_new_legs(r) &&
+                tally_add(messages, message_key(r->torus, class, &moved)) != 0)
                 return -1;
             here = routes_leg_end(r, here, &r->leg[i]);
         }
@@ -54,7 +55,8 @@ static int tally_source(struct routes *r, uint32_t source, struct tally *message
         for (uint32_t leg = 0; leg < r->legs; leg++) {
             uint32_t start = routes_move(r, here, first, source);
             struct leg moved = routes_moved_leg(r, &r->leg[leg], here, start);
-            if (leg >= routes_new_legs(r) && tally_add(messages, message_key(r->torus, start, &moved)) != 0)
+            if (leg >= routes_new_legs(r) &&
+                tally_add(messages, message_key(r->torus, start, &moved)) != 0)
                 return -1;
             here = routes_leg_end(r, here, &r->leg[leg]);
         }

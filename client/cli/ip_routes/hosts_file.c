@@ -157,7 +157,8 @@ static int set_port(struct reading *r, const struct ini_line *line, struct error
 
     if (is_default && strchr(line->name, ':') != NULL)
         return error_set(e, ERROR_USAGE,
-                         "[" DEFAULTS "] cannot have port %.20s: which neighbour it leads to depends "
+                         "[" DEFAULTS
+                         "] cannot have port %.20s: which neighbour it leads to depends "
                          "on the host",
                          line->name);
     if (port < 0 && strchr(line->name, ':') != NULL)

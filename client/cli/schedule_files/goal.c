@@ -112,7 +112,8 @@ static int add_route(struct goal *g)
         if (i >= routes_new_legs(r) &&
             (add(&g->sends, key_of(r->class_of[here], leg->step, port, leg->hops), bytes) != 0 ||
              add(&g->arrivals,
-                 key_of(r->class_of[end], leg->step, torus_port_opposite(r->torus, port), leg->hops),
+                 key_of(r->class_of[end], leg->step, torus_port_opposite(r->torus, port),
+                        leg->hops),
                  bytes) != 0))
             return -1;
         here = end;
@@ -125,8 +126,8 @@ static void print_message(struct goal *g, const struct message *m, uint32_t node
     const struct torus *t = g->routes->torus;
     unsigned here = (unsigned)(m->key >> 16) & (TORUS_MAX_PORTS - 1);
     unsigned port = sends ? here : torus_port_opposite(t, here); /* where it is sent */
-    uint32_t peer = torus_walk(t, node, torus_port_dim(t, here),
-                               torus_port_direction(t, here), (uint16_t)m->key);
+    uint32_t peer = torus_walk(t, node, torus_port_dim(t, here), torus_port_direction(t, here),
+                               (uint16_t)m->key);
 
     /* The tag is unique, because no two messages of a step between the same nodes leave by the same port. */
     (void)fprintf(g->out, "l%" PRIu32 ": %s %" PRIu64 "b %s %" PRIu32 " tag %" PRIu32 " nic %u\n",

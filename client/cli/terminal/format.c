@@ -113,7 +113,8 @@ static void joined(char *out, const json_t *list, const char *between)
 
 static void torus(char *out, const json_t *object, const json_t *dims)
 {
-    const json_t *wrap = json_object_get(object, "wrap"), *whole = json_object_get(object, "network");
+    const json_t *wrap = json_object_get(object, "wrap"),
+                 *whole = json_object_get(object, "network");
     size_t i;
     json_t *size;
 

@@ -14,8 +14,8 @@
 #include "client/libtorus/groups/group_memory.h"
 #include "client/libtorus/link/calls.h"
 #include "client/libtorus/link/opening.h"
-#include "proto/group_call.h"
 #include "proto/dims.h"
+#include "proto/group_call.h"
 
 #define DEFAULT_NAME "default"
 #define RETRY_MS 100 /* interval between attempts to reach a daemon that is being restarted */

@@ -211,7 +211,8 @@ int stepped_frame(struct engine *engine, unsigned port, const struct peer_messag
         engine_count_short_frame(&s->base, port, body_length, e) != 0)
         return -1;
     if (m->left > 0) {
-        stepped_count_channel(s, m->step, torus_port_opposite(engine_torus(&s->base.set), port), a.begun, first);
+        stepped_count_channel(s, m->step, torus_port_opposite(engine_torus(&s->base.set), port),
+                              a.begun, first);
         stepped_relay(s, port, data, body, body_length);
     }
     if (stepped_is_complete(s, index)) {

@@ -77,7 +77,8 @@ static struct attempt *take_on(struct exchanges *exchanges, const struct peer_pr
     x->user = j != NULL ? j->user : prepare->user;
     x->spec = *spec;
     x->schedule = schedule;
-    x->algorithm = spec_finds_routes(spec, torus_of(x), true) ? NULL : algorithm_find(spec->algorithm);
+    x->algorithm =
+        spec_finds_routes(spec, torus_of(x), true) ? NULL : algorithm_find(spec->algorithm);
     x->mode = spec->mode;
     x->local.round_bytes = prepare->round_bytes;
     x->local.window = prepare->window;

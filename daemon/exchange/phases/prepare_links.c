@@ -59,7 +59,8 @@ static int unpack_links(const struct peer_prepare *prepare, struct damage *d, st
     for (size_t i = 0; i < prepare->n_without; i++) {
         uint32_t rank = prepare->without[i] / torus_ports(t);
         unsigned port = prepare->without[i] % torus_ports(t);
-        if (rank >= t->nodes || !torus_port_dials(t, rank, port) || !avoided_joins_members(d, rank, port) ||
+        if (rank >= t->nodes || !torus_port_dials(t, rank, port) ||
+            !avoided_joins_members(d, rank, port) ||
             (i > 0 && prepare->without[i] <= prepare->without[i - 1]))
             return error_set(e, ERROR_PROTOCOL,
                              "prepare avoids link %u, which does not exist, belongs to a node that "

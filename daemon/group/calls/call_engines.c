@@ -148,7 +148,8 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
     if (found <= 0)
         return found;
     if (!p->finds_routes)
-        *out = *algorithm_table_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
+        *out =
+            *algorithm_table_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
     else
         *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
                                                            : detour_gather(p->detour),

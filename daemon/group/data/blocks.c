@@ -310,7 +310,8 @@ static int find_sent(struct blocks *b, bool copy)
         if (copy_blocks(b, digests) != 0)
             return -1;
     } else {
-        b->sent = slab_without_pool(digests, area->memory != NULL ? release_memory : NULL, area->memory);
+        b->sent =
+            slab_without_pool(digests, area->memory != NULL ? release_memory : NULL, area->memory);
         if (b->sent == NULL)
             return -1;
         if (area->memory != NULL)

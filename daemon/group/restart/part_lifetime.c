@@ -22,7 +22,7 @@ static int find_tree(struct part *p, struct error *e)
     if (members_at(&p->members, root) == TORUS_NO_NODE)
         root = p->members.node[0];
     return p->finds_routes ? reduction_build_around(&p->tree, &p->damage, root, p->rank, e)
-                      : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
+                           : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
 }
 
 struct part *part_new(struct session *s, uint32_t mask, struct error *e)

@@ -134,12 +134,12 @@ int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
         if (torus_neighbour(tcp->set.torus, rank, port) == TORUS_NO_NODE)
             continue;
         *connector = (struct connector){.loop = tcp->set.loop,
-                              .endpoint = &tcp->set.endpoint[port],
-                              .options = &tcp->options,
-                              .user = &tcp->user,
-                              .reserve = &tcp->reserve,
-                              .port = port,
-                              .listens = !torus_port_dials(tcp->set.torus, rank, port)};
+                                        .endpoint = &tcp->set.endpoint[port],
+                                        .options = &tcp->options,
+                                        .user = &tcp->user,
+                                        .reserve = &tcp->reserve,
+                                        .port = port,
+                                        .listens = !torus_port_dials(tcp->set.torus, rank, port)};
         tcp->reserve.wanted += KEPT_BACK_A_PORT;
         if (!connector->listens)
             continue;

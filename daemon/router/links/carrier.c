@@ -39,7 +39,8 @@ static void carrier_back(struct router *r, unsigned i)
     port->no_carrier = false;
     (void)snprintf(port->reason, sizeof port->reason, "the carrier is back");
     if (!port->flapping.held)
-        log_info("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name), port->neighbour, port->reason);
+        log_info("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name),
+                 port->neighbour, port->reason);
     port->flapping.until = router_now(r) + port->flapping.hold;
     port->backoff = 0;
     /* A dial that is under way would wait until TCP retransmits a lost packet. */

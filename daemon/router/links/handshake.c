@@ -159,7 +159,10 @@ static int check_position(const struct handshake_place *p, const struct peer_hel
             e, ERROR_PROTOCOL,
             "wrong cabling: node %u port %s is connected to node %u port %s, which expects node %u "
             "port %s",
-            hello->rank, hello->rank < p->torus->nodes && hello->port < torus_ports(p->torus) ? torus_port_name(p->torus, hello->rank, hello->port, got) : "?",
+            hello->rank,
+            hello->rank < p->torus->nodes && hello->port < torus_ports(p->torus)
+                ? torus_port_name(p->torus, hello->rank, hello->port, got)
+                : "?",
             p->rank, torus_port_name(p->torus, p->rank, p->port, here), p->neighbour,
             torus_port_name(p->torus, p->neighbour, opposite, expected));
     return 0;

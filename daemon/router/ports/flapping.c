@@ -38,7 +38,8 @@ void flapping_lost(struct router *r, unsigned i, uint64_t noticing)
     r->port[i].dial_at = ROUTER_NEVER;
     log_warning(
         "port %s: the link to node %u flaps, and is not used until it has been quiet for %d s",
-        torus_port_name(r->torus, r->rank, i, name), r->port[i].neighbour, (int)(f->hold / SECONDS));
+        torus_port_name(r->torus, r->rank, i, name), r->port[i].neighbour,
+        (int)(f->hold / SECONDS));
 }
 
 uint64_t flapping_deadline(const struct port *port)

@@ -36,7 +36,8 @@ void port_note(struct router *r, unsigned i, const char *reason)
         return;
     (void)snprintf(port->reason, sizeof port->reason, "%s", reason);
     if (!r->stopping)
-        log_warning("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name), port->neighbour, reason);
+        log_warning("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name),
+                    port->neighbour, reason);
 }
 
 /* Whether this node has dialled a connection that is up, or may be soon. */
@@ -93,7 +94,8 @@ void router_listening(struct router *r, unsigned i, const char *fault)
         port_note(r, i, fault);
     } else if (port->reason[0] != '\0' && port->link == NULL && !port->no_carrier) {
         port->reason[0] = '\0';
-        log_info("port %s to node %u: listening", torus_port_name(r->torus, r->rank, i, name), port->neighbour);
+        log_info("port %s to node %u: listening", torus_port_name(r->torus, r->rank, i, name),
+                 port->neighbour);
     }
 }
 
@@ -125,8 +127,8 @@ void port_link_up(struct link *link)
     port->reason[0] = port->turned_away.last[0] = '\0';
     port->connects++;
     port->up_since = router_now(r);
-    log_info("port %s: link to node %u is up (%s)", torus_port_name(r->torus, r->rank, link->port, name),
-             port->neighbour, link->address);
+    log_info("port %s: link to node %u is up (%s)",
+             torus_port_name(r->torus, r->rank, link->port, name), port->neighbour, link->address);
     topology_set_self(&r->topology, link->port, true);
     faults_clear(r, link->port);
     flood_mark_all_unsent(r, link->port);

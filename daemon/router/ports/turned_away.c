@@ -56,8 +56,8 @@ void turned_away_tell(struct router *r, unsigned i, uint64_t now)
         t->since = ROUTER_NEVER;
         return;
     }
-    log_warning("port %s: %u more %s rejected in %d s, the last one: %s", torus_port_name(r->torus, r->rank, i, name),
-                t->others,
+    log_warning("port %s: %u more %s rejected in %d s, the last one: %s",
+                torus_port_name(r->torus, r->rank, i, name), t->others,
                 text_plural(t->others, "connection that is not from the neighbour was",
                             "connections that are not from the neighbour were"),
                 (int)(TURNED_AWAY_TIME / SECONDS), t->last);

@@ -75,10 +75,11 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
                        "%u: correct the rank of one of them",
                        report->rank, here, neighbour);
     } else {
-        (void)snprintf(text, size,
-                       "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",
-                       report->rank, here, f->found_rank, torus_port_name(torus, f->found_rank, f->found_port, found),
-                       fault_explanation(f->code), neighbour,
-                       torus_port_name(torus, neighbour, torus_port_opposite(torus, report->port), expected));
+        (void)snprintf(
+            text, size, "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",
+            report->rank, here, f->found_rank,
+            torus_port_name(torus, f->found_rank, f->found_port, found), fault_explanation(f->code),
+            neighbour,
+            torus_port_name(torus, neighbour, torus_port_opposite(torus, report->port), expected));
     }
 }

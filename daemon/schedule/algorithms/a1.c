@@ -51,7 +51,8 @@ static uint32_t a1_route(const struct torus *t, uint32_t source, uint32_t destin
 const struct algorithm algorithm_a1 = {
     .name = "a1",
     .summary = "in the last dimension nodes send in turn, then exchanges in the others",
-    .accepts_text = "a product of rings, lines and complete graphs for which it needs at most 8388608 steps",
+    .accepts_text =
+        "a product of rings, lines and complete graphs for which it needs at most 8388608 steps",
     .any_graph = true,
     .startups = "first dimension: a2's; each further one: n_i * (status + startups so far)",
     .transmission =

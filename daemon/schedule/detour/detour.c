@@ -64,12 +64,18 @@ static double detour_algorithm_bound(const struct algorithm *a)
     return detour_bound(a->detour);
 }
 
+static const char *detour_bound_name(const struct algorithm *a)
+{
+    return damage_is_none(&a->detour->damage) ? "all-port" : "all-port, what is in order";
+}
+
 static const struct algorithm_methods detour_methods = {
     .accepts = detour_accepts,
     .max_legs = detour_max_legs,
     .period = detour_period,
     .route = detour_route,
     .bound = detour_algorithm_bound,
+    .bound_name = detour_bound_name,
 };
 
 int detour_new(struct detour **out, const struct damage *damage, struct error *e)

@@ -10,8 +10,8 @@ struct colouring {
     const uint32_t *edge;
     uint32_t *coloured;
     unsigned colours;
-    uint32_t *fan;     /* neighbours of the node whose edge is being coloured */
-    uint32_t *spoke;   /* the edges to them */
+    uint32_t *fan;   /* neighbours of the node whose edge is being coloured */
+    uint32_t *spoke; /* the edges to them */
     uint32_t length;
 };
 

@@ -107,7 +107,8 @@ static bool draft_has_edge(const struct draft *d, uint32_t a, uint32_t b)
 static bool draft_moves(const struct draft *d)
 {
     for (uint32_t i = 0; i < d->links; i++)
-        if (!draft_has_edge(d, (d->edge[2 * i] + 1) % d->nodes, (d->edge[2 * i + 1] + 1) % d->nodes))
+        if (!draft_has_edge(d, (d->edge[2 * i] + 1) % d->nodes,
+                            (d->edge[2 * i + 1] + 1) % d->nodes))
             return false;
     return true;
 }

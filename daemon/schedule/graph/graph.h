@@ -20,9 +20,9 @@
 
 #include "proto/error.h"
 
-#define GRAPH_NODES_MOST 1024u     /* the distances of all pairs take 2 MiB */
-#define GRAPH_DIRECTIONS_MOST 32u  /* as many as a node has ports */
-#define GRAPH_TEXT_SIZE 32         /* room for "graph:1024:0123456789abcdef" */
+#define GRAPH_NODES_MOST 1024u    /* the distances of all pairs take 2 MiB */
+#define GRAPH_DIRECTIONS_MOST 32u /* as many as a node has ports */
+#define GRAPH_TEXT_SIZE 32        /* room for "graph:1024:0123456789abcdef" */
 #define GRAPH_NO_NODE UINT32_MAX
 
 enum graph_kind { GRAPH_KIND_COMPLETE, GRAPH_KIND_STAR, GRAPH_KIND_TREE, GRAPH_KIND_EDGES };
@@ -33,12 +33,12 @@ struct graph {
                                  * the SHA-256 of the sorted edges */
     uint32_t nodes;             /* n, at least 2 */
     uint32_t links;
-    unsigned directions;                      /* numbers 0..directions - 1 */
-    uint8_t opposite[GRAPH_DIRECTIONS_MOST];  /* the direction of the link at its other end */
-    uint32_t *neighbour;                      /* node * directions + direction; GRAPH_NO_NODE: none */
-    uint16_t *distance;                       /* from * n + to: hops of a shortest path */
-    bool moves;                               /* adding 1 to all nodes, modulo n, is an automorphism */
-    uint32_t diameter, fewest_links;          /* hops; of any node */
+    unsigned directions;                     /* numbers 0..directions - 1 */
+    uint8_t opposite[GRAPH_DIRECTIONS_MOST]; /* the direction of the link at its other end */
+    uint32_t *neighbour;             /* node * directions + direction; GRAPH_NO_NODE: none */
+    uint16_t *distance;              /* from * n + to: hops of a shortest path */
+    bool moves;                      /* adding 1 to all nodes, modulo n, is an automorphism */
+    uint32_t diameter, fewest_links; /* hops; of any node */
     /* A lower bound on the blocks of the busiest channel in a complete exchange: the larger of the hops
      * of all shortest paths, divided among all channels, and the largest known |S| (n - |S|) over the
      * links between the nodes S and the others. */

@@ -106,7 +106,8 @@ static void try_balls(struct part *p, uint32_t centre, uint32_t *order, struct b
                 continue;
             uint32_t radius = graph_distance(g, centre, there);
             if (radius > graph_distance(g, centre, order[known - 1]))
-                remember(best, count, (struct ball){centre, radius - 1, value(p, p->inner, p->outward)});
+                remember(best, count,
+                         (struct ball){centre, radius - 1, value(p, p->inner, p->outward)});
             order[known++] = there;
             toggle(p, there);
         }

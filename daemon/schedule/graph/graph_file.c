@@ -21,7 +21,8 @@ static int read_node(const char **text, uint32_t *node, struct error *e)
     uint32_t number = 0;
 
     if (*p < '0' || *p > '9')
-        return error_set(e, ERROR_USAGE, "expected two numbers of nodes, as in \"0 1\", at \"%.*s\"",
+        return error_set(e, ERROR_USAGE,
+                         "expected two numbers of nodes, as in \"0 1\", at \"%.*s\"",
                          (int)strcspn(p, "\r\n") < 16 ? (int)strcspn(p, "\r\n") : 16, p);
     for (; *p >= '0' && *p <= '9'; p++)
         if ((number = 10 * number + (uint32_t)(*p - '0')) >= GRAPH_NODES_MOST)
@@ -40,7 +41,8 @@ static int read_line(const char **text, uint32_t *edge, size_t *count, struct er
     if (*p != '\0' && *p != '\n' && *p != '#') {
         if (*count == EDGES_MOST)
             return error_set(e, ERROR_USAGE, "a graph has at most %u edges", EDGES_MOST);
-        if (read_node(&p, &edge[2 * *count], e) != 0 || read_node(&p, &edge[2 * *count + 1], e) != 0)
+        if (read_node(&p, &edge[2 * *count], e) != 0 ||
+            read_node(&p, &edge[2 * *count + 1], e) != 0)
             return -1;
         if (*p != '\0' && *p != '\n' && *p != '#')
             return error_set(e, ERROR_USAGE, "an edge has two numbers; there is more behind them");

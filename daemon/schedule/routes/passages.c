@@ -154,7 +154,8 @@ static int note_branch(struct draft *d)
 
     for (uint32_t i = 0; i + 1 < r->legs; i++) {
         here = routes_leg_end(r, here, &r->leg[i]);
-        passage.in = (uint8_t)torus_port_opposite(r->torus, torus_port(r->torus, r->leg[i].dim, r->leg[i].direction));
+        passage.in = (uint8_t)torus_port_opposite(
+            r->torus, torus_port(r->torus, r->leg[i].dim, r->leg[i].direction));
     }
     for (uint16_t hop = 0; hop < last->hops; hop++) {
         if (note(d, here, passage) != 0)

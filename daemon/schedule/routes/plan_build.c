@@ -66,7 +66,8 @@ static int note_send(struct draft *d, const struct leg *leg, uint32_t here, uint
 {
     struct plan *p = d->plan;
     struct leg moved = routes_moved_leg(d->routes, leg, here, p->rank);
-    uint64_t key = plan_key(moved.step, torus_port(d->routes->torus, moved.dim, moved.direction), moved.hops, 0);
+    uint64_t key = plan_key(moved.step, torus_port(d->routes->torus, moved.dim, moved.direction),
+                            moved.hops, 0);
     if (!d->counted)
         return tally_add(&d->sends, key);
     place(d, p->send, p->sends, key, here, p->rank, slot);
@@ -82,7 +83,8 @@ static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint
     struct plan *p = d->plan;
     struct leg moved =
         routes_moved_leg(d->routes, leg, here, routes_move(d->routes, here, end, p->rank));
-    unsigned in = torus_port_opposite(d->routes->torus, torus_port(d->routes->torus, moved.dim, moved.direction));
+    unsigned in = torus_port_opposite(d->routes->torus,
+                                      torus_port(d->routes->torus, moved.dim, moved.direction));
     uint64_t key = plan_key(moved.step, in, moved.hops, 0);
     if (!d->counted)
         return tally_add(&d->arrivals, key);
@@ -173,7 +175,8 @@ static int note_leg(struct draft *d, uint32_t index, uint32_t here, uint32_t end
         return -1;
     if (!d->counted && note_relays(d, leg, here, port) != 0)
         return -1;
-    if (!d->counted && r->by_xor && note_relays(d, leg, here, torus_port_opposite(r->torus, port)) != 0)
+    if (!d->counted && r->by_xor &&
+        note_relays(d, leg, here, torus_port_opposite(r->torus, port)) != 0)
         return -1;
     return sent || taken;
 }

@@ -44,8 +44,8 @@ struct connection_end {
     size_t coming;              /* the bytes of them, */
     unsigned held;              /* and those that have arrived but cannot be received now */
     uint64_t sent;              /* bytes that have left here, */
-    uint64_t taken, untaken;    /* that have been acknowledged here; that have arrived and have not */
-    uint64_t acked;             /* of those sent, as far as this end knows */
+    uint64_t taken, untaken; /* that have been acknowledged here; that have arrived and have not */
+    uint64_t acked;          /* of those sent, as far as this end knows */
     bool reset_held;
     bool sending;
     bool closing;  /* after the queued bytes */
