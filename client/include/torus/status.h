@@ -146,8 +146,10 @@ enum torus_link_state {
 TORUS_EXPORT const char *torus_link_state_name(enum torus_link_state state);
 
 struct torus_link {
-    uint32_t port;       /* 2 * dimension for the + side, 2 * dimension + 1 for the - side */
-    const char *name;    /* "+0", "-1" */
+    /* 2 * dimension for the + side, 2 * dimension + 1 for the - side; if the network has factors other than rings
+     * and lines, any number below 32. */
+    uint32_t port;
+    const char *name;    /* "+0", "-1", "0:3" */
     uint32_t neighbour;  /* rank, or TORUS_RANK_NONE */
     const char *address; /* configured address that this node dials or listens on */
     enum torus_link_state state;

@@ -15,7 +15,7 @@ struct attempt_name {
     uint32_t handle;
 };
 
-/* Root: the times of the repetitions that count, over all attempts. */
+/* At the root: the times of all repetitions that have been completed, in any attempt. */
 struct repetitions {
     uint64_t *each; /* nanoseconds of each repetition; `room` entries are allocated */
     uint32_t count, room;

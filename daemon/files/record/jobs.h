@@ -33,7 +33,8 @@ bool jobs_submit(struct jobs *j, struct work *work);
  * been freed, and the caller must not use it. */
 bool jobs_over(struct jobs *j);
 
-/* Like jobs_over(), for a step: returns true only if the step succeeded; otherwise its error has been told. */
+/* Like jobs_over(), for a job that is one step of several. Returns true only if the step succeeded; if it failed,
+ * the events have its error. */
 bool jobs_step_over(struct jobs *j);
 
 /* Tells the first failure to the events; ignores later ones. */

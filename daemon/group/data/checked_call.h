@@ -20,8 +20,8 @@ int checked_init(struct checked_call *out, const struct group_call *call,
 void checked_free(struct checked_call *c);
 
 /* Returns a signature that is equal at two members only if they make the same call; its low four bits are the
- * operation. `unchecked`: as the group has it. `internal`: the number of internal calls that the group has made
- * before. It is part of the signature, because members that call differently may make an internal call under
+ * operation. `unchecked`: whether the group was opened unchecked. `internal`: the number of internal calls that the
+ * group has made before. It is part of the signature, because members that call differently may make an internal call under
  * the number of another call. */
 uint32_t checked_signature(const struct checked_call *c, uint32_t members, bool unchecked,
                            uint64_t internal);

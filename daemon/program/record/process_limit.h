@@ -6,7 +6,7 @@
 
 /* Checks that the program's process may open one more group. Returns 0, or -1 with *e. */
 int programs_may_open(const struct program *p, struct error *e);
-/* Checks that it may have one more connection. Returns 0, or -1 with *e. */
+/* Checks that the program's process may have one more connection. Returns 0, or -1 with *e. */
 int programs_may_connect(const struct program *p, struct error *e);
 
 #endif

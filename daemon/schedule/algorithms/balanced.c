@@ -44,7 +44,7 @@ struct plane {
     unsigned dim[2];  /* by axis */
     uint32_t size[2]; /* nodes in a column, in a row */
     bool wrap[2];
-    uint64_t k, t; /* k of t sources in boxes come in along the row */
+    uint64_t k, t; /* of t sources in boxes, k reach the node along its row */
 };
 
 /* The link by which a block comes in to a node: its axis, and on which side of the node it is. */
@@ -206,7 +206,7 @@ static struct way way_into_cylinder(const struct plane *p, unsigned ring, const 
                                     const uint32_t *hops, const int *direction)
 {
     uint32_t x = node[p->dim[1 - ring]];
-    int lead = 1; /* the opposite in the node's own ring comes in from + */
+    int lead = 1; /* the block of the opposite node in the ring arrives from + */
     struct side up = share_side(p, ring, p->size[1 - ring] - 1 - x, &lead);
     struct side down = share_side(p, ring, x, &lead);
     int beyond = direction[1 - ring];
