@@ -230,7 +230,10 @@ int census_answered(struct session *s, unsigned port, const struct peer_group_an
         return 0; /* the root has stopped waiting for this answer */
     if (message->id != c->question.id || (c->owed & 1u << port) == 0 ||
         !can_be_missing(s, message->missing, message->n_missing, message->others))
-        return error_set(e, ERROR_PROTOCOL, "group \"%s\": an answer to a census that this node has not asked for, or that names impossible members", s->name);
+        return error_set(e, ERROR_PROTOCOL,
+                         "group \"%s\": an answer to a census that this node has not asked for, or "
+                         "that names impossible members",
+                         s->name);
     c->owed &= ~(1u << port);
     for (size_t i = 0; i < message->n_missing; i++)
         note_missing(c, message->missing[i]);
