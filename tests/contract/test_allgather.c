@@ -343,7 +343,7 @@ static void yangwang_where_it_is_right(void **state)
 {
     static const char *const shapes[] = {"1",    "2m",    "9",      "8m",      "1x1",
                                          "1x7m", "5x1x3", "1x5x4m", "6mx1x5m", "3x1x1x4m"};
-    static const char *const refused[] = {"2", "4x4", "3x4", "4x3m", "2mx8", "3x3x3", "1x6x1x5m"};
+    static const char *const refused[] = {"2", "4x4", "3x4", "4x3m", "2mx8", "3x3x2", "1x6x1x5m"};
     (void)state;
     for (uint32_t rows = 1; rows <= 9; rows++) {
         for (uint32_t columns = 1; columns <= 9; columns++) {
