@@ -18,9 +18,10 @@ const char *banyan_square_name(enum banyan_square s)
     return "unknown";
 }
 
-uint32_t banyan_entry(unsigned m, enum banyan_square s, uint32_t row, uint32_t input)
+uint32_t banyan_entry(enum multistage network, unsigned m, enum banyan_square s, uint32_t row,
+                      uint32_t input)
 {
-    uint32_t first = banyan_permutation(m, 0, input);
+    uint32_t first = multistage_straight(network, m, input);
 
     switch (s) {
     case BANYAN_ITERATED:
@@ -33,19 +34,21 @@ uint32_t banyan_entry(unsigned m, enum banyan_square s, uint32_t row, uint32_t i
     return 0;
 }
 
-char *banyan_row_settings(unsigned m, enum banyan_square s, uint32_t row, char *text)
+char *banyan_row_settings(enum multistage network, unsigned m, enum banyan_square s, uint32_t row,
+                          char *text)
 {
     uint32_t lines = 1u << m;
 
     for (unsigned stage = 0; stage < m; stage++)
         text[stage] = '\0';
     for (uint32_t input = 0; input < lines; input++) {
-        uint32_t line = input, to = banyan_entry(m, s, row, input);
+        uint32_t line = multistage_enter(network, m, input);
+        uint32_t to = banyan_entry(network, m, s, row, input);
         for (unsigned stage = 0; stage < m; stage++) {
-            uint32_t out = banyan_switch(m, stage, line, to);
+            uint32_t out = multistage_switch(network, m, stage, line, to);
             char set = out == line ? '=' : 'x';
             text[stage] = text[stage] == '\0' || text[stage] == set ? set : '*';
-            line = stage + 1 < m ? banyan_link(stage, out) : out;
+            line = multistage_link(network, m, stage, out);
         }
     }
     text[m] = '\0';
@@ -59,6 +62,7 @@ struct message {
 
 /* A running network: the lines before each stage, and those after the last one. */
 struct run {
+    enum multistage network;
     unsigned m;
     enum banyan_square square;
     struct message *line; /* stage * n + line */
@@ -76,8 +80,8 @@ static int run_stage(struct run *run, unsigned stage, struct error *e)
     for (uint32_t line = 0; line < n; line++) {
         if (!in[line].there)
             continue;
-        uint32_t way = banyan_switch(run->m, stage, line, in[line].destination);
-        uint32_t end = stage + 1 < run->m ? banyan_link(stage, way) : way;
+        uint32_t way = multistage_switch(run->network, run->m, stage, line, in[line].destination);
+        uint32_t end = multistage_link(run->network, run->m, stage, way);
         if (out[end].there)
             return error_set(e, ERROR_DAMAGED,
                              "conflict in row %u, stage %u: the messages of inputs %u and %u both "
@@ -114,8 +118,9 @@ static int tick(struct run *run, uint32_t row, struct error *e)
     uint32_t n = 1u << run->m;
 
     for (uint32_t input = 0; input < n; input++)
-        run->line[input] = (struct message){
-            row < n, row, input, row < n ? banyan_entry(run->m, run->square, row, input) : 0};
+        run->line[multistage_enter(run->network, run->m, input)] = (struct message){
+            row < n, row, input,
+            row < n ? banyan_entry(run->network, run->m, run->square, row, input) : 0};
     for (unsigned stage = run->m; stage-- > 0;) /* last stage first: each makes room for the one
                                                  * before */
         if (run_stage(run, stage, e) != 0)
@@ -123,20 +128,22 @@ static int tick(struct run *run, uint32_t row, struct error *e)
     return deliver(run, e);
 }
 
-static bool is_whole(unsigned m, enum banyan_square s)
+static bool is_whole(enum multistage network, unsigned m, enum banyan_square s)
 {
     char text[BANYAN_RUN_MOST_STAGES + 1];
 
     for (uint32_t row = 0; row < 1u << m; row++)
-        if (strchr(banyan_row_settings(m, s, row, text), '*') != NULL)
+        if (strchr(banyan_row_settings(network, m, s, row, text), '*') != NULL)
             return false;
     return true;
 }
 
-int banyan_run(unsigned m, enum banyan_square s, struct banyan_report *r, struct error *e)
+int banyan_run(enum multistage network, unsigned m, enum banyan_square s, struct banyan_report *r,
+               struct error *e)
 {
     uint32_t n = 1u << m;
-    struct run run = {.m = m,
+    struct run run = {.network = network,
+                      .m = m,
                       .square = s,
                       .line = calloc((size_t)(m + 1) * n, sizeof *run.line),
                       .has = calloc((size_t)n * n, sizeof *run.has)};
@@ -148,7 +155,7 @@ int banyan_run(unsigned m, enum banyan_square s, struct banyan_report *r, struct
     while (rc == 0 && run.delivered < (uint64_t)n * n)
         rc = tick(&run, r->ticks++, e);
     r->delivered = run.delivered;
-    r->whole_stages = rc == 0 && is_whole(m, s);
+    r->whole_stages = rc == 0 && is_whole(network, m, s);
     free(run.line);
     free(run.has);
     return rc;

@@ -1,12 +1,12 @@
-/* Simulates a complete exchange on a banyan network (banyan.h) tick by tick. The rows of a square
- * enter one after the other; every message finds its way by the bits of its destination. Two
- * messages that need the same line at the same time are a conflict. */
+/* Simulates a complete exchange on a banyan, omega or baseline network (multistage.h) tick by tick.
+ * The rows of a square enter one after the other; every message finds its way by the bits of its
+ * destination. Two messages that need the same line at the same time are a conflict. */
 #ifndef TORUSD_THEORY_BANYAN_RUN_H
 #define TORUSD_THEORY_BANYAN_RUN_H
 
 #include <stdbool.h>
 
-#include "daemon/schedule/algorithms/banyan.h"
+#include "client/theory/multistage.h"
 #include "proto/error.h"
 
 #define BANYAN_RUN_MOST_STAGES 10u
@@ -15,7 +15,8 @@
 enum banyan_square {
     BANYAN_ITERATED, /* second construction of latin.h: the order of ATAPE */
     BANYAN_PRODUCTS, /* first construction of latin.h: the same rows in another order */
-    BANYAN_SHIFT,    /* row + input modulo n: a Latin square with rows that are not admissible */
+    BANYAN_SHIFT,    /* row + input modulo n: a Latin square with rows that only the omega network
+                      * passes, with switches of a stage set differently */
 };
 #define BANYAN_SQUARES 3u
 
@@ -23,11 +24,13 @@ const char *banyan_square_name(enum banyan_square s); /* "iterated", "products",
 
 /* The output for which this input has its message in this row of the square, on a network of m
  * stages. */
-uint32_t banyan_entry(unsigned m, enum banyan_square s, uint32_t row, uint32_t input);
+uint32_t banyan_entry(enum multistage network, unsigned m, enum banyan_square s, uint32_t row,
+                      uint32_t input);
 
 /* Writes how the switches of each stage are set for a row: '=' all straight, 'x' all crossed, '*'
  * some crossed. `text` has room for m + 1 characters. Returns `text`. */
-char *banyan_row_settings(unsigned m, enum banyan_square s, uint32_t row, char *text);
+char *banyan_row_settings(enum multistage network, unsigned m, enum banyan_square s, uint32_t row,
+                          char *text);
 
 struct banyan_report {
     uint32_t ticks;     /* until all outputs have all their messages */
@@ -37,6 +40,7 @@ struct banyan_report {
 
 /* Simulates a network of m stages, 0 to BANYAN_RUN_MOST_STAGES. Returns 0 with *r; or -1 with *e: a
  * conflict (ERROR_DAMAGED, names row, stage, line and inputs), no memory. */
-int banyan_run(unsigned m, enum banyan_square s, struct banyan_report *r, struct error *e);
+int banyan_run(enum multistage network, unsigned m, enum banyan_square s, struct banyan_report *r,
+               struct error *e);
 
 #endif

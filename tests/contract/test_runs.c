@@ -10,6 +10,7 @@
 
 #include "client/theory/banyan_run.h"
 #include "client/theory/product_run.h"
+#include "daemon/schedule/algorithms/banyan.h"
 #include "daemon/schedule/algorithms/latin.h"
 
 static struct product network(const char *text)
@@ -138,7 +139,7 @@ static void banyan(void **state)
         uint32_t n = 1u << m, square[256 * 256];
         for (enum banyan_square s = BANYAN_ITERATED; s <= BANYAN_PRODUCTS; s++) {
             struct banyan_report r;
-            assert_int_equal(banyan_run(m, s, &r, NULL), 0);
+            assert_int_equal(banyan_run(MULTISTAGE_BANYAN, m, s, &r, NULL), 0);
             assert_int_equal(r.ticks, banyan_steps(m));
             assert_int_equal(r.delivered, n * n);
             assert_true(r.whole_stages);
@@ -149,7 +150,7 @@ static void banyan(void **state)
             else
                 latin_square_products(m, square);
             for (uint32_t i = 0; i < n * n; i++)
-                assert_int_equal(banyan_entry(m, s, i / n, i % n), square[i]);
+                assert_int_equal(banyan_entry(MULTISTAGE_BANYAN, m, s, i / n, i % n), square[i]);
         }
     }
 }
@@ -162,13 +163,13 @@ static void settings(void **state)
     for (unsigned m = 0; m <= 6; m++) {
         for (uint32_t row = 0; row < 1u << m; row++) {
             uint32_t crossed = banyan_settings(m, row);
-            (void)banyan_row_settings(m, BANYAN_ITERATED, row, text);
+            (void)banyan_row_settings(MULTISTAGE_BANYAN, m, BANYAN_ITERATED, row, text);
             assert_int_equal(strlen(text), m);
             for (unsigned stage = 0; stage < m; stage++)
                 assert_int_equal(text[stage], (crossed >> stage & 1) != 0 ? 'x' : '=');
         }
     }
-    (void)banyan_row_settings(3, BANYAN_SHIFT, 0, text);
+    (void)banyan_row_settings(MULTISTAGE_BANYAN, 3, BANYAN_SHIFT, 0, text);
     assert_non_null(strchr(text, '*'));
 }
 
@@ -178,10 +179,10 @@ static void conflicts(void **state)
     struct banyan_report r;
     struct error e;
     (void)state;
-    assert_int_equal(banyan_run(3, BANYAN_SHIFT, &r, &e), -1);
+    assert_int_equal(banyan_run(MULTISTAGE_BANYAN, 3, BANYAN_SHIFT, &r, &e), -1);
     assert_int_equal(e.code, ERROR_DAMAGED);
     assert_non_null(strstr(e.text, "row 0, stage 0"));
-    assert_int_equal(banyan_run(1, BANYAN_SHIFT, &r, &e), 0);
+    assert_int_equal(banyan_run(MULTISTAGE_BANYAN, 1, BANYAN_SHIFT, &r, &e), 0);
 }
 
 int main(void)

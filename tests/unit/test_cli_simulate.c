@@ -62,6 +62,18 @@ static void banyan(void **state)
     assert_null(json_object_get(value, "rows"));
     json_decref(value);
     assert_int_equal(run_cli("simulate --banyan 8 --square shift"), 1);
+    value = run_cli_json("simulate --omega 8 --rows --square shift");
+    assert_string_equal(text_of(value, "simulated"), "omega");
+    assert_true(number(value, "steps") == 10);
+    assert_true(json_is_false(json_object_get(value, "whole_stages")));
+    json_decref(value);
+    value = run_cli_json("simulate --baseline 16");
+    assert_string_equal(text_of(value, "simulated"), "baseline");
+    assert_true(number(value, "delivered") == 256);
+    assert_true(number(value, "steps") == 19);
+    assert_true(json_is_true(json_object_get(value, "whole_stages")));
+    json_decref(value);
+    assert_int_equal(run_cli("simulate --baseline 8 --square shift"), 1);
     assert_non_null(strstr(run_cli_output, "conflict in row 0, stage 0"));
 }
 
@@ -137,7 +149,10 @@ static void refusals(void **state)
         const char *arguments, *says;
     } refused[] = {{"simulate", "nothing to simulate"},
                    {"simulate --dims 4 --banyan 4", "one thing at a time"},
+                   {"simulate --omega 4 --baseline 4", "one thing at a time"},
                    {"simulate --dims 4 --rows", "are for --banyan"},
+                   {"simulate --omega 4 --algorithm a1", "omit it with --omega"},
+                   {"simulate --baseline 6", "--baseline: 6 is not a power of two"},
                    {"simulate --network ring:4 --square shift", "are for --banyan"},
                    {"simulate --banyan 4 --algorithm a1", "omit it with --banyan"},
                    {"simulate --banyan 6", "6 is not a power of two"},

@@ -13,7 +13,7 @@
 
 struct simulate_arguments {
     const char *network;
-    const char *banyan;
+    const char *stages[MULTISTAGE_KINDS]; /* by kind: the number of inputs */
     const char *dims;
     const char *algorithm;
     const char *q;
@@ -25,8 +25,12 @@ struct simulate_arguments {
 static const struct option options[] = {
     {"--network", "NETWORK", offsetof(struct simulate_arguments, network),
      "run an exchange on a product such as 'complete:4 x complete:3'"},
-    {"--banyan", "N", offsetof(struct simulate_arguments, banyan),
+    {"--banyan", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_BANYAN]),
      "run an exchange on a banyan network of N = 1, 2, 4 ... 1024 inputs"},
+    {"--omega", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_OMEGA]),
+     "run an exchange on an omega network"},
+    {"--baseline", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_BASELINE]),
+     "run an exchange on a baseline network"},
     {"--dims", "DIMS", offsetof(struct simulate_arguments, dims),
      "run a streaming exchange, or a broadcast of all nodes, on a torus: 5x7,\n"
      "3x4x5, 4x8m"},
@@ -36,10 +40,12 @@ static const struct option options[] = {
     {"--q", "N", offsetof(struct simulate_arguments, q),
      "with --dims and --algorithm cccube: in N packets"},
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
-     "with --banyan: iterated, products or shift (default: iterated)"},
+     "with --banyan, --omega and --baseline: iterated, products or shift\n"
+     "(default: iterated)"},
     BROADCAST_OPTIONS(simulate_arguments, broadcast),
     {"--rows", NULL, offsetof(struct simulate_arguments, rows),
-     "with --banyan: also print the rows and the switch settings"},
+     "with --banyan, --omega and --baseline: also print the rows and the\n"
+     "switch settings"},
     {0},
 };
 
@@ -114,7 +120,7 @@ static int simulate_product(const struct cli *cli, const struct simulate_argumen
                      &(struct view){product_sections, 1});
 }
 
-/* ---- The banyan network ---------------------------------------------------------------------- */
+/* ---- Banyan, omega and baseline networks ----------------------------------------------------- */
 
 static const struct field banyan_fields[] = {
     {"inputs", "inputs", FORMAT_PLAIN},
@@ -137,34 +143,35 @@ static const struct section banyan_sections[] = {
     {.layout = LAYOUT_TABLE, .key = "rows", .fields = row_fields},
 };
 
-static json_t *row_value(unsigned m, enum banyan_square s, uint32_t row)
+static json_t *row_value(enum multistage network, unsigned m, enum banyan_square s, uint32_t row)
 {
     char settings[BANYAN_RUN_MOST_STAGES + 1];
     json_t *outputs = json_array();
     int r = 0;
 
     for (uint32_t input = 0; input < 1u << m; input++)
-        r |= json_array_append_new(outputs, json_integer(banyan_entry(m, s, row, input)));
+        r |= json_array_append_new(outputs, json_integer(banyan_entry(network, m, s, row, input)));
     if (r != 0) {
         json_decref(outputs);
         return NULL;
     }
     return json_pack("{s:i, s:s, s:o}", "row", (int)row, "settings",
-                     banyan_row_settings(m, s, row, settings), "outputs", outputs);
+                     banyan_row_settings(network, m, s, row, settings), "outputs", outputs);
 }
 
-static json_t *banyan_value(unsigned m, enum banyan_square s, const struct banyan_report *report,
-                            bool rows)
+static json_t *banyan_value(enum multistage network, unsigned m, enum banyan_square s,
+                            const struct banyan_report *report, bool rows)
 {
-    json_t *o = json_pack("{s:s, s:i, s:i, s:s, s:o, s:i, s:i, s:b}", "simulated", "banyan",
-                          "inputs", 1 << m, "stages", (int)m, "square", banyan_square_name(s),
-                          "delivered", json_count(report->delivered), "conflicts", 0, "steps",
-                          (int)report->ticks, "whole_stages", report->whole_stages);
+    json_t *o =
+        json_pack("{s:s, s:i, s:i, s:s, s:o, s:i, s:i, s:b}", "simulated", multistage_name(network),
+                  "inputs", 1 << m, "stages", (int)m, "square", banyan_square_name(s), "delivered",
+                  json_count(report->delivered), "conflicts", 0, "steps", (int)report->ticks,
+                  "whole_stages", report->whole_stages);
     json_t *list = json_array();
     int r = 0;
 
     for (uint32_t row = 0; rows && row < 1u << m; row++)
-        r |= json_array_append_new(list, row_value(m, s, row));
+        r |= json_array_append_new(list, row_value(network, m, s, row));
     if (rows)
         r |= json_object_set(o, "rows", list);
     json_decref(list);
@@ -195,23 +202,27 @@ static int parse_square(const char *name, enum banyan_square *s, struct error *e
                      name);
 }
 
-static int simulate_banyan(const struct cli *cli, const struct simulate_arguments *a)
+static int simulate_banyan(const struct cli *cli, const struct simulate_arguments *a,
+                           enum multistage network)
 {
+    const char *name = multistage_name(network);
     enum banyan_square square = BANYAN_ITERATED;
     struct banyan_report report;
     struct error e;
     unsigned m;
 
     if (a->algorithm != NULL)
-        return cli_fail_usage(cli, "--algorithm: omit it with --banyan; --square chooses the order "
-                                   "of the messages");
-    if (parse_stages(a->banyan, &m, &e) != 0)
-        return cli_fail_usage(cli, "--banyan: %s", e.text);
+        return cli_fail_usage(cli,
+                              "--algorithm: omit it with --%s; --square chooses the order of the "
+                              "messages",
+                              name);
+    if (parse_stages(a->stages[network], &m, &e) != 0)
+        return cli_fail_usage(cli, "--%s: %s", name, e.text);
     if (a->square != NULL && parse_square(a->square, &square, &e) != 0)
         return cli_fail_usage(cli, "--square: %s", e.text);
-    if (banyan_run(m, square, &report, &e) != 0)
+    if (banyan_run(network, m, square, &report, &e) != 0)
         return cli_fail(cli, &e);
-    return cli_print(cli, banyan_value(m, square, &report, a->rows),
+    return cli_print(cli, banyan_value(network, m, square, &report, a->rows),
                      &(struct view){banyan_sections, 2});
 }
 
@@ -288,20 +299,31 @@ static int simulate_torus(const struct cli *cli, const struct simulate_arguments
 static int run(struct cli *cli, const void *arguments)
 {
     const struct simulate_arguments *a = arguments;
-    int given = (a->network != NULL) + (a->banyan != NULL) + (a->dims != NULL);
+    int given = (a->network != NULL) + (a->dims != NULL);
+    enum multistage kind = MULTISTAGE_BANYAN;
+    bool multistage = false;
 
+    for (enum multistage k = MULTISTAGE_BANYAN; k < MULTISTAGE_KINDS; k++) {
+        if (a->stages[k] == NULL)
+            continue;
+        kind = k;
+        multistage = true;
+        given++;
+    }
     if (given != 1)
-        return cli_fail_usage(cli, "%s: give --network NETWORK, --banyan N or --dims DIMS",
+        return cli_fail_usage(cli,
+                              "%s: give --network NETWORK, --banyan N, --omega N, --baseline N or "
+                              "--dims DIMS",
                               given == 0 ? "nothing to simulate" : "one thing at a time");
-    if (a->banyan == NULL && (a->square != NULL || a->rows))
-        return cli_fail_usage(cli, "--square and --rows are for --banyan");
+    if (!multistage && (a->square != NULL || a->rows))
+        return cli_fail_usage(cli, "--square and --rows are for --banyan, --omega and --baseline");
     if (a->dims == NULL && a->q != NULL)
         return cli_fail_usage(cli, "--q is for --dims");
     if (a->dims == NULL && broadcast_arguments_given(&a->broadcast))
         return cli_fail_usage(cli, BROADCAST_ONLY);
     if (a->network != NULL)
         return simulate_product(cli, a);
-    return a->banyan != NULL ? simulate_banyan(cli, a) : simulate_torus(cli, a);
+    return multistage ? simulate_banyan(cli, a, kind) : simulate_torus(cli, a);
 }
 
 extern const struct command command_simulate;
@@ -310,7 +332,7 @@ const struct command command_simulate = {
     .summary = "Simulate schedules on other networks, streaming, and broadcasts in time",
     .usage =
         "--network NETWORK [--algorithm a1|a2] [--json]\n"
-        "       --banyan N [--square NAME] [--rows] [--json]\n"
+        "       --banyan N|--omega N|--baseline N [--square NAME] [--rows] [--json]\n"
         "       --dims DIMS [--algorithm NAME [--q N]] [--json]\n"
         "       --dims DIMS --algorithm NAME [--ts US] [--tp US] [--tw US] [--block-size SIZE]\n"
         "                [--queue NAME] [--switch PLACE] [--json]",
@@ -328,14 +350,15 @@ const struct command command_simulate = {
         "  lower bound    the bound with one port and single hops of 'torusctl bounds'\n"
         "The network has at most 1024 nodes.\n"
         "\n"
-        "--banyan: a complete exchange on a banyan network with N inputs, N outputs and log2 N\n"
-        "stages of switches. There is one path from any input to any output. In step i, row i\n"
-        "of a Latin square gives the output of each input's message. A message finds its way by\n"
-        "the bits of its output. Two messages that need the same line in the same step are a\n"
-        "conflict. The square 'iterated' is the one of ATAPE, 'products' the other construction\n"
-        "in the paper. In 'shift', input j sends to output j + i modulo N. With --rows, = is a\n"
-        "stage with all switches straight, x a stage with all switches crossed, * a stage with\n"
-        "both.\n"
+        "--banyan, --omega, --baseline: a complete exchange on a network with N inputs, N outputs\n"
+        "and log2 N stages of switches, which differ in the links between the stages. There is\n"
+        "one path from any input to any output. In step i, row i of a Latin square gives the\n"
+        "output of each input's message. A message finds its way by the bits of its output. Two\n"
+        "messages that need the same line in the same step are a conflict. The square 'iterated'\n"
+        "is the one of ATAPE, 'products' the other construction in the paper; the network passes\n"
+        "both without conflict. In 'shift', input j sends to output j + i modulo N, which only\n"
+        "the omega network passes. With --rows, = is a stage with all switches straight, x a\n"
+        "stage with all switches crossed, * a stage with both.\n"
         "\n"
         "--dims: a complete exchange on a torus or mesh in which no node waits for a step. In\n"
         "each tick every channel carries one segment of a block: of the waiting segments, the\n"
@@ -357,6 +380,7 @@ const struct command command_simulate = {
         "  torusctl simulate --network 'complete:4 x complete:4 x complete:4'\n"
         "  torusctl simulate --network 'complete:2^6' --algorithm a1\n"
         "  torusctl simulate --banyan 8 --rows\n"
+        "  torusctl simulate --omega 64 --square shift\n"
         "  torusctl simulate --dims 5x7\n"
         "  torusctl simulate --dims 8x8 --algorithm direct --json\n"
         "  torusctl simulate --dims 7x7 --algorithm yangwang --queue longest\n",
