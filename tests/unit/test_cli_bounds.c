@@ -30,6 +30,8 @@ static void torus(void **state)
     assert_true(number(value, "bounds", "all_port") == 64);
     assert_true(number(value, "bounds", "one_port") == 64);
     assert_true(number(value, "bounds", "one_port_single_hops") == 256);
+    assert_true(number(value, "broadcasts", "one_to_all") == 8);
+    assert_true(number(value, "broadcasts", "all_to_all") == 16);
     assert_true(number(value, "a2", "startups") == 14);
     assert_true(number(value, "a2", "transmission") == 256);
     assert_null(json_object_get(value, "node"));

@@ -100,18 +100,18 @@ static void streaming(void **state)
     }
 }
 
-/* Theorem 4 for 5x5, with messages of 4 us: 75 + 1 + 4 + 5 * 4 + 1 = 101 us. */
+/* Theorem 4 for 5x5, with messages of 4 us: 75 + 1 + 4 + 5 * 4 + 1 = 101 us. Theorem 1: 75 + 1 + 6 * 4. */
 static void broadcasts(void **state)
 {
     static const struct {
         const char *arguments;
-        double delay, excess;
-    } known[] = {{"", 102, 1},
-                 {" --queue longest", 101, 0},
-                 {" --switch output", 102, 1},
-                 {" --queue longest --switch output", 101, 0},
-                 {" --queue fifo --ts 0", 27, 1},
-                 {" --tp 0", 75 + 6 * 4, 0}};
+        double delay, excess, bound;
+    } known[] = {{"", 102, 1, 100},
+                 {" --queue longest", 101, 0, 100},
+                 {" --switch output", 102, 1, 100},
+                 {" --queue longest --switch output", 101, 0, 100},
+                 {" --queue fifo --ts 0", 27, 1, 25},
+                 {" --tp 0", 75 + 6 * 4, 0, 75 + 6 * 4}};
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[128] =
@@ -121,6 +121,7 @@ static void broadcasts(void **state)
         assert_true(number(value, "arrivals") == 25 * 24);
         assert_true(number(value, "busiest") == 6);
         assert_true(number(value, "delay_us") == known[i].delay);
+        assert_true(number(value, "bound_us") == known[i].bound);
         assert_true(number(value, "excess_us") == known[i].excess);
         assert_true(number(value, "formula_us") == known[i].delay - known[i].excess);
         json_decref(value);

@@ -1,10 +1,11 @@
-/* torusctl bounds: shows the distances in a product of rings, arrays and complete graphs, and the lower bounds for a
- * complete exchange that follow from the distances and cuts. */
+/* torusctl bounds: shows the distances in a product of rings, arrays and complete graphs, and the lower bounds
+ * for exchanges, broadcasts and reductions that follow from the distances and cuts. */
 #include <stddef.h>
 
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
+#include "client/theory/broadcast_bound.h"
 #include "daemon/schedule/product.h"
 
 struct bounds_arguments {
@@ -49,6 +50,11 @@ static const struct field bound_fields[] = {
     {"bound, one-port, single hops", "one_port_single_hops", FORMAT_PLAIN},
     {0},
 };
+static const struct field broadcast_fields[] = {
+    {"bound, one-to-all broadcast", "one_to_all", FORMAT_PLAIN},
+    {"bound, all-to-all broadcast", "all_to_all", FORMAT_PLAIN},
+    {0},
+};
 static const struct field reduction_fields[] = {
     {"bound, reduce", "reduce", FORMAT_PLAIN},
     {"bound, reduce-scatter", "reduce_scatter", FORMAT_PLAIN},
@@ -80,6 +86,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .key = "status", .fields = status_fields},
     {.layout = LAYOUT_RECORD, .key = "node", .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "bounds", .fields = bound_fields},
+    {.layout = LAYOUT_RECORD, .key = "broadcasts", .fields = broadcast_fields},
     {.layout = LAYOUT_RECORD, .key = "reductions", .fields = reduction_fields},
     {.layout = LAYOUT_RECORD, .key = "a2", .fields = a2_fields},
     {.layout = LAYOUT_RECORD, .key = "a1", .fields = a1_fields},
@@ -114,6 +121,12 @@ static json_t *bounds_value(const struct product *p)
     return json_pack("{s:o, s:o, s:o}", "all_port", json_number(product_bound_all_port(p)),
                      "one_port", json_number(product_bound_one_port(p)), "one_port_single_hops",
                      json_number(product_bound_single_hops(p)));
+}
+
+static json_t *broadcasts_value(const struct product *p)
+{
+    return json_pack("{s:o, s:o}", "one_to_all", json_count(broadcast_bound_one_to_all(p)),
+                     "all_to_all", json_count(broadcast_bound_all_to_all(p)));
 }
 
 static json_t *reductions_value(const struct product *p)
@@ -157,6 +170,7 @@ static json_t *value_of(const struct product *p, const uint32_t *rank)
     if (rank != NULL)
         r |= json_object_set_new(o, "node", node_value(p, *rank));
     r |= json_object_set_new(o, "bounds", bounds_value(p));
+    r |= json_object_set_new(o, "broadcasts", broadcasts_value(p));
     r |= json_object_set_new(o, "reductions", reductions_value(p));
     r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
     r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
@@ -234,6 +248,11 @@ const struct command command_bounds = {
         "                    middle of an array, every second node of a mesh of odd sizes,\n"
         "                    and in two dimensions all nodes but the corners, or every second\n"
         "                    one of these\n"
+        "  one-to-all        the diameter, because a node receives a whole message before it\n"
+        "                    passes the message on (theorem 1 of Yang and Wang)\n"
+        "  all-to-all        the larger of the diameter and ceil((N-1)/d), where d is the number\n"
+        "                    of links of the node with the fewest links: this node has to\n"
+        "                    receive N - 1 messages\n"
         "  reduce            1/d, where d is the number of links of the node with the fewest "
         "links:\n"
         "                    this node has to send its vector or, as the root, to receive the\n"
@@ -252,8 +271,10 @@ const struct command command_bounds = {
         "                    sends after the other, and exchanges in the other dimensions follow\n"
         "  cut               of one dimension: |A| * |B| / links between the halves A and B\n"
         "\n"
-        "Bounds of a complete exchange are in block times. Bounds of reductions are in units of\n"
-        "the time that the whole vector of a node takes to cross a link.\n"
+        "Bounds of a complete exchange are in block times. Bounds of broadcasts are in units of\n"
+        "the time that a message takes to cross a link, with all ports in use; startup and\n"
+        "switching are extra. Bounds of reductions are in units of the time that the whole vector\n"
+        "of a node takes to cross a link.\n"
         "\n"
         "examples:\n"
         "  torusctl bounds --dims 8x8\n"

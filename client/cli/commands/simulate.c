@@ -374,6 +374,8 @@ const struct command command_simulate = {
         "handles every message that comes in; with output, at each output buffer.\n"
         "  delay          from the start until the last message has arrived\n"
         "  (formula)      theorem 4 of Yang and Wang, for yangwang on n x n tori, n odd\n"
+        "  lower bound    theorem 1: startup, one switching, and as many messages as the\n"
+        "                 all-to-all bound of 'torusctl bounds'\n"
         "A broadcast has at most 1024 nodes.\n"
         "\n"
         "examples:\n"
