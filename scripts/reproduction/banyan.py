@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Callable
 
-from . import walk
+from . import unique_path, walk
 from .document import Failed, Paper, Table, parts, remarks
 
 PRINTED = [  # the Latin square of the second construction's example, n = 8
@@ -18,7 +18,8 @@ def paper(torusctl):
         title='All-to-all personalized exchange: ATAPE on banyan networks',
         citation='Yang Y., Wang J.: All-to-All Communication, part 2: all-to-all personalized '
                  'exchange in multistage interconnection networks.',
-        parts=parts(torusctl, (links, latin_square, constructions, settings, conflicts, networks)),
+        parts=parts(torusctl, (links, latin_square, constructions, settings, conflicts,
+                               unique_path.others, networks)),
         remarks=remarks(torusctl, (
             on_tori,
             'The printed example of the second construction begins with the list 0 4 2 6 1 5 3 7. That '

@@ -2,7 +2,7 @@
 
 from math import ceil, log
 
-from . import model, pattern, timed, walk
+from . import dimensions, model, pattern, timed, walk
 from .document import DEDUCTION, FORMULA, Curve, Failed, Figure, Panel, Paper, Table, parts, remarks
 
 ALPHA, GAMMA = model.PARAGON['ts'], model.PARAGON['tw']
@@ -15,8 +15,9 @@ def paper(torusctl):
         title='All-to-all broadcast: the broadcast pattern',
         citation='Yang Y., Wang J.: All-to-All Communication, part 1: all-to-all broadcast in '
                  'meshes and tori.',
-        parts=parts(torusctl, (perimeters, phases, tori, meshes, within_bound, parents, delays,
-                               in_time, comparison, never_slower)),
+        parts=parts(torusctl, (perimeters, dimensions.lower_bounds, phases, tori, meshes, within_bound,
+                               dimensions.more_dimensions, parents, delays, in_time, comparison,
+                               never_slower)),
         remarks=remarks(torusctl, (
             pattern_on_tori, balanced,
             'The paper says that Saad and Schultz\'s and Calvin\'s algorithms take less time than '
@@ -41,14 +42,15 @@ def pattern_on_tori(torusctl):
     even = 'refuses' if not torusctl.accepts('4x4', 'yangwang') else 'takes'
     return ('The pattern is followed to the letter here (cases 1 to 3 and the additional check), '
             'independently of torusd. torusd runs it as yangwang, with x along a row, on meshes and on '
-            'tori of odd sizes, where it reaches every node exactly once. On even sizes, for which the '
-            'paper gives the same rule and figures, nodes halfway round are reached from both sides '
+            'tori of odd sizes, where it reaches every node exactly once; in more than two dimensions it '
+            'is this project\'s extension. On even sizes, for which the paper gives the same rule and '
+            'figures, nodes halfway round are reached from both sides '
             f'({", ".join(twice)}), and some channels carry more than ceil((n²−1)/4) blocks; yangwang '
             f'{even} these tori.')
 
 
 def balanced(torusctl):
-    most = dimensions(torusctl, 'balanced')
+    most = most_dimensions(torusctl, 'balanced')
     return (f'The algorithm balanced is this project\'s, not the paper\'s. It takes tori and meshes of '
             f'at most {most} dimensions of more than one node, and reaches every node once. The '
             f'busiest channel carries no more than the bound, except where rings of 2 cross longer arrays. On '
@@ -56,7 +58,7 @@ def balanced(torusctl):
             f'differ balanced can be better.')
 
 
-def dimensions(torusctl, algorithm):
+def most_dimensions(torusctl, algorithm):
     """The most dimensions of more than one node that the algorithm balanced takes."""
     return max(k for k in range(1, 5) if torusctl.accepts('x'.join(['3'] * k), algorithm))
 

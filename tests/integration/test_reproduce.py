@@ -151,6 +151,11 @@ def test_broadcast_tables(tables):
     assert same(tables, 'corollary-1', 9, 20, 20) == [20, 0, 40]
     assert tables['corollary-1'][4, 4, 5]['here'] == [5, 5, 8]
     assert tables['corollary-1'][8, 16, 17]['here'] == [18, 9, 32]
+    assert same(tables, 'broadcast-theorem-1', '8×8 mesh') == [14, 32]
+    assert same(tables, 'broadcast-theorem-1', '5×5 torus') == [4, 6]
+    assert same(tables, 'broadcast-dimensions', '3×3×3 torus', 5) == [5, 26]
+    assert same(tables, 'broadcast-dimensions', '5×5×5 torus', 22) == [21, 124]
+    assert [row['here'][0] for row in rows(tables, 'broadcast-dimensions')] == [5, 21, 10, 25, 21, 10, 22, 24]
     assert same(tables, 'perimeters', '8×8 torus') == [8, '1 4 8 12 14 12 8 4 1']
     assert same(tables, 'theorem-3-phases', '9×9 torus', 6) == [3, 3]
     for row in rows(tables, 'pattern-parents'):
@@ -169,6 +174,8 @@ def test_banyan_tables(tables):
     assert len({row['labels'][1:][i] for row in rows(tables, 'banyan-settings')
                 for i in range(3)}) == 2
     assert same(tables, 'banyan-conflicts', 64, 6) == [69, 0, 4096]
+    for network in ('omega', 'baseline'):
+        assert same(tables, 'banyan-others', network, 64, 6) == [69, 0, 4096]
     assert all(row['here'] == [True] * 4 for row in rows(tables, 'latin-constructions'))
     assert [row['here'][0] for row in rows(tables, 'banyan-networks')] == [8, 8, 4, 4, 6, 6, 1]
 
