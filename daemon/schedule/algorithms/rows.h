@@ -36,6 +36,7 @@
     ROW(dim_s2, "dim-s2")                                                                          \
     ROW(dim_tree, "dim-tree")                                                                      \
     ROW(direct, "direct")                                                                          \
+    ROW(tseng_gupta, "tseng-gupta")                                                                \
     ROW(balanced, "balanced")                                                                      \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")                                                                \
