@@ -1,6 +1,7 @@
 /* Formulas of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication in All-Port
- * Tori: for their own algorithms (lemmas 2 and 4), for those with which Table II compares them, and for
- * the direct exchange that section 1 mentions. */
+ * Tori: for their own algorithms (lemmas 2 and 4), for those with which Table II compares them, for
+ * the direct exchange that section 1 mentions, and for the earlier scheme of section 4.A. */
+#include "client/theory/formula_one_port.h"
 #include "client/theory/formula_rows.h"
 
 #define PAPER "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
@@ -216,4 +217,30 @@ const struct formula formula_tseng_gupta = {
               "Communication on Rings and Two Dimensional Tori, as in " PAPER "section 1",
     .covers = power_square_covers,
     .counts = tseng_gupta_counts,
+};
+
+/* Section 4.A has no formula. Two swaps of N/2 blocks, then AR1 twice, on logical rings of c/2 nodes
+ * with messages of 2r blocks; rings of two nodes need a single swap. */
+static struct cost_counts squares_counts(const struct torus *t)
+{
+    uint32_t ring = torus_longest(t) / 2;
+    struct cost_counts c = formula_mt_counts(1, ring, nodes(t));
+
+    c.startups = 2 + 2 * (ring == 2 ? 1 : c.startups);
+    c.transmission = nodes(t) + 2 * c.transmission;
+    return c;
+}
+
+const struct formula formula_squares = {
+    .algorithm = "squares",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = "r x c tori, both multiples of 4",
+    .startups = "2*ceil(c/8) + 4, c the larger size (c = 4: 4)",
+    .transmission = "4*r*floor(c^2/32) + 2*r*c",
+    .rearranged = "",
+    .source = PAPER "section 4.A, with the cost of AR1 in Liu, Gu, Ren, Xiong: Efficient and "
+                    "Scalable Algorithms for All-to-All Personalized Communication on "
+                    "Multidimensional Tori, section 3",
+    .covers = at2_covers,
+    .counts = squares_counts,
 };

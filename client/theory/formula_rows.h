@@ -9,7 +9,7 @@
 /* clang-format off */
 #define FORMULAS(ROW) \
     ROW(ar) ROW(at2) ROW(at2_printed) ROW(tseng) ROW(suh_yalamanchili) ROW(suh_shin) \
-    ROW(tseng_gupta) ROW(yangwang) ROW(saadschultz) ROW(calvin) \
+    ROW(tseng_gupta) ROW(squares) ROW(yangwang) ROW(saadschultz) ROW(calvin) \
     ROW(ar1) ROW(at2_1port) ROW(pt) ROW(pt_recurrence) ROW(mt) \
     ROW(a1) ROW(a2) ROW(a3) ROW(cccube)
 /* clang-format on */

@@ -17,6 +17,7 @@
     ROW(at2_printed, "at2-printed")                                                                \
     ROW(at2, "at2")                                                                                \
     ROW(at2_1port, "at2-1port")                                                                    \
+    ROW(squares, "squares")                                                                        \
     ROW(pt, "pt")                                                                                  \
     ROW(mt, "mt")                                                                                  \
     ROW(a1, "a1")                                                                                  \
