@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from . import imaginary, model
+from . import cited, imaginary, model
 from .document import ENUMERATION, FORMULA, Figure, Paper, Table, parts, remarks
 
 LOCKSTEP = 'rings of two lengths in lockstep; critical path as in the paper'
@@ -16,12 +16,12 @@ def paper(torusctl):
                  'Personalized Communication in All-Port Tori.',
         parts=parts(torusctl, (table_one, lemma_two, lemma_three, lemma_four, as_printed,
                                table_two, figure_six,
-                               always_faster, imaginary_nodes)),
+                               always_faster, imaginary_nodes, cited.direct, cited.previous)),
         remarks=remarks(torusctl, (
             'Table I names one quadrant for the r·c/8 messages of each port, but the sets B, R, T '
             'and L of Fig. 5, which the schedule follows, span two (all even offsets of the other '
             'dimension). Its counts are right.',
-            barriers, repair, impossible,
+            barriers, repair, impossible, cited.RECONSTRUCTED,
             'The 3·r·c rearranged blocks of section 4.D are printed here and priced in Fig. 6, but '
             'not compared: torusd rearranges no blocks between phases, so nothing is counted.',
             'Section 5 says that AT2 is faster than the others for every message size. By the '

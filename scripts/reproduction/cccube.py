@@ -5,8 +5,8 @@ from math import ceil, floor, log2, sqrt
 
 from . import model, walk
 from .cube import cube, vectors
-from .document import (DEDUCTION, ENUMERATION, FORMULA, Curve, Failed, Figure, Panel, Paper, Table,
-                       parts, remarks)
+from .document import (DEDUCTION, ENUMERATION, Curve, Failed, Figure, Panel, Paper, Table, parts,
+                       remarks)
 from .model import PARAGON, SIZES
 
 SHARED = 'messages that need the same channel take turns'
@@ -51,9 +51,9 @@ def against_direct(torusctl):
             'which sizes; here they are the older ones whose counts torusctl has. Two of these send '
             'every block straight to its destination. The direct exchanges that the paper on all-port '
             'tori cites as [3, 4] are free of contention, and take 2^(3d−3) steps and blocks on a '
-            '2^d × 2^d torus. They do not run here; only these counts are known. With blocks of 16 KiB '
-            f'they take {" and ".join(direct)} of the CC-cube\'s time. The exchange direct, which runs '
-            'here, lets messages share channels and takes '
+            '2^d × 2^d torus. tseng-gupta has these counts. With blocks of 16 KiB '
+            f'it takes {" and ".join(direct)} of the CC-cube\'s time. The exchange direct lets messages share '
+            'channels and takes '
             f'{" and ".join(shared)} of it.')
 
 
@@ -304,7 +304,7 @@ def time_by_degree(torusctl):
 # ---- Cost comparison -----------------------------------------------------------------------------
 
 OLDER = {'tseng': 'Tseng et al.', 'suh-yalamanchili': 'Suh, Yalamanchili',
-         model.DIRECT: 'direct, no contention', 'direct': 'direct, as run here'}
+         model.DIRECT: 'direct, no contention', 'direct': 'direct, shared channels'}
 COMPARED = {  # network, ports of the CC-cube: older algorithms
     ('8x8', None): tuple(OLDER),
     ('16x16', None): tuple(OLDER),
@@ -339,7 +339,7 @@ def costs(torusctl):
         for algorithm, label in (*((one, OLDER[one]) for one in older), *OURS[k]):
             with figure.curve(panel, label):
                 panel.curves.append(Curve(label, SIZES, times(torusctl, dims, algorithm),
-                                          dashed=algorithm in OLDER and algorithm != 'direct'))
+                                          dashed=algorithm in OLDER and algorithm not in (model.DIRECT, 'direct')))
         with figure.curve(panel, 'lower bound'):
             bound = torusctl.plan(dims, 'cccube')['bound']
             blocks = max(bound, cube(dims).torus.nodes - 1) if k else bound
@@ -373,7 +373,8 @@ def twice_as_fast(torusctl):
                   ('times as fast',),
                   'By the counts of the plots above, and on a torus on which the CC-cube shares no '
                   'channel. Q: the best one. Where the CC-cube uses all ports, the older algorithms '
-                  'still use one, except direct, as run here.')
+                  'still use one, except the two direct ones. With one port tseng-gupta needs the messages '
+                  'of a wormhole network, which turn a corner within a step.')
     for (dims, k), older in {**NOT_DRAWN, **COMPARED}.items():
         for size in (64, 1024, 16384):
             known = RATIOS.get((dims, k, size))
@@ -399,20 +400,20 @@ def direct_exchange(torusctl):
     table = Table('cccube-direct', 'Direct exchange without contention',
                   ('torus', 'block (bytes)', 'Q', 'CC-cube (ms)'),
                   ('startups', 'transmission', 'part of the CC-cube\'s time'),
-                  'The direct exchanges of Lam, Huang and Sadayappan and of Tseng and Gupta. Paper: '
+                  'The direct exchanges of Lam, Huang and Sadayappan and of Tseng and Gupta (tseng-gupta). Paper: '
                   '2^(3d−3) startups and blocks, by section 1 of the paper on all-port tori, and the '
-                  'CC-cube\'s packets followed with every degree. Here: the same by torusctl predict. '
-                  'All ports for the CC-cube, one for the direct exchange; parameters as above.')
+                  'CC-cube\'s packets followed with every degree. Here: enumeration by torusctl predict. '
+                  'All ports; parameters as above.')
     for dims in SQUARES:
         net = cube(dims)
         blocks = 2 ** (3 * int(log2(net.torus.sizes[0])) - 3)
         for size in (64, 1024, 16384):
             least = min(price(*net.counts(degree), size) for degree in range(1, net.blocks + 1))
-            with table.row(walk.label(dims), size, '-', '-', by=FORMULA, paper=(
+            with table.row(walk.label(dims), size, '-', '-', paper=(
                     blocks, blocks, hundredths(price(blocks, blocks, size) / least))) as row:
                 row.labels = (*row.labels[:2], chosen(torusctl, dims, size),
                               shown(times(torusctl, dims, 'cccube-best')[SIZES.index(size)]))
-                row.here = (*model.counted(torusctl, dims, model.DIRECT, FORMULA),
+                row.here = (*model.counted(torusctl, dims, model.DIRECT, ENUMERATION),
                             hundredths(part(torusctl, dims, model.DIRECT, size)))
     return table
 

@@ -34,6 +34,9 @@ LIST = {
         Item('lemma', '4', 'transmission of AT2', RUN, ('lemma-4', 'lemma-4-printed')),
         Item('algorithm', 'AR', 'exchange on an all-port ring', RUN, ('lemma-2',)),
         Item('algorithm', 'AT2', 'exchange on an all-port torus', RUN, ('lemma-4',)),
+        Item('algorithm', '[3, 4]', 'direct exchange, cited in section 1', RUN,
+             ('all-port-direct', 'all-port-faster', 'cccube-direct')),
+        Item('algorithm', '[7, 8]', 'previous scheme of section 4.A', RUN, ('all-port-previous',)),
     ),
     'Yang, Wang: All-to-All Communication': (
         Item('figure', '1', 'node (−1,−1) and node (2,2)', DRAWN, ('broadcast-distance',)),

@@ -38,8 +38,8 @@ def parameters(rho=PARAGON['rho']):
     return ['--ts', PARAGON['ts'], '--tw', PARAGON['tw'], '--rho', rho]
 
 
-# The direct exchange without contention that both papers on all-to-all personalized communication
-# cite. It does not run here.
+# The direct exchange without contention that both papers on all-to-all personalized communication cite.
+# torusctl predict enumerates it up to 32x32.
 DIRECT = 'tseng-gupta'
 
 
@@ -63,7 +63,7 @@ def faster_table(torusctl, name, title, ours, compared, rho, known):
                   'The block sizes with which the paper\'s algorithm takes less time: its counts are '
                   'enumerated, those of the others come from their formulas, the parameters are the '
                   'paper\'s. The direct exchange is not among those that the paper compares; it has as '
-                  'many startups as blocks, and rearranges nothing.')
+                  'many startups as blocks, and rearranges nothing. Up to 32×32 it is enumerated too.')
     for n in SQUARES:
         for algorithm, label in compared.items():
             sizes, why = known.get(algorithm, ({}, ''))

@@ -97,7 +97,7 @@ def test_every_difference_is_a_known_one(tables):
 def test_copies_of_a_formula_are_marked(tables):
     copies = {name for name, of_table in tables.items() for row in of_table.values()
               if row['by'] == 'formula'}
-    assert copies == {'all-port-table-2', 'one-port-table-1-compared', 'theorem-4', 'cccube-direct'}
+    assert copies == {'all-port-table-2', 'one-port-table-1-compared', 'theorem-4'}
     assert {row['labels'][1] for row in rows(tables, 'all-port-table-2')
             if row['by'] == 'enumeration'} == {'proposed (AT2)'}
 
@@ -121,6 +121,8 @@ def test_all_port_tables(tables):
     assert same(tables, 'all-port-table-2', '16x16', 'proposed (AT2)', 'enumeration',
                 768) == [10, 512]
     assert tables['all-port-faster']['16x16', '[6] Suh, Yalamanchili']['here'] == ['from 2']
+    assert tables['all-port-direct'][('32x32',)]['here'] == [4096, 4096, 4096, 0, True]
+    assert tables['all-port-previous']['8x12', 8, 352, 320, 144]['here'] == [9120, 0, True, False, False]
 
 
 @of('one-port')
