@@ -80,8 +80,9 @@ const struct formula formula_a3 = {
     .algorithm = "a3",
     .port_model = PORT_MODEL_ALL,
     .covers_text = "1, 2, 4 or 8 equal dimensions",
-    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1))",
-    .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",
+    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1), complete: N/n)",
+    .transmission =
+        "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4), complete: N/n)",
     .rearranged = "",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, corollary 3",

@@ -9,6 +9,8 @@ const char *factor_kind_name(enum factor_kind kind)
         return "array";
     case FACTOR_COMPLETE:
         return "complete";
+    case FACTOR_GRAPH:
+        return "graph";
     }
     return "unknown";
 }
@@ -30,12 +32,16 @@ uint32_t factor_distance(const struct factor *f, uint32_t a, uint32_t b)
         return straight;
     case FACTOR_COMPLETE:
         return straight != 0;
+    case FACTOR_GRAPH:
+        return graph_distance(f->graph, a, b);
     }
     return 0;
 }
 
 uint32_t factor_diameter(const struct factor *f)
 {
+    if (f->kind == FACTOR_GRAPH)
+        return f->graph->diameter;
     return factor_distance(f, 0, f->kind == FACTOR_RING ? f->nodes / 2 : f->nodes - 1);
 }
 
@@ -50,23 +56,36 @@ uint64_t factor_status(const struct factor *f, uint32_t node)
         return before * (before + 1) / 2 + after * (after + 1) / 2;
     case FACTOR_COMPLETE:
         return n - 1;
+    case FACTOR_GRAPH:
+        return graph_status(f->graph, node);
     }
     return 0;
 }
 
 uint64_t factor_least_status(const struct factor *f)
 {
-    return factor_status(f, f->nodes / 2);
+    uint64_t least = factor_status(f, f->nodes / 2);
+
+    for (uint32_t node = 0; f->kind == FACTOR_GRAPH && node < f->nodes; node++)
+        least = factor_status(f, node) < least ? factor_status(f, node) : least;
+    return least;
 }
 
 uint64_t factor_most_status(const struct factor *f)
 {
-    return factor_status(f, 0);
+    uint64_t most = factor_status(f, 0);
+
+    for (uint32_t node = 0; f->kind == FACTOR_GRAPH && node < f->nodes; node++)
+        most = factor_status(f, node) > most ? factor_status(f, node) : most;
+    return most;
 }
 
 double factor_average_status(const struct factor *f)
 {
     double n = f->nodes;
+
+    if (f->kind == FACTOR_GRAPH)
+        return (double)graph_hops(f->graph) / n;
     return f->kind == FACTOR_ARRAY ? (n * n - 1) / 3 : (double)factor_status(f, 0);
 }
 
@@ -83,6 +102,8 @@ uint64_t factor_links(const struct factor *f)
         return n - 1;
     case FACTOR_COMPLETE:
         return n * (n - 1) / 2;
+    case FACTOR_GRAPH:
+        return f->graph->links;
     }
     return 0;
 }
@@ -98,6 +119,8 @@ uint32_t factor_fewest_links(const struct factor *f)
         return 1;
     case FACTOR_COMPLETE:
         return f->nodes - 1;
+    case FACTOR_GRAPH:
+        return f->graph->fewest_links;
     }
     return 0;
 }
@@ -116,6 +139,8 @@ double factor_cut(const struct factor *f)
         return pairs;
     case FACTOR_COMPLETE:
         return 1; /* a link for every pair */
+    case FACTOR_GRAPH:
+        return f->graph->least_load;
     }
     return 0;
 }
@@ -148,7 +173,9 @@ static struct walk array_walk(const struct factor *f, uint32_t x, uint32_t y)
  * channels are the only ones with n^2/4 blocks, and each carries one of these in the swap at the
  * beginning.
  *
- * Complete graph: node i sends to i+1, i+2, ... */
+ * Complete graph: node i sends to i+1, i+2, ...
+ *
+ * Other graphs: graph_exchange.h. */
 struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to)
 {
     uint32_t forth = offset(f, from, to), back = f->nodes - forth;
@@ -169,13 +196,25 @@ struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to)
     case FACTOR_COMPLETE:
         return (struct walk){
             .step = forth == 0 ? 0 : forth - 1, .hops = forth != 0, .stride = (int32_t)forth};
+    case FACTOR_GRAPH:
+        return (struct walk){
+            .hops = graph_distance(f->graph, from, to),
+            .path = graph_exchange_path(graph_exchange(f->graph, GRAPH_ONE_PORT), from, to)};
     }
     return (struct walk){0};
+}
+
+bool factor_has_exchange(const struct factor *f)
+{
+    return f->kind != FACTOR_GRAPH || graph_exchange(f->graph, GRAPH_ONE_PORT) != NULL;
 }
 
 uint32_t factor_steps(const struct factor *f)
 {
     uint32_t n = f->nodes;
+
+    if (f->kind == FACTOR_GRAPH)
+        return factor_has_exchange(f) ? graph_exchange(f->graph, GRAPH_ONE_PORT)->steps : 0;
 
     if (f->kind != FACTOR_ARRAY || n <= 2)
         return n - 1;
@@ -193,6 +232,8 @@ uint64_t factor_blocks(const struct factor *f)
         return (n * n - 1) / 2;
     case FACTOR_COMPLETE:
         return n - 1;
+    case FACTOR_GRAPH:
+        return factor_steps(f);
     }
     return 0;
 }

@@ -97,33 +97,32 @@ char *product_format(const struct product *p, char *text)
     for (unsigned i = 0, same; i < p->dims; i += same) {
         const struct factor *f = &p->factor[i];
         for (same = 1; i + same < p->dims; same++)
-            if (f[same].kind != f->kind || f[same].nodes != f->nodes)
+            if (f[same].kind != f->kind || f[same].nodes != f->nodes || f[same].graph != f->graph)
                 break;
-        used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "%s%s:%u",
-                                 i == 0 ? "" : " x ", factor_kind_name(f->kind), f->nodes);
+        used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "%s", i == 0 ? "" : " x ");
+        if (f->kind == FACTOR_GRAPH)
+            used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "%s", f->graph->text);
+        else
+            used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "%s:%u",
+                                     factor_kind_name(f->kind), f->nodes);
         if (same > 1)
             used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "^%u", same);
     }
     return text;
 }
 
-bool product_is_torus(const struct torus *t)
-{
-    bool is = true;
-
-    for (unsigned i = 0; i < t->dims; i++)
-        is = is && (t->graph[i] == NULL || t->graph[i]->kind == GRAPH_KIND_COMPLETE);
-    return is;
-}
-
 struct product product_of_torus(const struct torus *t)
 {
     struct product p = {.dims = t->dims, .nodes = t->nodes};
-    for (unsigned i = 0; i < t->dims; i++)
-        p.factor[i] = (struct factor){t->graph[i] != NULL ? FACTOR_COMPLETE
-                                      : t->wrap[i]        ? FACTOR_RING
-                                                          : FACTOR_ARRAY,
-                                      t->size[i]};
+    for (unsigned i = 0; i < t->dims; i++) {
+        const struct graph *g = t->graph[i];
+        enum factor_kind plain = t->wrap[i] ? FACTOR_RING : FACTOR_ARRAY;
+        p.factor[i] = (struct factor){.kind = plain, .nodes = t->size[i]};
+        if (g != NULL && g->kind == GRAPH_KIND_COMPLETE)
+            p.factor[i].kind = FACTOR_COMPLETE;
+        else if (g != NULL)
+            p.factor[i] = (struct factor){.kind = FACTOR_GRAPH, .nodes = g->nodes, .graph = g};
+    }
     return p;
 }
 
@@ -171,7 +170,10 @@ uint64_t product_least_status(const struct product *p)
 
 uint64_t product_most_status(const struct product *p)
 {
-    return product_status(p, 0);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        sum += copies(p, i) * factor_most_status(&p->factor[i]);
+    return sum;
 }
 
 double product_average_status(const struct product *p)
@@ -238,6 +240,15 @@ double product_bound_allreduce(const struct product *p)
     return larger(2.0 * (p->nodes - 1) / channels, product_bound_reduce(p));
 }
 
+bool product_has_exchange(const struct product *p)
+{
+    bool has = true;
+
+    for (unsigned i = 0; i < p->dims; i++)
+        has = has && factor_has_exchange(&p->factor[i]);
+    return has;
+}
+
 const char *product_algorithm_name(enum product_algorithm a)
 {
     switch (a) {
@@ -255,8 +266,10 @@ static uint64_t all_hops(const struct factor *f)
 {
     uint64_t n = f->nodes, sum = 0;
 
-    if (f->kind != FACTOR_ARRAY)
+    if (f->kind == FACTOR_RING || f->kind == FACTOR_COMPLETE)
         return n * factor_status(f, 0);
+    if (f->kind == FACTOR_GRAPH)
+        return graph_exchange(f->graph, GRAPH_ONE_PORT)->hops_before[n];
     for (uint32_t node = 0; node < n; node++)
         sum += factor_status(f, node);
     return sum;
@@ -266,7 +279,9 @@ static uint64_t hops_before(const struct factor *f, uint32_t from, uint32_t to)
 {
     uint64_t sum = 0;
 
-    for (uint32_t node = 0; node < from; node++)
+    if (f->kind == FACTOR_GRAPH)
+        sum = graph_exchange(f->graph, GRAPH_ONE_PORT)->hops_before[from];
+    for (uint32_t node = 0; node < from && f->kind != FACTOR_GRAPH; node++)
         sum += factor_status(f, node);
     for (uint32_t node = 0; node < to; node++)
         sum += factor_distance(f, from, node);
@@ -308,8 +323,9 @@ static unsigned route_by_a1(const struct product *p, uint32_t source, uint32_t d
 
         before /= f->nodes;
         walk.step = begin + (before > 1 ? (uint32_t)hops_before(f, from, to) : walk.step);
+        walk.path = before > 1 ? NULL : walk.path;
         if (walk.hops > 0)
-            walks[count++] = (struct product_walk){walk, i};
+            walks[count++] = (struct product_walk){walk, i, from, to};
         if (before == 1)
             break;
         begin += (uint32_t)(all_hops(f) + from * cost_of_a1(p, i, steps_alone, false));
@@ -327,10 +343,11 @@ static unsigned route_by_a2(const struct product *p, uint32_t source, uint32_t d
 
     for (unsigned i = p->dims; i-- > 0;) {
         const struct factor *f = &p->factor[i];
-        struct walk walk = factor_walk(f, source % f->nodes, destination % f->nodes);
+        uint32_t from = source % f->nodes, to = destination % f->nodes;
+        struct walk walk = factor_walk(f, from, to);
         walk.step += begin;
         if (walk.hops > 0)
-            walks[count++] = (struct product_walk){walk, i};
+            walks[count++] = (struct product_walk){walk, i, from, to};
         begin += factor_steps(f);
         source /= f->nodes;
         destination /= f->nodes;

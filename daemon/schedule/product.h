@@ -28,11 +28,8 @@ int product_parse(struct product *p, const char *text, struct error *e);
  * `text`. */
 char *product_format(const struct product *p, char *text);
 
-/* Whether a torus is a product of these: whether its other graphs are complete. */
-bool product_is_torus(const struct torus *t);
-
-/* The torus as a product of rings, of arrays where a dimension does not wrap, and of complete graphs.
- * It must not have other graphs. */
+/* The torus as a product of rings, of arrays where a dimension does not wrap, of complete graphs and
+ * of other graphs. */
 struct product product_of_torus(const struct torus *t);
 
 /* Hops of a shortest path between two nodes, and the most between any two. */
@@ -53,10 +50,10 @@ double product_average_distance(const struct product *p);
  * - All-port: the best cut of one dimension into two halves, the paper's (4).
  * - One-port: the larger of that and N-1, the blocks that a node receives.
  * - Single hops, one-port: the largest of these, of the average status, (3), at which all nodes
- *   send all the time, and of two more bounds. In arrays, nodes at the ends have less to relay. So
+ *   send all the time, and of three more bounds. In arrays, nodes at the ends have less to relay. So
  *   there is also what the middle of an array has to send and, in a two-dimensional mesh, what all
- *   nodes except the corners have to send. A2 attains this bound on a single array, on rings and on
- *   complete graphs. */
+ *   nodes except the corners have to send. A node that divides a graph relays all blocks between the
+ *   parts. A2 attains this bound on a single array, star or tree, on rings and on complete graphs. */
 double product_bound_all_port(const struct product *p);
 double product_bound_one_port(const struct product *p);
 double product_bound_single_hops(const struct product *p);
@@ -95,13 +92,20 @@ double product_bound_allreduce(const struct product *p);
  * one moves the blocks from the j-th copy, again by A1. */
 enum product_algorithm { PRODUCT_A1, PRODUCT_A2 };
 
+/* Whether every factor has an exchange (factor.h), and with that the product. */
+bool product_has_exchange(const struct product *p);
+
 const char *product_algorithm_name(enum product_algorithm a); /* "a1" */
 
 /* Writes the route of one block: at most one walk for each dimension (array of PRODUCT_MAX_DIMS),
- * in the order of steps. Returns how many. The schedule must have no step above UINT32_MAX. */
+ * in the order of steps. Returns how many. The product must have an exchange, and the schedule no step
+ * above UINT32_MAX. In other graphs, a walk without a path makes a hop in each step, on the
+ * shortest path that graph_towards() gives. */
 struct product_walk {
     struct walk walk;
     unsigned dim;
+    uint32_t from; /* coordinates in this dimension */
+    uint32_t to;
 };
 unsigned product_route(const struct product *p, enum product_algorithm a, uint32_t source,
                        uint32_t destination, struct product_walk *walks);

@@ -46,6 +46,17 @@ static double bound_by_middle(const struct product *p, unsigned i)
     return layer * (n * n / 2 + 1) - 2;
 }
 
+/* Weight 1 for the M = N/n nodes with the coordinate v in a graph that v divides. Each of them sends its
+ * own N-1 blocks. R pairs of the graph's nodes are in different parts without v, and all blocks between
+ * them in the product, R * M^2, cross the layer. That is N-1 + R*M for each node of the layer. */
+static double bound_by_divider(const struct product *p, unsigned i)
+{
+    if (p->factor[i].kind != FACTOR_GRAPH)
+        return 0;
+    return p->nodes - 1 +
+           (double)graph_relayed_most(p->factor[i].graph) * p->nodes / p->factor[i].nodes;
+}
+
 /* The dimensions of more than one node. */
 struct mesh {
     unsigned dims;
@@ -127,8 +138,10 @@ double product_bound_single_hops(const struct product *p)
     double nodes = p->nodes, distances = all_distances(p);
     struct mesh mesh;
 
-    for (unsigned i = 0; i < p->dims; i++)
+    for (unsigned i = 0; i < p->dims; i++) {
         bound = larger(bound, bound_by_middle(p, i));
+        bound = larger(bound, bound_by_divider(p, i));
+    }
     if (!read_mesh(p, &mesh) || mesh.dims == 0)
         return bound;
     if (mesh.odd)

@@ -30,6 +30,8 @@ bool graph_linked(const struct factor *f, uint32_t a, uint32_t b)
         return a + 1 == b || b + 1 == a;
     case FACTOR_COMPLETE:
         return true;
+    case FACTOR_GRAPH:
+        return graph_distance(f->graph, a, b) == 1;
     }
     return false;
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -172,6 +173,10 @@ static void rounds_of_the_paper(void **state)
             struct torus t = cube(2, n, wrap);
             check_rounds(&t);
         }
+        char text[16];
+        (void)snprintf(text, sizeof text, "complete:%u^2", n);
+        struct torus t = contract_torus(text);
+        check_rounds(&t);
     }
 }
 
@@ -231,7 +236,16 @@ static void units_of_the_paper(void **state)
 
 static void refusals(void **state)
 {
-    static const char *const refused[] = {"4x8", "4x4m", "4x4x4", "1x8"};
+    static const char *const refused[] = {"4x8",
+                                          "4x4m",
+                                          "4x4x4",
+                                          "1x8",
+                                          "2x2m",
+                                          "2 x complete:2",
+                                          "complete:3 x 3",
+                                          "complete:3 x complete:3 x complete:3",
+                                          "complete:3 x complete:4",
+                                          "complete:3 x star:3"};
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         contract_refused("a3", refused[i]);

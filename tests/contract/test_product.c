@@ -170,7 +170,7 @@ static void single_dimensions(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
         for (uint32_t n = 1; n <= 24; n++) {
-            struct product p = {.dims = 1, .factor = {{graphs[i], n}}, .nodes = n};
+            struct product p = {.dims = 1, .factor = {{.kind = graphs[i], .nodes = n}}, .nodes = n};
             check_distances(&p);
             check_exchange(&p);
             check_optimality(&p);
@@ -190,8 +190,10 @@ static void products(void **state)
     for (uint32_t a = 1; a <= 5; a++) {
         for (uint32_t b = 1; b <= 5; b++) {
             for (size_t g = 0; g < 9; g++) {
-                struct product p = {
-                    .dims = 2, .factor = {{graphs[g / 3], a}, {graphs[g % 3], b}}, .nodes = a * b};
+                struct product p = {.dims = 2,
+                                    .factor = {{.kind = graphs[g / 3], .nodes = a},
+                                               {.kind = graphs[g % 3], .nodes = b}},
+                                    .nodes = a * b};
                 check_distances(&p);
                 check_exchange(&p);
                 check_optimality(&p);
@@ -206,7 +208,7 @@ static void cuts(void **state)
     (void)state;
     for (size_t g = 0; g < sizeof graphs / sizeof graphs[0]; g++) {
         for (uint32_t n = 3; n <= 12; n++) {
-            struct factor f = {graphs[g], n};
+            struct factor f = {.kind = graphs[g], .nodes = n};
             double best = 0;
             for (uint32_t set = 1; set < (1u << n) - 1; set++) {
                 uint32_t inside = 0, links = 0;

@@ -101,7 +101,8 @@ static unsigned crowding_route(const struct product *p, enum product_algorithm a
                                uint32_t destination, struct product_walk *walks)
 {
     if (destination == 0) {
-        walks[0] = (struct product_walk){{0, 1, (int32_t)(p->nodes - source)}, 0};
+        walks[0] =
+            (struct product_walk){.walk = {.hops = 1, .stride = (int32_t)(p->nodes - source)}};
         return 1;
     }
     unsigned count = product_route(p, a, source, destination, walks);

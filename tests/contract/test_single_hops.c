@@ -204,7 +204,7 @@ static void arrays_are_optimal(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 40; n++) {
-        struct product p = {.dims = 1, .factor = {{FACTOR_ARRAY, n}}, .nodes = n};
+        struct product p = {.dims = 1, .factor = {{.kind = FACTOR_ARRAY, .nodes = n}}, .nodes = n};
         assert_int_equal(product_blocks(&p, PRODUCT_A2), (n * n - 1) / 2);
         assert_close(product_bound_single_hops(&p), (n * n - 1) / 2);
     }

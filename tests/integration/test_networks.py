@@ -52,6 +52,36 @@ def test_exchanges(torus_of, name):
         assert node['ports'].keys() == {port.name for port in torus.geometry.ports(node['rank'])}
 
 
+@pytest.mark.parametrize('name,algorithms', [
+    ('complete:4', ('a1', 'a2', 'a3')),
+    ('complete:3^2', ('a3',)),
+    ('2m^4', ('a2', 'a3')),
+    ('star:5 x 4', ('a1', 'a2')),
+    ('tree:2^2 x 2m', ('a1', 'a2')),
+    ('petersen', ('a2', 'a3')),
+    ('random', ('a2', 'a3')),
+    ('star:3 x star:3', ('a2', 'a3')),
+])
+def test_the_papers_algorithms(torus_of, root, name, algorithms):
+    """A1, A2 and A3 take the steps and blocks that torusctl counts."""
+    torus = torus_of(name)
+    nodes = torus.geometry.nodes
+    for algorithm in algorithms:
+        planned = torus.json(0, 'plan', '--dims', networks.make(root, name), '--algorithm', algorithm)
+        assert planned['contended_steps'] == 0 and planned['port_model_kept']
+        for size in 1, 3000:
+            result = torus.exchange(algorithm, size, rank=nodes - 1)
+            assert result['verified'] and result['blocks_delivered'] == nodes * (nodes - 1)
+            assert result['algorithm'] == algorithm
+            assert (result['startups'], result['transmission']) == (planned['startups'], planned['transmission'])
+
+
+@pytest.mark.parametrize('name', ['star:5 x 4', 'petersen', 'tree:2^2 x 2m'])
+def test_bounds(shared, root, name):
+    bounds = shared('2').json(0, 'bounds', '--dims', networks.make(root, name))
+    assert bounds['a2']['transmission'] >= bounds['bounds']['one_port_single_hops'] >= bounds['status']['average']
+
+
 @pytest.mark.parametrize('name', NETWORKS)
 def test_allgather_broadcast_and_barrier(torus_of, name):
     torus = torus_of(name)

@@ -1,5 +1,5 @@
-/* torusctl bounds: shows the distances in a product of rings, arrays and complete graphs, and the lower bounds
- * for exchanges, broadcasts and reductions that follow from the distances and cuts. */
+/* torusctl bounds: shows the distances in a product of rings, arrays and other graphs, and the lower bounds for
+ * exchanges, broadcasts and reductions that follow from the distances and cuts. */
 #include <stddef.h>
 
 #include "client/cli/terminal/arguments.h"
@@ -19,7 +19,7 @@ static const struct option options[] = {
      "dimensions of the network, such as 'ring:8 x array:4 x complete:3'"},
     {"--dims", "DIMS", offsetof(struct bounds_arguments, dims),
      "dimensions of a torus, instead of a network: 8x8, 6, 3x4x5; 4x8m if the\n"
-     "8 does not wrap"},
+     "8 does not wrap; star:5 x 4 and other networks as in 'torusctl plan'"},
     {"--node", "RANK", offsetof(struct bounds_arguments, node),
      "also show this node's status and average distance"},
     {0},
@@ -151,8 +151,8 @@ static json_t *dimensions_value(const struct product *p)
         const struct factor *f = &p->factor[i];
         json_t *o =
             json_pack("{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph",
-                      factor_kind_name(f->kind), "nodes", (int)f->nodes, "diameter",
-                      (int)factor_diameter(f), "average_status",
+                      f->kind == FACTOR_GRAPH ? f->graph->text : factor_kind_name(f->kind), "nodes",
+                      (int)f->nodes, "diameter", (int)factor_diameter(f), "average_status",
                       json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
         r |= json_array_append_new(list, o);
     }
@@ -172,8 +172,10 @@ static json_t *value_of(const struct product *p, const uint32_t *rank)
     r |= json_object_set_new(o, "bounds", bounds_value(p));
     r |= json_object_set_new(o, "broadcasts", broadcasts_value(p));
     r |= json_object_set_new(o, "reductions", reductions_value(p));
-    r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
-    r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
+    if (product_has_exchange(p)) {
+        r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
+        r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
+    }
     r |= json_object_set_new(o, "dimensions", dimensions_value(p));
     if (r == 0)
         return o;
@@ -196,11 +198,6 @@ static int resolve(const struct cli *cli, const struct bounds_arguments *a, stru
     if (a->dims != NULL) {
         if (torus_parse(&t, a->dims, &e) != 0)
             return cli_fail_usage(cli, "--dims: %s", e.text);
-        if (!product_is_torus(&t))
-            return cli_fail_usage(cli,
-                                  "--dims %s: the formulas are for products of rings, lines and "
-                                  "complete graphs; 'torusctl plan' has a bound for others",
-                                  a->dims);
         *p = product_of_torus(&t);
     }
     return EXIT_DONE;

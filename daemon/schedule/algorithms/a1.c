@@ -17,26 +17,21 @@
  * exchange in B. On 8x8, A1 takes 184 steps and 1152 blocks, A2 takes 14 and 256. */
 #include "daemon/schedule/algorithms/product_legs.h"
 #include "daemon/schedule/algorithms/rows.h"
-#include "daemon/schedule/message_key.h"
 
 static int a1_accepts(const struct torus *t, struct error *e)
 {
-    if (!product_is_torus(t))
-        return algorithm_refuse(&algorithm_a1, t, e);
-    struct product p = product_of_torus(t);
-    return product_steps(&p, PRODUCT_A1) <= MESSAGE_MAX_STEP + 1
-               ? 0
-               : algorithm_refuse(&algorithm_a1, t, e);
+    return product_legs_fit(t, PRODUCT_A1) ? 0 : algorithm_refuse(&algorithm_a1, t, e);
 }
 
-/* The first dimension runs the exchange of factor.c, which is the same at every node of a ring. In
- * all others the nodes send in turn, so every node is different. */
+/* The first dimension runs the exchange of factor.c, which is the same at every node of a ring, and of
+ * a graph that moves. In all others the nodes send in turn, so every node is different. */
 static void a1_period(const struct torus *t, uint32_t *period)
 {
     bool first = true;
 
     for (unsigned i = 0; i < t->dims; i++) {
-        period[i] = first && (t->wrap[i] || t->graph[i] != NULL) ? 1 : t->size[i];
+        bool same = t->wrap[i] || (t->graph[i] != NULL && t->graph[i]->moves);
+        period[i] = first && same ? 1 : t->size[i];
         first &= t->size[i] == 1;
     }
 }
@@ -51,8 +46,9 @@ static uint32_t a1_route(const struct torus *t, uint32_t source, uint32_t destin
 const struct algorithm algorithm_a1 = {
     .name = "a1",
     .summary = "in the last dimension nodes send in turn, then exchanges in the others",
-    .accepts_text =
-        "a product of rings, lines and complete graphs for which it needs at most 8388608 steps",
+    .accepts_text = "a product of rings, lines and graphs for which it needs at most 8388608 "
+                    "steps; the distances "
+                    "in a graph add up to at most 262144",
     .any_graph = true,
     .startups = "first dimension: a2's; each further one: n_i * (status + startups so far)",
     .transmission =

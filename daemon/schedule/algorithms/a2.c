@@ -16,13 +16,15 @@
  * takes less. An array cannot reach its average status: for that, every node would have to send all
  * the time, but nodes in the middle have more to send. The middle sends floor((n^2-1)/2) blocks,
  * and the exchange takes as long. No schedule is known that attains the bound on meshes of more
- * dimensions. */
+ * dimensions.
+ *
+ * Stars, trees and other graphs have the exchange of graph/graph_exchange.h. */
 #include "daemon/schedule/algorithms/product_legs.h"
 #include "daemon/schedule/algorithms/rows.h"
 
 static int a2_accepts(const struct torus *t, struct error *e)
 {
-    return product_is_torus(t) ? 0 : algorithm_refuse(&algorithm_a2, t, e);
+    return product_legs_fit(t, PRODUCT_A2) ? 0 : algorithm_refuse(&algorithm_a2, t, e);
 }
 
 static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destination,
@@ -35,7 +37,8 @@ static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destin
 const struct algorithm algorithm_a2 = {
     .name = "a2",
     .summary = "one dimension after the other by single hops; in each all blocks +, then all -",
-    .accepts_text = "any product of rings, lines and complete graphs",
+    .accepts_text = "any product of rings, lines and graphs; the distances in a graph add up to at "
+                    "most 262144",
     .any_graph = true,
     .startups = "sum of n_i - 1 (line: 2n_i - 2, even: 2n_i - 1, of 2: 1)",
     .transmission = "sum of N/n_i * floor(n_i^2/4) (line: floor((n_i^2-1)/2), complete: n_i - 1)",

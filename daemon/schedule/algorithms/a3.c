@@ -28,33 +28,55 @@
  *   step they load only every second channel. A few other blocks wait to even that out, see
  *   ring_wait(): ceil(n^2/8) blocks in n/2 steps. (If n is not a multiple of 4, n^2/8 is not a
  *   whole number.)
+ * - Other graphs: graph/graph_exchange.h, with all ports. A complete graph takes one step, in which
+ *   every channel carries one block. So products of complete graphs take N/n steps, and hypercubes
+ *   N/2.
  *
  * The paper sends one block in a time unit, and a combined message of b blocks takes b units. So
  * the transmission is the paper's time, N/n times that of the exchange in one dimension. It is the
- * lower bound on meshes, and on tori if n is odd or a multiple of 4. No channel has two messages in
- * a step. */
+ * lower bound on meshes, on hypercubes and other products of complete graphs, and on tori if n is odd
+ * or a multiple of 4. No channel has two messages in a step. */
 #include "daemon/schedule/algorithms/a3.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/bits.h"
+#include "daemon/schedule/graph/graph_exchange.h"
+#include "daemon/schedule/message_key.h"
+
+/* Whether two dimensions are the same graph. A line of 2 nodes is a complete graph. */
+static bool are_equal(const struct torus *t, unsigned a, unsigned b)
+{
+    if (t->size[a] != t->size[b] || t->wrap[a] != t->wrap[b])
+        return false;
+    return t->graph[a] == t->graph[b] || t->size[a] == 2;
+}
 
 static int a3_accepts(const struct torus *t, struct error *e)
 {
     bool taken = is_power_of_two(t->dims);
-    for (unsigned i = 1; taken && i < t->dims; i++)
-        taken = t->size[i] == t->size[0] && t->wrap[i] == t->wrap[0];
+
+    for (unsigned i = 0; taken && i < t->dims; i++)
+        taken = are_equal(t, i, 0) &&
+                (t->graph[i] == NULL || graph_exchange(t->graph[i], GRAPH_ALL_PORTS) != NULL);
+    taken = taken && a3_startups(t) <= MESSAGE_MAX_STEP + 1;
     return taken ? 0 : algorithm_refuse(&algorithm_a3, t, e);
 }
 
-/* Steps of the exchange in one dimension, which are also the most legs of a block. */
+/* Steps of the exchange in one dimension. */
 static uint32_t line_steps(const struct torus *t)
 {
     uint32_t n = t->size[0];
+
+    if (t->graph[0] != NULL)
+        return graph_exchange(t->graph[0], GRAPH_ALL_PORTS)->steps;
     return t->wrap[0] ? n / 2 : n - 1;
 }
 
 static uint64_t line_blocks(const struct torus *t)
 {
     uint64_t n = t->size[0];
+
+    if (t->graph[0] != NULL)
+        return line_steps(t);
     return t->wrap[0] ? (n * n + (n % 2 == 0 ? 7 : 0)) / 8 : n * n / 4;
 }
 
@@ -93,11 +115,33 @@ static uint32_t ring_wait(uint32_t n, uint32_t hops, bool between)
     return 0;
 }
 
+/* As line_route(), in a graph: each hop in the step that the exchange of the graph gives it. */
+static uint32_t graph_route(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
+                            uint32_t step, struct leg *legs)
+{
+    const struct graph *g = t->graph[dim];
+    const struct graph_hop *path =
+        graph_exchange_path(graph_exchange(g, GRAPH_ALL_PORTS), from, to);
+    uint32_t hops = graph_distance(g, from, to);
+
+    for (uint32_t i = 0; i < hops; i++)
+        legs[i] = (struct leg){.step = step + path[i].step,
+                               .hops = 1,
+                               .dim = (uint8_t)dim,
+                               .direction = (int8_t)(path[i].direction + 1)};
+    return hops;
+}
+
+/* Writes the legs of a block in an exchange in one dimension, which begins at `step`. Returns how
+ * many. */
 static uint32_t line_route(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
                            uint32_t step, struct leg *legs)
 {
     uint32_t n = t->size[dim];
     struct leg leg = {.step = step, .dim = (uint8_t)dim, .hops = 1};
+
+    if (t->graph[dim] != NULL)
+        return graph_route(t, dim, from, to, step, legs);
     int direction = from % 2 == 0 ? 1 : -1; /* to the exact opposite node */
     uint32_t hops = torus_shortest(t, dim, from, to, &direction);
 
@@ -123,13 +167,15 @@ uint64_t a3_transmission(const struct torus *t)
 
 static uint32_t a3_max_legs(const struct torus *t)
 {
-    return t->dims * line_steps(t);
+    return torus_diameter(t);
 }
 
 static void a3_period(const struct torus *t, uint32_t *period)
 {
+    torus_full_period(t, period);
     for (unsigned i = 0; i < t->dims; i++)
-        period[i] = !t->wrap[i] ? t->size[i] : t->size[i] % 2 == 0 ? 2 : 1;
+        if (t->wrap[i] && t->size[i] % 2 == 0)
+            period[i] = 2;
 }
 
 /* Some of the dimensions, and a block's ends. */
@@ -209,8 +255,10 @@ const struct algorithm algorithm_a3 = {
     .summary =
         "two halves of the dimensions at the same time, each feeding the other, by single hops",
     .accepts_text = "1, 2, 4 or 8 equal dimensions",
-    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1))",
-    .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",
+    .any_graph = true,
+    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1), complete: N/n)",
+    .transmission =
+        "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4), complete: N/n)",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, section 5",
     .port_model = PORT_MODEL_ALL,

@@ -5,7 +5,10 @@
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/product.h"
 
-/* Writes the route of a block on a torus or mesh. Returns the number of legs, at most
+/* Whether every factor has an exchange, and the schedule not too many steps. */
+bool product_legs_fit(const struct torus *t, enum product_algorithm a);
+
+/* Writes the route of a block; the torus must fit. Returns the number of legs, at most
  * product_legs_most(). */
 uint32_t product_legs(const struct torus *t, enum product_algorithm a, uint32_t source,
                       uint32_t destination, struct leg *legs);
