@@ -89,7 +89,7 @@ int cost_find(const struct torus *t, const char *name, struct cost *c, struct er
     c->has_formula = f != NULL && formula_counts(f, t, &c->formula, e) == 0;
     if (f == NULL && a->family != NULL) {
         c->has_formula = true;
-        c->formula = a->family->counts(t, a->degree);
+        c->formula = a->family->counts(a->family, t, a->degree);
     }
     if (a != NULL && cost_can_enumerate(t, a)) {
         if (cost_enumerate(t, a, c, e) != 0)

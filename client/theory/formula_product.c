@@ -97,7 +97,7 @@ static bool cccube_covers(const struct torus *t)
 
 static struct cost_counts cccube_alone(const struct torus *t)
 {
-    return cccube_counts(t, 1);
+    return cccube_counts(&family_cccube, t, 1);
 }
 
 const struct formula formula_cccube = {

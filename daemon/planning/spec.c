@@ -198,10 +198,10 @@ int spec_check_algorithm(const struct spec *s, const struct torus *t, const stru
         return -1;
     if (*mode == MODE_OF_ALGORITHM)
         *mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
-    if (*mode == MODE_STREAMING && a->port_model != PORT_MODEL_ALL)
+    if (*mode == MODE_STREAMING && (a->port_model != PORT_MODEL_ALL || a->ports > 0))
         return error_set(e, ERROR_USAGE,
                          "mode streaming is for all-port algorithms; %s is %s: use --mode stepped",
-                         a->name, port_model_name(a->port_model));
+                         a->name, algorithm_ports_name(a));
     return 0;
 }
 

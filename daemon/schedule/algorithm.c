@@ -52,6 +52,23 @@ const char *port_model_name(enum port_model model)
     return "unknown";
 }
 
+const char *algorithm_ports_name(const struct algorithm *a)
+{
+    static const char *const names[] = {"2-port", "3-port", "4-port", "5-port",
+                                        "6-port", "7-port", "8-port"};
+
+    if (a->ports < 2 || a->ports - 2 >= sizeof names / sizeof names[0])
+        return port_model_name(a->port_model);
+    return names[a->ports - 2];
+}
+
+/* The larger of the all-port bound and the time in which a node receives all blocks by this many ports. */
+static double bound_of_ports(const struct torus *t, unsigned ports)
+{
+    double links = torus_bound_all_port(t), node = (t->nodes - 1.0) / ports;
+    return links > node ? links : node;
+}
+
 const char *operation_name(enum operation operation)
 {
     switch (operation) {
@@ -80,7 +97,7 @@ double algorithm_bound(const struct algorithm *a, const struct torus *t)
     if (a->methods != NULL && a->methods->bound != NULL)
         return a->methods->bound(a);
     if (a->port_model == PORT_MODEL_ALL)
-        return torus_bound_all_port(t);
+        return a->ports == 0 ? torus_bound_all_port(t) : bound_of_ports(t, a->ports);
     if (!a->single_hops)
         return torus_bound_one_port(t);
     struct product p = product_of_torus(t);
@@ -94,6 +111,6 @@ const char *algorithm_bound_name(const struct algorithm *a)
     if (a->methods != NULL && a->methods->bound_name != NULL)
         return a->methods->bound_name(a);
     if (a->port_model == PORT_MODEL_ALL)
-        return "all-port";
+        return algorithm_ports_name(a);
     return a->single_hops ? "one-port, single hops" : "one-port, cut-through";
 }

@@ -70,6 +70,7 @@ struct algorithm {
     const char *source;       /* paper and section */
     enum operation operation;
     enum port_model port_model;
+    unsigned ports;    /* 0, or the most messages that a node sends, or receives, at a time */
     uint32_t segments; /* equal parts that a block is split into; 1: it is not split */
     bool streaming;    /* runs without steps unless the client asks for steps; all legs are
                         * single hops */
@@ -131,7 +132,10 @@ uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint3
  * Returns -1. */
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e);
 
-const char *port_model_name(enum port_model model);   /* "all-port", "one-port" */
+const char *port_model_name(enum port_model model); /* "all-port", "one-port" */
+/* "all-port", "one-port" or, if the algorithm limits the ports, "2-port". */
+const char *algorithm_ports_name(const struct algorithm *a);
+
 const char *operation_name(enum operation operation); /* "exchange", "barrier" */
 
 /* The operation of the algorithms that carry out this operation: OPERATION_EXCHANGE or

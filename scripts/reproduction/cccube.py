@@ -59,8 +59,9 @@ def against_direct(torusctl):
 
 # ---- The algorithm -------------------------------------------------------------------------------
 
-def name(degree):
-    return 'cccube' if degree == 1 else f'cccube-q{degree}'
+def name(degree, ports=None):
+    base = f'cccube-k{ports}' if ports else 'cccube'
+    return base if degree == 1 else f'{base}-q{degree}'
 
 
 def figure_one(torusctl):
@@ -196,21 +197,25 @@ def startups_with_ports(d, degree, k):
 
 
 def ports(torusctl):
-    del torusctl
     table = Table('cccube-ports', 'One port and k ports', ('network', 'ports k', 'Q'),
                   ('startups', 'transmission'),
                   'A step in which a node has more than k packets to send is divided. Paper: '
                   '2·(⌈1/k⌉ + … + ⌈(a−1)/k⌉) + (d + Q + 1 − 2a)·⌈a/k⌉ startups, where a is the '
-                  'smaller of d and Q, of 2^(d−1)/Q blocks each. Here: all packets followed. With '
-                  'one port pipelining costs startups and gains nothing.')
-    for dims in ('4x4', '4x4x4'):
+                  'smaller of d and Q, of 2^(d−1)/Q blocks each. Here: torusctl\'s cccube-k1, -k2 and -k4; all '
+                  'packets, followed independently of it, must come to the same. With one port '
+                  'pipelining costs startups and gains nothing.')
+    for dims in ('2mx2mx2mx2m', '4x4', '4x4x4'):
         net = cube(dims)
         for k in (1, 2, 4):
             for degree in (1, 2, 4, 8):
                 startups = startups_with_ports(net.d, degree, k)
                 with table.row(walk.label(dims), k, degree,
                                paper=(startups, startups * net.blocks / degree)) as row:
-                    row.here = net.counts(degree, k)
+                    plan = torusctl.plan(dims, name(degree, k))
+                    row.here = plan['startups'], plan['transmission']
+                    if row.here != net.counts(degree, k):
+                        raise Failed(f'torusctl says {row.here[0]} startups and {row.here[1]} blocks, the '
+                                     f'packets come to {net.counts(degree, k)}')
     return table
 
 

@@ -242,12 +242,12 @@ static void counts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
-        uint32_t most = family_cccube.most(&t);
+        uint32_t most = cccube_most(&family_cccube, &t);
         for (uint32_t degree = 1; degree <= most; degree += t.nodes > 64 ? 19 : 1) {
             const struct algorithm *a = family_of_degree(&family_cccube, degree);
             assert_non_null(a);
             struct schedule_report r = contract_verify(&t, a->name);
-            struct cost_counts c = cccube_counts(&t, degree);
+            struct cost_counts c = cccube_counts(&family_cccube, &t, degree);
             assert_true(c.startups == r.startups);
             assert_true(c.transmission == (double)r.transmission);
             assert_true(c.hops == (double)r.hops);
@@ -302,10 +302,10 @@ static void names(void **state)
 
     /* a schedule cannot have so many steps */
     struct torus large = contract_torus("1024x1024");
-    uint32_t most = family_cccube.most(&large);
+    uint32_t most = cccube_most(&family_cccube, &large);
     assert_in_range(most, 15000, 30000);
-    assert_true(cccube_counts(&large, most).startups <= 1 << 23);
-    assert_true(cccube_counts(&large, most + 2 * 20).startups > 1 << 23);
+    assert_true(cccube_counts(&family_cccube, &large, most).startups <= 1 << 23);
+    assert_true(cccube_counts(&family_cccube, &large, most + 2 * 20).startups > 1 << 23);
     assert_ptr_equal(family_of_best("cccube-best"), &family_cccube);
     assert_null(family_of_best("cccube"));
 }
@@ -315,7 +315,7 @@ static void names(void **state)
 static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
 {
     const double *ratio = context; /* a startup's time in blocks */
-    struct cost_counts c = f->counts(t, degree);
+    struct cost_counts c = f->counts(f, t, degree);
     return c.startups * *ratio + c.transmission;
 }
 

@@ -124,8 +124,9 @@ static void algorithms_of_the_registry(void **state)
                 checked++;
             }
     }
-    /* tree, direct, trees, a1 and a2 take all; a3 those of one dimension. */
-    assert_int_equal(checked, 5 * NETWORKS + 7);
+    /* tree, direct, trees, a1 and a2 take all; a3 those of one dimension; cccube takes complete:2, and
+     * with q2 and q4 "2m x complete:2 x 2". */
+    assert_int_equal(checked, 5 * NETWORKS + 7 + 4);
 }
 
 static void found_routes(void **state)

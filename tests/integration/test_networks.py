@@ -55,7 +55,7 @@ def test_exchanges(torus_of, name):
 @pytest.mark.parametrize('name,algorithms', [
     ('complete:4', ('a1', 'a2', 'a3')),
     ('complete:3^2', ('a3',)),
-    ('2m^4', ('a2', 'a3')),
+    ('2m^4', ('a2', 'a3', 'cccube', 'cccube-q4', 'cccube-k1', 'cccube-k2', 'cccube-k3-q4')),
     ('star:5 x 4', ('a1', 'a2')),
     ('tree:2^2 x 2m', ('a1', 'a2')),
     ('petersen', ('a2', 'a3')),
@@ -63,7 +63,7 @@ def test_exchanges(torus_of, name):
     ('star:3 x star:3', ('a2', 'a3')),
 ])
 def test_the_papers_algorithms(torus_of, root, name, algorithms):
-    """A1, A2 and A3 take the steps and blocks that torusctl counts."""
+    """A1, A2, A3 and the CC-cube take the steps and blocks that torusctl counts."""
     torus = torus_of(name)
     nodes = torus.geometry.nodes
     for algorithm in algorithms:
@@ -74,6 +74,21 @@ def test_the_papers_algorithms(torus_of, root, name, algorithms):
             assert result['verified'] and result['blocks_delivered'] == nodes * (nodes - 1)
             assert result['algorithm'] == algorithm
             assert (result['startups'], result['transmission']) == (planned['startups'], planned['transmission'])
+
+
+def test_ports_of_the_cccube(torus_of, root):
+    """One, two and all ports, in the names of the family and with --q."""
+    torus = torus_of('2m^4')
+    for algorithm, ports, startups in (('cccube-k1', 'one-port', 4 * 4), ('cccube-k2', '2-port', 10),
+                                       ('cccube', 'all-port', 7)):
+        planned = torus.json(0, 'plan', '--dims', '2m^4', '--algorithm', algorithm, '--q', 4)
+        assert (planned['port_model'], planned['startups']) == (ports, startups)
+        assert planned['transmission'] == 2 * startups
+        predicted = torus.json(0, 'predict', '--dims', '2m^4', '--algorithm', algorithm, '--q', 'best')
+        assert predicted['times'][0]['algorithm'].startswith(algorithm)
+    refused = torus.ctl(0, '--json', 'exchange', '--algorithm', 'cccube-k2', '--block-size', '1', '--mode', 'streaming')
+    assert_refused(refused, 'usage', 2)
+    assert '2-port' in refused.stderr
 
 
 @pytest.mark.parametrize('name', ['star:5 x 4', 'petersen', 'tree:2^2 x 2m'])

@@ -85,13 +85,13 @@ static int set_counts(json_t *o, const struct cost *c)
     return r;
 }
 
-static json_t *counts_row(const char *name, bool runs_here, enum port_model ports,
-                          const char *source, const struct cost *c)
+static json_t *counts_row(const char *name, bool runs_here, const char *ports, const char *source,
+                          const struct cost *c)
 {
     json_t *o = json_object();
     int r = json_object_set_new(o, "algorithm", json_string(name)) |
             json_object_set_new(o, "runs_here", json_boolean(runs_here)) |
-            json_object_set_new(o, "port_model", json_string(port_model_name(ports))) |
+            json_object_set_new(o, "port_model", json_string(ports)) |
             json_object_set_new(o, "source", json_string(source)) | set_counts(o, c);
     if (r == 0)
         return o;
@@ -103,7 +103,7 @@ static json_t *algorithm_row(const char *name, const struct cost *c)
 {
     const struct algorithm *a = algorithm_find(name);
     const struct formula *f = formula_find(name);
-    enum port_model ports = a != NULL ? a->port_model : f->port_model;
+    const char *ports = a != NULL ? algorithm_ports_name(a) : port_model_name(f->port_model);
 
     return counts_row(name, a != NULL, ports, f != NULL ? f->source : a->source, c);
 }
@@ -157,7 +157,7 @@ static double degree_time(const struct family *f, const struct torus *t, uint32_
                           void *context)
 {
     const struct offer *offer = context;
-    const struct cost_counts c = f->counts(t, degree);
+    const struct cost_counts c = f->counts(f, t, degree);
     return cost_price(&c, offer->parameters, (double)offer->size).total;
 }
 
@@ -222,7 +222,7 @@ static int add_schedule(struct building *b)
     if (cost_enumerate(&p->torus, a, &c, b->e) != 0)
         return -1;
     r = json_array_append_new(b->algorithms,
-                              counts_row(a->name, true, a->port_model, a->source, &c));
+                              counts_row(a->name, true, algorithm_ports_name(a), a->source, &c));
     for (size_t i = 0; i < p->sizes; i++)
         r |= json_array_append_new(b->times, time_row(p, a->name, &c, p->size[i]));
     return r == 0 ? 0 : no_memory(b->e);

@@ -284,7 +284,7 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     o = json_object();
     r |= json_set_torus(o, t);
     r |= json_object_set_new(o, "algorithm", json_string(algorithm->name));
-    r |= json_object_set_new(o, "port_model", json_string(port_model_name(algorithm->port_model)));
+    r |= json_object_set_new(o, "port_model", json_string(algorithm_ports_name(algorithm)));
     if (algorithm->imported != NULL)
         r |= set_imported(o, t, algorithm) |
              json_object_set_new(o, "busiest",

@@ -63,7 +63,7 @@ void svg_heading_draw(const struct svg_page *p)
                        r->contended_steps);
     (void)snprintf(text, sizeof text,
                    "%s, %s: %" PRIu32 " startup%s, %s, transmission %.10g, lower bound %.10g",
-                   operation_name(a->operation), port_model_name(a->port_model), r->startups,
+                   operation_name(a->operation), algorithm_ports_name(a), r->startups,
                    r->startups == 1 ? "" : "s", contended, svg_page_blocks(p, r->transmission),
                    r->bound);
     svg_page_text(p, "b", SVG_BORDER, y += 22, text);

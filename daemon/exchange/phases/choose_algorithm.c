@@ -367,11 +367,11 @@ static double family_price(const struct family *f, const struct torus *t, uint32
                            void *context)
 {
     const struct offer *offer = context;
-    const struct cost_counts c = f->counts(t, degree);
+    const struct cost_counts c = f->counts(f, t, degree);
     const struct predict_counts counts = {.segments = 1,
                                           .steps = c.startups,
                                           .hops = c.hops > c.startups ? c.hops - c.startups : 0,
-                                          .messages = (double)f->messages(t, degree),
+                                          .messages = (double)f->messages(f, t, degree),
                                           .blocks = c.transmission};
 
     return predict_seconds(&counts, &offer->costs, offer->block_bytes);

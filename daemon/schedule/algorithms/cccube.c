@@ -27,21 +27,25 @@
  * hops; all iterations of a dimension of n nodes take 3n/4 - 1 steps on a ring (1 on a ring of 2),
  * n - 1 on an array. On rings of 2 or 4 and arrays of 2, every stage is one step: 4x4 is the
  * hypercube of 16 nodes. On 8x8, where the lower bound is 64 blocks: Q=1 10 steps and 320 blocks,
- * Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
+ * Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116.
+ *
+ * 2mx2mx2m and complete:2^3 are the hypercube itself: a node's number is its rank, and an iteration
+ * uses the cables of one dimension. With k ports (cccube_ports.c) a stage of more than k iterations is
+ * divided: its first k iterations, then the next k, and so on. */
 #include "daemon/schedule/algorithms/cccube.h"
 #include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
 #include "daemon/schedule/bits.h"
 #include "daemon/schedule/message_key.h"
 
-static uint32_t cccube_max_legs(const struct torus *t)
+uint32_t cccube_max_legs(const struct torus *t)
 {
     return power_of(t->nodes);
 }
 
 /* Half a turn of a ring flips the highest bit of a coordinate and, in the xor embedding, the next
  * bit too, at source and destination alike. source XOR destination stays. */
-static void cccube_period(const struct torus *t, uint32_t *period)
+void cccube_period(const struct torus *t, uint32_t *period)
 {
     for (unsigned i = 0; i < t->dims; i++)
         period[i] = t->wrap[i] && t->size[i] > 1 ? t->size[i] / 2 : t->size[i];
@@ -49,7 +53,7 @@ static void cccube_period(const struct torus *t, uint32_t *period)
 
 /* The bits of a hypercube node's number are XORs of bits of coordinates. Where no leg has more than
  * one hop, a route depends on nothing else; otherwise tracks differ from node to node. */
-static void cccube_xor_period(const struct torus *t, uint32_t *period)
+void cccube_xor_period(const struct torus *t, uint32_t *period)
 {
     cccube_period(t, period);
     for (unsigned i = 0; i < t->dims; i++)
@@ -71,15 +75,16 @@ static uint32_t embed(const struct torus *t, unsigned dim, uint32_t bits)
 struct cube {
     const struct torus *torus;
     uint32_t packets; /* Q */
+    unsigned ports;   /* k: iterations at a time */
     unsigned bits;    /* d */
     struct {
         uint8_t dim, bit;
     } at[32];
 };
 
-static struct cube make_cube(const struct torus *t, uint32_t degree)
+static struct cube make_cube(const struct torus *t, uint32_t degree, unsigned ports)
 {
-    struct cube c = {.torus = t, .packets = degree};
+    struct cube c = {.torus = t, .packets = degree, .ports = ports == 0 ? 32 : ports};
     for (uint8_t bit = 0; c.bits < power_of(t->nodes); bit++) {
         for (unsigned dim = t->dims; dim-- > 0;) {
             if (t->size[dim] >> bit > 1) {
@@ -122,7 +127,7 @@ static uint32_t packet_of(const struct cube *c, uint32_t difference, unsigned i)
 
 /* ---- Stages and tracks ----------------------------------------------------------------------- */
 
-/* The iterations that are under way in a stage. */
+/* The iterations that are under way in a stage, or in a part of a stage. */
 struct window {
     unsigned first, last;
 };
@@ -131,6 +136,23 @@ static struct window window_of(const struct cube *c, uint32_t stage)
 {
     return (struct window){.first = stage < c->packets ? 0 : stage - c->packets + 1,
                            .last = stage < c->bits ? stage : c->bits - 1};
+}
+
+/* The parts of a stage, one after the other, and the part of an iteration. */
+static unsigned parts_of(const struct cube *c, const struct window *w)
+{
+    return (w->last - w->first) / c->ports + 1;
+}
+
+static unsigned part_of(const struct cube *c, const struct window *w, unsigned iteration)
+{
+    return (iteration - w->first) / c->ports;
+}
+
+static struct window window_of_part(const struct cube *c, const struct window *w, unsigned part)
+{
+    unsigned first = w->first + part * c->ports, last = first + c->ports - 1;
+    return (struct window){first, last < w->last ? last : w->last};
 }
 
 /* The bits of these iterations in one dimension: `count` from `low` on. */
@@ -209,18 +231,35 @@ static uint32_t track(const struct torus *t, unsigned dim, const struct bits *b,
     return (line_track(count, bit - b->low, at >> b->low) << b->low) + (at & ((1u << b->low) - 1));
 }
 
-/* Steps of a stage. The dimensions work side by side, since each has its own channels. */
-static uint32_t stage_steps(const struct cube *c, uint32_t stage)
+/* Steps of a part. The dimensions work side by side, since each has its own channels. */
+static uint32_t part_steps(const struct cube *c, const struct window *part)
 {
-    const struct window w = window_of(c, stage);
     uint32_t most = 0;
 
     for (unsigned dim = 0; dim < c->torus->dims; dim++) {
-        struct bits b = bits_of(c, &w, dim);
+        struct bits b = bits_of(c, part, dim);
         uint32_t count = tracks(c->torus, dim, &b);
         most = count > most ? count : most;
     }
     return most;
+}
+
+/* Steps of the first parts of a stage. */
+static uint32_t steps_of_parts(const struct cube *c, const struct window *w, unsigned parts)
+{
+    uint32_t steps = 0;
+
+    for (unsigned i = 0; i < parts; i++) {
+        const struct window part = window_of_part(c, w, i);
+        steps += part_steps(c, &part);
+    }
+    return steps;
+}
+
+static uint32_t stage_steps(const struct cube *c, uint32_t stage)
+{
+    const struct window w = window_of(c, stage);
+    return steps_of_parts(c, &w, parts_of(c, &w));
 }
 
 static uint32_t all_stages(const struct cube *c)
@@ -249,10 +288,11 @@ static void go_on(const struct cube *c, uint32_t *stage, uint32_t *step, uint32_
 /* ---- What it accepts ------------------------------------------------------------------------- */
 
 /* The highest degree: as many packets as a message has blocks, or fewer if the schedule would have
- * too many steps. No stage has more steps than one in which all iterations are under way. */
-static uint32_t cccube_most(const struct torus *t)
+ * too many steps. No stage has more steps than one in which all iterations are under way, one after the
+ * other if the ports are limited. */
+uint32_t cccube_most(const struct family *f, const struct torus *t)
 {
-    struct cube c = make_cube(t, t->nodes);
+    struct cube c = make_cube(t, t->nodes, f->base->ports == 0 ? 0 : 1);
     uint32_t blocks = all_blocks(&c);
 
     if (blocks == 1)
@@ -261,20 +301,22 @@ static uint32_t cccube_most(const struct torus *t)
     return blocks < stages ? blocks : stages;
 }
 
-static int cccube_accepts(const struct algorithm *a, uint32_t degree, const struct torus *t,
-                          struct error *e)
+int cccube_accepts(const struct torus *t, struct error *e)
 {
-    bool taken = is_power_of_two(t->nodes) && straight_fits(t) && degree <= cccube_most(t);
-    return taken ? 0 : algorithm_refuse(a, t, e);
+    bool taken = is_power_of_two(t->nodes) && straight_fits(t);
+
+    for (unsigned i = 0; i < t->dims; i++)
+        taken = taken && (t->graph[i] == NULL || t->size[i] == 2);
+    return taken ? 0 : algorithm_refuse(&algorithm_cccube, t, e);
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-static uint32_t cccube_route(const struct torus *t, uint32_t degree, uint32_t source,
-                             uint32_t destination, struct leg *legs)
+uint32_t cccube_route(const struct family *f, const struct torus *t, uint32_t degree,
+                      uint32_t source, uint32_t destination, struct leg *legs)
 {
     uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
-    struct cube c = make_cube(t, degree);
+    struct cube c = make_cube(t, degree, f->base->ports);
     uint32_t difference = 0, count = 0, stage = 0, step = 0;
 
     torus_coordinates(t, source, at);
@@ -289,12 +331,16 @@ static uint32_t cccube_route(const struct torus *t, uint32_t degree, uint32_t so
             continue;
         unsigned dim = c.at[i].dim;
         uint32_t next = embed(t, dim, embed(t, dim, at[dim]) ^ 1u << c.at[i].bit);
-        int direction = 1; /* on a ring of 2, where both ways are equally long */
-        uint32_t hops = torus_shortest(t, dim, at[dim], next, &direction);
+        int direction = 1; /* on a ring of 2, where both ways are equally long, and in complete:2 */
+        uint32_t hops =
+            t->graph[dim] != NULL ? 1 : torus_shortest(t, dim, at[dim], next, &direction);
         go_on(&c, &stage, &step, i + packet_of(&c, difference, i));
         const struct window w = window_of(&c, stage);
-        struct bits b = bits_of(&c, &w, dim);
-        legs[count++] = (struct leg){.step = step + track(t, dim, &b, c.at[i].bit, at[dim]),
+        const unsigned at_part = part_of(&c, &w, i);
+        const struct window part = window_of_part(&c, &w, at_part);
+        struct bits b = bits_of(&c, &part, dim);
+        uint32_t begin = step + steps_of_parts(&c, &w, at_part);
+        legs[count++] = (struct leg){.step = begin + track(t, dim, &b, c.at[i].bit, at[dim]),
                                      .hops = (uint16_t)hops,
                                      .dim = (uint8_t)dim,
                                      .direction = (int8_t)direction};
@@ -313,7 +359,7 @@ struct strip {
 
 enum { STRIPS_MOST = 32 * TORUS_MAX_DIMS };
 
-/* Fills *strip for the tracks first .. end-1, which carry one or two iterations of a dimension. */
+/* Fills *strip for the tracks first .. end-1, which carry one or two iterations. */
 static void add_strip(const struct cube *c, uint32_t stage, const unsigned *iteration,
                       unsigned count, uint32_t first, uint32_t end, struct strip *strip)
 {
@@ -327,14 +373,14 @@ static void add_strip(const struct cube *c, uint32_t stage, const unsigned *iter
     }
 }
 
-/* Writes the strips of one dimension. Returns how many. */
-static unsigned strips_of(const struct cube *c, uint32_t stage, unsigned dim, struct strip *strips)
+/* Writes the strips of one dimension in a part of a stage. Returns how many. */
+static unsigned strips_of(const struct cube *c, uint32_t stage, const struct window *w,
+                          unsigned dim, struct strip *strips)
 {
-    const struct window w = window_of(c, stage);
-    struct bits b = bits_of(c, &w, dim);
+    struct bits b = bits_of(c, w, dim);
     unsigned iteration[32], count = 0, found = 0, lines = b.count;
 
-    for (unsigned i = w.first; i <= w.last; i++)
+    for (unsigned i = w->first; i <= w->last; i++)
         if (c->at[i].dim == dim)
             iteration[found++] = i;
     if (found == 0)
@@ -353,16 +399,17 @@ static unsigned strips_of(const struct cube *c, uint32_t stage, unsigned dim, st
     return count;
 }
 
-/* Adds the costs of a stage, `times` times. A step takes as long as its largest message and its
- * longest leg. */
-static void add_stage(const struct cube *c, uint32_t stage, double times, struct cost_counts *sum)
+/* Adds the costs of a part of a stage, `times` times. A step takes as long as its largest message and
+ * its longest leg. */
+static void add_part(const struct cube *c, uint32_t stage, const struct window *part, double times,
+                     struct cost_counts *sum)
 {
     struct strip strips[STRIPS_MOST];
     unsigned count = 0;
-    uint32_t steps = stage_steps(c, stage), at = 0;
+    uint32_t steps = part_steps(c, part), at = 0;
 
     for (unsigned dim = 0; dim < c->torus->dims; dim++)
-        count += strips_of(c, stage, dim, &strips[count]);
+        count += strips_of(c, stage, part, dim, &strips[count]);
     while (at < steps) {
         uint32_t end = steps, blocks = 0, hops = 0;
         for (unsigned i = 0; i < count; i++) {
@@ -382,24 +429,28 @@ static void add_stage(const struct cube *c, uint32_t stage, double times, struct
     }
 }
 
-struct cost_counts cccube_counts(const struct torus *t, uint32_t degree)
+struct cost_counts cccube_counts(const struct family *f, const struct torus *t, uint32_t degree)
 {
-    struct cube c = make_cube(t, degree);
+    struct cube c = make_cube(t, degree, f->base->ports);
     struct cost_counts sum = {0};
     bool equal = all_blocks(&c) % degree == 0;
 
     for (uint32_t stage = 0, count; stage < all_stages(&c); stage += count) {
         count = equal ? alike(&c, stage) : 1;
-        add_stage(&c, stage, count, &sum);
+        const struct window w = window_of(&c, stage);
+        for (unsigned i = 0; i < parts_of(&c, &w); i++) {
+            const struct window part = window_of_part(&c, &w, i);
+            add_part(&c, stage, &part, count, &sum);
+        }
     }
     return sum;
 }
 
 /* A node sends one message in every packet of every iteration; it crosses as many channels as it
  * has hops. */
-static uint64_t cccube_messages(const struct torus *t, uint32_t degree)
+uint64_t cccube_messages(const struct family *f, const struct torus *t, uint32_t degree)
 {
-    struct cube c = make_cube(t, degree);
+    struct cube c = make_cube(t, degree, f->base->ports);
     uint64_t hops = 0;
 
     for (unsigned i = 0; i < c.bits; i++)
@@ -409,14 +460,10 @@ static uint64_t cccube_messages(const struct torus *t, uint32_t degree)
 
 /* ---- The algorithms -------------------------------------------------------------------------- */
 
-#define SUMMARY                                                                                    \
-    "hypercube's exchange, embedded without conflicts: one bit of the node's number after the "    \
-    "other"
-
 const struct family family_cccube = {
     .base = &algorithm_cccube,
     .best = "cccube-best",
-    .summary = SUMMARY,
+    .summary = CCCUBE_SUMMARY,
     .startups =
         "d + Q - 1 stages; each one step on rings of up to 4 and arrays of 2, more on others",
     .transmission = "Q divides N/2: N/(2Q) * startups",
@@ -426,29 +473,24 @@ const struct family family_cccube = {
     .messages = cccube_messages,
 };
 
-static int accepts_base(const struct torus *t, struct error *e)
-{
-    return cccube_accepts(&algorithm_cccube, 1, t, e);
-}
-
 static uint32_t route_base(const struct torus *t, uint32_t source, uint32_t destination,
                            uint32_t segment, struct leg *legs)
 {
     (void)segment;
-    return cccube_route(t, 1, source, destination, legs);
+    return cccube_route(&family_cccube, t, 1, source, destination, legs);
 }
 
 const struct algorithm algorithm_cccube = {
     .name = "cccube",
-    .summary = SUMMARY "; cccube-q5 in 5 packets, cccube-best in the best number",
-    .accepts_text = "a torus or mesh of 2^d nodes without a path longer than 65535 hops",
+    .summary = CCCUBE_SUMMARY "; cccube-q5 in 5 packets, cccube-best in the best number",
+    .accepts_text = CCCUBE_ACCEPTS,
+    .any_graph = true,
     .startups = "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
     .transmission = "N/2 * startups",
-    .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for "
-              "Meshes and Tori Using a Systematic Approach, section 4",
+    .source = CCCUBE_SOURCE,
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = accepts_base,
+    .accepts = cccube_accepts,
     .max_legs = cccube_max_legs,
     .period = cccube_period,
     .xor_period = cccube_xor_period,

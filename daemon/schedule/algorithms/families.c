@@ -4,7 +4,12 @@
 
 #include "daemon/schedule/algorithms/cccube.h"
 
-static const struct family *const families[] = {&family_cccube};
+#define FAMILIES (1 + CCCUBE_PORTS_MOST)
+
+static const struct family *family_at(size_t i)
+{
+    return i == 0 ? &family_cccube : &family_cccube_ports[i - 1];
+}
 
 /* Reads a whole number of at least 1, without leading zeros. */
 static bool read_degree(const char *text, uint32_t *degree)
@@ -17,15 +22,18 @@ static bool read_degree(const char *text, uint32_t *degree)
     return *text == '\0' && *degree <= TORUS_MAX_NODES;
 }
 
-/* Finds the family and degree in "<base>-q<degree>". */
+/* Finds the family and degree in "<base>-q<degree>". A base that is not in the registry is found here, too. */
 static const struct family *parse(const char *name, uint32_t *degree)
 {
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        const char *base = families[i]->base->name;
+    for (size_t i = 0; i < FAMILIES; i++) {
+        const char *base = family_at(i)->base->name;
         size_t length = strlen(base);
+        *degree = 1;
+        if (i > 0 && strcmp(name, base) == 0)
+            return family_at(i);
         if (strncmp(name, base, length) == 0 && strncmp(name + length, "-q", 2) == 0 &&
             read_degree(name + length + 2, degree))
-            return families[i];
+            return family_at(i);
     }
     return NULL;
 }
@@ -48,8 +56,8 @@ const struct algorithm *family_member(const char *name)
 
 const struct family *family_of_best(const char *name)
 {
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        if (strcmp(name, families[i]->best) == 0)
-            return families[i];
+    for (size_t i = 0; i < FAMILIES; i++)
+        if (strcmp(name, family_at(i)->best) == 0)
+            return family_at(i);
     return NULL;
 }

@@ -14,7 +14,7 @@ struct member {
     struct algorithm algorithm;
     struct member *next;
     char name[32];
-    char summary[128];
+    char summary[192];
 };
 
 static struct member *_Atomic members;
@@ -28,10 +28,10 @@ int family_accepts(const struct family *f, uint32_t degree, const struct torus *
 
     if (f->base->accepts(t, e) != 0)
         return -1;
-    if (degree <= f->most(t))
+    if (degree <= f->most(f, t))
         return 0;
     return error_set(e, ERROR_REFUSED, "%s-q%u is not possible on %s: at most %s-q%u",
-                     f->base->name, degree, torus_format(t, text), f->base->name, f->most(t));
+                     f->base->name, degree, torus_format(t, text), f->base->name, f->most(f, t));
 }
 
 static int member_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
@@ -45,11 +45,10 @@ static uint32_t member_route(const struct algorithm *a, const struct torus *t, u
                              uint32_t destination, uint32_t segment, struct leg *legs)
 {
     (void)segment;
-    return a->family->route(t, a->degree, source, destination, legs);
+    return a->family->route(a->family, t, a->degree, source, destination, legs);
 }
 
-static const struct algorithm_methods member_methods = {.accepts = member_accepts,
-                                                        .route = member_route};
+const struct algorithm_methods family_methods = {.accepts = member_accepts, .route = member_route};
 
 static struct member *new_member(void)
 {
@@ -76,7 +75,7 @@ static struct member *make(const struct family *f, uint32_t degree)
     if (m == NULL)
         return NULL;
     m->algorithm = *f->base;
-    m->algorithm.methods = &member_methods;
+    m->algorithm.methods = &family_methods;
     m->algorithm.family = f;
     m->algorithm.degree = degree;
     m->algorithm.route = NULL;
@@ -135,7 +134,7 @@ size_t family_made_count(void)
 uint32_t family_best(const struct family *f, const struct torus *t, family_price_fn *price,
                      void *context)
 {
-    uint32_t most = f->most(t), best = 1;
+    uint32_t most = f->most(f, t), best = 1;
     double lowest = price(f, t, 1, context);
 
     for (uint32_t degree = 2; degree <= most; degree += degree < ALL_DEGREES ? 1 : degree) {

@@ -14,17 +14,20 @@ struct family {
     const char *summary, *startups, *transmission; /* of all members except the base */
 
     /* The highest degree on this torus, which the base accepts: at least 1. */
-    uint32_t (*most)(const struct torus *t);
+    uint32_t (*most)(const struct family *f, const struct torus *t);
 
     /* As route() of algorithm.h, for the member of a degree. */
-    uint32_t (*route)(const struct torus *t, uint32_t degree, uint32_t source, uint32_t destination,
-                      struct leg *legs);
+    uint32_t (*route)(const struct family *f, const struct torus *t, uint32_t degree,
+                      uint32_t source, uint32_t destination, struct leg *legs);
 
     /* The costs of the member of a degree: steps, blocks and hops as schedule_verify() counts them,
      * and the messages that a node sends or passes on. Computed in microseconds to milliseconds. */
-    struct cost_counts (*counts)(const struct torus *t, uint32_t degree);
-    uint64_t (*messages)(const struct torus *t, uint32_t degree);
+    struct cost_counts (*counts)(const struct family *f, const struct torus *t, uint32_t degree);
+    uint64_t (*messages)(const struct family *f, const struct torus *t, uint32_t degree);
 };
+
+/* The methods of all members, and of a base that has no route() itself. */
+extern const struct algorithm_methods family_methods;
 
 /* Returns 0 if the member of a degree is possible on the torus, otherwise -1 with *e
  * (ERROR_REFUSED). */

@@ -59,7 +59,7 @@ int routes_open(struct routes *r, const struct torus *t, const struct algorithm 
 int routes_open_ends(struct routes *r, const struct torus *t, const struct algorithm *a,
                      struct error *e)
 {
-    return open_by(r, t, a, a->xor_period != NULL, e);
+    return open_by(r, t, a, a->xor_period != NULL && torus_is_plain(t), e);
 }
 
 void routes_close(struct routes *r)
