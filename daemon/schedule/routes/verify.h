@@ -12,7 +12,8 @@
  *   that end at it. A message starts when its first node has begun the step, and every channel on
  *   its path has carried everything of earlier steps (cut-through: hops take no time). Messages of
  *   one step that share a channel start together, and have all arrived when the channel has carried
- *   their sum.
+ *   their sum. Sends of a node by different ports do not wait for each other, even with one port: in
+ *   the middle of a star the critical path of a2 is below its bound.
  *
  * The two differ where rings of different lengths work side by side (at2 on 8x12: 152 and 144). */
 struct schedule_report {
