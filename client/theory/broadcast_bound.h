@@ -1,5 +1,5 @@
 /* Lower bounds on the time of broadcasts. Yang, Wang: All-to-All Communication, theorem 1, for any
- * product of rings, arrays and complete graphs instead of n x n tori and meshes.
+ * product of graphs instead of n x n tori and meshes.
  *
  * The model is the paper's: a node may use all its channels at the same time, and has received a whole
  * message before it passes the message on. With the startup time alpha, the switching time delta and

@@ -171,8 +171,8 @@ static void theorem(void **state)
 {
     (void)state;
     for (uint32_t n = 3; n <= 40; n++) {
-        struct product torus = {2, {{FACTOR_RING, n}, {FACTOR_RING, n}}, n * n};
-        struct product mesh = {2, {{FACTOR_ARRAY, n}, {FACTOR_ARRAY, n}}, n * n};
+        struct product torus = {2, {{FACTOR_RING, n, NULL}, {FACTOR_RING, n, NULL}}, n * n};
+        struct product mesh = {2, {{FACTOR_ARRAY, n, NULL}, {FACTOR_ARRAY, n, NULL}}, n * n};
         assert_int_equal(broadcast_bound_one_to_all(&torus), 2 * (n / 2));
         assert_int_equal(broadcast_bound_one_to_all(&mesh), 2 * (n - 1));
         assert_int_equal(broadcast_bound_all_to_all(&torus), n * n / 4);

@@ -92,10 +92,10 @@ static double formula_delay(const struct torus *t, const struct algorithm *a,
     return cost_price(&counts, &p, 1).total;
 }
 
-/* Theorem 1 of the paper, in picoseconds; below 0 on networks for which there is no formula. */
+/* Theorem 1 of the paper, in picoseconds; below 0 on a single node. */
 static double bound_delay(const struct torus *t, const struct broadcast_model *m)
 {
-    if (!product_is_torus(t) || t->nodes == 1)
+    if (t->nodes == 1)
         return -1;
     struct product p = product_of_torus(t);
     return (double)m->startup + (double)m->switching +
