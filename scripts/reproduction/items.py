@@ -85,7 +85,7 @@ LIST = {
     'Díaz de Cerio, Valero-García, González: Meshes and Tori': (
         Item('figure', '1', 'CC-cube algorithm, d = 3', DRAWN, ('cccube-fig-1', 'cccube-figure-1')),
         Item('algorithm', 'CC-cube', 'complete exchange, and its pipelining', RUN,
-             ('cccube-figure-1', 'cccube-pipelining', 'cccube-loads')),
+             ('cccube-figure-1', 'cccube-pipelining', 'cccube-ports', 'cccube-loads')),
     ),
     'Liu, Gu, Ren, Xiong: Multidimensional Tori': (
         Item('figure', '1', 'structure of a 4×4 torus', DRAWN, ('one-port-fig-1',)),

@@ -7,8 +7,8 @@
 #define NONE UINT32_MAX
 #define PASSES 6 /* how often each source chooses its paths, knowing those of the others */
 
-/* Never changed once they are here and never freed: the lists only grow at their beginning, and are
- * read without a lock. */
+/* The lists only grow at their beginning, and are read without a lock. Exchanges in them never change,
+ * and are never freed. */
 static struct graph_exchange *_Atomic exchanges[GRAPH_PORTS];
 
 /* An exchange while it is made. If the graph moves, there is one place, and one source, node 0.
@@ -25,7 +25,7 @@ struct maker {
     uint32_t *head, *tail, *next;
     uint32_t *waiting;     /* by channel: how many */
     uint32_t *expected;    /* likewise, with those on their way to its node in this step */
-    uint64_t *cost;        /* by node: the loads along the path from the source, added up */
+    uint64_t *cost;        /* by node: the squares of the loads along the path from the source */
     uint32_t *here, *done; /* by block: the node that has it, and the hops made */
 
     uint32_t *order; /* the places, those with most to send first */
@@ -52,7 +52,7 @@ static uint32_t hops_of(const struct maker *m, uint32_t block)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* Adds a block's path to the loads, or takes it away (by -1). */
+/* Adds a block's path to the loads (`by` 1), or subtracts it (-1). */
 static void count_path(struct maker *m, uint32_t block, uint32_t by)
 {
     const struct graph_hop *hop = m->x->hop + m->x->first[block];
@@ -66,7 +66,7 @@ static void count_path(struct maker *m, uint32_t block, uint32_t by)
     }
 }
 
-/* Hangs a node into the tree of a source, and writes the path to it. */
+/* Adds a node to the tree of a source, and writes the path to the node. */
 static void choose_path(struct maker *m, uint32_t source, uint32_t node)
 {
     const struct graph *g = m->g;
@@ -80,8 +80,8 @@ static void choose_path(struct maker *m, uint32_t source, uint32_t node)
             continue;
         uint64_t load = m->ports == GRAPH_ALL_PORTS ? m->load[channel_of(m, there, g->opposite[i])]
                                                     : m->sends[place_of(m, there)];
-        if (m->cost[there] + load < least) {
-            least = m->cost[there] + load;
+        if (m->cost[there] + load * load < least) {
+            least = m->cost[there] + load * load;
             best = there;
             last = g->opposite[i];
         }
@@ -204,7 +204,8 @@ static uint32_t best_channel(const struct maker *m, uint32_t place, uint32_t *re
     return best;
 }
 
-/* Finds a receiver for a place; the place that has it now must find another one. */
+/* Finds a receiver for a place. If another place has that receiver, the other place must find a new
+ * one. */
 static bool find_receiver(struct maker *m, uint32_t place)
 {
     uint32_t receiver = NONE, channel;

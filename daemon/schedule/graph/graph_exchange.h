@@ -5,11 +5,12 @@
  * All paths are shortest paths. With one port, a node sends at most one block and receives at most
  * one block in a step. With all ports, each channel carries at most one block in a step.
  *
- * First every pair gets a path: source after source, a tree of fewest hops, in which each node hangs
- * from the neighbour (or the channel) that the paths so far use least. Then step after step is
- * filled. With one port, the blocks of a step are a matching of senders with receivers. Nodes that
- * have most left to send come first, and displace others. With all ports, every channel sends. In
- * both cases the block with the most hops left leaves first.
+ * First every pair gets a path. The paths of a source form a tree of fewest hops. A node joins the
+ * tree by the path whose nodes (with all ports: whose channels) the other paths use least. Then the
+ * steps are filled, one after the other. With one port, a step is a matching of senders with
+ * receivers, found by augmenting paths; nodes with the most blocks left to send are matched first.
+ * With all ports, every channel for which a block waits sends one. The block with the most hops left
+ * leaves first.
  *
  * If the graph `moves`, all nodes do the same in each step, and the offset from source to
  * destination determines the path. With one port all nodes then send and receive in every step. The
