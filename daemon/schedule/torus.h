@@ -42,6 +42,10 @@ struct torus {
  * Not thread-safe where other graphs are named: see graph.h. */
 int torus_parse(struct torus *t, const char *text, struct error *e);
 
+/* As torus_parse(), for a text from a stranger, in any thread: reads no files and makes no graphs. A graph must
+ * have been made before, and be named as torus_format() writes it. */
+int torus_parse_known(struct torus *t, const char *text, struct error *e);
+
 /* Appends a factor: a ring or line of `size` nodes, or a graph. *t begins with `nodes` 1 and all
  * else 0. Returns 0, or -1 if there are too many dimensions, ports or nodes, with *t unchanged. */
 int torus_append(struct torus *t, uint32_t size, bool wrap, const struct graph *graph);

@@ -9,6 +9,7 @@
 /* A text that is being read. */
 struct reader {
     const char *text, *at;
+    bool known; /* reads no files and makes no graphs */
     struct torus torus;
 };
 
@@ -57,6 +58,11 @@ static bool is_digest(const char *text, size_t length)
            strspn(text + digits + 1, "0123456789abcdef") >= DIGEST_DIGITS;
 }
 
+static int refuse_unknown(const struct reader *r, struct error *e)
+{
+    return error_set(e, ERROR_USAGE, "torus \"%.64s\" is not the network of this node", r->text);
+}
+
 /* Reads the file or digest behind "graph:". */
 static int read_graph(struct reader *r, const struct graph **graph, struct error *e)
 {
@@ -67,6 +73,8 @@ static int read_graph(struct reader *r, const struct graph **graph, struct error
 
     if (length == 0)
         return refuse(r, "a file of edges", e);
+    if (r->known && !digest)
+        return refuse_unknown(r, e);
     if (digest) {
         end = r->at + strcspn(r->at, " ^x");
         *graph = graph_known(r->at - strlen("graph:"), (size_t)(end - r->at) + strlen("graph:"));
@@ -92,22 +100,28 @@ static int read_graph(struct reader *r, const struct graph **graph, struct error
 /* Reads the factors that have a name. Returns 1 if there is none here. */
 static int read_named(struct reader *r, const struct graph **graph, struct error *e)
 {
+    const char *begin = r->at;
     uint32_t number = 0, depth = 0;
     bool complete = read_word(r, "complete:"), star = !complete && read_word(r, "star:");
 
     if (complete || star) {
         if (!read_number(r, &number))
             return refuse(r, "a number of nodes", e);
-        *graph = complete ? graph_complete(number, e) : graph_star(number, e);
     } else if (read_word(r, "tree:")) {
         if (!read_number(r, &number) || !read_word(r, "^") || !read_number(r, &depth))
             return refuse(r, "children and levels, such as tree:2^3,", e);
-        *graph = graph_tree(number, depth, e);
     } else if (read_word(r, "graph:")) {
         return read_graph(r, graph, e);
     } else {
         return 1;
     }
+    if (r->known) {
+        *graph = graph_known(begin, (size_t)(r->at - begin));
+        return *graph != NULL ? 0 : refuse_unknown(r, e);
+    }
+    *graph = complete ? graph_complete(number, e)
+             : star   ? graph_star(number, e)
+                      : graph_tree(number, depth, e);
     return *graph != NULL ? 0 : error_wrap(e, "torus \"%.64s\"", r->text);
 }
 
@@ -174,19 +188,31 @@ static bool read_times(struct reader *r)
     return true;
 }
 
+static int read_all(struct reader *r, struct torus *t, struct error *e)
+{
+    do {
+        if (read_factor(r, e) != 0)
+            return -1;
+    } while (read_times(r));
+    if (*r->at != '\0')
+        return error_set(e, ERROR_USAGE, "torus \"%.64s\": expected x between sizes, not \"%.16s\"",
+                         r->text, r->at);
+    *t = r->torus;
+    return 0;
+}
+
 int torus_parse(struct torus *t, const char *text, struct error *e)
 {
     struct reader r = {.text = text, .at = text, .torus = {.nodes = 1}};
 
-    do {
-        if (read_factor(&r, e) != 0)
-            return -1;
-    } while (read_times(&r));
-    if (*r.at != '\0')
-        return error_set(e, ERROR_USAGE, "torus \"%.64s\": expected x between sizes, not \"%.16s\"",
-                         text, r.at);
-    *t = r.torus;
-    return 0;
+    return read_all(&r, t, e);
+}
+
+int torus_parse_known(struct torus *t, const char *text, struct error *e)
+{
+    struct reader r = {.text = text, .at = text, .known = true, .torus = {.nodes = 1}};
+
+    return read_all(&r, t, e);
 }
 
 char *torus_format(const struct torus *t, char *text)

@@ -169,6 +169,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
     if (s == NULL)
         return imported_no_memory(e);
     s->users = 1;
+    s->known = only != NULL;
     s->algorithm = (struct algorithm){
         .methods = &imported_methods,
         .imported = s,
@@ -179,6 +180,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
         .transmission = "",
         .source = "a file",
         .segments = 1,
+        .any_graph = true,
     };
     (void)snprintf(s->name, sizeof s->name, "imported");
     int rc = read_text(&r, text, length, e);

@@ -21,9 +21,9 @@ static int read_dims(struct json_line *line, void *into, struct error *e)
 
     if (json_line_string(line, "dims", s->dims, sizeof s->dims, e) != 0)
         return -1;
-    return torus_parse(&s->torus, s->dims, &why) == 0
-               ? 0
-               : json_line_error(line, e, "dims: %s", why.text);
+    int rc = s->known ? torus_parse_known(&s->torus, s->dims, &why)
+                      : torus_parse(&s->torus, s->dims, &why);
+    return rc == 0 ? 0 : json_line_error(line, e, "dims: %s", why.text);
 }
 
 static int read_name(struct json_line *line, void *into, struct error *e)
@@ -133,6 +133,12 @@ static const struct json_key header_keys[] = {
     {"period", read_period},
 };
 
+/* Whether moving all nodes along a dimension, modulo its size, moves links to links. */
+static bool moves(const struct torus *t, unsigned dim)
+{
+    return t->wrap[dim] || (t->graph[dim] != NULL && t->graph[dim]->moves);
+}
+
 /* Sets the default period if the header has none, checks the period, and counts the classes.
  * Returns 0, or -1 with *e. */
 static int check_period(struct imported_reader *r, struct error *e)
@@ -150,10 +156,10 @@ static int check_period(struct imported_reader *r, struct error *e)
             break;
         if (!given)
             s->period[i] = t->size[i];
-        if (t->size[i] % s->period[i] != 0 || (!t->wrap[i] && s->period[i] != t->size[i]))
+        if (t->size[i] % s->period[i] != 0 || (!moves(t, i) && s->period[i] != t->size[i]))
             return json_line_error(&r->line, e,
                                    "period %" PRIu32 " of dimension %u must %s its size %" PRIu32,
-                                   s->period[i], i, t->wrap[i] ? "divide" : "be", t->size[i]);
+                                   s->period[i], i, moves(t, i) ? "divide" : "be", t->size[i]);
         s->classes *= s->period[i];
     }
     return 0;

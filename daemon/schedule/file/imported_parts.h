@@ -18,6 +18,7 @@ struct imported {
     unsigned users;
     struct algorithm algorithm;
     struct torus torus;
+    bool known; /* it must be for a torus that is known: see torus_parse_known() */
     uint32_t period[TORUS_MAX_DIMS];
     uint32_t classes; /* sources in the first box of the period */
     uint32_t max_legs;

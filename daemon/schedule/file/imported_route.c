@@ -56,8 +56,13 @@ static int read_leg(struct json_line *line, struct imported *s, struct error *e)
         json_line_number(line, "hops", 1, UINT16_MAX, &hops, e) != 0 ||
         json_line_need(line, ']', e) != 0)
         return -1;
-    if (direction == 0)
-        return json_line_error(line, e, "a direction must be 1 or -1");
+    if (!torus_has_direction(&s->torus, (unsigned)dim, (int)direction))
+        return s->torus.graph[dim] == NULL
+                   ? json_line_error(line, e, "a direction must be 1 or -1")
+                   : json_line_error(line, e, "a direction of dimension %d must be 1 to %u",
+                                     (int)dim, s->torus.graph[dim]->directions);
+    if (hops > 1 && s->torus.graph[dim] != NULL)
+        return json_line_error(line, e, "a leg has one hop in dimension %d, a graph", (int)dim);
     if (add_leg(s, (struct leg){.step = (uint32_t)step,
                                 .hops = (uint16_t)hops,
                                 .dim = (uint8_t)dim,

@@ -106,7 +106,8 @@ static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, un
         return 0;
 
     for (; done < longest; done += r->period[leg->dim]) {
-        uint32_t start = torus_walk(r->torus, d->plan->rank, leg->dim, -direction, done);
+        uint32_t start =
+            torus_walk(r->torus, d->plan->rank, leg->dim, torus_port_direction(r->torus, in), done);
         if (start == TORUS_NO_NODE)
             break;
         if (!is_wanted(d, here, start))
