@@ -124,16 +124,36 @@ static void wake_receiver(struct msccl_run *r, uint32_t block)
 
 /* --- steps --- */
 
-/* Returns the hops from one coordinate to another in a direction, or 0 if the direction does not lead there. */
+/* Returns the hops from one coordinate to another in a direction, in a graph at most 1; or 0 if the direction does not
+ * lead there. */
 static uint32_t hops_towards(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
                              int direction)
 {
     bool ahead = direction > 0 ? to > from : to < from;
     uint32_t straight = to > from ? to - from : from - to;
 
+    if (t->graph[dim] != NULL)
+        return graph_neighbour(t->graph[dim], from, (unsigned)direction - 1) == to;
     if (ahead)
         return straight;
     return t->wrap[dim] ? t->size[dim] - straight : 0;
+}
+
+/* Finds the shortest way along a dimension; if there are two, the channel chooses one. Returns -1 if no direction
+ * leads to `to`. */
+static int find_shortest(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
+                         uint32_t channel, int *direction, uint32_t *hops)
+{
+    *direction = channel % 2 == 0 ? 1 : -1;
+    if (t->graph[dim] == NULL) {
+        *hops = torus_shortest(t, dim, from, to, direction);
+        return 0;
+    }
+    if (graph_distance(t->graph[dim], from, to) != 1)
+        return -1;
+    *direction = (int)graph_towards(t->graph[dim], from, to) + 1;
+    *hops = 1;
+    return 0;
 }
 
 /* Finds the leg of a send: see msccl_read(). */
@@ -146,7 +166,7 @@ static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struc
     uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], hops;
     unsigned dim = t->dims;
     char dims[TORUS_TEXT_SIZE];
-    int direction = b->channel % 2 == 0 ? 1 : -1;
+    int direction = 1;
 
     torus_coordinates(t, b->gpu, from);
     torus_coordinates(t, (uint32_t)b->send, to);
@@ -160,8 +180,11 @@ static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struc
         dim = i;
     }
     if (!p->by_torusd || b->channel >= torus_ports(t)) {
-        hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
+        if (find_shortest(t, dim, from[dim], to[dim], b->channel, &direction, &hops) != 0)
+            return msccl_bad_step(p, s, e, "GPU %" PRId32 " is not a neighbour of it on %s",
+                                  b->send, torus_format(t, dims));
     } else {
+        direction = torus_port_direction(t, b->channel);
         hops = torus_port_dim(t, b->channel) == dim
                    ? hops_towards(t, dim, from[dim], to[dim], direction)
                    : 0;
