@@ -48,6 +48,29 @@ static double by_cuts(const struct torus *t, unsigned dim, const double *along)
     return most;
 }
 
+/* A graph: cuts the coordinates below each k from the others. */
+static double by_graph_cuts(const struct torus *t, unsigned dim, const double *along)
+{
+    const struct graph *g = t->graph[dim];
+    double lines = t->nodes / t->size[dim], out = 0, in = 0, links = 0, most = 0;
+
+    for (uint32_t k = 0; k + 1 < g->nodes; k++) {
+        for (uint32_t other = 0; other < g->nodes; other++) {
+            double away = along[(size_t)k * g->nodes + other];
+            double back = along[(size_t)other * g->nodes + k];
+            out += other < k ? -back : other > k ? away : 0;
+            in += other < k ? -away : other > k ? back : 0;
+        }
+        for (unsigned direction = 0; direction < g->directions; direction++) {
+            uint32_t other = graph_neighbour(g, k, direction);
+            links += other == GRAPH_NO_NODE ? 0 : other < k ? -1 : 1;
+        }
+        double bytes = out > in ? out : in;
+        most = bytes / (links * lines) > most ? bytes / (links * lines) : most;
+    }
+    return most;
+}
+
 static unsigned links_of(const struct torus *t, uint32_t rank)
 {
     unsigned links = 0;
@@ -84,7 +107,7 @@ double perf_bound_uneven(const struct torus *t, uint64_t bytes,
         if (along == NULL)
             return 0;
         add_up(t, bytes, size, dim, along);
-        cut = by_cuts(t, dim, along);
+        cut = t->graph[dim] != NULL ? by_graph_cuts(t, dim, along) : by_cuts(t, dim, along);
         most = cut > most ? cut : most;
         free(along);
     }
