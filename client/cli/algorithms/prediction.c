@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/suggest.h"
 #include "daemon/schedule/algorithms/families.h"
@@ -161,6 +162,25 @@ static double degree_time(const struct family *f, const struct torus *t, uint32_
     return cost_price(&c, offer->parameters, (double)offer->size).total;
 }
 
+/* Finds the costs of an algorithm by its name. Returns 0 with *c, or -1 with *e. */
+static int find_cost(const struct torus *t, const char *name, struct cost *c, struct error *e)
+{
+    const struct algorithm *named = algorithm_find(name), *a = named;
+    struct detour *found = NULL;
+    int rc = -1;
+
+    if (named != NULL)
+        a = found_routes(named, t, &found, e);
+    if (a == named)
+        return cost_find(t, name, c, e);
+    if (a != NULL) {
+        *c = (struct cost){0};
+        rc = cost_enumerate(t, a, c, e);
+    }
+    detour_free(found);
+    return rc;
+}
+
 /* Adds the rows of an algorithm: its counts, and its times for the block sizes for which it is chosen[i] (`chosen`
  * NULL: for all sizes). Returns 0, or -1 with *b->e. */
 static int add_algorithm(struct building *b, const char *name,
@@ -172,7 +192,7 @@ static int add_algorithm(struct building *b, const char *name,
     struct cost c;
     int r = 0;
 
-    if (cost_find(&p->torus, name, &c, &why) == 0) {
+    if (find_cost(&p->torus, name, &c, &why) == 0) {
         r |= json_array_append_new(b->algorithms, algorithm_row(name, &c));
         for (size_t i = 0; i < p->sizes; i++)
             if (chosen == NULL || chosen[i] == a)

@@ -1,6 +1,7 @@
 /* torusctl algorithms: lists the algorithms, or with --dims their costs on a torus. */
 #include <stddef.h>
 
+#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/plan_report.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
@@ -79,17 +80,19 @@ static json_t *registry_row(const struct algorithm *a)
 }
 
 /* Returns the costs of the algorithm on the torus, or the reason why they are not counted. */
-static json_t *cost_row(const struct algorithm *a, const struct torus *t)
+static json_t *cost_row(const struct algorithm *named, const struct torus *t)
 {
     struct schedule_report report;
+    struct detour *found;
     struct error e;
     json_t *o = json_object();
-    int r = json_object_set_new(o, "algorithm", json_string(a->name)) |
-            json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
-            json_object_set_new(o, "port_model", json_string(port_model_name(a->port_model)));
+    int r = json_object_set_new(o, "algorithm", json_string(named->name)) |
+            json_object_set_new(o, "operation", json_string(operation_name(named->operation))) |
+            json_object_set_new(o, "port_model", json_string(port_model_name(named->port_model)));
 
-    long_work_next("the costs of %s", a->name);
-    bool accepted = algorithm_accepts(a, t, &e) == 0;
+    long_work_next("the costs of %s", named->name);
+    const struct algorithm *a = found_routes(named, t, &found, &e);
+    bool accepted = a != NULL && algorithm_accepts(a, t, &e) == 0;
     bool counted = accepted && work_check(t, a, work_of(t, a), WORK_QUICK, &e) == 0 &&
                    schedule_verify(t, a, &report, &e) == 0;
     r |= json_object_set_new(o, "accepts", json_boolean(accepted));
@@ -99,6 +102,7 @@ static json_t *cost_row(const struct algorithm *a, const struct torus *t)
     } else {
         r |= json_object_set_new(o, "refused", json_string(e.text));
     }
+    detour_free(found);
     if (r == 0)
         return o;
     json_decref(o);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/cli/algorithms/daemon_torus.h"
+#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/terminal/progress.h"
 #include "client/cli/terminal/quantile.h"
 #include "daemon/schedule/algorithms/registry.h"
@@ -110,9 +111,10 @@ static int measure_small(struct meter *m, struct calibration_run *run, struct to
     return 0;
 }
 
-static int measure_busy(struct meter *m, struct calibration_run *run,
-                        const struct algorithm *stream, struct torus_error *failed, struct error *e)
+static int measure_busy(struct meter *m, struct calibration_run *run, struct torus_error *failed,
+                        struct error *e)
 {
+    const struct algorithm *stream = run->stream;
     struct predict_counts counts;
 
     if (predict_count(&run->torus, stream, true, &counts, e) != 0)
@@ -230,8 +232,13 @@ static bool is_named(const struct algorithm *a)
 /* Finds the algorithms that accept the torus, and their counts: first the algorithms in names[], then the others. */
 static int find_algorithms(struct calibration_run *run, struct error *e)
 {
+    run->stream = found_routes(algorithm_find(FOUND_NAME), &run->torus, &run->found, e);
+    if (run->stream == NULL)
+        return -1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (add_algorithm(run, algorithm_find(names[i]), e) != 0)
+        if (add_algorithm(
+                run, strcmp(names[i], FOUND_NAME) == 0 ? run->stream : algorithm_find(names[i]),
+                e) != 0)
             return -1;
     run->measured = run->count;
     for (size_t i = 0; i < algorithm_count(); i++)
@@ -261,12 +268,13 @@ int calibration_measure(struct torus_client *client, struct calibration_run *run
         return -1;
     if (run->torus.nodes < 2)
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
-    if (find_algorithms(run, e) != 0)
+    if (find_algorithms(run, e) != 0) {
+        calibration_free(run);
         return -1;
+    }
     progress_begin(&m.progress, true);
     m.progress.title = m.now;
-    r = measure_small(&m, run, failed) != 0 ||
-                measure_busy(&m, run, algorithm_find("stream"), failed, e) != 0 ||
+    r = measure_small(&m, run, failed) != 0 || measure_busy(&m, run, failed, e) != 0 ||
                 measure_between(&m, run, failed) != 0
             ? -1
             : 0;
@@ -280,4 +288,6 @@ void calibration_free(struct calibration_run *run)
 {
     torus_result_free(run->busy);
     run->busy = NULL;
+    detour_free(run->found);
+    run->found = NULL;
 }

@@ -24,6 +24,8 @@ struct calibration_run {
     size_t count;    /* number of algorithms that auto may choose on this torus */
     size_t measured; /* number of these, from the first on, that are measured with single bytes */
     const struct algorithm *algorithm[CALIBRATION_ALGORITHMS];
+    const struct algorithm *stream; /* one of these, which keeps all links busy */
+    struct detour *found;           /* NULL, or holds its routes: see found_routes() */
     struct predict_counts counts[CALIBRATION_ALGORITHMS];
     double seconds[CALIBRATION_ALGORITHMS]; /* median for one byte, if measured */
     uint64_t block_bytes;                   /* block size of the exchange with all links busy */
