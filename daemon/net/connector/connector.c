@@ -60,15 +60,15 @@ static const char *address_text(const struct connector *connector, const struct 
  * duplicate. */
 static bool explain_duplicate(const struct connector *connector, char *what, size_t size)
 {
-    const char *side = connector->listens ? "-" : "+";
+    const char *does = connector->listens ? "listen" : "dial";
     char address[INET6_ADDRSTRLEN];
 
     if (connector->index == 0 || !duplicate_address(connector->index, address, sizeof address))
         return false;
     (void)snprintf(what, size,
                    "duplicate address detection has found another machine with address %s at %s: "
-                   "are two %s ports cabled to each other?",
-                   address, connector->endpoint->interface, side);
+                   "are two ports that %s cabled to each other?",
+                   address, connector->endpoint->interface, does);
     return true;
 }
 

@@ -29,11 +29,16 @@ bool link_fault_same(const struct link_fault *a, const struct link_fault *b)
             (a->found_rank == b->found_rank && a->found_port == b->found_port));
 }
 
-static const char *fault_explanation(enum link_fault_code code)
+static const char *fault_explanation(const struct torus *torus, const struct fault_report *report)
 {
-    switch (code) {
+    const unsigned here = torus_port_dim(torus, report->port);
+    const unsigned there = torus_port_dim(torus, report->fault.found_port);
+
+    switch (report->fault.code) {
     case LINK_FAULT_SAME_SIDE:
-        return ": a + port must be cabled to a - port; ";
+        return torus->graph[here] == NULL && torus->graph[there] == NULL
+                   ? ": a + port must be cabled to a - port; "
+                   : ": one end of a cable must dial, and the other one listen; ";
     case LINK_FAULT_LOOP:
         return ", of the same machine; ";
     case LINK_FAULT_DUPLICATE_RANK:
@@ -78,8 +83,8 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
         (void)snprintf(
             text, size, "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",
             report->rank, here, f->found_rank,
-            torus_port_name(torus, f->found_rank, f->found_port, found), fault_explanation(f->code),
-            neighbour,
+            torus_port_name(torus, f->found_rank, f->found_port, found),
+            fault_explanation(torus, report), neighbour,
             torus_port_name(torus, neighbour, torus_port_opposite(torus, report->port), expected));
     }
 }
