@@ -164,12 +164,20 @@ _PLAIN = re.compile(r'(ring:|line:|array:)?([1-9][0-9]{0,5})([mM]?)')
 _NAMED = re.compile(r'(complete|star):([0-9]{1,4})|(tree):([0-9]{1,4}\^[0-9]{1,4})|(graph):([^ ^]+)')
 
 
+def _whole_path(file):
+    """The path by which torusd finds a file of edges from any folder."""
+    path = str(Path(file).resolve())
+    if set(path) & set(' ^'):
+        raise UsageError(f'the path of a file of edges cannot contain a blank or "^", which end its name: {path}')
+    return path
+
+
 def _factor(text, whole):
     """The factor at the beginning of `text`, and what follows it."""
     if match := _NAMED.match(text):
         kind, argument = (word for word in match.groups() if word is not None)
         size, edges = _graph(kind, argument, match[0])
-        name = f'graph:{Path(argument).resolve()}' if kind == 'graph' else match[0]
+        name = f'graph:{_whole_path(argument)}' if kind == 'graph' else match[0]
         return Factor(name, size, False, _neighbours(size, edges)), text[match.end():]
     match = _PLAIN.match(text)
     if not match or (match[1] and match[3]):
