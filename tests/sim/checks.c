@@ -24,9 +24,16 @@ static const struct algorithm *algorithm_of(const struct spec *spec)
     return algorithm_find(name);
 }
 
-/* The routes that avoid the links and leave out the nodes that the result names; NULL if it names none and the
- * exchange had an algorithm. The caller frees them. */
-static struct detour *detour_of(const struct sim_request *r)
+/* Whether the routes have been found for a network that is no torus. */
+static bool are_found(const struct sim_request *r, const struct spec *spec)
+{
+    return !torus_is_plain(sim_torus(r->sim)) && (strcmp(spec->algorithm, FOUND_NAME) == 0 ||
+                                                  strcmp(spec->algorithm, FOUND_GATHER_NAME) == 0);
+}
+
+/* The routes that avoid the links and leave out the nodes that the result names, or have been found for the network;
+ * NULL if the result names none and the exchange had an algorithm. The caller frees them. */
+static struct detour *detour_of(const struct sim_request *r, const struct spec *spec)
 {
     char text[sizeof r->result.without], *to = text;
     struct detour *detour = NULL;
@@ -37,7 +44,8 @@ static struct detour *detour_of(const struct sim_request *r)
             *to++ = *from;
     *to = '\0';
     uint64_t missing = sim_missing(r);
-    if ((text[0] == '\0' && missing == 0) || r->operation != OPERATION_EXCHANGE)
+    if (!are_found(r, spec) &&
+        ((text[0] == '\0' && missing == 0) || r->operation != OPERATION_EXCHANGE))
         return NULL;
     if ((text[0] != '\0' ? damage_parse(&damage, sim_torus(r->sim), text, NULL)
                          : damage_init(&damage, sim_torus(r->sim), NULL)) != 0)
@@ -150,9 +158,11 @@ void check_success(struct sim_request *r, const struct spec *spec)
 
     if (!r->ended || r->error.code != ERROR_NONE)
         sim_fail(r->sim, "%s has not succeeded: %s", r->id, r->ended ? r->error.text : "not ended");
-    struct detour *detour = detour_of(r);
-    const struct algorithm *algorithm =
-        detour != NULL ? detour_algorithm(detour) : algorithm_of(spec);
+    struct detour *detour = detour_of(r, spec);
+    const struct algorithm *algorithm = detour == NULL ? algorithm_of(spec)
+                                        : r->operation == OPERATION_EXCHANGE
+                                            ? detour_algorithm(detour)
+                                            : detour_gather(detour);
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
         if ((sim_missing(r) & UINT64_C(1) << rank) != 0)
             continue;

@@ -1,5 +1,4 @@
-/* Networks other than tori, in a simulation of their own: the real core has two ports per dimension, so it runs tori,
- * meshes and hypercubes (dimensions of 2), but neither generalized hypercubes (complete graphs) nor banyan networks.
+/* Products and banyan networks in a simulation of their own, apart from the real core, which does not run banyan networks.
  * Here every node has a store of blocks and knows only the schedule; blocks carry a payload and move hop by hop. */
 #include <setjmp.h>
 #include <stdarg.h>

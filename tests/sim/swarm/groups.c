@@ -81,15 +81,6 @@ static bool may_fail(const struct swarm_play *play, const struct swarm_group *g)
            g->hurries || is_tight(play);
 }
 
-/* Whatever single link or node fails, the others can still talk to each other. */
-static bool stays_connected(const struct torus *t)
-{
-    for (unsigned dim = 0; dim < t->dims; dim++)
-        if (!t->wrap[dim])
-            return false;
-    return true;
-}
-
 static bool must_agree(const struct swarm_play *play, const struct swarm_group *g,
                        const struct error *e)
 {
@@ -97,7 +88,7 @@ static bool must_agree(const struct swarm_play *play, const struct swarm_group *
         return true;
     /* After some silence both ends of a link know of it, each before it hears from the other. */
     return play->harms == 1 && !sim_slowed(play->sim) && g->faults == 0 && !g->hurries &&
-           e->code == ERROR_LINK && stays_connected(&play->world->torus);
+           e->code == ERROR_LINK && swarm_stays_connected(&play->world->torus);
 }
 
 static void check_errors(struct swarm_play *play, struct swarm_group *g)

@@ -407,15 +407,6 @@ static void check_outputs(struct swarm_play *play, const struct swarm_request *r
                      in_place > 0 ? "it was committed" : "there is nothing");
 }
 
-/* Whatever single link or node fails, the others can still talk to each other. */
-static bool stays_connected(const struct torus *t)
-{
-    for (unsigned dim = 0; dim < t->dims; dim++)
-        if (!t->wrap[dim])
-            return false;
-    return true;
-}
-
 static bool somebody_hurries(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -433,7 +424,7 @@ static bool must_agree(const struct swarm_play *play, const struct swarm_request
 {
     if (play->harms == 0)
         return true;
-    if (play->harms > 1 || !stays_connected(&play->world->torus) ||
+    if (play->harms > 1 || !swarm_stays_connected(&play->world->torus) ||
         (r->spec.operation == OPERATION_BARRIER && somebody_hurries(play, r)))
         return false;
     return r->orphaned || r->asked->error.code == ERROR_LINK;

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/schedule/torus.h"
+#include "tests/sim/swarm/swarm.h"
 
 static const char usage[] =
     "usage: swarm [option...]\n"
     "\n"
-    "Plays random worlds of the real core, in virtual time: tori of nodes, clients that ask for\n"
+    "Plays random worlds of the real core, in virtual time: tori and networks, clients that ask "
+    "for\n"
     "exchanges, programs that open groups, and faults. A seed determines a world completely. The "
     "exit status is 0 if all\n"
     "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
@@ -29,7 +30,10 @@ static const char usage[] =
     "\n"
     "One world alone:\n"
     "  --trace              prints the events and the daemons' logs (for --seeds 1)\n"
-    "  --dims DIMS          plays it on this torus instead of its own\n"
+    "  --dims DIMS          plays it on this torus or network instead of its own; also petersen, "
+    "and\n"
+    "                       random: a graph of 24 nodes with 4 links each, which depends on the "
+    "seed\n"
     "  --without-requests I,I...  leaves out these requests\n"
     "  --without-faults I,I...    leaves out these faults\n"
     "  --without-groups I,I...    leaves out these groups\n"
@@ -98,7 +102,8 @@ static void check(const struct options *o)
 
     if (o->jobs == 0 || o->jobs > OPTIONS_JOBS_MOST)
         options_fail("%s must be 1 to 64", "--jobs");
-    if (o->dims != NULL && (torus_parse(&torus, o->dims, NULL) != 0 || torus.nodes < 2))
+    if (o->dims != NULL &&
+        (torus_parse(&torus, swarm_network_text(o->dims, o->first), NULL) != 0 || torus.nodes < 2))
         options_fail("%s is not a torus of at least two nodes", o->dims);
 }
 

@@ -200,7 +200,8 @@ void swarm_options(const struct swarm_world *w, char *text, size_t size)
     text[0] = '\0';
     swarm_draw(&own, w->seed, NULL);
     if (strcmp(own.dims, w->dims) != 0)
-        used += (size_t)snprintf(text, size, " --dims %s", w->dims);
+        used += (size_t)snprintf(
+            text, size, strchr(w->dims, ' ') == NULL ? " --dims %s" : " --dims '%s'", w->dims);
     used += add_list(text + used, size - used, " --without-requests ", w->no_request);
     used += add_list(text + used, size - used, " --without-faults ", w->no_fault);
     used += add_list(text + used, size - used, " --without-groups ", w->no_group);

@@ -87,7 +87,7 @@ struct swarm_fault {
 
 struct swarm_world {
     uint64_t seed;
-    const char *dims;
+    const char *dims; /* as --dims has it */
     struct torus torus;
     struct sim_setup setup;
     struct swarm_request request[SWARM_REQUESTS];
@@ -100,11 +100,21 @@ struct swarm_world {
     const char *find; /* NULL, or part of an error that counts as a violation */
 };
 
-/* Draws the world of a seed. `dims` is NULL, or a torus to use instead of the world's own. */
+/* Draws the world of a seed. `dims` is NULL, or a torus or network to use instead of the world's own. */
 void swarm_draw(struct swarm_world *world, uint64_t seed, const char *dims);
 void swarm_print(const struct swarm_world *world);
-/* The possible tori of worlds, the smallest first; NULL after the last. */
+/* The possible tori of worlds, the smallest first, and then the networks; NULL after the last. */
 const char *swarm_dims(unsigned index);
+
+/* networks.c. The network of a seed, as --dims has it; NULL: its world is on a torus. */
+const char *swarm_draw_network(uint64_t seed);
+/* The possible networks of worlds, the smallest first; NULL after the last. */
+const char *swarm_network(unsigned index);
+/* The text that torus_parse() reads for `dims`, valid as long as `dims`. Makes the graphs "petersen" and "random", which
+ * depends on the seed. */
+const char *swarm_network_text(const char *dims, uint64_t seed);
+/* Whether all other nodes can still reach each other if any one link or node fails. */
+bool swarm_stays_connected(const struct torus *torus);
 
 /* nemeses.c. The table; NULL after the last. */
 const struct nemesis *swarm_nemesis(unsigned index);

@@ -17,7 +17,9 @@ static const char *const dims_list[] = {
 
 const char *swarm_dims(unsigned index)
 {
-    return index < sizeof dims_list / sizeof dims_list[0] ? dims_list[index] : NULL;
+    const unsigned tori = sizeof dims_list / sizeof dims_list[0];
+
+    return index < tori ? dims_list[index] : swarm_network(index - tori);
 }
 
 /* Blocks are not larger than the links can carry in a moderate time. */
@@ -163,7 +165,7 @@ static void draw_setup(struct swarm_world *w, struct chance *c)
     uint64_t rate = chance_magnitude(c, 1000000, 1000000000);
 
     w->setup = (struct sim_setup){
-        .dims = w->dims,
+        .dims = swarm_network_text(w->dims, w->seed),
         .seed = w->seed,
         .latency = chance_magnitude(c, 10 * MICROSECONDS, 5 * MILLISECONDS),
         .rate = chance_below(c, 4) == 0 ? 0 : rate,
@@ -181,8 +183,9 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
     *w = (struct swarm_world){.seed = seed};
     /* The smaller of two, because most faults do not need a large torus. */
     unsigned a = (unsigned)chance_below(&c, kinds), b = (unsigned)chance_below(&c, kinds);
-    w->dims = dims != NULL ? dims : dims_list[a < b ? a : b];
-    if (torus_parse(&w->torus, w->dims, NULL) != 0)
+    const char *network = swarm_draw_network(seed);
+    w->dims = dims != NULL ? dims : network != NULL ? network : dims_list[a < b ? a : b];
+    if (torus_parse(&w->torus, swarm_network_text(w->dims, seed), NULL) != 0)
         abort();
     draw_setup(w, &c);
     uint64_t window = chance_magnitude(&c, 1 * MILLISECONDS, 10 * SECONDS);
