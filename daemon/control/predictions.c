@@ -76,6 +76,8 @@ static bool answer_candidates(struct control_client *client,
     if (mode_parse(wanted->mode, &mode) != 0)
         (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
                         wanted->mode);
+    else if (!torus_is_plain(router_torus(client->server->set.router)))
+        result = 1; /* auto takes the routes that are found when the exchange begins */
     else
         result = choose_candidates(exchanges, &sizes, mode, list, &count, &e);
     if (result == 0)
