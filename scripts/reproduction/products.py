@@ -250,8 +250,8 @@ def multiport(torusctl):
                   ('blocks', 'contended steps', 'single hops'),
                   'Paper: the lower bound (4), one message on a link at a time, and messages between '
                   'neighbours only. Corollary 3: the dimension\'s own time, times the nodes of the '
-                  'others. Here: by enumeration. The hypercube has one cable in a dimension; a torus '
-                  'of 2×2×2×2 has two, and half the bound.')
+                  'others; a complete graph takes one step. Here: by enumeration. The hypercube has one '
+                  'cable in a dimension; a torus of 2×2×2×2 has two, and half the bound.')
     for n, dimensions, mesh in ((8, 1, ''), (4, 2, ''), (5, 2, ''), (6, 2, ''), (8, 2, ''),
                                 (12, 2, ''), (16, 2, ''), (4, 4, ''), (2, 4, ''), (2, 4, 'm'),
                                 (4, 2, 'm'), (6, 2, 'm'), (8, 2, 'm')):
@@ -264,4 +264,11 @@ def multiport(torusctl):
             plan = torusctl.plan(dims, 'a3')
             row.here = (plan['transmission'], plan['contended_steps'],
                         torusctl.single_hops(dims, 'a3'))
+    for n, dimensions in ((3, 1), (4, 2), (7, 2), (3, 4)):  # a complete graph takes one step
+        dims, others = f'complete:{n}^{dimensions}', n ** (dimensions - 1)
+        with table.row(dims, others, paper=(others, 0, True)) as row:
+            plan = torusctl('plan', '--dims', dims, '--algorithm', 'a3')
+            counts, _ = torusctl.predict(dims, 'a3')
+            row.here = (plan['transmission'], plan['contended_steps'],
+                        counts['hops'] == counts['startups'])
     return table
