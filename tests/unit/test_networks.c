@@ -344,6 +344,10 @@ static void stream_is_counted(void **state)
         assert_non_null(row_of(json_object_get(value, "algorithms"), "stream"));
         assert_null(row_of(json_object_get(value, "refused"), "stream"));
         json_decref(value);
+        (void)snprintf(command, sizeof command, "simulate --dims %s", cases[i].dims);
+        value = run_cli_json(command);
+        assert_true(json_number_value(json_object_get(value, "block_times")) >= cases[i].busiest);
+        json_decref(value);
     }
 }
 

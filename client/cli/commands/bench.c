@@ -11,6 +11,7 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/detour/detour.h"
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
 #define DEFAULT_REPEAT 10
@@ -57,7 +58,9 @@ static int add_all(struct sweep *s, struct error *e)
 
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation == OPERATION_EXCHANGE && algorithm_accepts(a, &s->torus, e) == 0 &&
+        bool found = !torus_is_plain(&s->torus) && strcmp(a->name, FOUND_NAME) == 0;
+        if (a->operation == OPERATION_EXCHANGE &&
+            (found || algorithm_accepts(a, &s->torus, e) == 0) &&
             (!all_port || a->port_model == PORT_MODEL_ALL) && sweep_add(s, a->name, e) != 0)
             return -1;
     }

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/simulated_broadcast.h"
 #include "client/cli/terminal/arguments.h"
@@ -260,14 +261,20 @@ static json_t *stream_value(const struct torus *t, const struct algorithm *a, ui
 }
 
 static int simulate_streaming(const struct cli *cli, const struct torus *t,
-                              const struct algorithm *a)
+                              const struct algorithm *named)
 {
+    struct detour *found;
     struct error e;
     uint64_t ticks;
+    int code;
 
-    if (simulate_stream(t, a, &ticks, &e) != 0)
-        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
-    return cli_print(cli, stream_value(t, a, ticks), &(struct view){stream_sections, 1});
+    const struct algorithm *a = found_routes(named, t, &found, &e);
+    if (a == NULL || simulate_stream(t, a, &ticks, &e) != 0)
+        code = e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    else
+        code = cli_print(cli, stream_value(t, a, ticks), &(struct view){stream_sections, 1});
+    detour_free(found);
+    return code;
 }
 
 /* ---- Tori ------------------------------------------------------------------------------------ */
