@@ -89,6 +89,13 @@ def test_auto_has_no_candidates(torus_of):
     assert result['algorithm'] == 'stream' and result['candidates'] == []
 
 
+@pytest.mark.parametrize('operation', [('allgather',), ('broadcast', '--root', 1)])
+def test_stream_is_for_exchanges(torus_of, operation):
+    result = torus_of('complete:4').ctl(0, *operation, '--block-size', 100, '--algorithm', 'stream')
+    assert result.returncode != 0
+    assert f'stream is not an algorithm for operation {operation[0]}, but for exchange' in result.stderr
+
+
 @pytest.mark.parametrize('name', ON)
 def test_perf(torus_of, name):
     torus = torus_of(name)

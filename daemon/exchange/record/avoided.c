@@ -19,7 +19,8 @@ bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole)
     if (torus_is_plain(t))
         return !whole && s->operation == OPERATION_EXCHANGE;
     return kind_of_spec(s)->has_blocks && !spec_has_schedule(s) &&
-           (strcmp(s->algorithm, SPEC_AUTO) == 0 || strcmp(s->algorithm, FOUND_NAME) == 0);
+           (strcmp(s->algorithm, SPEC_AUTO) == 0 ||
+            (s->operation == OPERATION_EXCHANGE && strcmp(s->algorithm, FOUND_NAME) == 0));
 }
 
 void avoided_drop(struct attempt *x)
