@@ -35,6 +35,11 @@ void config_init(struct config *c)
 void config_free(struct config *c)
 {
     roots_free(&c->roots);
+    free(c->named);
+    free(c->endpoint);
+    c->named = NULL;
+    c->endpoint = NULL;
+    c->nameds = 0;
 }
 
 static int on_line(void *context, const struct ini_line *line, struct error *e)
@@ -100,6 +105,10 @@ static int set_endpoints(struct config *c, struct error *e)
 {
     char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
 
+    free(c->endpoint);
+    c->endpoint = calloc(torus_ports(&c->torus), sizeof *c->endpoint);
+    if (c->endpoint == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the addresses of the ports");
     for (unsigned i = 0; i < c->nameds; i++) {
         int port = torus_port_parse(&c->torus, c->rank, c->named[i].name);
         if (port < 0 || torus_neighbour(&c->torus, c->rank, (unsigned)port) == TORUS_NO_NODE)

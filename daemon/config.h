@@ -10,6 +10,12 @@
 #include "daemon/router/links/handshake.h"
 #include "daemon/schedule/torus.h"
 
+/* An address, and the name of the port that has it. */
+struct named_endpoint {
+    char name[TORUS_PORT_NAME_SIZE];
+    struct endpoint endpoint;
+};
+
 struct config {
     struct torus torus;
     bool have_dims;
@@ -32,14 +38,11 @@ struct config {
     char congestion[16];
     unsigned hop_limit; /* limit for the hops of links, see daemon/net/sockets/hops.h */
     int log_level;
-    /* The ports as they are named, whose numbers depend on the rank; and what follows from them: by
-     * port, with port number 0 where none is given. */
-    struct named_endpoint {
-        char name[TORUS_PORT_NAME_SIZE];
-        struct endpoint endpoint;
-    } named[TORUS_MAX_PORTS];
+    /* The addresses that are given, by the names of ports, whose numbers depend on the rank. */
+    struct named_endpoint *named;
     unsigned nameds;
-    struct endpoint endpoint[TORUS_MAX_PORTS];
+    struct endpoint *endpoint; /* the same by port, with port number 0 where there is no link; NULL
+                                * before config_finish() */
 };
 
 /* Fills *c with the defaults. The caller gives it to config_free(). */

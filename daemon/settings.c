@@ -251,20 +251,28 @@ static bool is_port(const char *name)
 
 static int set_endpoint(struct config *c, const char *name, const char *value, struct error *e)
 {
-    struct named_endpoint *named = c->named;
+    struct named_endpoint *named;
+    struct endpoint endpoint;
+    unsigned at = 0;
 
     if (!is_port(name) || strlen(name) >= sizeof named->name)
         return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0, -1 or 0:3", name);
-    while (named < c->named + c->nameds && strcmp(named->name, name) != 0)
-        named++;
-    if (named == c->named + TORUS_MAX_PORTS)
+    while (at < c->nameds && strcmp(c->named[at].name, name) != 0)
+        at++;
+    if (at == TORUS_MAX_PORTS)
         return error_set(e, ERROR_USAGE, "port %s: a node has at most %d ports", name,
                          TORUS_MAX_PORTS);
-    if (endpoint_parse(value, &named->endpoint, e) != 0)
+    if (endpoint_parse(value, &endpoint, e) != 0)
         return error_wrap(e, "port %s", name);
-    (void)strcpy(named->name, name);
-    if (named == c->named + c->nameds)
+    if (at == c->nameds) {
+        named = realloc(c->named, (c->nameds + 1) * sizeof *named);
+        if (named == NULL)
+            return error_set(e, ERROR_MEMORY, "out of memory for the address of port %s", name);
+        c->named = named;
         c->nameds++;
+    }
+    (void)strcpy(c->named[at].name, name);
+    c->named[at].endpoint = endpoint;
     return 0;
 }
 
