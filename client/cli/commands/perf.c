@@ -178,10 +178,16 @@ static int resolve(struct perf_plan *plan, struct place *place, const struct cli
 
 /* ---- The group ------------------------------------------------------------------------------- */
 
+/* Connects to the daemon unless that is done. */
+static int connect_once(struct cli *cli)
+{
+    return cli->client == NULL ? cli_connect(cli) : EXIT_DONE;
+}
+
 /* Reads the dimensions of a group. */
 static int read_dims(struct torus *t, const char *text, struct cli *cli)
 {
-    int code = strstr(text, "graph:") != NULL ? cli_connect(cli) : EXIT_DONE;
+    int code = strstr(text, "graph:") != NULL ? connect_once(cli) : EXIT_DONE;
 
     return code == EXIT_DONE ? daemon_torus_parse(cli, text, t) : code;
 }
@@ -190,7 +196,7 @@ static int ask_rate(struct cli *cli, double *link_mbit)
 {
     struct torus_status *status;
     struct torus_error failed;
-    int code = cli_connect(cli);
+    int code = connect_once(cli);
 
     if (code != EXIT_DONE)
         return code;

@@ -78,9 +78,10 @@ struct ball {
 /* Keeps the best balls in order, at most CLIMBED. */
 static void remember(struct ball *best, unsigned *count, struct ball one)
 {
-    unsigned at = *count < CLIMBED ? (*count)++ : CLIMBED - 1;
+    bool full = *count == CLIMBED;
+    unsigned at = full ? CLIMBED - 1 : (*count)++;
 
-    if (at == CLIMBED - 1 && best[at].value >= one.value)
+    if (full && best[at].value >= one.value)
         return;
     for (; at > 0 && best[at - 1].value < one.value; at--)
         best[at] = best[at - 1];
