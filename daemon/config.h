@@ -41,8 +41,9 @@ struct config {
     /* The addresses that are given, by the names of ports, whose numbers depend on the rank. */
     struct named_endpoint *named;
     unsigned nameds;
-    struct endpoint *endpoint; /* the same by port, with port number 0 where there is no link; NULL
-                                * before config_finish() */
+    struct endpoint
+        *endpoint; /* the addresses by port; TCP port 0 where there is no link. NULL before
+                                * config_finish() */
 };
 
 /* Fills *c with the defaults. The caller gives it to config_free(). */

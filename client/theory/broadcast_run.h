@@ -5,8 +5,8 @@
  * reaches, and is then sent by each port by which it goes on. A channel sends one message at a time, and
  * a switch handles one message at a time. While a channel sends, the next messages are switched.
  *
- * Of the messages that wait in a buffer, either the first goes first, or the one with the longest way
- * ahead, the first of several. */
+ * If several messages wait in a buffer, either the one that came first is sent next, or the one with
+ * the most hops left; of several with equally many hops, the one that came first. */
 #ifndef TORUSD_THEORY_BROADCAST_RUN_H
 #define TORUSD_THEORY_BROADCAST_RUN_H
 

@@ -40,16 +40,6 @@ static uint64_t picoseconds(double micros)
     return (uint64_t)llround(fmin(micros * PICOSECONDS, most));
 }
 
-/* A parameter of the machine, unchanged if it is not given. */
-static int parse_parameter(const struct cli *cli, const char *name, const char *text,
-                           double *parameter)
-{
-    struct error e;
-    if (text == NULL || parse_micros(text, parameter, &e) == 0)
-        return EXIT_DONE;
-    return cli_fail_usage(cli, "%s: %s", name, e.text);
-}
-
 static int parse_model(const struct cli *cli, const struct broadcast_arguments *a,
                        struct broadcast_model *m)
 {
@@ -59,9 +49,9 @@ static int parse_model(const struct cli *cli, const struct broadcast_arguments *
     struct error e;
     int code;
 
-    if ((code = parse_parameter(cli, "--ts", a->ts, &ts)) != EXIT_DONE ||
-        (code = parse_parameter(cli, "--tp", a->tp, &tp)) != EXIT_DONE ||
-        (code = parse_parameter(cli, "--tw", a->tw, &tw)) != EXIT_DONE)
+    if ((code = cli_read_micros(cli, "--ts", a->ts, &ts)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--tp", a->tp, &tp)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--tw", a->tw, &tw)) != EXIT_DONE)
         return code;
     if (a->block_size != NULL && parse_size(a->block_size, &bytes, &e) != 0)
         return cli_fail_usage(cli, "--block-size: %s", e.text);

@@ -107,16 +107,6 @@ static int parse_operation(const char *text, enum operation *operation, struct e
     return error_set(e, ERROR_USAGE, "'%.40s' is neither exchange nor allgather", text);
 }
 
-/* Reads a parameter of the machine. Leaves it unchanged if it was not given. */
-static int parse_parameter(const struct cli *cli, const char *name, const char *text,
-                           double *parameter)
-{
-    struct error e;
-    if (text == NULL || parse_micros(text, parameter, &e) == 0)
-        return EXIT_DONE;
-    return cli_fail_usage(cli, "%s: %s", name, e.text);
-}
-
 /* Reads the torus, from --dims or the schedule file, and the file, whose operation is the default. */
 static int resolve_torus(const struct cli *cli, const struct predict_arguments *a,
                          struct prediction *p, struct schedule_file *file)
@@ -152,10 +142,10 @@ static int resolve(const struct cli *cli, const struct predict_arguments *a, str
     if (parse_sizes(a->block_size != NULL ? a->block_size : "64,1KiB,16KiB", p->size, MOST_SIZES,
                     &p->sizes, &e) != 0)
         return cli_fail_usage(cli, "--block-size: %s", e.text);
-    if ((code = parse_parameter(cli, "--ts", a->ts, &p->parameters.ts)) != EXIT_DONE ||
-        (code = parse_parameter(cli, "--tw", a->tw, &p->parameters.tw)) != EXIT_DONE ||
-        (code = parse_parameter(cli, "--rho", a->rho, &p->parameters.rho)) != EXIT_DONE ||
-        (code = parse_parameter(cli, "--tp", a->tp, &p->parameters.tp)) != EXIT_DONE)
+    if ((code = cli_read_micros(cli, "--ts", a->ts, &p->parameters.ts)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--tw", a->tw, &p->parameters.tw)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--rho", a->rho, &p->parameters.rho)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--tp", a->tp, &p->parameters.tp)) != EXIT_DONE)
         return code;
     const char *name =
         a->algorithm != NULL && strcmp(a->algorithm, "all") != 0 ? a->algorithm : NULL;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
 #include "proto/text.h"
 
@@ -86,6 +87,15 @@ int cli_fail_usage(const struct cli *cli, const char *format, ...)
                    cli->command ? cli->command : "");
     return print_failure(cli,
                          &(struct failure){EXIT_USAGE, error_name(ERROR_USAGE), "", text, hint});
+}
+
+int cli_read_micros(const struct cli *cli, const char *option, const char *text, double *micros)
+{
+    struct error e;
+
+    if (text == NULL || parse_micros(text, micros, &e) == 0)
+        return EXIT_DONE;
+    return cli_fail_usage(cli, "%s: %s", option, e.text);
 }
 
 void cli_warn(const char *text)

@@ -40,6 +40,10 @@ int cli_fail_client(const struct cli *cli, const struct torus_error *e);
 int cli_fail_usage(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Reads the microseconds of an option; an option that is not given (`text` NULL) leaves *micros unchanged.
+ * Returns EXIT_DONE, or another exit code after printing the reason, which names the option. */
+int cli_read_micros(const struct cli *cli, const char *option, const char *text, double *micros);
+
 /* Prints a warning on stderr. */
 void cli_warn(const char *text);
 

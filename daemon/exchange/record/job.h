@@ -37,7 +37,7 @@ struct job {
      * an attempt that no other node knows of yet (STARTING), or NULL. ENTERED: NULL. */
     struct attempt *attempt;
     struct attempt *last; /* the attempt before, which was withdrawn; NULL: none */
-    /* Of the latest attempt, or of the first one before it begins. */
+    /* The name of the latest attempt; before the first attempt begins, the name that it will have. */
     struct attempt_name name;
     bool name_known; /* other nodes know the name, so the next attempt needs another one */
     /* The id of the first attempt, if the next attempt resumes it: what has arrived is not sent again. For a
