@@ -27,7 +27,9 @@ static const char end[] =
     "data_roots there. Section [ports] has lines such as \"+0 = 10.0.0.2:7411\". ';' begins a\n"
     "comment; a value ends with its line.\n"
     "\n"
-    "exit status: 0 ended by a signal; 1 could not start; 2 invalid options\n";
+    "exit status: 0 ended by a signal, or --check found nothing wrong; 1 could not start; 2 "
+    "invalid\n"
+    "options or settings\n";
 
 static void print_option(const struct setting *s)
 {
@@ -127,12 +129,15 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
     struct error e = {0};
     int option, result;
 
+    bool check = false;
+
     *exit_code = EXIT_USAGE;
     make_long_options(options);
     result = read_config_file(argc, argv, options, config, &e);
     while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (print_and_end(option, exit_code) != 0)
             return -1;
+        check |= is_option(option, "check");
         result = set_option(config, option, &e);
     }
     if (result == 0 && optind < argc)
@@ -142,5 +147,7 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
         result = config_finish(config, &e);
     if (result != 0)
         (void)fprintf(stderr, "torusd: %s\n", e.text);
-    return result;
+    if (result == 0 && check)
+        *exit_code = EXIT_SUCCESS;
+    return result == 0 && check ? -1 : result;
 }

@@ -375,6 +375,7 @@ const struct setting config_settings[] = {
      "that are tunnels, or routed on purpose"},
     {"log-level", "log_level", "LEVEL", set_log_level, NULL,
      "error, warning, info (default) or debug"},
+    {"check", NULL, NULL, NULL, NULL, "check the settings, and start nothing"},
     {"help", NULL, NULL, NULL, NULL, "print the options"},
     {"version", NULL, NULL, NULL, NULL, "print the version, and those of the protocols"},
     {0},

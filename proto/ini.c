@@ -113,20 +113,28 @@ static int read_lines(struct reading *r, char *text, struct error *e)
     return 0;
 }
 
+int ini_read_text(const char *name, const struct text_kind *kind, char *text, size_t length,
+                  ini_line_fn *each, void *context, struct error *e)
+{
+    struct reading r = {kind, each, context, .line = {.section = ""}};
+    char room[TEXT_FORMAT_SIZE];
+
+    r.format = text_format(text, length, room);
+    if (r.format != NULL && strcmp(r.format, TEXT_FORMAT_INI) == 0)
+        r.format = NULL;
+    return read_lines(&r, text, e) == 0 ? 0 : error_wrap(e, "%.200s:%u", name, r.line.number);
+}
+
 int ini_read(const char *path, const struct text_kind *kind, ini_line_fn *each, void *context,
              struct error *e)
 {
-    struct reading r = {kind, each, context, .line = {.section = ""}};
-    char *text, room[TEXT_FORMAT_SIZE];
+    char *text;
     size_t length;
     int rc;
 
     if (text_file_read(path, kind, &text, &length, e) != 0)
         return -1;
-    r.format = text_format(text, length, room);
-    if (r.format != NULL && strcmp(r.format, TEXT_FORMAT_INI) == 0)
-        r.format = NULL;
-    rc = read_lines(&r, text, e);
+    rc = ini_read_text(path, kind, text, length, each, context, e);
     free(text);
-    return rc == 0 ? 0 : error_wrap(e, "%.200s:%u", path, r.line.number);
+    return rc;
 }

@@ -26,4 +26,9 @@ typedef int ini_line_fn(void *context, const struct ini_line *line, struct error
 int ini_read(const char *path, const struct text_kind *kind, ini_line_fn *each, void *context,
              struct error *e);
 
+/* The same for a text that is in memory: `length` bytes with a '\0' at text[length], which the call changes.
+ * `name` stands for the path in errors. The text must have passed text_check(). */
+int ini_read_text(const char *name, const struct text_kind *kind, char *text, size_t length,
+                  ini_line_fn *each, void *context, struct error *e);
+
 #endif

@@ -37,13 +37,19 @@ char *key_id_text(const uint8_t id[KEY_ID_SIZE], char text[KEY_ID_TEXT_SIZE])
     return sodium_bin2hex(text, KEY_ID_TEXT_SIZE, id, KEY_ID_SIZE);
 }
 
+char *key_line(const struct key *key, char line[KEY_LINE_SIZE])
+{
+    (void)strcpy(line, PREFIX);
+    (void)sodium_bin2hex(line + PREFIX_SIZE, 2 * KEY_SIZE + 1, key->bytes, KEY_SIZE);
+    return strcat(line, "\n");
+}
+
 static int write_line(int fd, const struct key *key)
 {
-    char line[LINE_SIZE + 1] = PREFIX;
+    char line[KEY_LINE_SIZE];
     size_t done = 0;
 
-    (void)sodium_bin2hex(line + PREFIX_SIZE, 2 * KEY_SIZE + 1, key->bytes, KEY_SIZE);
-    line[LINE_SIZE - 1] = '\n';
+    (void)key_line(key, line);
     while (done < LINE_SIZE) {
         ssize_t n = write(fd, line + done, LINE_SIZE - done);
         if (n < 0 && errno != EINTR)

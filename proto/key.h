@@ -10,6 +10,7 @@
 #define KEY_SIZE 32u
 #define KEY_ID_SIZE 8u
 #define KEY_ID_TEXT_SIZE (2 * KEY_ID_SIZE + 1)
+#define KEY_LINE_SIZE (sizeof "torusd-key-1 \n" + 2 * KEY_SIZE)
 
 struct key {
     uint8_t bytes[KEY_SIZE];
@@ -24,6 +25,10 @@ int key_generate(const char *path, struct key *key, struct error *e);
  * neither to the user of this process nor to root. Returns 0, or -1 with *e naming the file;
  * errno is then ENOENT if, and only if, there is no such file. */
 int key_read(const char *path, struct key *key, struct error *e);
+
+/* Writes the line of a key file, with its newline, as key_generate() does. Returns `line`; the caller overwrites it
+ * when it is no longer needed. */
+char *key_line(const struct key *key, char line[KEY_LINE_SIZE]);
 
 /* Fills in *key from KEY_SIZE given bytes. */
 void key_set(struct key *key, const uint8_t *bytes);

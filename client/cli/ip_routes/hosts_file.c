@@ -29,21 +29,20 @@ struct reading {
     struct section *sections; /* as many as there are nodes */
     uint32_t count;
     struct section defaults;
-    struct section *current; /* NULL: none has begun */
+    struct section *current; /* NULL: none has begun, or that of the cluster */
+    bool in_cluster;         /* in CLUSTER_SECTION */
 };
 
 /* --- sections --- */
 
-/* Returns whether two names mean the same host: they are equal except for case or a dot at the end, or only one of
- * them has a domain. */
-static bool is_same_host(const char *a, const char *b)
+bool hosts_file_is_same_host(const char *a, const char *b)
 {
     size_t a_length = strlen(a), b_length = strlen(b);
 
     a_length -= a_length > 0 && a[a_length - 1] == '.';
     b_length -= b_length > 0 && b[b_length - 1] == '.';
     if (a_length > b_length)
-        return is_same_host(b, a);
+        return hosts_file_is_same_host(b, a);
     if (strncasecmp(a, b, a_length) != 0)
         return false;
     return a_length == b_length || (b[a_length] == '.' && memchr(a, '.', a_length) == NULL);
@@ -58,7 +57,7 @@ static uint32_t hash_of(const char *name)
     return hash;
 }
 
-static int check_name(const char *name, struct error *e)
+int hosts_file_check_name(const char *name, struct error *e)
 {
     size_t length = strspn(name, LETTERS);
     struct in_addr address;
@@ -68,7 +67,7 @@ static int check_name(const char *name, struct error *e)
     if (length >= HOST_NAME_SIZE)
         return error_set(e, ERROR_USAGE, "the name %.50s... is too long: %zu of at most %d letters",
                          name, length, HOST_NAME_SIZE - 1);
-    if (is_same_host(name, "localhost"))
+    if (hosts_file_is_same_host(name, "localhost"))
         return error_set(e, ERROR_USAGE, "\"%.50s\" is every host's name for itself", name);
     if (inet_pton(AF_INET, name, &address) == 1)
         return error_set(e, ERROR_USAGE, "\"%.50s\" is an address, not the name of a host", name);
@@ -89,13 +88,17 @@ static int begin_section(struct reading *r, const char *name, uint32_t line, str
 {
     struct section *s = &r->sections[r->count];
 
+    r->in_cluster = strcmp(name, CLUSTER_SECTION) == 0;
+    r->current = NULL;
+    if (r->in_cluster)
+        return 0;
     if (strcmp(name, DEFAULTS) == 0)
         return begin_defaults(r, line, e);
-    if (check_name(name, e) != 0)
+    if (hosts_file_check_name(name, e) != 0)
         return -1;
     uint32_t hash = hash_of(name);
     for (uint32_t i = 0; i < r->count; i++)
-        if (r->sections[i].hash == hash && is_same_host(r->sections[i].host.name, name))
+        if (r->sections[i].hash == hash && hosts_file_is_same_host(r->sections[i].host.name, name))
             return error_set(e, ERROR_USAGE, "[%.80s] is the same host as [%.80s] in line %u", name,
                              r->sections[i].host.name, r->sections[i].host.line);
     if (r->count == r->torus->nodes)
@@ -188,6 +191,21 @@ static int check_once(uint32_t *first, const struct ini_line *line, struct error
     return 0;
 }
 
+/* Sets where ssh reaches a host. A leading "-" would be an option of ssh. */
+static int set_ssh(struct host *h, const struct ini_line *line, struct error *e)
+{
+    const char *text = line->value;
+
+    if (text[0] == '\0' || text[0] == '-' || text[strspn(text, LETTERS "@:%")] != '\0')
+        return error_set(e, ERROR_USAGE, "ssh: \"%.50s\" is not a host as in root@10.0.0.3", text);
+    if (strlen(text) >= sizeof h->ssh)
+        return error_set(e, ERROR_USAGE, "ssh: \"%.50s...\" is too long", text);
+    if (h->ssh[0] != '\0')
+        return error_set(e, ERROR_USAGE, "ssh of [%.80s] is given twice", line->section);
+    (void)strcpy(h->ssh, text);
+    return 0;
+}
+
 static int on_line(void *context, const struct ini_line *line, struct error *e)
 {
     struct reading *r = context;
@@ -196,6 +214,8 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
     if (line->name == NULL)
         return begin_section(r, line->section, line->number, e);
     s = r->current;
+    if (r->in_cluster)
+        return 0;
     if (s == NULL)
         return error_set(e, ERROR_USAGE, "a setting before the first [HOST]");
     if (line->name[0] == '+' || line->name[0] == '-' || isdigit((unsigned char)line->name[0]))
@@ -213,9 +233,12 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
         return check_once(&s->rank_line, line, e) == 0
                    ? parse_number(line->value, r->torus->nodes - 1, &s->rank, e)
                    : -1;
-    return error_set(e, ERROR_USAGE,
-                     "unknown setting \"%.40s\": there are rank, address, and ports such as +0",
-                     line->name);
+    if (strcmp(line->name, "ssh") == 0)
+        return set_ssh(&s->host, line, e);
+    return error_set(
+        e, ERROR_USAGE,
+        "unknown setting \"%.40s\": there are rank, address, ssh, and ports such as +0",
+        line->name);
 }
 
 /* --- the whole file --- */
@@ -367,10 +390,11 @@ static int check_addresses(const struct host *hosts, const struct torus *t, cons
     return rc;
 }
 
-int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
-                    struct in_addr first, struct error *e)
+const struct text_kind hosts_file_kind = {.name = "a file of hosts", .most = BYTES_MOST};
+
+int hosts_file_read_text(struct host *hosts, const struct ip_routes *r, const char *name,
+                         char *text, size_t length, struct in_addr first, struct error *e)
 {
-    static const struct text_kind hosts_file = {.name = "a file of hosts", .most = BYTES_MOST};
     struct reading reading = {.torus = &r->torus};
     int rc;
 
@@ -378,15 +402,29 @@ int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *p
     reading.sections = calloc((size_t)r->torus.nodes + 1, sizeof reading.sections[0]);
     if (reading.sections == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the hosts");
-    rc = ini_read(path, &hosts_file, on_line, &reading, e);
+    rc = ini_read_text(name, &hosts_file_kind, text, length, on_line, &reading, e);
     if (rc == 0)
-        rc = sort_hosts(&reading, hosts, path, e);
+        rc = sort_hosts(&reading, hosts, name, e);
     if (rc == 0) {
         fill_in(hosts, &reading, first);
-        rc = check_ports(hosts, r, path, e);
+        rc = check_ports(hosts, r, name, e);
     }
     if (rc == 0)
-        rc = check_addresses(hosts, &r->torus, path, e);
+        rc = check_addresses(hosts, &r->torus, name, e);
     free(reading.sections);
+    return rc;
+}
+
+int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
+                    struct in_addr first, struct error *e)
+{
+    char *text;
+    size_t length;
+    int rc;
+
+    if (text_file_read(path, &hosts_file_kind, &text, &length, e) != 0)
+        return -1;
+    rc = hosts_file_read_text(hosts, r, path, text, length, first, e);
+    free(text);
     return rc;
 }

@@ -6,9 +6,12 @@
 #include <netinet/in.h>
 
 #include "client/cli/ip_routes/ip_routes.h"
+#include "proto/text_file.h"
 
-#define HOST_NAME_SIZE 254     /* as DNS limits names */
-#define OWN_INTERFACE "torus0" /* the interface with the address of the node */
+#define HOST_NAME_SIZE 254        /* as DNS limits names */
+#define HOST_SSH_SIZE 320         /* USER@HOST */
+#define OWN_INTERFACE "torus0"    /* the interface with the address of the node */
+#define CLUSTER_SECTION "cluster" /* has settings of all hosts (cluster_file.h), and is no host */
 
 /* Lines are counted from 1; 0: not in the file. */
 struct cable_end {
@@ -22,6 +25,7 @@ struct host {
     struct in_addr address; /* address of the node on OWN_INTERFACE */
     uint32_t line;          /* line of its section */
     uint32_t address_line;
+    char ssh[HOST_SSH_SIZE]; /* where ssh reaches it, "root@10.0.0.3"; "": not given */
     struct cable_end port[TORUS_MAX_PORTS];
 };
 
@@ -30,5 +34,18 @@ struct host {
  * *e, which names the line. */
 int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
                     struct in_addr first, struct error *e);
+
+/* The same for a text in memory, which the call changes; see ini_read_text(). */
+int hosts_file_read_text(struct host *hosts, const struct ip_routes *r, const char *name,
+                         char *text, size_t length, struct in_addr first, struct error *e);
+
+/* Whether two names mean the same host: they are equal except for case or a dot at the end, or only one of them has
+ * a domain. */
+bool hosts_file_is_same_host(const char *a, const char *b);
+
+/* Checks the name of a host. Returns 0, or -1 with *e (ERROR_USAGE). */
+int hosts_file_check_name(const char *name, struct error *e);
+
+extern const struct text_kind hosts_file_kind;
 
 #endif

@@ -1,0 +1,45 @@
+/* The files that one host of a cluster needs, as texts: its configuration of torusd, the addresses of its cables, its
+ * IP routes, and the names of all hosts. */
+#ifndef TORUSD_CLI_HOST_FILES_H
+#define TORUSD_CLI_HOST_FILES_H
+
+#include "client/cli/cluster/cluster_file.h"
+#include "proto/key.h"
+
+/* Where the files are on a host. */
+#define CLUSTER_FOLDER "/etc/torusd"
+#define CLUSTER_DATA_ROOT "/srv/torusd"
+
+enum host_file {
+    HOST_FILE_CLUSTER,    /* the cluster file itself */
+    HOST_FILE_KEY,        /* the cluster key, secret */
+    HOST_FILE_SECOND_KEY, /* the key that is accepted while keys change, secret */
+    HOST_FILE_CONFIG,     /* torusd.ini */
+    HOST_FILE_LINKS,      /* lines "INTERFACE ADDRESS", which torus-links sets */
+    HOST_FILE_ROUTES,     /* the script that sets the IP routes */
+    HOST_FILE_NAMES,      /* a part of /etc/hosts, between two marks */
+    HOST_FILES,
+};
+
+/* Properties of a file. Files whose content is "" must not exist. */
+struct host_file_kind {
+    const char *path;
+    unsigned mode;
+    bool secret;      /* belongs to the user of torusd, and is never shown */
+    bool block;       /* a block of lines in a file of others */
+    const char *unit; /* the unit that reads it */
+};
+extern const struct host_file_kind host_file_kinds[HOST_FILES];
+
+#define HOST_BLOCK_BEGIN "# BEGIN torusd: written by torusctl init"
+#define HOST_BLOCK_END "# END torusd"
+
+/* Writes the contents of all files of the host hosts[rank] into text[]. `second_key` NULL: there is none. Returns 0, or
+ * -1 with *e; in both cases the caller calls host_files_forget(). */
+int host_files_make(const struct cluster *c, uint32_t rank, const struct key *key,
+                    const struct key *second_key, char *text[HOST_FILES], struct error *e);
+
+/* Frees the texts, and overwrites the secret ones. */
+void host_files_forget(char *text[HOST_FILES]);
+
+#endif

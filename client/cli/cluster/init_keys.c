@@ -1,0 +1,84 @@
+#include "client/cli/cluster/init_keys.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/cluster/host_files.h"
+
+#define NEXT ".next"
+
+static int choose_path(struct init_keys *k, const char *path, const char *cluster_file,
+                       struct error *e)
+{
+    const char *slash = strrchr(cluster_file, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - cluster_file) : 0, length;
+    const char *standard = host_file_kinds[HOST_FILE_KEY].path;
+
+    if (path != NULL)
+        length = snprintf(k->path, sizeof k->path, "%s", path);
+    else if (access(standard, R_OK) == 0)
+        length = snprintf(k->path, sizeof k->path, "%s", standard);
+    else
+        length = snprintf(k->path, sizeof k->path, "%.*scluster.key", folder, cluster_file);
+    if (length >= (int)(sizeof k->path - sizeof NEXT))
+        return error_set(e, ERROR_USAGE, "the path of the key file is too long: %.80s...", k->path);
+    (void)snprintf(k->next_path, sizeof k->next_path, "%.*s" NEXT, length, k->path);
+    return 0;
+}
+
+/* Reads a key, or makes it if there is no file. Sets *made. */
+static int read_or_make(const char *path, bool keep, struct key *key, bool *made, struct error *e)
+{
+    uint8_t bytes[KEY_SIZE];
+
+    *made = false;
+    if (key_read(path, key, e) == 0)
+        return 0;
+    if (errno != ENOENT)
+        return -1;
+    *made = true;
+    if (!keep)
+        return key_generate(path, key, e);
+    randombytes_buf(bytes, sizeof bytes);
+    key_set(key, bytes);
+    sodium_memzero(bytes, sizeof bytes);
+    return 0;
+}
+
+int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
+                   bool keep, struct error *e)
+{
+    bool made;
+
+    *k = (struct init_keys){.changing = change};
+    if (sodium_init() < 0)
+        return error_set(e, ERROR_IO, "libsodium does not start");
+    if (choose_path(k, path, cluster_file, e) != 0)
+        return -1;
+    if (change && access(k->path, F_OK) != 0 && errno == ENOENT)
+        return error_set(e, ERROR_USAGE,
+                         "there is no key to change: %.200s does not exist; name the file of the "
+                         "present key with --key FILE",
+                         k->path);
+    if (read_or_make(k->path, keep, &k->key, &k->made, e) != 0)
+        return -1;
+    return change ? read_or_make(k->next_path, keep, &k->next, &made, e) : 0;
+}
+
+int init_keys_finish(struct init_keys *k, struct error *e)
+{
+    if (!k->changing || rename(k->next_path, k->path) == 0)
+        return 0;
+    return error_set(e, ERROR_IO,
+                     "all hosts have the new key, but %.200s cannot be renamed to %.200s: %s",
+                     k->next_path, k->path, strerror(errno));
+}
+
+void init_keys_forget(struct init_keys *k)
+{
+    key_forget(&k->key);
+    key_forget(&k->next);
+}

@@ -1,0 +1,32 @@
+/* The keys that 'torusctl init' gives to the hosts. */
+#ifndef TORUSD_CLI_INIT_KEYS_H
+#define TORUSD_CLI_INIT_KEYS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "proto/key.h"
+
+struct init_keys {
+    char path[PATH_MAX];      /* the file of the current key */
+    char next_path[PATH_MAX]; /* that of the next one, while keys are changed */
+    struct key key;
+    struct key next; /* if `changing` */
+    bool changing;
+    bool made; /* the current key was made just now */
+};
+
+/* Reads the key of the cluster from `path` (NULL: /etc/torusd/cluster.key if this user can read it, otherwise
+ * cluster.key beside the cluster file), and makes it if there is no such file. `change`: also reads or makes the next
+ * key, in a file whose name ends in ".next", so that a change that was interrupted goes on with the same key. `keep`:
+ * keys that are made are not written to files. Returns 0, or -1 with *e; the caller calls init_keys_forget() in both
+ * cases. */
+int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
+                   bool keep, struct error *e);
+
+/* After all hosts have changed to the next key: its file replaces that of the former key. Returns 0, or -1 with *e. */
+int init_keys_finish(struct init_keys *k, struct error *e);
+
+void init_keys_forget(struct init_keys *k);
+
+#endif

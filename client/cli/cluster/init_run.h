@@ -1,0 +1,22 @@
+/* The asking side of 'torusctl init': shows what changes on the hosts of a cluster, asks, and lets them change it. */
+#ifndef TORUSD_CLI_INIT_RUN_H
+#define TORUSD_CLI_INIT_RUN_H
+
+#include "client/cli/cluster/deliver.h"
+#include "client/cli/terminal/cli.h"
+
+struct init_options {
+    const char *file; /* the cluster file */
+    const char *host; /* only this host; NULL: all, or this machine with DELIVER_HERE */
+    const char *key;  /* the key file; NULL: the default */
+    bool new_key;     /* change the key on all hosts */
+    bool dry_run;     /* change nothing */
+    bool yes;         /* do not ask */
+    bool no_wait;     /* do not wait for the torus at the end */
+    struct deliver_options deliver;
+};
+
+/* Runs it, and prints everything. Returns the exit code. */
+int init_run(struct cli *cli, const struct init_options *o);
+
+#endif

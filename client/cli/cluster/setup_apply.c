@@ -1,0 +1,226 @@
+#include "client/cli/cluster/setup_apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/cli/cluster/child.h"
+
+#define DAEMON_USER "torusd"
+#define CHECK_MS 30000
+#define UNIT_MS 120000
+
+enum unit { LINKS, DAEMON, UNITS };
+static const char *const units[UNITS] = {"torus-links.service", "torusd.service"};
+
+/* --- files --- */
+
+static int write_all(int fd, const char *text)
+{
+    size_t left = strlen(text);
+
+    while (left > 0) {
+        ssize_t n = write(fd, text, left);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        text += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    return fsync(fd);
+}
+
+/* Gives a secret file to the user of torusd, if there is one. */
+static int set_owner(int fd, const struct host_file_kind *kind)
+{
+    const struct passwd *user = kind->secret ? getpwnam(DAEMON_USER) : NULL;
+
+    return geteuid() != 0 || user == NULL ? 0 : fchown(fd, user->pw_uid, user->pw_gid);
+}
+
+static int write_new(const char *path, const char *text, const struct host_file_kind *kind)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kind->mode);
+    int rc;
+
+    if (fd < 0)
+        return -1;
+    rc = fchmod(fd, kind->mode) | set_owner(fd, kind) | write_all(fd, text);
+    return close(fd) | rc;
+}
+
+/* A file that is mounted, as /etc/hosts is in containers, cannot be replaced. It is written in place. */
+static int write_in_place(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), rc;
+
+    if (fd < 0)
+        return -1;
+    rc = write_all(fd, text);
+    return close(fd) | rc;
+}
+
+/* Gives a file this content, or removes it (NULL). */
+static int put_file(const char *path, const char *text, const struct host_file_kind *kind,
+                    struct error *e)
+{
+    char *fresh;
+    int rc;
+
+    if (text == NULL)
+        return unlink(path) == 0 || errno == ENOENT
+                   ? 0
+                   : error_set(e, ERROR_IO, "cannot remove %.200s: %s", path, strerror(errno));
+    if (asprintf(&fresh, "%s.torusd-new", path) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for %.200s", path);
+    rc = write_new(fresh, text, kind);
+    if (rc == 0 && rename(fresh, path) != 0)
+        rc = errno == EBUSY ? write_in_place(path, text) : -1;
+    if (rc != 0)
+        rc = error_set(e, ERROR_IO, "cannot write %.200s: %s", path, strerror(errno));
+    (void)unlink(fresh);
+    free(fresh);
+    return rc;
+}
+
+static int make_folder(const struct setup_plan *p, struct error *e)
+{
+    char *path;
+    int rc = 0;
+
+    if (asprintf(&path, "%s" CLUSTER_FOLDER, p->root) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for the folder");
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        rc = error_set(e, ERROR_IO, "cannot create %.200s: %s", path, strerror(errno));
+    free(path);
+    return rc;
+}
+
+/* Puts all files into the state before or after the setup. Returns 0, or -1 with *e of the first failure. */
+static int put_files(const struct setup_plan *p, bool after, struct error *e)
+{
+    struct error more;
+    int rc = 0;
+
+    for (unsigned i = 0; i < HOST_FILES; i++) {
+        const struct setup_change *c = &p->change[i];
+        if (c->differs && put_file(c->path, after ? c->after : c->before, &host_file_kinds[i],
+                                   rc == 0 ? e : &more) != 0)
+            rc = -1;
+        if (rc != 0 && after)
+            return rc;
+    }
+    return rc;
+}
+
+/* --- programs --- */
+
+static int run(const char *const *arguments, const char *input, int milliseconds, struct error *e)
+{
+    struct child child = {
+        .arguments = arguments, .input = input, .input_length = input != NULL ? strlen(input) : 0};
+    char text[300];
+    int rc = 0;
+
+    child_run(&child, 1, 1, milliseconds, NULL, NULL);
+    if (child_exit_status(&child) != 0)
+        rc = error_set(e, ERROR_REFUSED, "%s", child_problem(&child, text, sizeof text));
+    if (rc != 0 && !child.started && child.start_errno == ENOENT)
+        rc = error_set(e, ERROR_REFUSED, "%s is missing: install the package torusd", arguments[0]);
+    child_free(&child);
+    return rc;
+}
+
+/* Lets torusd check its configuration, before the file gets its name. */
+static int check_config(const struct setup_plan *p, struct error *e)
+{
+    const char *const arguments[] = {"torusd", "--check", "--config", "/dev/stdin", NULL};
+
+    if (p->root[0] != '\0' || !p->change[HOST_FILE_CONFIG].differs)
+        return 0;
+    return run(arguments, p->change[HOST_FILE_CONFIG].after, CHECK_MS, e) == 0
+               ? 0
+               : error_wrap(e, "torusd does not accept its configuration");
+}
+
+static int systemctl(const char *command, const char *unit, struct error *e)
+{
+    const char *const arguments[] = {"systemctl", "--quiet", command, unit, NULL};
+
+    return run(arguments, NULL, UNIT_MS, e) == 0 ? 0
+                                                 : error_wrap(e, "systemctl %s %s", command, unit);
+}
+
+static bool has_systemd(const struct setup_plan *p)
+{
+    return p->root[0] == '\0' && access("/run/systemd/system", F_OK) == 0;
+}
+
+/* Returns what systemctl has to do with a unit, so that it runs with the new files. */
+static const char *command_for(const struct setup_plan *p, enum unit unit)
+{
+    const char *command = "start";
+
+    for (unsigned i = 0; i < HOST_FILES; i++) {
+        const struct host_file_kind *kind = &host_file_kinds[i];
+        if (!p->change[i].differs || kind->unit == NULL || strcmp(kind->unit, units[unit]) != 0)
+            continue;
+        if (unit == DAEMON && !kind->secret)
+            return "restart";
+        command =
+            "reload-or-restart"; /* torus-links sets the new addresses, torusd reads the keys */
+    }
+    return command;
+}
+
+static int start_units(const struct setup_plan *p, struct error *e)
+{
+    for (unsigned unit = 0; unit < UNITS; unit++)
+        if (systemctl("enable", units[unit], e) != 0 ||
+            systemctl(command_for(p, (enum unit)unit), units[unit], e) != 0)
+            return -1;
+    return 0;
+}
+
+/* Restores the former files, and the units that ran with them. The error that led here is the one that counts. */
+static void undo(const struct setup_plan *p, const bool *was_active)
+{
+    struct error e;
+
+    (void)put_files(p, false, &e);
+    for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
+        (void)systemctl(was_active[unit] ? "restart" : "stop", units[unit], &e);
+}
+
+/* A signal must not leave half of a setup. */
+static void hold_signals(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+int setup_apply(const struct setup_plan *p, struct error *e)
+{
+    bool was_active[UNITS] = {false};
+    struct error ignored;
+
+    hold_signals();
+    if (check_config(p, e) != 0 || make_folder(p, e) != 0)
+        return -1;
+    for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
+        was_active[unit] = systemctl("is-active", units[unit], &ignored) == 0;
+    if (put_files(p, true, e) == 0 && (!has_systemd(p) || start_units(p, e) == 0))
+        return 0;
+    undo(p, was_active);
+    return error_wrap(e, "the setup was undone");
+}

@@ -1,0 +1,13 @@
+/* Carries out a setup on this host, completely or not at all. */
+#ifndef TORUSD_CLI_SETUP_APPLY_H
+#define TORUSD_CLI_SETUP_APPLY_H
+
+#include "client/cli/cluster/setup_plan.h"
+
+/* Writes the files that differ, then enables, starts, restarts or reloads the units that read them; if only keys differ,
+ * torusd is reloaded and keeps its links. Checks torusd.ini with 'torusd --check' before. If anything fails, the former
+ * files are restored, and the units that ran before run with them again. With a root folder, or on a host without
+ * systemd, only the files are written. Returns 0, or -1 with *e. */
+int setup_apply(const struct setup_plan *p, struct error *e);
+
+#endif

@@ -1,0 +1,117 @@
+/* torusctl init: configures all hosts of a cluster from one file. */
+#include <stddef.h>
+#include <string.h>
+
+#include "client/cli/cluster/init_run.h"
+#include "client/cli/cluster/receive.h"
+#include "client/cli/terminal/command.h"
+
+struct init_arguments {
+    const char *file;
+    bool here, ssh, links;
+    const char *ssh_program, *discover_socket, *host, *key, *root, *receive;
+    bool new_key, dry_run, yes, no_wait;
+};
+
+static const struct option options[] = {
+    {"CLUSTER", NULL, offsetof(struct init_arguments, file), "the cluster file"},
+    {"--here", NULL, offsetof(struct init_arguments, here), "set up this machine only"},
+    {"--ssh", NULL, offsetof(struct init_arguments, ssh),
+     "set up all hosts by ssh, over any network that reaches them"},
+    {"--host", "NAME", offsetof(struct init_arguments, host),
+     "set up this host only; with --here: this machine is the host NAME"},
+    {"--key", "FILE", offsetof(struct init_arguments, key),
+     "file of the cluster key, which is made if it is missing (default:\n"
+     "/etc/torusd/cluster.key if you can read it, otherwise cluster.key\nbeside the cluster file)"},
+    {"--new-key", NULL, offsetof(struct init_arguments, new_key),
+     "change the cluster key on all hosts, while links stay up"},
+    {"--dry-run", NULL, offsetof(struct init_arguments, dry_run),
+     "show what would change, and change nothing"},
+    {"--yes", NULL, offsetof(struct init_arguments, yes), "make the changes without asking"},
+    {"--no-wait", NULL, offsetof(struct init_arguments, no_wait),
+     "do not wait until the torus is whole"},
+    {"--ssh-program", "PROGRAM", offsetof(struct init_arguments, ssh_program),
+     "program to run instead of ssh; it gets the same arguments"},
+    {"--root", "DIR", offsetof(struct init_arguments, root),
+     "with --here: write below DIR, an image of the host; start no unit"},
+    {"--receive", "show|apply", offsetof(struct init_arguments, receive),
+     "used by --ssh and --links on the other hosts: read a setup from\nstandard input, and show or "
+     "make its changes"},
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct init_arguments *a = arguments;
+    const struct init_options o = {
+        .file = a->file,
+        .host = a->host,
+        .key = a->key,
+        .new_key = a->new_key,
+        .dry_run = a->dry_run,
+        .yes = a->yes,
+        .no_wait = a->no_wait,
+        .deliver = {a->ssh ? DELIVER_SSH : DELIVER_HERE, a->ssh_program, NULL, a->root},
+    };
+
+    if (a->receive != NULL && strcmp(a->receive, "show") != 0 && strcmp(a->receive, "apply") != 0)
+        return cli_fail_usage(cli, "--receive: \"%.40s\" is neither show nor apply", a->receive);
+    if (a->receive != NULL)
+        return receive_run(cli, a->receive[0] == 'a', a->root);
+    if (a->file == NULL)
+        return cli_fail_usage(cli, "init: give the cluster file; 'torusctl discover' writes one");
+    if (a->here + a->ssh != 1)
+        return cli_fail_usage(cli, "init: give one of --here and --ssh");
+    if (a->root != NULL && !a->here)
+        return cli_fail_usage(cli, "--root is for --here");
+    if (a->here && a->new_key)
+        return cli_fail_usage(cli, "--new-key changes the key on all hosts: give --ssh");
+    return init_run(cli, &o);
+}
+
+extern const struct command command_init;
+const struct command command_init = {
+    .name = "init",
+    .summary = "Configure all hosts of a cluster from one file",
+    .usage = "CLUSTER --here | --ssh [--host NAME] [--key FILE] [--new-key] [--dry-run]\n"
+             "           [--yes] [--no-wait] [--json]",
+    .details =
+        "From the cluster file come the configuration of torusd on every host, the addresses of\n"
+        "the cables, IP routes between all hosts, and the names of the hosts in /etc/hosts. The\n"
+        "command first compares all of these with what the hosts have, and shows the\n"
+        "differences. Then it asks, writes the files, and starts or restarts the services. If\n"
+        "something fails on a host, that host gets its former files back.\n"
+        "\n"
+        "'torusctl discover --output CLUSTER' writes the cluster file. By hand it is:\n"
+        "\n"
+        "  [cluster]\n"
+        "  dims = 3\n"
+        "  link_mbit = 1000          ; any setting of torusd.ini that all hosts share\n"
+        "\n"
+        "  [*]                       ; interfaces that all hosts have\n"
+        "  +0 = enp1s0               ; the cable of port +0\n"
+        "  -0 = enp2s0\n"
+        "\n"
+        "  [alpha]                   ; the hosts, by rank\n"
+        "  [beta]\n"
+        "  ssh = root@10.0.0.3       ; where ssh reaches it (default: root@beta)\n"
+        "  [gamma]\n"
+        "  -0 = enp4s0               ; another interface\n"
+        "\n"
+        "The package torusd must be installed on every host. 'ip_routes = no' in [cluster]\n"
+        "leaves out IP routes and names, 'address = 10.128.0.1' is the address of node 0, and\n"
+        "'port = 7411' the TCP port of the links. See 'torusctl help ip-routes' for the rest.\n"
+        "\n"
+        "Hosts keep their links if only the key changes. --new-key changes the key in three\n"
+        "steps on all hosts, so that at any moment any two hosts have a key in common. If a\n"
+        "host fails, run the command again: it goes on with the same new key.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl init cluster.ini --ssh --dry-run\n"
+        "  torusctl init cluster.ini --ssh\n"
+        "  torusctl init cluster.ini --ssh --new-key --yes\n"
+        "  torusctl init cluster.ini --here --host beta --root /mnt/image\n",
+    .options = options,
+    .arguments_size = sizeof(struct init_arguments),
+    .run = run,
+};
