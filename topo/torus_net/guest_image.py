@@ -82,7 +82,7 @@ def _kernel(cache, say):
     say(f'downloading Debian\'s kernel ({KERNEL_PACKAGE}) to {cache}')
     with tempfile.TemporaryDirectory(prefix='new-', dir=cache) as temporary:
         temporary = Path(temporary)
-        package = _fetch_kernel_package(temporary)
+        package = fetch_kernel_package(temporary)
         _run('dpkg-deb', '-x', str(package), str(temporary / 'all'))
         images = list((temporary / 'all' / 'boot').glob('vmlinuz-*'))
         if len(images) != 1:
@@ -92,12 +92,12 @@ def _kernel(cache, say):
         (result / 'modules').mkdir(parents=True)
         shutil.copyfile(images[0], result / 'vmlinuz')
         (result / 'release').write_text(f'{release}\n')
-        for number, module in enumerate(_modules(temporary / 'all' / 'lib' / 'modules' / release)):
+        for number, module in enumerate(modules_in_order(temporary / 'all' / 'lib' / 'modules' / release, MODULES)):
             shutil.copyfile(module, result / 'modules' / f'{number:02d}-{module.name}')
         return result.rename(cache / f'kernel-{release}-{wanted}')
 
 
-def _fetch_kernel_package(folder):
+def fetch_kernel_package(folder):
     advice = ('Virtual machines boot the kernel of Debian\'s package '
               f'{KERNEL_PACKAGE}: check the package list (apt-get update) and the network')
     try:
@@ -116,8 +116,8 @@ def _fetch_kernel_package(folder):
     return found[0]
 
 
-def _modules(folder):
-    """The files of MODULES and of the modules that they need. Each module comes after those that it needs."""
+def modules_in_order(folder, names):
+    """The files of the named modules and of the modules that they need. Each module comes after those that it needs."""
     files = {path.name[:-3].replace('-', '_'): path for path in folder.rglob('*.ko')}
     order = []
 
@@ -130,7 +130,7 @@ def _modules(folder):
         if name not in order:
             order.append(name)
 
-    for name in MODULES:
+    for name in names:
         add(name)
     return [files[name] for name in order]
 
@@ -138,7 +138,7 @@ def _modules(folder):
 # --- the initramfs ---
 
 def _initramfs(programs, more, kernel, cache, say):
-    busybox, tc = _find('busybox', 'busybox-static'), _find('tc', 'iproute2')
+    busybox, tc = find_tool('busybox', 'busybox-static'), find_tool('tc', 'iproute2')
     own = {name: _compiled(name, cache, say) for name in ('bridge', 'capture')}
     files = {'init': GUEST / 'init', 'bin/shell': GUEST / 'shell', 'bin/busybox': busybox,
              'sbin/tc': tc, **{f'bin/{name}': path for name, path in own.items()},
@@ -158,14 +158,14 @@ def _initramfs(programs, more, kernel, cache, say):
     if not path.exists():
         say(f'building the image of the virtual machines in {cache}')
         _remove_old(cache)
-        archive = _archive(contents, {f'bin/{name}': 'busybox' for name in applets
+        packed = archive(contents, {f'bin/{name}': 'busybox' for name in applets
                                       if name != 'busybox'})
-        _write_whole(path, archive)
+        _write_whole(path, packed)
     os.utime(path)
     return path
 
 
-def _find(program, package):
+def find_tool(program, package):
     path = shutil.which(program, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin')
     if not path:
         raise TorusError(f'{program} is missing {debian_package(package)}')
@@ -225,7 +225,7 @@ def _libraries(path):
             re.findall(r'(?:=> )?(/\S+) \(0x', result.stdout)}
 
 
-def _archive(contents, links):
+def archive(contents, links):
     """A cpio archive ("newc") of files and symbolic links, with the folders that they need."""
     parts = []
 
