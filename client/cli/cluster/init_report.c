@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/text.h"
-
 static const struct field fields[] = {
     {"applied", "applied", FORMAT_PLAIN},
     {"torus", "torus", FORMAT_PLAIN},
@@ -87,8 +85,9 @@ static json_t *host_row(const struct delivery *d, bool applied)
     json_t *row = json_pack("{s:s, s:I}", "host", d->host->name, "files", (json_int_t)files);
     const char *result = files == 0 ? "up to date" : applied ? "changed" : "would change";
 
-    (void)json_object_set_new(row, "result",
-                              json_string(d->reply != NULL ? result : d->error.text));
+    (void)json_object_set_new(row, "result", json_string(d->reply != NULL ? result : "failed"));
+    if (d->reply == NULL)
+        (void)json_object_set_new(row, "error", json_string(d->error.text));
     if (d->reply != NULL)
         (void)json_object_set(row, "changes", json_object_get(d->reply, "changes"));
     if (d->reply != NULL)
@@ -102,7 +101,6 @@ int init_report_result(const struct cli *cli, const struct delivery *list, uint3
 {
     json_t *hosts = json_array(), *value;
     uint32_t failed = 0;
-    struct error e;
     int code;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -115,8 +113,8 @@ int init_report_result(const struct cli *cli, const struct delivery *list, uint3
     code = cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
     if (failed == 0 || code != EXIT_DONE)
         return code;
-    (void)error_set(&e, ERROR_REFUSED, "%u of %u %s failed", failed, count,
-                    text_plural(count, "host", "hosts"));
-    (void)fprintf(stderr, "torusctl: %s\n", e.text);
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].reply == NULL)
+            (void)fprintf(stderr, "torusctl: %s\n", list[i].error.text);
     return EXIT_FAILED;
 }

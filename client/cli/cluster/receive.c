@@ -64,8 +64,11 @@ int receive_run(const struct cli *cli, bool apply, const char *root)
         return cli_fail_usage(cli,
                               "--receive reads a setup from standard input, which is a terminal "
                               "here; 'torusctl init CLUSTER.ini --here' sets up this host");
-    if (read_stdin(&setup, &e) != 0)
+    if (read_stdin(&setup, &e) != 0) {
+        e.code =
+            e.code == ERROR_USAGE ? ERROR_REFUSED : e.code; /* the command line is not at fault */
         return cli_fail(cli, &e);
+    }
     code = carry_out(cli, &setup, apply, root);
     setup_free(&setup);
     return code;

@@ -1,0 +1,278 @@
+"""torusctl init: the files of each host, the two-step way to all hosts, and the change of the key."""
+
+import itertools
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from torus_net import find_program
+
+CLUSTER = '''[cluster]
+dims = 3
+link_mbit = 1000
+data_roots = {data}
+
+[*]
++0 = eth1
+-0 = eth2
+
+[alpha]
+[beta]
+ssh = admin@10.0.0.3
+[gamma]
+-0 = eth3
+'''
+
+# Runs the command for the host that ssh names, below the folder of that host.
+SSH = '''#!/bin/sh
+set -u
+while [ "$1" != -- ]; do shift; done
+shift
+echo "$*" >>{folder}/calls
+target=$1
+shift
+case $target in alpha) host=alpha ;; admin@10.0.0.3) host=beta; [ "$1 $2" = "sudo -n" ] && shift 2 ;; *) host=$target ;; esac
+[ ! -e {folder}/fail-$host ] || {{ echo "no route to $host" >&2; exit 255; }}
+shift
+{torusctl} "$@" --root {folder}/$host
+status=$?
+for each in alpha beta gamma; do
+    cat {folder}/$each/etc/torusd/*.key 2>/dev/null | tr '\\n' ' '
+    echo "|"
+done | tr -d '\\n' >>{folder}/keys
+echo >>{folder}/keys
+exit $status
+'''
+
+
+def torusctl(*arguments, **options):
+    return subprocess.run([find_program('torusctl'), *map(str, arguments)], capture_output=True, text=True,
+                          stdin=options.pop('stdin', subprocess.DEVNULL) if 'input' not in options else None,
+                          **options)
+
+
+class Bench:
+    """A cluster file, and a folder with the files of each host."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.file = folder / 'cluster.ini'
+        self.file.write_text(CLUSTER.format(data=folder))
+        for host in ('alpha', 'beta', 'gamma'):
+            (folder / host / 'etc').mkdir(parents=True)
+            (folder / host / 'etc/hosts').write_text('127.0.0.1 localhost\n')
+        self.ssh = folder / 'ssh'
+        self.ssh.write_text(SSH.format(folder=folder, torusctl=find_program('torusctl')))
+        self.ssh.chmod(0o755)
+
+    def here(self, host, *options):
+        return torusctl('init', self.file, '--here', '--host', host, '--root', self.folder / host, '--key',
+                        self.folder / 'key', *options)
+
+    def all(self, *options):
+        return torusctl('init', self.file, '--ssh', '--ssh-program', self.ssh, '--key', self.folder / 'key',
+                        '--no-wait', *options)
+
+    def read(self, host, name):
+        return (self.folder / host / 'etc' / name).read_text()
+
+    def files(self):
+        return {path: path.read_bytes() for host in ('alpha', 'beta', 'gamma')
+                for path in (self.folder / host).rglob('*') if path.is_file()}
+
+    def key(self, name='key'):
+        return (self.folder / name).read_text()
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+def settings(text):
+    return dict(re.findall(r'^(\S+) = (.*)$', text, re.M))
+
+
+def test_the_files_of_a_host(bench):
+    done = bench.here('gamma', '--yes')
+    assert done.returncode == 0, done.stderr
+    config = settings(bench.read('gamma', 'torusd/torusd.ini'))
+    assert config['dims'] == '3' and config['rank'] == '2' and config['link_mbit'] == '1000'
+    assert config['+0'] == '[fe80::b%eth1]:7411' and config['-0'] == '[fe80::b%eth3]:7411'
+    assert bench.read('gamma', 'torusd/links') == 'eth1 fe80::a/64\neth3 fe80::b/64\n'
+    assert bench.read('gamma', 'hosts').startswith('127.0.0.1 localhost\n# BEGIN torusd')
+    assert re.findall(r'^(10\S+) (\w+)$', bench.read('gamma', 'hosts'), re.M) == [
+        ('10.128.0.1', 'alpha'), ('10.128.0.2', 'beta'), ('10.128.0.3', 'gamma')]
+    assert 'dev eth3' in bench.read('gamma', 'torusd/routes.sh')
+    key = bench.folder / 'gamma/etc/torusd/cluster.key'
+    assert key.read_text() == bench.key() and key.stat().st_mode & 0o777 == 0o600
+    assert bench.read('gamma', 'torusd/cluster.ini') == bench.file.read_text()
+    again = bench.here('gamma', '--yes')
+    assert again.returncode == 0 and 'up to date' in again.stdout
+
+
+def test_torusd_accepts_the_configuration(bench):
+    assert bench.here('alpha', '--yes').returncode == 0
+    config = bench.folder / 'alpha/etc/torusd/torusd.ini'
+    done = subprocess.run([find_program('torusd'), '--check', '--config', config], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    config.write_text(config.read_text().replace('rank = 0', 'rank = 7'))
+    done = subprocess.run([find_program('torusd'), '--check', '--config', config], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr
+
+
+def test_the_block_of_names_is_replaced_where_it_stands(bench):
+    assert bench.here('beta', '--yes').returncode == 0
+    hosts = bench.folder / 'beta/etc/hosts'
+    hosts.write_text(hosts.read_text() + '10.9.9.9 printer\n')
+    bench.file.write_text(bench.file.read_text().replace('[beta]\n', '[beta]\naddress = 10.7.0.1\n'))
+    assert bench.here('beta', '--yes').returncode == 0
+    text = hosts.read_text()
+    assert text.startswith('127.0.0.1 localhost\n# BEGIN') and text.endswith('# END torusd\n10.9.9.9 printer\n')
+    assert '10.7.0.1 beta' in text and '10.128.0.2' not in text and text.count('BEGIN torusd') == 1
+    hosts.write_text(text.replace('# END torusd\n', ''))
+    done = bench.here('beta', '--yes')
+    assert done.returncode == 1 and 'etc/hosts' in done.stderr and 'by hand' in done.stderr
+
+
+def test_all_hosts_by_ssh(bench):
+    before = bench.files()
+    shown = bench.all('--dry-run')
+    assert shown.returncode == 0 and bench.files() == before and not (bench.folder / 'key').exists()
+    assert shown.stdout.count('torusd.ini') >= 3 and '+rank = 2' in shown.stdout
+    asked = bench.all()
+    assert asked.returncode == 1 and '--yes' in asked.stderr and bench.files() == before
+    done = bench.all('--yes', '--json')
+    assert done.returncode == 0, done.stderr
+    rows = {row['host']: row for row in json.loads(done.stdout)['hosts']}
+    assert {host: row['result'] for host, row in rows.items()} == dict.fromkeys(('alpha', 'beta', 'gamma'), 'changed')
+    assert {bench.read(host, 'torusd/cluster.key') for host in rows} == {bench.key()}
+    assert [settings(bench.read(host, 'torusd/torusd.ini'))['rank'] for host in sorted(rows)] == ['0', '1', '2']
+    secret = bench.key().split()[1]
+    assert secret not in shown.stdout + asked.stdout + done.stdout + done.stderr
+    calls = (bench.folder / 'calls').read_text().splitlines()
+    assert 'admin@10.0.0.3 sudo -n torusctl --json init --receive apply' in calls
+
+
+def test_a_host_that_fails_lets_nothing_change(bench):
+    (bench.folder / 'fail-gamma').touch()
+    before = bench.files()
+    done = bench.all('--yes')
+    assert done.returncode == 1 and 'gamma: no route to gamma' in done.stderr and 'nothing was changed' in done.stderr
+    assert bench.files() == before
+
+
+def test_any_two_hosts_have_a_key_in_common_while_it_changes(bench):
+    assert bench.all('--yes').returncode == 0
+    first = bench.key()
+    (bench.folder / 'keys').unlink()
+    done = bench.all('--yes', '--new-key')
+    assert done.returncode == 0, done.stderr
+    for line in (bench.folder / 'keys').read_text().splitlines():
+        hosts = [set(re.findall(r'[0-9a-f]{64}', part)) for part in line.split('|')[:3]]
+        assert all(a & b for a, b in itertools.combinations(hosts, 2)), line
+    assert bench.key() != first and not (bench.folder / 'key.next').exists()
+    for host in ('alpha', 'beta', 'gamma'):
+        assert bench.read(host, 'torusd/cluster.key') == bench.key()
+        assert not (bench.folder / host / 'etc/torusd/second.key').exists()
+
+
+def test_an_interrupted_change_of_the_key_goes_on(bench):
+    assert bench.all('--yes').returncode == 0
+    first = bench.key()
+    # beta answers in the first round, and fails while the others have been told of the next key.
+    bench.ssh.write_text(bench.ssh.read_text().replace(
+        'shift\n' + find_program('torusctl'),
+        f'shift\n[ "$host/$*" != "beta/--json init --receive apply" ] || {{ touch {bench.folder}/fail-beta; exit 1; }}\n'
+        + find_program('torusctl')))
+    done = bench.all('--yes', '--new-key')
+    assert done.returncode == 1 and 'not complete' in done.stderr
+    following = bench.key('key.next')
+    assert bench.read('alpha', 'torusd/second.key') == following and bench.key() == first
+    bench.ssh.write_text(SSH.format(folder=bench.folder, torusctl=find_program('torusctl')))
+    (bench.folder / 'fail-beta').unlink()
+    assert bench.all('--yes', '--new-key').returncode == 0
+    assert {bench.read(host, 'torusd/cluster.key') for host in ('alpha', 'beta', 'gamma')} == {following}
+    assert bench.key() == following
+
+
+def receive(bench, setup):
+    return torusctl('--json', 'init', '--receive', 'apply', '--root', bench.folder / 'alpha',
+                    input=setup if isinstance(setup, str) else json.dumps(setup))
+
+
+def test_what_is_not_a_setup_changes_nothing(bench):
+    good = {'version': 1, 'host': 'alpha', 'cluster': bench.file.read_text(), 'key': 'ab' * 32, 'second_key': ''}
+    before = bench.files()
+    bad = ['', 'x', '[]', '{"version": 1}', 'a' * 300000, {**good, 'version': 2}, {**good, 'host': 'delta'},
+           {**good, 'key': ''}, {**good, 'key': 'ab' * 31}, {**good, 'key': 'ab' * 33}, {**good, 'key': 'x' * 64},
+           {**good, 'second_key': 7}, {**good, 'cluster': '[alpha]\n'}, {**good, 'cluster': '[alpha\n'},
+           {**good, 'cluster': good['cluster'] + '\0'}, {**good, 'cluster': good['cluster'] + '[delta]\n'},
+           {**good, 'cluster': good['cluster'].replace('eth1', '../../etc')}]
+    for setup in bad:
+        done = receive(bench, setup)
+        assert done.returncode == 1 and json.loads(done.stdout)['error']['text'], setup
+        assert bench.files() == before
+    assert receive(bench, good).returncode == 0
+    assert bench.read('alpha', 'torusd/cluster.key') == f'torusd-key-1 {"ab" * 32}\n'
+
+
+@pytest.mark.parametrize('change, line, text', [
+    (('dims = 3', 'dims = 3\ndims = 4'), 3, 'twice'),
+    (('dims = 3', 'dims = 0'), 2, 'sizes'),
+    (('link_mbit = 1000', 'key_file = x'), 3, 'unknown setting'),
+    (('[gamma]', '[beta]'), 13, 'same host'),
+    (('[gamma]\n', '[gamma]\n+0 = eth3\n'), 15, 'two ports'),
+    (('ssh = admin@10.0.0.3', 'ssh = -oProxyCommand=x'), 12, 'not a host'),
+])
+def test_errors_name_the_line(bench, change, line, text):
+    bench.file.write_text(bench.file.read_text().replace(*change, 1))
+    done = bench.all('--yes')
+    assert done.returncode == 2 and f'cluster.ini:{line}' in done.stderr and text in done.stderr, done.stderr
+
+
+def test_usage(bench):
+    for arguments in ([], [bench.file], [bench.file, '--here', '--ssh'], [bench.file, '--ssh', '--root', '/'],
+                      ['--receive', 'maybe'], [bench.file, '--here', '--new-key']):
+        assert torusctl('init', *arguments).returncode == 2
+    done = torusctl('init', bench.file, '--here')
+    assert done.returncode == 2 and '--host' in done.stderr
+
+
+# --- torus-links ---
+
+LINKS = Path(__file__).resolve().parents[2] / 'scripts/packaging/torus-links'
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason='needs root for a network namespace')
+
+
+@root_only
+def test_torus_links_keeps_addresses(tmp_path):
+    (tmp_path / 'links').write_text('eth1 fe80::a/64\neth2 fe80::b/64\n')
+    script = tmp_path / 'script'
+    script.write_text(f'''set -eu
+export TORUS_LINKS_FOLDER={tmp_path}
+await() {{ for i in $(seq 600); do eval "$1" && return; sleep 0.05; done; echo "never: $1"; ip -br addr; exit 1; }}
+ip link add eth1 address 02:00:00:00:00:01 type veth peer name peer1
+ip link set peer1 up
+{LINKS} run & links=$!
+await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
+ip link add eth2 type veth peer name peer2
+await 'ip -6 -o addr show dev eth2 2>/dev/null | grep -q " fe80::b/64"'
+ip link set eth1 down
+ip link set eth1 up
+await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
+ip link set eth2 down
+printf 'eth1 fe80::b/64\\neth2 fe80::b/64\\n' >{tmp_path}/links
+kill -HUP $links
+await 'ip -6 -o addr show dev eth1 | grep -q " fe80::b/64" && ! ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
+await 'ip -6 -o addr show dev eth2 | grep -q " fe80::b/64"'
+kill $links
+wait $links
+{LINKS} down
+! ip -6 -o addr | grep -q 'fe80::[ab]/'
+''')
+    done = subprocess.run(['unshare', '--net', 'bash', script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
