@@ -29,6 +29,7 @@ def all_pages(torusctl, torusd):
         ('torusd', 8): ('daemon of a node of a torus of directly cabled machines', programs.daemon(torusd)),
         ('torusd.ini', 5): ('settings of torusd', programs.settings(torusd)),
         ('torus.py', 1): launchers.launcher(launch.make_parser(), 'topo/torus.py'),
+        ('torus-emulator', 1): launchers.launcher(launch.make_parser(), 'torus-emulator'),
         ('vm-up', 1): launchers.launcher(vm_launch.make_parser(), 'scripts/vm-up'),
         ('libtorus', 3): headers.library(HEADERS),
     }
@@ -68,14 +69,15 @@ def write(out, scdoc, version, made, written):
         (out / 'man3' / f'{function}.3').write_text('.so man3/libtorus.3\n')
 
 
-def tables(program):
-    return json.loads(subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout)
+def tables(program, emulator):
+    return json.loads(subprocess.run([*emulator, program], stdout=subprocess.PIPE, check=True).stdout)
 
 
 def main():
     parser = argparse.ArgumentParser(prog='manual', description=__doc__)
     parser.add_argument('--torusctl-tables', required=True, help='a torusctl that prints its tables')
     parser.add_argument('--torusd-tables', required=True, help='a torusd that prints its tables')
+    parser.add_argument('--emulator', action='append', default=[], help='runs these programs (default: none)')
     parser.add_argument('--scdoc', default='scdoc', help='the program')
     parser.add_argument('--version', required=True, help='version of this project')
     parser.add_argument('--prose', type=Path, action='append',
@@ -84,7 +86,8 @@ def main():
     options = parser.parse_args()
     try:
         write(options.out, options.scdoc, options.version,
-              all_pages(tables(options.torusctl_tables), tables(options.torusd_tables)),
+              all_pages(tables(options.torusctl_tables, options.emulator),
+                        tables(options.torusd_tables, options.emulator)),
               read_prose(options.prose or PROSE))
     except PageError as error:
         sys.exit(f'manual: {error}')

@@ -67,7 +67,8 @@ def test_commands():
 
 
 def test_no_other_pages():
-    known = {f'torusctl-{command}.1' for command in commands()} | {'torusctl.1', 'torus.py.1', 'vm-up.1'}
+    known = {f'torusctl-{command}.1' for command in commands()} | {'torusctl.1', 'torus.py.1', 'vm-up.1',
+                                                                         'torus-emulator.1'}
     assert {path.name for path in (PAGES / 'man1').iterdir()} == known
 
 

@@ -96,8 +96,8 @@ class IpHosts:
 
     def _preload(self):
         """The library that MPI needs here (see topo/CMakeLists.txt), in addition to other preloads."""
-        for build in Path(self.torus.torusctl).parent, CHECKOUT / 'build':
-            library = build / 'topo' / PRELOAD
+        builds = [build / 'topo' for build in (Path(self.torus.torusctl).parent, CHECKOUT / 'build')]
+        for library in [folder / PRELOAD for folder in (*builds, CHECKOUT)]:  # last: where it is installed
             if library.exists():
                 others = [os.environ['LD_PRELOAD']] if os.environ.get('LD_PRELOAD') else []
                 return {'LD_PRELOAD': ':'.join([str(library), *others])}

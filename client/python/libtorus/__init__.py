@@ -36,15 +36,16 @@ Errors
 Threads: use a group and its parts from one thread at a time.
 
 The package loads $TORUS_LIBRARY if set, otherwise the library installed beside it (in a checkout: the one in
-build/), otherwise libtorus.so.1 as the system finds it.
+build/; a package of the system: none), otherwise libtorus.so.1 as the system finds it.
 """
 
 from .arrays import IN_PLACE
 from .calls import Call
 from .errors import ErrorCode, TorusError
 from .group import Group
+from .version import __version__
 
-__all__ = ['Call', 'ErrorCode', 'Group', 'IN_PLACE', 'TorusError']
+__all__ = ['Call', 'ErrorCode', 'Group', 'IN_PLACE', 'TorusError', '__version__']
 
 for _public in (Call, ErrorCode, Group, TorusError):
     _public.__module__ = __name__  # where users find them

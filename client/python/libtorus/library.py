@@ -57,6 +57,8 @@ def _candidates():
     if os.environ.get('TORUS_LIBRARY'):
         return [os.environ['TORUS_LIBRARY']]
     here = Path(__file__).resolve().parents[1]
+    if here.name != 'python':  # not a checkout, nor what `cmake --install` makes
+        return [_NAME]
     checkout, prefix = here.parents[1], here.parents[2]
     beside = [checkout / 'build' / 'client' / _NAME, *prefix.glob(f'lib*/{_NAME}'),
               *prefix.glob(f'lib*/*/{_NAME}')]
