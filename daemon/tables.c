@@ -1,4 +1,4 @@
-/* Prints the options and settings of torusd as JSON, from which the man pages are made. Only the
+/* Prints the options and settings of torusd as JSON, from which the man pages and the completions are made. Only the
  * build uses this program. */
 #include <jansson.h>
 

@@ -1,9 +1,10 @@
-/* Prints the tables of torusctl as JSON, from which the build makes the man pages. Not installed. */
+/* Prints the tables of torusctl as JSON, from which the build makes the man pages and completions. Not installed. */
 #include <jansson.h>
 
 #include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/help.h"
+#include "daemon/schedule/algorithms/registry.h"
 
 static json_t *options_value(const struct option *options)
 {
@@ -32,6 +33,20 @@ static json_t *exit_meanings_value(void)
     return list;
 }
 
+static json_t *algorithms_value(void)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s}", "name", a->name, "operation",
+                                              operation_name(a->operation)));
+    }
+    return list;
+}
+
 int main(void)
 {
     json_t *list = json_array(), *value;
@@ -40,9 +55,9 @@ int main(void)
     for (const struct command *const *c = commands; *c != NULL; c++)
         (void)json_array_append_new(list, command_value(*c));
     value =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "usage", help_usage, "summary", help_purpose,
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "usage", help_usage, "summary", help_purpose,
                   "examples", help_examples, "options", options_value(global_options),
-                  "exit_meanings", exit_meanings_value(), "commands", list);
+                  "exit_meanings", exit_meanings_value(), "commands", list, "algorithms", algorithms_value());
     result = value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
     json_decref(value);
     return result != 0 || fflush(stdout) != 0;

@@ -420,6 +420,11 @@ def test_options_for_mpiexec(tmp_path):
     kept = said('mpich', LD_PRELOAD=f'{tmp_path}/libtorus.so.1 {tmp_path}/libtorus.so.1')
     assert kept == (0, [f'-genv LD_PRELOAD {tmp_path}/libtorus-mpich.so:' +
                         ':'.join(2 * [f'{tmp_path}/libtorus.so.1'])])
+    # Installed, the preloads are in a folder of their own.
+    (tmp_path / 'torus').mkdir()
+    for library in 'mpich', 'openmpi':
+        (tmp_path / f'libtorus-{library}.so').rename(tmp_path / 'torus' / f'libtorus-{library}.so')
+    assert said('mpich') == (0, [f'-genv LD_PRELOAD {tmp_path}/torus/libtorus-mpich.so'])
     assert said('mpich2')[0] == said()[0] == said('mpich', '--interface', 'a b')[0] == 2
 
 

@@ -55,11 +55,24 @@ static const struct library libraries[] = {
 };
 static const char *const names[] = {"mpich", "openmpi", NULL};
 
-/* Returns the path of the library to preload, which is in the folder of libtorus. The caller frees it. NULL with *e
- * if there is none. */
+/* Returns the path of a file in a folder that can be read. The caller frees it. NULL if there is none. */
+static char *readable(const char *folder, const char *below, const char *name)
+{
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/%s%s", folder, below, name) < 0)
+        return NULL;
+    if (access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Returns the path of the library to preload, which is in the folder of libtorus (in a build), or in the folder
+ * `torus` in it (installed). The caller frees it. NULL with *e if there is none. */
 static char *find_preload(const struct library *l, struct error *e)
 {
-    char *path = NULL, *libtorus;
+    char *path, *libtorus;
     Dl_info info;
 
     if (dladdr((void *)(uintptr_t)torus_client_close, &info) == 0 || info.dli_fname == NULL ||
@@ -68,17 +81,14 @@ static char *find_preload(const struct library *l, struct error *e)
         return NULL;
     }
     *strrchr(libtorus, '/') = '\0';
-    if (asprintf(&path, "%s/%s", libtorus, l->preload) < 0) {
-        path = NULL;
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
-    } else if (access(path, R_OK) != 0) {
-        free(path);
-        path = NULL;
+    path = readable(libtorus, "", l->preload);
+    if (path == NULL)
+        path = readable(libtorus, "torus/", l->preload);
+    if (path == NULL)
         (void)error_set(e, ERROR_IO,
-                        "%s is not in %s: it is built where cmake finds the MPI library (Debian: "
-                        "apt-get install lib%s-dev)",
+                        "%s is not in %s: install the package torus-mpi, or build torusd where cmake "
+                        "finds the MPI library (Debian: apt-get install lib%s-dev)",
                         l->preload, libtorus, l->name);
-    }
     free(libtorus);
     return path;
 }
