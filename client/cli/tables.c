@@ -40,9 +40,8 @@ static json_t *algorithms_value(void)
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
 
-        (void)json_array_append_new(list,
-                                    json_pack("{s:s, s:s}", "name", a->name, "operation",
-                                              operation_name(a->operation)));
+        (void)json_array_append_new(list, json_pack("{s:s, s:s}", "name", a->name, "operation",
+                                                    operation_name(a->operation)));
     }
     return list;
 }
@@ -54,10 +53,10 @@ int main(void)
 
     for (const struct command *const *c = commands; *c != NULL; c++)
         (void)json_array_append_new(list, command_value(*c));
-    value =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "usage", help_usage, "summary", help_purpose,
-                  "examples", help_examples, "options", options_value(global_options),
-                  "exit_meanings", exit_meanings_value(), "commands", list, "algorithms", algorithms_value());
+    value = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "usage", help_usage, "summary",
+                      help_purpose, "examples", help_examples, "options",
+                      options_value(global_options), "exit_meanings", exit_meanings_value(),
+                      "commands", list, "algorithms", algorithms_value());
     result = value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
     json_decref(value);
     return result != 0 || fflush(stdout) != 0;

@@ -85,10 +85,11 @@ static char *find_preload(const struct library *l, struct error *e)
     if (path == NULL)
         path = readable(libtorus, "torus/", l->preload);
     if (path == NULL)
-        (void)error_set(e, ERROR_IO,
-                        "%s is not in %s: install the package torus-mpi, or build torusd where cmake "
-                        "finds the MPI library (Debian: apt-get install lib%s-dev)",
-                        l->preload, libtorus, l->name);
+        (void)error_set(
+            e, ERROR_IO,
+            "%s is not in %s: install the package torus-mpi, or build torusd where cmake "
+            "finds the MPI library (Debian: apt-get install lib%s-dev)",
+            l->preload, libtorus, l->name);
     free(libtorus);
     return path;
 }

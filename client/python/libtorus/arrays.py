@@ -7,12 +7,14 @@ import operator
 import numpy as np
 
 
-class _InPlace:
-    def __repr__(self):
+class InPlace:
+    """The type of IN_PLACE."""
+
+    def __repr__(self) -> str:
         return 'libtorus.IN_PLACE'
 
 
-IN_PLACE = _InPlace()
+IN_PLACE = InPlace()
 """Pass this as the input to take the input from `out`."""
 
 MOST_BYTES = 2 ** 63 - 1  # in an array: numpy counts bytes in a signed integer

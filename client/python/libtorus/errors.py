@@ -1,6 +1,7 @@
 """The exception for errors of libtorus, and its codes."""
 
 import enum
+from typing import Union
 
 
 class ErrorCode(enum.IntEnum):
@@ -24,7 +25,9 @@ class ErrorCode(enum.IntEnum):
 class TorusError(Exception):
     """An error that libtorus reports. `code` is an ErrorCode."""
 
-    def __init__(self, text, code):
+    code: Union[ErrorCode, int]
+
+    def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
         try:
             self.code = ErrorCode(code)

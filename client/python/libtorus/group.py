@@ -1,24 +1,34 @@
 """Groups: programs on all nodes of a torus."""
 
+from __future__ import annotations
+
 import ctypes
 import math
 import numbers
 import os
 import select
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .arrays import (IN_PLACE, IN_PLACE_ADDRESS, MOST_BYTES, address_of, check_output, check_overlap, counted,
+from .arrays import (IN_PLACE, IN_PLACE_ADDRESS, MOST_BYTES, InPlace, address_of, check_output, check_overlap, counted,
                      input_array, integer, is_in_place, offsets, output_array, reduction_of, sizes_array)
 from .calls import Call
 from .errors import ErrorCode, TorusError
-from .handles import Memory, new_group
+from .handles import Handle, Memory, new_group
 from .library import CALL, Error, Options, library, raise_error
+
+Array = NDArray[Any]
+Input = Union[ArrayLike, InPlace]
+Name = Union[str, bytes]
+Integer = Union[int, np.integer[Any]]
+Counts = Union[Sequence[Integer], NDArray[np.integer[Any]]]
 
 LONGEST = 2 ** 32 / 1000  # timeouts are below this many seconds: the library counts milliseconds in 32 bits
 
 
-def text_bytes(text, what):
+def text_bytes(text: Union[Name, os.PathLike[str], None], what: str) -> Optional[bytes]:
     if text is None:
         return None
     text = os.fsencode(text)
@@ -27,7 +37,7 @@ def text_bytes(text, what):
     return text
 
 
-def milliseconds(seconds):
+def milliseconds(seconds: Optional[float]) -> int:
     if seconds is None:
         return 0
     if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real):
@@ -59,7 +69,8 @@ class Group:
     for are written to standard error if that is a terminal ($TORUS_PROGRESS=1: always, 0: never).
     """
 
-    def __init__(self, name=None, *, socket=None, timeout=None, checked=True, on_failure='fail'):
+    def __init__(self, name: Optional[Name] = None, *, socket: Union[Name, os.PathLike[str], None] = None,
+                 timeout: Optional[float] = None, checked: bool = True, on_failure: str = 'fail') -> None:
         if on_failure not in ('fail', 'shrink', 'wait'):
             raise ValueError(f"on_failure is 'fail', 'shrink' or 'wait', not {on_failure!r:.40}")
         options = Options(struct_size=ctypes.sizeof(Options), unchecked=not checked,
@@ -68,7 +79,7 @@ class Group:
                           wait=on_failure == 'wait')
         self._begin(new_group(library.torus_group_open, options))
 
-    def _begin(self, handle):
+    def _begin(self, handle: Handle) -> None:
         self._handle = handle
         self._calls = set()
         self._poll = select.poll()
@@ -81,7 +92,7 @@ class Group:
         self._nodes = tuple(library.torus_group_node(handle.pointer, member)
                             for member in range(self._size))
 
-    def close(self):
+    def close(self) -> None:
         """Closes the group or the part. If a call is under way, the group fails; otherwise closing does not disturb
         other members. Arrays from array() stay valid. At the daemon, the group stays open as long as such an array
         exists or a part is open."""
@@ -91,37 +102,37 @@ class Group:
             call._give_up()
         self._handle = None
 
-    def __enter__(self):
+    def __enter__(self) -> Group:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = ', closed' if self._handle is None else ''
         return f'<libtorus.Group: member {self._rank} of {self._size} ({self._dims}){state}>'
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """The number of this member."""
         return self._rank
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of members."""
         return self._size
 
     @property
-    def dims(self):
+    def dims(self) -> str:
         """The dimensions of the torus, or of the part, as text: "4x8". A dimension followed by m does not wrap."""
         return self._dims
 
     @property
-    def nodes(self):
+    def nodes(self) -> tuple[int, ...]:
         """The node of each member, as its rank in the whole torus."""
         return self._nodes
 
-    def part(self, *dimensions):
+    def part(self, *dimensions: Integer) -> Group:
         """Returns the group of the members that differ from this member only in the given dimensions: on a 4x8
         torus, part(1) is the row of 8 members that this member is in. All members make this call. The calls of the
         part are independent of the calls of the whole group."""
@@ -136,7 +147,7 @@ class Group:
                                parent=self._handle))
         return part
 
-    def shrink(self):
+    def shrink(self) -> Group:
         """Returns a new group of the remaining members after this group has failed because nodes are down. All
         remaining members make this call. `nodes` of the new group lists their nodes. The caller still closes this
         group."""
@@ -150,16 +161,16 @@ class Group:
         shrunk._begin(new_group(shrink))
         return shrunk
 
-    def set_timeout(self, seconds):
+    def set_timeout(self, seconds: Optional[float]) -> None:
         """Sets the timeout of calls made from now on; None: no limit. A call that has not ended in time fails the
         group."""
         library.torus_group_set_timeout(self._pointer(), milliseconds(seconds))
 
-    def fileno(self):
+    def fileno(self) -> int:
         """Returns a descriptor for event loops. It is readable when Call.done() may have become true for a call."""
         return library.torus_group_fd(self._pointer())
 
-    def array(self, shape, dtype=np.float64):
+    def array(self, shape: Union[Integer, Sequence[Integer]], dtype: DTypeLike = np.float64) -> Array:
         """Returns an array of zeros in memory that this process shares with the daemon."""
         dtype = np.dtype(dtype)
         if dtype.hasobject:
@@ -181,12 +192,12 @@ class Group:
 
     # --- operations ---
 
-    def alltoall(self, send, out=None):
+    def alltoall(self, send: Input, out: Optional[Array] = None) -> Array:
         """Sends send[j] to member j for every j, where it becomes out[i] if this is member i. The first dimension of
         both arrays is the number of members."""
         return self.start_alltoall(send, out).wait()
 
-    def start_alltoall(self, send, out=None):
+    def start_alltoall(self, send: Input, out: Optional[Array] = None) -> Call[Array]:
         if is_in_place(send, out):
             check_output(out)
             self._check_first(out)
@@ -200,7 +211,7 @@ class Group:
         return self._start('alltoall', address, address_of(out), out.nbytes // self._size,
                            result=lambda: out, kept=(kept, out))
 
-    def alltoallv(self, blocks, counts=None):
+    def alltoallv(self, blocks: Sequence[ArrayLike], counts: Optional[Counts] = None) -> list[Array]:
         """Sends blocks[j], an array with any number of elements, to member j for every j. Returns the list of
         one-dimensional arrays received from the members. All blocks of all members have the same type.
 
@@ -211,7 +222,7 @@ class Group:
             counts = self.alltoall(np.array([block.size for block in blocks], np.uint64))
         return self.start_alltoallv(blocks, counts).wait()
 
-    def start_alltoallv(self, blocks, counts):
+    def start_alltoallv(self, blocks: Sequence[ArrayLike], counts: Counts) -> Call[list[Array]]:
         blocks = self._blocks(blocks)
         dtype = blocks[0].dtype
         send = np.concatenate([block.reshape(-1) for block in blocks])
@@ -224,12 +235,12 @@ class Group:
         return self._start('alltoallv', address_of(send), lists[0], lists[1], address_of(out), lists[2],
                            lists[3], result=lambda: np.split(out, ends), kept=(send, out, lists))
 
-    def allgather(self, send, out=None):
+    def allgather(self, send: Input, out: Optional[Array] = None) -> Array:
         """Sends this member's array to all members: the array of member i becomes out[i]. In place: out[rank] is the
         input."""
         return self.start_allgather(send, out).wait()
 
-    def start_allgather(self, send, out=None):
+    def start_allgather(self, send: Input, out: Optional[Array] = None) -> Call[Array]:
         if send is IN_PLACE:
             is_in_place(send, out)
             check_output(out)
@@ -243,7 +254,7 @@ class Group:
         return self._start('allgather', address, address_of(out), out.nbytes // self._size,
                            result=lambda: out, kept=(kept, out))
 
-    def allgatherv(self, send, counts=None):
+    def allgatherv(self, send: ArrayLike, counts: Optional[Counts] = None) -> list[Array]:
         """As allgather(), for arrays with different numbers of elements. Returns the list of one-dimensional arrays
         of all members.
 
@@ -253,7 +264,7 @@ class Group:
             counts = self.allgather(np.uint64(send.size))
         return self.start_allgatherv(send, counts).wait()
 
-    def start_allgatherv(self, send, counts):
+    def start_allgatherv(self, send: ArrayLike, counts: Counts) -> Call[list[Array]]:
         send = input_array(send)
         counts = self._counts(counts)
         if counts[self._rank] != send.size:
@@ -266,30 +277,30 @@ class Group:
                            result=lambda: np.split(out, offsets(counts)[1:]),
                            kept=(send, out, lists))
 
-    def broadcast(self, array, root=0):
+    def broadcast(self, array: Array, root: Integer = 0) -> Array:
         """Copies the array of member `root` into the arrays of all other members, which have the same size. Returns
         the array."""
         return self.start_broadcast(array, root).wait()
 
-    def start_broadcast(self, array, root=0):
+    def start_broadcast(self, array: Array, root: Integer = 0) -> Call[Array]:
         check_output(array, 'the array')
         root = self._checked_root(root)
         return self._start('broadcast', address_of(array), array.nbytes, root, result=lambda: array,
                            kept=array)
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Returns when all members have made this call."""
         self.start_barrier().wait()
 
-    def start_barrier(self):
+    def start_barrier(self) -> Call[None]:
         return self._start('barrier', result=lambda: None, kept=None)
 
-    def allreduce(self, send, op='sum', out=None):
+    def allreduce(self, send: Input, op: str = 'sum', out: Optional[Array] = None) -> Any:
         """Combines the arrays of all members element by element: by sum, product, min, max, and, or, xor. The result
         has the same bits on all members. `send` may also be a number."""
         return self.start_allreduce(send, op, out).wait()
 
-    def start_allreduce(self, send, op='sum', out=None):
+    def start_allreduce(self, send: Input, op: str = 'sum', out: Optional[Array] = None) -> Call[Any]:
         if is_in_place(send, out):
             check_output(out)
             address, kept = IN_PLACE_ADDRESS, None
@@ -301,12 +312,12 @@ class Group:
         return self._start('allreduce', address, address_of(out), out.size, *reduction_of(out.dtype, op),
                            result=lambda: out if out.shape else out[()], kept=(kept, out))
 
-    def reduce(self, send, op='sum', root=0, out=None):
+    def reduce(self, send: Input, op: str = 'sum', root: Integer = 0, out: Optional[Array] = None) -> Any:
         """As allreduce(), but only member `root` gets the result; the other members get None. In place: the other
         members' `out` is only read, as their input."""
         return self.start_reduce(send, op, root, out).wait()
 
-    def start_reduce(self, send, op='sum', root=0, out=None):
+    def start_reduce(self, send: Input, op: str = 'sum', root: Integer = 0, out: Optional[Array] = None) -> Call[Any]:
         root = self._checked_root(root)
         in_place = is_in_place(send, out)
         if in_place:
@@ -323,13 +334,15 @@ class Group:
         return self._start('reduce', address, address_of(out), out.size, *reduction,
                            result=lambda: out if out.shape else out[()], kept=(kept, out))
 
-    def reduce_scatter(self, send, op='sum', counts=None, out=None):
+    def reduce_scatter(self, send: ArrayLike, op: str = 'sum', counts: Optional[Counts] = None,
+                       out: Optional[Array] = None) -> Array:
         """Combines the arrays as allreduce() does, and divides the result among the members: member i receives
         counts[i] rows (along the first dimension). Without counts, the rows are divided as by
         numpy.array_split()."""
         return self.start_reduce_scatter(send, op, counts, out).wait()
 
-    def start_reduce_scatter(self, send, op='sum', counts=None, out=None):
+    def start_reduce_scatter(self, send: ArrayLike, op: str = 'sum', counts: Optional[Counts] = None,
+                             out: Optional[Array] = None) -> Call[Array]:
         send = input_array(send)
         if send.ndim == 0:
             raise ValueError('a number cannot be divided among the members')

@@ -1,0 +1,91 @@
+"""Fixtures of the tests of the Debian packages.
+
+The tests marked full build the packages with scripts/package, and install them in root file systems below
+build/packaging, made from the mirror that apt uses. Run with: /usr/bin/python3 -m pytest tests/packaging
+(as `scripts/test packages` does)
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests'), str(CHECKOUT / 'tests' / 'packaging')]
+
+from roots import FOLDER, OLD, Root, base_root, foreign_root, obstacle  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'full: builds packages, and takes minutes: scripts/test --full runs it')
+    config.obstacle = obstacle()
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.get_closest_marker('full') and config.obstacle:
+            item.add_marker(pytest.mark.skip(reason=config.obstacle))
+
+
+def sources_digest():
+    listed = subprocess.run(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], cwd=CHECKOUT,
+                            capture_output=True, check=True).stdout
+    digest = hashlib.sha256()
+    for name in sorted(filter(None, listed.split(b'\0'))):
+        path = CHECKOUT / os.fsdecode(name)
+        if path.is_file() and not path.is_relative_to(CHECKOUT / 'tests'):  # no package contains tests
+            digest.update(name + b'\0' + path.read_bytes())
+    return digest.hexdigest()
+
+
+def build(folder, *options):
+    """The folder with the packages of the checkout, built if the sources have changed."""
+    output, digest = FOLDER / folder, sources_digest()
+    stamp = output / 'sources'
+    if not stamp.exists() or stamp.read_text() != digest:
+        output.mkdir(parents=True, exist_ok=True)
+        for path in output.iterdir():
+            path.unlink()
+        done = subprocess.run([CHECKOUT / 'scripts' / 'package', '--no-install', '--output', output, *options],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        stamp.write_text(digest)
+    return output
+
+
+def debs(folder):
+    """{name: path} of the packages in a folder, without those with symbols for debuggers."""
+    return {path.name.partition('_')[0]: path for path in folder.glob('*.deb') if '-dbgsym_' not in path.name}
+
+
+@pytest.fixture(scope='session')
+def packages():
+    return debs(build('new'))
+
+
+@pytest.fixture(scope='session')
+def old_packages():
+    """Of the version before, made from the same sources."""
+    return debs(build('old', '--version', OLD))
+
+
+@pytest.fixture(scope='session')
+def arm_packages():
+    return debs(build('arm64', '--arch', 'arm64'))
+
+
+@pytest.fixture
+def root(packages, tmp_path_factory):
+    """A clean system, in which all that the packages depend on is installed, and nothing of them."""
+    base = base_root(FOLDER / 'root-test', packages.values())
+    with Root(base, FOLDER) as made:
+        yield made
+
+
+@pytest.fixture(scope='session')
+def arm_root(arm_packages):
+    """A folder with the packages for arm64, and the libraries that they need, unpacked."""
+    return foreign_root(FOLDER / 'root-test-arm64', 'arm64', arm_packages)

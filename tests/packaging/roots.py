@@ -1,0 +1,130 @@
+"""Root file systems in which packages are installed."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FOLDER = CHECKOUT / 'build' / 'packaging'
+OLD = '0.1.0'  # the version from which an upgrade is tested: an entry of the change log
+# What tests use besides what the packages depend on. systemd checks units; a compiler uses libtorus-dev.
+TOOLS = ('gcc', 'libc6-dev', 'pkgconf', 'systemd')
+ENVIRONMENT = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
+               'DEBIAN_FRONTEND': 'noninteractive'}
+# Written by dpkg and others whatever is installed.
+IGNORED = re.compile(r'/(proc|sys|dev|tmp|run)/|/var/(log|cache)/|/var/lib/dpkg/[^/]*$|/var/lib/dpkg/triggers/|'
+                     r'/etc/(passwd|group|shadow|gshadow|subuid|subgid)-$|/etc/\.pwd\.lock$|/etc/ld\.so\.cache$')
+MOUNT = '''
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/merged"
+mount -t proc proc "$2/merged/proc"
+cd / && shift && folder=$1 && shift
+exec chroot "$folder/merged" "$@"
+'''
+
+
+def obstacle():
+    """Why packages cannot be tested here; None if they can."""
+    if os.geteuid() != 0:
+        return 'the packages are tested in root file systems: run as root'
+    for program in 'dpkg-buildpackage', 'dh', 'mmdebstrap', 'lintian', 'qemu-aarch64-static':
+        if not shutil.which(program):
+            return f'{program} is not installed: the packages of the group package in scripts/packages.txt have it'
+    return None
+
+
+def field(deb, name):
+    return subprocess.run(['dpkg-deb', '-f', deb, name], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def dependencies(debs):
+    """The names of the packages that these depend on, without each other."""
+    own = {field(deb, 'Package') for deb in debs}
+    named = ','.join(field(deb, kind) for deb in debs for kind in ('Depends', 'Pre-Depends')).split(',')
+    names = {re.split(r'[ (|:]', one.strip())[0] for one in named}
+    return sorted(names - own - {''})
+
+
+def sources():
+    """Debian's sources of apt, as this machine has them."""
+    listed = subprocess.run(['apt-get', 'indextargets', '--format', 'deb $(SITE) $(RELEASE) $(COMPONENT)',
+                             'Identifier: Packages', 'Origin: Debian'], capture_output=True, text=True, check=True)
+    return '\n'.join(sorted(set(listed.stdout.splitlines()))) + '\n'
+
+
+def suite():
+    return re.search(r'^VERSION_CODENAME=(\w+)', Path('/etc/os-release').read_text(), re.M)[1]
+
+
+def make(folder, names, *options):
+    """Makes a root file system with packages of Debian, unless the folder has one made from the same ones."""
+    digest = hashlib.sha256(repr((sources(), sorted(names), options)).encode()).hexdigest()
+    stamp = folder.with_name(f'{folder.name}.made')
+    if stamp.exists() and stamp.read_text() == digest:
+        return folder
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(['mmdebstrap', '--quiet', '--mode=root', f'--include={",".join(names)}', *options, suite(), folder,
+                    '-'], input=sources(), text=True, check=True)
+    stamp.write_text(digest)
+    return folder
+
+
+def base_root(folder, debs):
+    return make(folder, [*dependencies(debs), *TOOLS], '--variant=apt', '--aptopt=APT::Install-Recommends "false"')
+
+
+def foreign_root(folder, architecture, packages):
+    """A folder with packages of another architecture, and their libraries, unpacked: nothing in it has been run."""
+    debs = [deb for name, deb in packages.items() if name != 'torus-emulator']
+    names = [name for name in dependencies(debs) if name != 'adduser']
+    make(folder, names, f'--architectures={architecture}', '--variant=extract')
+    for deb in debs:
+        subprocess.run(['dpkg-deb', '-x', deb, folder], check=True)
+    return folder
+
+
+class Root:
+    """A root file system that is made from another one, and leaves that one as it is. Each command has mounts and
+    processes of its own, so nothing remains mounted or running."""
+
+    def __init__(self, base, folder):
+        self.base, self.folder = base, Path(tempfile.mkdtemp(prefix='root-', dir=folder))
+
+    def __enter__(self):
+        for name in 'upper', 'work', 'merged':
+            (self.folder / name).mkdir()
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder)
+
+    def run(self, *command):
+        """Runs a command. Returns its standard output."""
+        done = subprocess.run(['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-ec', MOUNT, 'sh',
+                               self.base, self.folder, *command], capture_output=True, text=True, env=ENVIRONMENT)
+        text = f'{command}: exit status {done.returncode}\n{done.stdout}{done.stderr}'
+        assert done.returncode == 0, text
+        return done.stdout
+
+    def shell(self, script):
+        return self.run('sh', '-euc', script)
+
+    def install(self, *debs):
+        (self.folder / 'upper' / 'root').mkdir(mode=0o700, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=self.folder / 'upper' / 'root'))
+        for deb in debs:
+            shutil.copy(deb, folder)
+        self.shell(f'dpkg --install /root/{folder.name}/*.deb && rm -r /root/{folder.name}')
+
+    def files(self):
+        """{path: what it is, who has it} of all files that packages can leave."""
+        found = self.run('find', '/', '-xdev', '-printf', '%p\t%y %u %g %m %l\n').splitlines()
+        return dict(line.split('\t') for line in found if not IGNORED.search(line.partition('\t')[0]))
+
+    def text(self, path):
+        return self.run('cat', path)

@@ -1,0 +1,180 @@
+"""The packages, installed in a clean system: what they contain works, and nothing remains of them after a purge."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from roots import CHECKOUT, FOLDER, OLD
+from test_sources import NEWEST
+
+pytestmark = pytest.mark.full  # no other test installs packages
+
+NAMES = {'torusd', 'libtorus1', 'libtorus-dev', 'python3-libtorus', 'torus-mpi', 'torus-emulator'}
+ALGORITHM = 'torusctl plan --dims 4x4 --algorithm stream'
+# Starts the daemon with a configuration as its unit does, and runs a command when it answers.
+AT_DAEMON = '''
+install -d -o torusd -g torusd /run/torusd
+setpriv --reuid torusd --regid torusd --init-groups torusd --config %s 2>/tmp/log &
+until torusctl status >/dev/null 2>&1; do kill -0 $! 2>/dev/null || { cat /tmp/log >&2; exit 1; }; sleep 0.05; done
+%s
+'''
+
+
+def test_all_are_built(packages, arm_packages):
+    assert packages.keys() == NAMES
+    assert arm_packages.keys() == NAMES - {'python3-libtorus'}, 'it is the same for all architectures'
+
+
+@pytest.mark.parametrize('folder, architecture', [('new', 'amd64'), ('arm64', 'arm64')])
+def test_lintian(packages, arm_packages, folder, architecture):
+    changes, = (FOLDER / folder).glob(f'*_{architecture}.changes')
+    done = subprocess.run(['lintian', '-EvIL', '+pedantic', '--allow-root', '--fail-on', 'error,warning', changes],
+                          capture_output=True, text=True)
+    found = [line for line in done.stdout.splitlines() if re.match('[EW]: ', line)]
+    assert (done.returncode, found) == (0, []), done.stdout + done.stderr
+
+
+def test_purge_leaves_nothing(packages, root):
+    before, users = root.files(), root.text('/etc/passwd') + root.text('/etc/group')
+    root.install(*packages.values())
+    assert len(root.files()) > len(before) + 100
+    root.shell('''
+        torusctl key generate /etc/torusd/cluster.key
+        printf '[node]\\ndims = 1\\nrank = 0\\n' >/etc/torusd/torusd.ini
+        touch /var/lib/torusd/state''')
+    root.run('dpkg', '--remove', *NAMES)
+    assert {'/etc/torusd/cluster.key', '/etc/torusd/torusd.ini', '/var/lib/torusd/state'} <= root.files().keys()
+    root.run('dpkg', '--purge', *NAMES)
+    after = root.files()
+    assert {path: after.get(path) for path in before.keys() ^ after.keys()} == {}
+    assert {path: (before[path], after[path]) for path in before if before[path] != after[path]} == {}
+    assert root.text('/etc/passwd') + root.text('/etc/group') == users
+
+
+def test_purge_leaves_data(packages, root):
+    root.install(packages['libtorus1'], packages['torusd'])
+    root.shell('echo result >/srv/torusd/result')
+    root.run('dpkg', '--purge', 'torusd', 'libtorus1')
+    assert root.text('/srv/torusd/result') == 'result\n'
+
+
+def test_folders(packages, root):
+    root.install(packages['libtorus1'], packages['torusd'])
+    files = root.files()
+    assert files['/etc/torusd'] == 'd root root 755 '
+    for folder in '/var/lib/torusd', '/srv/torusd':
+        assert files[folder] == 'd torusd torusd 755 '
+    assert re.search(r'^torusd:x:\d+:\d+:torusd:/var/lib/torusd:/usr/sbin/nologin$', root.text('/etc/passwd'), re.M)
+
+
+def test_upgrade(packages, old_packages, root):
+    """Configuration and state stay."""
+    root.install(*old_packages.values())
+    assert root.run('torusd', '--version').startswith(f'torusd {OLD}\n')
+    root.shell('echo "; mine" >/etc/torusd/torusd.ini; echo record >/var/lib/torusd/record')
+    root.install(*packages.values())
+    assert root.run('torusd', '--version').startswith(f'torusd {NEWEST}\n')
+    assert root.run('python3', '-c', 'import libtorus; print(libtorus.__version__)') == f'{NEWEST}\n'
+    assert root.text('/etc/torusd/torusd.ini') + root.text('/var/lib/torusd/record') == '; mine\nrecord\n'
+    installed = root.run('dpkg-query', '-W', '-f', '${Package} ${Version} ${db:Status-Status}\\n', *NAMES)
+    assert sorted(installed.splitlines()) == sorted(f'{name} {NEWEST} installed' for name in NAMES)
+
+
+def test_units(packages, root):
+    """systemd accepts all units. Only torusd.service is enabled, and does not start without a configuration."""
+    root.install(packages['libtorus1'], packages['torusd'])
+    units = root.shell('cd /lib/systemd/system && ls torusd*').split()
+    assert set(units) == {path.name for path in (CHECKOUT / 'scripts' / 'packaging' / 'systemd').iterdir()
+                          if path.suffix in ('.service', '.socket', '.target')}
+    root.run('systemd-analyze', 'verify', '--man=no', *(f'/lib/systemd/system/{name}' for name in units))
+    enabled = root.shell('find /etc/systemd/system -name "torusd*" -printf "%f\\n"').split()
+    assert enabled == ['torusd.service']
+    assert 'ConditionPathExists=/etc/torusd/torusd.ini\n' in root.text('/lib/systemd/system/torusd.service')
+
+
+def test_daemon_with_the_example(packages, root):
+    """The example of a configuration is one, for the user and in the folders of the package."""
+    root.install(packages['libtorus1'], packages['torusd'])
+    root.shell('torusctl key generate /etc/torusd/cluster.key && chown torusd: /etc/torusd/cluster.key')
+    said = root.shell(AT_DAEMON % ('/usr/share/doc/torusd/examples/torusd.ini', 'torusctl --json status'))
+    assert f'"version":"{NEWEST}"' in said.replace(' ', '') and '"rank":1' in said.replace(' ', '')
+
+
+def test_emulator(packages, root):
+    root.install(packages['libtorus1'], packages['torusd'], packages['torus-emulator'])
+    said = root.shell("torus-emulator 2x2 --loopback --quiet --run 'torusctl exchange --block-size 4KiB'")
+    assert 'every byte' in said
+    preload = root.run('python3', '-c', 'import sys; sys.path.insert(0, "/usr/lib/torus-emulator/topo")\n'
+                       'from torus_net import ip_hosts; print(ip_hosts.CHECKOUT / ip_hosts.PRELOAD)')
+    assert preload.strip() in root.files()
+
+
+def test_mpi(packages, root):
+    """torusctl finds the libraries to preload, which load."""
+    root.install(packages['libtorus1'], packages['torusd'], packages['torus-mpi'])
+    for library in 'mpich', 'openmpi':
+        path = re.search(r'LD_PRELOAD[= ](\S+)', root.run('torusctl', 'mpi-env', library))[1]
+        assert path in root.files()
+        assert root.shell(f'LD_PRELOAD={path} true 2>&1') == ''
+
+
+def test_development(packages, root):
+    """An example of libtorus-dev compiles with what pkg-config says, and there is a manual of a function."""
+    root.install(packages['libtorus1'], packages['libtorus-dev'])
+    root.shell('gcc -Wall -Werror -o /tmp/program /usr/share/doc/libtorus-dev/examples/transpose.c '
+               '$(pkg-config --cflags --libs libtorus) -lm')
+    assert root.run('pkg-config', '--modversion', 'libtorus') == f'{NEWEST}\n'
+    assert 'libtorus.so.1' in root.run('ldd', '/tmp/program')
+    assert '/usr/share/man/man3/torus_alltoall.3.gz' in root.files()
+
+
+def test_python(packages, root):
+    """The package has its version, says that it has type hints, and finds its library."""
+    root.install(packages['libtorus1'], packages['python3-libtorus'])
+    said = root.run('python3', '-c', 'import importlib.metadata as m, libtorus; '
+                    'print(m.version("libtorus"), libtorus.library.library._name)')
+    assert said == f'{NEWEST} libtorus.so.1\n'
+    assert '/usr/lib/python3/dist-packages/libtorus/py.typed' in root.files()
+
+
+def test_manual_and_completions(packages, root):
+    root.install(packages['libtorus1'], packages['torusd'])
+    files = root.files()
+    for name in ('man/man1/torusctl.1.gz', 'man/man1/torusctl-exchange.1.gz', 'man/man5/torusd.ini.5.gz',
+                 'man/man8/torusd.8.gz', 'bash-completion/completions/torusctl', 'bash-completion/completions/torusd',
+                 'zsh/vendor-completions/_torusctl', 'zsh/vendor-completions/_torusd'):
+        assert f'/usr/share/{name}' in files
+
+
+@pytest.fixture
+def arm_programs(arm_root, tmp_path):
+    """A folder with torusd and torusctl for arm64, which run in an emulator."""
+    for path in 'usr/sbin/torusd', 'usr/bin/torusctl':
+        assert re.search(r'AArch64', subprocess.run(['readelf', '-h', arm_root / path], capture_output=True, text=True,
+                                                    check=True).stdout)
+        program = tmp_path / path.rpartition('/')[2]
+        program.write_text(f'#!/bin/sh\nexec {shutil.which("qemu-aarch64-static")} -L {arm_root} {arm_root}/{path} "$@"\n')
+        program.chmod(0o755)
+    return tmp_path
+
+
+def test_arm_binaries(arm_root):
+    """All of them are for arm64."""
+    machines = {path: subprocess.run(['readelf', '-h', path], capture_output=True, text=True).stdout
+                for path in [*arm_root.glob('usr/lib/*/libtorus.so.1'), *arm_root.glob('usr/lib/*/torus/*.so')]}
+    assert len(machines) == 3 and all('AArch64' in text for text in machines.values()), machines
+
+
+def test_arm_programs(arm_programs):
+    def said(*command):
+        return subprocess.run([arm_programs / command[0], *command[1:]], capture_output=True, text=True, check=True).stdout
+
+    assert said('torusd', '--version').startswith(f'torusd {NEWEST}\n')
+    assert re.search(r'^efficiency +100.0 %$', said(*ALGORITHM.split()), re.M)
+
+
+def test_arm_exchange(arm_programs):
+    done = subprocess.run([CHECKOUT / 'topo' / 'torus.py', '2', '--loopback', '--bin', arm_programs, '--quiet', '--run',
+                           'torusctl exchange --block-size 64KiB'], capture_output=True, text=True)
+    assert done.returncode == 0 and 'every byte' in done.stdout, done.stdout + done.stderr
