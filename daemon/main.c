@@ -7,6 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
+#include "daemon/service/service.h"
 #include "proto/descriptors.h"
 #include "proto/text.h"
 #include "proto/version.h"
@@ -44,6 +45,7 @@ static void hold_hangup(int how)
 struct signals {
     uv_signal_t terminate, interrupt, read_keys;
     struct node *node;
+    struct service service;
 };
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -52,6 +54,7 @@ static void on_signal(uv_signal_t *handle, int number)
 
     log_info("torusd stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
     hold_hangup(SIG_BLOCK);
+    service_stopping(&signals->service);
     node_stop(signals->node);
     uv_close((uv_handle_t *)&signals->terminate, NULL);
     uv_close((uv_handle_t *)&signals->interrupt, NULL);
@@ -63,7 +66,16 @@ static void on_hangup(uv_signal_t *handle, int number)
     struct signals *signals = handle->data;
 
     (void)number;
+    service_reloading(&signals->service);
     node_read_keys(signals->node);
+    service_ready(&signals->service);
+}
+
+static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
+{
+    const struct signals *signals = context;
+
+    node_describe(signals->node, out, SERVICE_STATUS_SIZE);
 }
 
 static int run(const struct config *config)
@@ -93,10 +105,13 @@ static int run(const struct config *config)
     (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
     (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
     hold_hangup(SIG_UNBLOCK);
+    service_open(&signals.service, &loop, on_status, &signals);
+    service_ready(&signals.service);
     log_info("torusd " TORUSD_VERSION " (" VERSION_PROTOCOLS_FORMAT
              "): node %u of %s, control socket %s",
              VERSION_PROTOCOLS, config->rank, torus_format(&config->torus, dims), config->control);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
+    service_close(&signals.service);
     leaked = node_free(signals.node);
     if (leaked > 0)
         log_error("%zu %s leaked: this is a bug", leaked,

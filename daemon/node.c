@@ -1,5 +1,6 @@
 #include "daemon/node.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
 #include "daemon/workers.h"
+#include "proto/text.h"
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
 
@@ -254,6 +256,23 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     start_turns(node, loop);
     core_start(node->core);
     return node;
+}
+
+void node_describe(struct node *node, char *out, size_t size)
+{
+    const struct router *router = core_router(node->core);
+    const struct torus *torus = router_torus(router);
+    uint32_t rank = router_rank(router), up = 0, links = 0;
+    unsigned exchanges = exchanges_under_way(core_exchanges(node->core));
+    char dims[TORUS_TEXT_SIZE];
+
+    for (unsigned port = 0; port < torus_ports(torus); port++) {
+        links += torus_neighbour(torus, rank, port) != TORUS_NO_NODE;
+        up += topology_link_up(router_topology(router), rank, port);
+    }
+    (void)snprintf(out, size, "node %u of %s: %u of %u %s, %u %s", rank, torus_format(torus, dims),
+                   up, links, text_plural(links, "link", "links"), exchanges,
+                   text_plural(exchanges, "exchange", "exchanges"));
 }
 
 void node_stop(struct node *node)

@@ -18,6 +18,9 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
  * keeps its keys. */
 void node_read_keys(struct node *node);
 
+/* Writes a line about the state, such as "node 3 of 4x4: 4 of 4 links, 2 exchanges", in at most `size` bytes. */
+void node_describe(struct node *node, char *out, size_t size);
+
 /* Closes everything; the loop ends by itself when all handles are closed. */
 void node_stop(struct node *node);
 
