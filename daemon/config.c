@@ -10,6 +10,7 @@
 #include "daemon/net/sockets/hops.h"
 #include "daemon/router/interface/limits.h"
 #include "daemon/settings.h"
+#include "proto/frame.h"
 #include "proto/ini.h"
 #include "proto/text.h"
 
@@ -26,7 +27,8 @@ void config_init(struct config *c)
                          .heartbeat_ms = ROUTER_HEARTBEAT / MILLISECONDS,
                          .silence_ms = ROUTER_SILENCE / MILLISECONDS,
                          .hop_limit = HOPS_DEFAULT,
-                         .log_level = LOG_LEVEL_INFO};
+                         .log_level = LOG_LEVEL_INFO,
+                         .protocol_minor = PROTOCOL_MINOR};
     (void)strcpy(c->control, DEFAULT_CONTROL);
     (void)strcpy(c->state_folder, DEFAULT_STATE);
     (void)strcpy(c->congestion, "reno");

@@ -38,6 +38,7 @@ struct config {
     char congestion[16];
     unsigned hop_limit; /* limit for the hops of links, see daemon/net/sockets/hops.h */
     int log_level;
+    uint32_t protocol_minor; /* of the peer protocol, at most PROTOCOL_MINOR */
     /* The addresses that are given, by the names of ports, whose numbers depend on the rank. */
     struct named_endpoint *named;
     unsigned nameds;

@@ -12,6 +12,7 @@
 #include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
 #include "daemon/workers.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
@@ -178,9 +179,14 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
         .daemons_per_processor = config->daemons_per_processor,
         .heartbeat = config->heartbeat_ms * MILLISECONDS,
         .silence = config->silence_ms * MILLISECONDS,
+        .minors_back = PROTOCOL_MINOR - config->protocol_minor,
         .planned = on_planned,
         .planned_context = node,
     };
+    if (core_setup.minors_back > 0)
+        log_info("this node speaks peer protocol %u.%u, although it could speak %u.%u "
+                 "(protocol_minor)",
+                 PROTOCOL_VERSION, config->protocol_minor, PROTOCOL_VERSION, PROTOCOL_MINOR);
     node->core = core_new(&core_setup, e);
     return node->core != NULL ? 0 : -1;
 }

@@ -10,6 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/net/sockets/hops.h"
 #include "daemon/router/interface/limits.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 #define OUTPUT_MODE_MOST 02777ul /* set-group-ID makes sense, the other special bits do not */
@@ -235,6 +236,21 @@ static int set_log_level(struct config *c, const char *value, struct error *e)
     return 0;
 }
 
+static int set_protocol_minor(struct config *c, const char *value, struct error *e)
+{
+    char *end;
+    unsigned long minor = strtoul(value, &end, 10);
+
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || minor > PROTOCOL_MINOR)
+        return error_set(
+            e, ERROR_USAGE,
+            "protocol_minor \"%.40s\" is not a minor version of the peer protocol that "
+            "this torusd speaks, from 0 to %u",
+            value, PROTOCOL_MINOR);
+    c->protocol_minor = (uint32_t)minor;
+    return 0;
+}
+
 /* Whether this can be a port: its dimension is a digit below TORUS_MAX_DIMS. */
 static bool is_port(const char *name)
 {
@@ -373,6 +389,9 @@ const struct setting config_settings[] = {
      "how many hosts away a neighbour may be (default: 1, the other end of the\n"
      "cable; a route over a third host does not work). 2 to 255 are for links\n"
      "that are tunnels, or routed on purpose"},
+    {"protocol-minor", "protocol_minor", "N", set_protocol_minor, NULL,
+     "speak an older minor version of the peer protocol (\"--version\" shows the\n"
+     "newest), to try out how nodes of two releases work together"},
     {"log-level", "log_level", "LEVEL", set_log_level, NULL,
      "error, warning, info (default) or debug"},
     {"check", NULL, NULL, NULL, NULL, "check the settings, and start nothing"},

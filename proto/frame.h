@@ -15,11 +15,14 @@
 
 #include "proto/error.h"
 
-/* Neighbours must have the same version. */
-#define PROTOCOL_VERSION 13u
-/* The version of control.proto, which a client and its daemon must share. A new field or request
- * does not change it if an older side may ignore it, or refuse it alone. */
+/* Neighbours must have the same version, and minor versions that differ by one at most. Nothing that a minor
+ * version adds is sent while a node has an older one: see router_least_minor() (daemon/router/record/view.h). */
+#define PROTOCOL_VERSION 14u
+#define PROTOCOL_MINOR 1u
+/* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
+ * not change it if an older side may ignore it, or refuse it alone. */
 #define CONTROL_VERSION 1u
+#define CONTROL_OLDEST 1u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on frames up to this length */

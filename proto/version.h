@@ -7,7 +7,7 @@
 
 /* The text behind a program's name and release for --version: the protocols, which decide which
  * releases work together. */
-#define VERSION_PROTOCOLS_FORMAT "protocols: peer %u, control %u, program %u"
-#define VERSION_PROTOCOLS PROTOCOL_VERSION, CONTROL_VERSION, PROGRAM_VERSION
+#define VERSION_PROTOCOLS_FORMAT "protocols: peer %u.%u, control %u, program %u"
+#define VERSION_PROTOCOLS PROTOCOL_VERSION, PROTOCOL_MINOR, CONTROL_VERSION, PROGRAM_VERSION
 
 #endif

@@ -26,9 +26,10 @@ static bool wants_json(int argc, char **argv)
 static int print_version(const struct cli *cli)
 {
     if (cli->json)
-        (void)printf("{\"version\":\"%s\",\"peer_protocol\":%u,\"control_protocol\":%u,"
-                     "\"program_protocol\":%u}\n",
-                     TORUSD_VERSION, VERSION_PROTOCOLS);
+        (void)printf(
+            "{\"version\":\"%s\",\"peer_protocol\":%u,\"peer_minor\":%u,\"control_protocol\":%u,"
+            "\"program_protocol\":%u}\n",
+            TORUSD_VERSION, VERSION_PROTOCOLS);
     else
         (void)printf("torusctl %s\n" VERSION_PROTOCOLS_FORMAT "\n", TORUSD_VERSION,
                      VERSION_PROTOCOLS);

@@ -134,14 +134,22 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
 static int check_request(const Control__Request *request, struct error *e)
 {
-    if (request != NULL && request->version != 0 && request->version != CONTROL_VERSION)
+    if (request != NULL && request->version != 0 &&
+        (request->version < CONTROL_OLDEST || request->version > CONTROL_VERSION))
         return error_set(e, ERROR_PROTOCOL,
                          "the client speaks control protocol %u, and torusd " TORUSD_VERSION
                          " speaks %u: install both from the same release of torusd",
                          request->version, CONTROL_VERSION);
-    if (request == NULL || request->kind_case == CONTROL__REQUEST__KIND__NOT_SET)
-        return error_set(e, ERROR_PROTOCOL,
-                         "unknown request: the client and this torusd have different versions");
+    if (request == NULL)
+        return error_set(e, ERROR_PROTOCOL, "the bytes are not a request");
+    if (request->kind_case == CONTROL__REQUEST__KIND__NOT_SET && request->base.n_unknown_fields > 0)
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "unknown request %u: the client is of a newer release than torusd " TORUSD_VERSION
+            ", which answers its other requests: install the newer one and restart torusd",
+            request->base.unknown_fields[0].tag);
+    if (request->kind_case == CONTROL__REQUEST__KIND__NOT_SET)
+        return error_set(e, ERROR_PROTOCOL, "the request is empty");
     return 0;
 }
 

@@ -200,6 +200,8 @@ static void set_node(Control__Status *status, const struct control_server *serve
 
     status->version = (char *)(uintptr_t)TORUSD_VERSION;
     status->peer_protocol = PROTOCOL_VERSION;
+    status->peer_minor = router_minor(router);
+    status->least_peer_minor = router_least_minor(router);
     status->control_protocol = CONTROL_VERSION;
     status->program_protocol = PROGRAM_VERSION;
     status->dims = torus_format(t, m->dims);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proto/frame.h"
+
 struct core {
     struct shares *shares;
     struct router *router;
@@ -69,6 +71,7 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
         return NULL;
     }
     groups_attach(core->groups, core->exchanges);
+    router_set_minor(core->router, PROTOCOL_MINOR - setup->minors_back);
     if (setup->heartbeat > 0)
         router_set_heartbeats(core->router, setup->heartbeat, setup->silence);
     return core;

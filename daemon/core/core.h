@@ -26,6 +26,8 @@ struct core_setup {
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1; 0 means 1 */
     uint64_t heartbeat, silence;  /* router_set_heartbeats(), in nanoseconds; 0: the defaults */
+    uint32_t
+        minors_back; /* it speaks a minor version of the peer protocol that is older by this; usually 0 */
     /* Called when schedules have been counted (exchange/phases/choose_algorithm.h). May be NULL. */
     void (*planned)(void *context);
     void *planned_context;

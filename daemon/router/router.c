@@ -13,6 +13,7 @@
 #include "daemon/router/ports/flapping.h"
 #include "daemon/router/ports/turned_away.h"
 #include "daemon/router/record/router_record.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 #define OVERSLEPT (500 * MILLISECONDS)
@@ -45,8 +46,10 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
         if (port->dirty == NULL)
             goto fail;
     }
-    if (topology_init(&r->topology, torus, rank, r->boot) == 0)
+    if (topology_init(&r->topology, torus, rank, r->boot) == 0) {
+        router_set_minor(r, PROTOCOL_MINOR);
         return r;
+    }
 fail:
     for (unsigned i = 0; i < torus_ports(torus); i++)
         free(r->port[i].dirty);
@@ -58,6 +61,11 @@ void router_set_heartbeats(struct router *r, uint64_t interval, uint64_t silence
 {
     r->heartbeat = interval;
     r->silence = silence;
+}
+
+void router_set_minor(struct router *r, uint32_t minor)
+{
+    topology_set_minor(&r->topology, minor);
 }
 
 void router_start(struct router *r)

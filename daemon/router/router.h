@@ -55,6 +55,10 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
  * before links come up. */
 void router_set_heartbeats(struct router *r, uint64_t interval, uint64_t silence);
 
+/* Makes the node speak an older minor version of the peer protocol than PROTOCOL_MINOR. To be called before links
+ * come up. */
+void router_set_minor(struct router *r, uint32_t minor);
+
 /* Starts to dial. */
 void router_start(struct router *r);
 

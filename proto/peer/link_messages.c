@@ -26,7 +26,7 @@ PEER_CODEC(link_fault, LinkFault, LINK_FAULT)
 /* --- link states --- */
 
 #define ENTRY(NUMBER, TEXT, BYTES, LIST)                                                           \
-    NUMBER(rank) NUMBER(hops) NUMBER(up) NUMBER(boot) NUMBER(version)
+    NUMBER(rank) NUMBER(hops) NUMBER(up) NUMBER(boot) NUMBER(version) NUMBER(minor)
 
 static void write_entry(const struct peer_link_state_entry *m, Peer__LinkState__Entry *to)
 {
@@ -77,7 +77,8 @@ PEER_READ(link_state, LinkState)
 #define HELLO(NUMBER, TEXT, BYTES, LIST)                                                           \
     NUMBER(version)                                                                                \
     TEXT(dims)                                                                                     \
-    NUMBER(rank) NUMBER(port) NUMBER(boot) BYTES(challenge) NUMBER(encrypt) BYTES(ephemeral)
+    NUMBER(rank)                                                                                   \
+    NUMBER(port) NUMBER(boot) BYTES(challenge) NUMBER(encrypt) BYTES(ephemeral) NUMBER(minor)
 
 PEER_WRITE(hello, Hello)
 {

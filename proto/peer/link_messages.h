@@ -23,6 +23,7 @@ struct peer_hello {
     struct peer_bytes challenge;
     bool encrypt;
     struct peer_bytes ephemeral;
+    uint32_t minor;
 };
 
 struct peer_proof {
@@ -51,6 +52,7 @@ struct peer_link_state_entry {
     uint32_t up;
     uint64_t boot;
     uint32_t version;
+    uint32_t minor;
 };
 
 struct peer_link_state {

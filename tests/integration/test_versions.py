@@ -5,16 +5,17 @@ import re
 import socket
 
 import pytest
-from support.waiting import wait_for
-from support.wire import (HEAD, HEADER, VERSION, connect, fields_of, finish, frame, frames, hello, peer, read_frame,
-                          send, until_closed)
+from support.background import Client
+from support.waiting import exchanges, wait_for
+from support.wire import (HEAD, HEADER, MINOR, VERSION, Fixed64, connect, fields_of, finish, frame, frames, hello, pass_probe,
+                          peer, peer_frame, read_frame, read_key, send, shake_hands, until_closed)
 from torus_net import find_program
 from torus_net.patience import run
 
 CONTROL = int(re.search(r'#define CONTROL_VERSION (\d+)u', HEADER.read_text())[1])
 PROGRAM = int(re.search(r'#define PROGRAM_VERSION (\d+)u', (HEADER.parent / 'program.h').read_text())[1])
-FIELDS = {'peer_protocol': VERSION, 'control_protocol': CONTROL, 'program_protocol': PROGRAM}
-TEXT = f'protocols: peer {VERSION}, control {CONTROL}, program {PROGRAM}'
+FIELDS = {'peer_protocol': VERSION, 'peer_minor': MINOR, 'control_protocol': CONTROL, 'program_protocol': PROGRAM}
+TEXT = f'protocols: peer {VERSION}.{MINOR}, control {CONTROL}, program {PROGRAM}'
 
 
 @pytest.mark.parametrize('program', ['torusd', 'torusctl'])
@@ -34,6 +35,14 @@ def test_a_daemon_tells_its_protocols(shared):
     text = torus.ctl(0, 'status', check=True).stdout
     assert re.search(rf'^protocols +{TEXT.partition(": ")[2]}$', text, re.M), text
     assert f'({TEXT}): node 0 of 2x2' in torus.node(0).log()
+
+
+def test_a_request_of_a_newer_client(shared):
+    """It is refused by its number."""
+    with connect(shared('2x2').node(0).socket) as s:
+        send(s, frame({99: {}, 15: CONTROL}))
+        kind, fields, _ = read_frame(s)
+    assert kind == 1 and b'unknown request 99: ' in fields[2][0]
 
 
 @pytest.mark.parametrize('kind', [1, 99])
@@ -81,17 +90,21 @@ class NewerNeighbour:
             s.settimeout(60)
             kind, fields, _ = read_frame(s)
             assert kind == HEAD['hello'] and fields[1] == [VERSION]
-            s.sendall(peer('refusal', {1: f'wrong version: node 0 speaks protocol version {VERSION}, node 1 '
-                                          f'speaks version {VERSION + 1}'}))
+            s.sendall(peer('refusal', {1: f'wrong version: node 0 speaks protocol version {VERSION}.{MINOR}, node 1 '
+                                          f'speaks version {VERSION + 1}.0'}))
 
     def dial(self):
         with connect(self.torus.node(2).addresses['-0']) as s:
-            send(s, hello('3', 1, 0, version=VERSION + 1))
+            send(s, hello('3', 1, 0, version=VERSION + 1, minor=0))
             return frames(until_closed(s))
 
 
+def link(torus, rank, port):
+    return next(link for link in torus.json(rank, 'links')['links'] if link['port'] == port)
+
+
 def reason(torus, rank, port):
-    return next(link['reason'] for link in torus.json(rank, 'links')['links'] if link['port'] == port)
+    return link(torus, rank, port)['reason']
 
 
 def test_a_neighbour_of_another_peer_protocol(loopback):
@@ -101,10 +114,81 @@ def test_a_neighbour_of_another_peer_protocol(loopback):
     torus.node(1).terminate()
     with NewerNeighbour(torus) as newer:
         newer.refuse()
-        wait_for(lambda: f'node 1 speaks version {VERSION + 1}' in reason(torus, 0, '+0'), 20)
+        wait_for(lambda: f'node 1 speaks version {VERSION + 1}.0' in reason(torus, 0, '+0'), 20)
         heads = newer.dial()
-        assert len(heads) == 1 and f'speaks protocol version {VERSION + 1}'.encode() in heads[0]
-        wait_for(lambda: f'node 1 speaks protocol version {VERSION + 1}' in reason(torus, 2, '-0'), 20)
+        assert len(heads) == 1 and f'speaks protocol version {VERSION + 1}.0'.encode() in heads[0]
+        wait_for(lambda: f'node 1 speaks protocol version {VERSION + 1}.0' in reason(torus, 2, '-0'), 20)
     assert reason(torus, 0, '-0') == '' == reason(torus, 2, '+0')
     torus.node(1).start()
     torus.wait_whole()
+
+
+@pytest.fixture
+def without_node_1(loopback):
+    """A ring of three whose node 1 has ended."""
+    torus = loopback('3')
+    torus.node(1).terminate()
+    wait_for(lambda: any(fault.startswith('node 1 is down') for fault in torus.status(2)['faults']), 30)
+    yield torus
+    torus.node(1).start()
+    torus.wait_whole()
+
+
+@pytest.mark.parametrize('minor', [MINOR - 1, MINOR, MINOR + 1])
+def test_a_neighbour_of_the_next_minor_version(without_node_1, minor):
+    """Its link comes up, and the other nodes know that it is the oldest. What a newer one sends that this torusd does
+    not know is ignored."""
+    torus = without_node_1
+    with connect(torus.node(2).addresses['-0']) as s:
+        shake_hands(s, read_key(torus.run.key), '3', 1, 0, minor=minor)
+        pass_probe(s)
+        wait_for(lambda: link(torus, 2, '-0')['up'], 20)
+        assert torus.status(2)['least_peer_minor'] == min(minor, MINOR)
+        s.sendall(peer_frame({99: {}}))
+        if minor > MINOR:
+            s.sendall(peer('link_state', {1: [{1: 1, 2: 0, 3: 1, 4: Fixed64(7), 5: 5, 6: minor}]}))
+            s.sendall(peer('refusal', {1: 'this is the end'}))
+        wait_for(lambda: not link(torus, 2, '-0')['up'], 20)
+    wait_for(lambda: torus.status(2)['least_peer_minor'] == MINOR, 20)
+    assert ('this is the end' if minor > MINOR else 'unknown kind') in torus.node(2).log()
+
+
+def test_a_neighbour_that_is_two_minor_versions_newer(without_node_1):
+    torus = without_node_1
+    with connect(torus.node(2).addresses['-0']) as s:
+        send(s, hello('3', 1, 0, minor=MINOR + 2))
+        head, = frames(until_closed(s))
+    text = f'node 1 speaks protocol version {VERSION}.{MINOR + 2}, node 2 speaks version {VERSION}.{MINOR}'
+    assert text.encode() in head
+    assert text in reason(torus, 2, '-0')
+
+
+def test_an_invalid_minor_version():
+    result = run([find_program('torusd'), '--protocol-minor', str(MINOR + 1), '--dims', '1', '--rank', '0'], 30)
+    assert result.returncode == 2 and f'protocol_minor "{MINOR + 1}" is not' in result.stderr
+
+
+def least(torus):
+    return [torus.status(rank)['least_peer_minor'] for rank in range(len(torus.nodes))]
+
+
+def test_an_upgrade_node_by_node(loopback):
+    """All nodes speak the older minor version, and are restarted one by one with the newer one, while an exchange waits
+    for them. The older version rules until the last node is upgraded."""
+    old = f'--protocol-minor={MINOR - 1}'
+    torus = loopback('2x2', extra=[old])
+    with Client(torus, '--json', 'exchange', '--block-size', '1MiB', '--repeat', 40, '--on-failure', 'wait',
+                '--timeout', 3600, rank=1) as client:
+        for node in torus.nodes:
+            assert least(torus) == 4 * [MINOR - 1]
+            wait_for(lambda: exchanges(torus, 1)[0]['state'] == 'running', 60)
+            node.terminate()
+            node.daemon.command.remove(old)
+            node.start()
+            torus.wait_whole()
+        wait_for(lambda: least(torus) == 4 * [MINOR], 20)
+        code, out, err = client.end(300)
+    assert code == 0, err
+    result = json.loads(out)
+    assert result['verified'] == 'every byte' and len(result['seconds_each']) == 40, result
+    assert f'speaks peer protocol {VERSION}.{MINOR - 1}, although it could' in torus.node(3).log()

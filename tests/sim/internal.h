@@ -38,6 +38,7 @@ struct node {
     uint64_t allocations; /* see memory.h */
     enum sim_death death;
     uint32_t life; /* counts starts */
+    uint32_t minors_back;
     struct slab_pool pool;
     struct core *core;
     struct workers workers;

@@ -128,6 +128,7 @@ void sim_start_node(struct node *node)
         .pool = &node->pool,
         .storage = &node->storage,
         .memory_budget = sim->set.memory,
+        .minors_back = node->minors_back,
         .link_mbit = (double)sim->set.rate * 8 / 1e6,
         .daemons_per_processor = sim->set.shared ? sim->torus.nodes : 1,
         .link_burst = sim->set.burst > 0 ? RELAY_FRAME_MOST : 0, /* whole pieces pass at once */
@@ -154,6 +155,11 @@ void sim_start_node(struct node *node)
     core_start(node->core);
     network_node_started(node);
     sim_settle(node);
+}
+
+void sim_set_minors_back(struct sim *sim, uint32_t rank, uint32_t minors_back)
+{
+    sim->node[rank].minors_back = minors_back;
 }
 
 void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)

@@ -106,6 +106,8 @@ unsigned sim_harms(const struct sim *sim);
 bool sim_slowed(const struct sim *sim);
 /* Ends all faults that do not end by themselves: all nodes run, and links and disks work. */
 void sim_heal(struct sim *sim);
+/* From its next start on, the node speaks a minor version of the peer protocol that is older by this. */
+void sim_set_minors_back(struct sim *sim, uint32_t rank, uint32_t minors_back);
 struct router *sim_router(struct sim *sim, uint32_t rank);
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank);
 struct groups *sim_groups(struct sim *sim, uint32_t rank);

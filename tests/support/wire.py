@@ -15,6 +15,7 @@ from torus_net.patient_socket import PatientSocket
 PROTO = Path(__file__).resolve().parents[2] / 'proto'
 HEADER = PROTO / 'frame.h'
 VERSION = int(re.search(r'#define PROTOCOL_VERSION (\d+)u', HEADER.read_text())[1])
+MINOR = int(re.search(r'#define PROTOCOL_MINOR (\d+)u', HEADER.read_text())[1])
 CODES = re.findall(r'^    ERROR_(\w+)', (PROTO / 'error.h').read_text(), re.M)  # in the order of their numbers
 
 HEAD = {name: number for number, name in enumerate(
@@ -77,8 +78,8 @@ def peer(kind, fields=None, body=b''):
     return peer_frame({HEAD[kind]: fields or {}}, body)
 
 
-def hello(dims, rank, port, version=VERSION, boot=7, keys=(), challenge=b''):
-    fields = {1: version, 2: dims, 3: rank, 4: port, 5: Fixed64(boot)}
+def hello(dims, rank, port, version=VERSION, boot=7, keys=(), challenge=b'', minor=MINOR):
+    fields = {1: version, 2: dims, 3: rank, 4: port, 5: Fixed64(boot), 10: minor}
     if keys:
         fields.update({6: [key_id(key) for key in keys], 7: challenge})
     return peer('hello', fields)
@@ -131,8 +132,8 @@ def proof_digest(key, role, dialler, listener):
     def side(fields):
         zeros = bytes(32)
         keys = fields.get(6, [])
-        return (struct.pack('>IIQB', fields.get(3, [0])[0], fields.get(4, [0])[0],
-                            fields.get(5, [0])[0], fields.get(8, [0])[0]) +
+        return (struct.pack('>IIQBI', fields.get(3, [0])[0], fields.get(4, [0])[0],
+                            fields.get(5, [0])[0], fields.get(8, [0])[0], fields.get(10, [0])[0]) +
                 fields.get(7, [zeros])[0] + fields.get(9, [zeros])[0] +
                 bytes([len(keys)]) + b''.join(keys))
 
@@ -161,9 +162,9 @@ def read_frame(s):
     return kind, fields_of(value), prefix + rest
 
 
-def shake_hands(s, key, dims, rank, port, boot=7):
+def shake_hands(s, key, dims, rank, port, boot=7, minor=MINOR):
     """Does the dialler's part of a handshake for a node at a port. Returns the sent and the received messages."""
-    mine = hello(dims, rank, port, boot=boot, keys=[key], challenge=os.urandom(32))
+    mine = hello(dims, rank, port, boot=boot, keys=[key], challenge=os.urandom(32), minor=minor)
     s.sendall(mine)
     kind, theirs, heard = read_frame(s)
     assert kind == HEAD['hello'], theirs

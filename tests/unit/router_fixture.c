@@ -92,7 +92,8 @@ struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint3
     const struct router_io io = {f,        io_now,  io_random,  io_dial, io_wake,
                                  io_close, io_stat, io_encrypt, NULL};
 
-    *f = (struct router_fixture){.rank = rank, .now = 100 * SECONDS, .random = rank};
+    *f = (struct router_fixture){
+        .rank = rank, .now = 100 * SECONDS, .random = rank, .minor = PROTOCOL_MINOR};
     log_set_level(LOG_LEVEL_ERROR);
     assert_int_equal(torus_parse(&f->torus, dims, NULL), 0);
     slab_pool_init(&f->pool, 4 * SLAB_SIZE);
@@ -187,7 +188,8 @@ void fixture_hello(const struct router_fixture *f, unsigned port, struct peer_he
                                  .dims = torus_format(&f->torus, dims),
                                  .rank = torus_neighbour(&f->torus, f->rank, port),
                                  .port = torus_port_opposite(&f->torus, port),
-                                 .boot = 77};
+                                 .boot = 77,
+                                 .minor = f->minor};
 }
 
 void fixture_say_hello(struct fixture_connection *c, const struct peer_hello *hello)
@@ -280,6 +282,16 @@ void fixture_say_heartbeat(struct fixture_connection *c)
 
     const struct peer_message head = {.kind = PEER_HEARTBEAT, .heartbeat = beat};
     fixture_say(c, &head, NULL, 0);
+}
+
+void fixture_say_unknown(struct fixture_connection *c)
+{
+    static const uint8_t head[] = {0xc2, 0x3e, 0}; /* field 1000, of length 0 */
+    uint8_t frame[FRAME_PREFIX_SIZE + sizeof head + HEAD_CHECK_SIZE + 4] = {0};
+
+    memcpy(frame + FRAME_PREFIX_SIZE, head, sizeof head);
+    (void)head_check_write(frame, sizeof head, 4);
+    fixture_feed(c, frame, sizeof frame);
 }
 
 void fixture_pass(struct router_fixture *f, uint64_t time)

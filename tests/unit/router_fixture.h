@@ -24,6 +24,7 @@ struct router_fixture {
     struct slab_pool pool;
     struct router *router;
     uint64_t now, random;
+    uint32_t minor; /* of the protocol, in the hellos of neighbours */
     unsigned dials[TORUS_MAX_PORTS];
     unsigned topology_changes;
     struct fixture_connection connection[FIXTURE_CONNECTIONS];
@@ -71,6 +72,8 @@ struct peer_message *fixture_next(struct fixture_connection *c, uint8_t *body, s
 enum port_state fixture_state_of(struct router_fixture *f, unsigned port);
 /* The neighbour sends a heartbeat. */
 void fixture_say_heartbeat(struct fixture_connection *c);
+/* Says a message of a kind that does not exist, with a body. */
+void fixture_say_unknown(struct fixture_connection *c);
 /* Lets time pass, tick by tick. */
 void fixture_pass(struct router_fixture *f, uint64_t time);
 /* Fails the test unless the reason why the port is not up contains this text. */

@@ -73,8 +73,12 @@ static void a_dialler_that_is_not_the_neighbour_is_told_why(void **state)
     fixture_hello(&f, minus, &good, dims);
     fixture_close(&f);
     bad = good, bad.version = PROTOCOL_VERSION + 1;
-    (void)snprintf(versions, sizeof versions, "version %u, node 5 speaks version %u",
-                   PROTOCOL_VERSION + 1, PROTOCOL_VERSION);
+    (void)snprintf(versions, sizeof versions, "version %u.%u, node 5 speaks version %u.%u",
+                   PROTOCOL_VERSION + 1, PROTOCOL_MINOR, PROTOCOL_VERSION, PROTOCOL_MINOR);
+    check_stranger(&bad, versions);
+    bad = good, bad.minor = PROTOCOL_MINOR + 2;
+    (void)snprintf(versions, sizeof versions, "version %u.%u, node 5 speaks version %u.%u",
+                   PROTOCOL_VERSION, PROTOCOL_MINOR + 2, PROTOCOL_VERSION, PROTOCOL_MINOR);
     check_stranger(&bad, versions);
     bad = good, bad.dims = (char[]){"4x8"};
     check_stranger(&bad, "torus 4x8, node 5 is in a torus 4x4");
@@ -86,6 +90,26 @@ static void a_dialler_that_is_not_the_neighbour_is_told_why(void **state)
     check_stranger(&bad, "node 1 port -1");
     bad = good, bad.port = UINT32_MAX;
     check_stranger(&bad, "node 1 port ? is");
+}
+
+/* The minor version of the neighbour counts before it has stated its links. */
+static void a_neighbour_may_be_one_minor_version_away(void **state)
+{
+    (void)state;
+    for (uint32_t minor = PROTOCOL_MINOR - 1; minor <= PROTOCOL_MINOR + 1; minor++) {
+        struct router_fixture f;
+        fixture_open(&f, "4x4", 5, NULL);
+        assert_int_equal(router_least_minor(f.router), PROTOCOL_MINOR);
+        f.minor = minor;
+        fixture_link_up(&f, minus);
+        assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
+        assert_int_equal(router_least_minor(f.router),
+                         minor < PROTOCOL_MINOR ? minor : PROTOCOL_MINOR);
+        fixture_say_unknown(f.up[minus]);
+        /* Only a newer neighbour may send what this node does not know. */
+        assert_int_equal(fixture_state_of(&f, minus) == PORT_UP, minor > PROTOCOL_MINOR);
+        fixture_close(&f);
+    }
 }
 
 static void strangers_say_hello_first_and_briefly(void **state)
@@ -292,6 +316,7 @@ int main(void)
         cmocka_unit_test(the_plus_side_dials_and_says_hello_first),
         cmocka_unit_test(a_valid_hello_brings_the_link_up),
         cmocka_unit_test(a_dialler_that_is_not_the_neighbour_is_told_why),
+        cmocka_unit_test(a_neighbour_may_be_one_minor_version_away),
         cmocka_unit_test(strangers_say_hello_first_and_briefly),
         cmocka_unit_test(hello_is_said_once),
         cmocka_unit_test(strangers_do_not_touch_a_link_that_is_up),

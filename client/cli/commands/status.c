@@ -205,6 +205,8 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
 
     r |= json_object_set_new(o, "version", json_string(s->version));
     r |= json_object_set_new(o, "peer_protocol", json_known(s->peer_protocol));
+    r |= json_object_set_new(o, "peer_minor", json_integer(s->peer_minor));
+    r |= json_object_set_new(o, "least_peer_minor", json_integer(s->least_peer_minor));
     r |= json_object_set_new(o, "control_protocol", json_known(s->control_protocol));
     r |= json_object_set_new(o, "program_protocol", json_known(s->program_protocol));
     r |= json_object_set_new(o, "pid", json_count(s->pid));
@@ -233,11 +235,17 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
 /* Adds the versions of the protocols as one text, for people. */
 static void set_protocols(json_t *o, const struct torus_status *s)
 {
-    (void)json_object_set_new(
-        o, "protocols",
-        s->peer_protocol == 0 ? json_null()
-                              : json_sprintf("peer %u, control %u, program %u", s->peer_protocol,
-                                             s->control_protocol, s->program_protocol));
+    char oldest[48] = "";
+
+    if (s->least_peer_minor < s->peer_minor)
+        (void)snprintf(oldest, sizeof oldest, " (the oldest node: %u.%u)", s->peer_protocol,
+                       s->least_peer_minor);
+    (void)json_object_set_new(o, "protocols",
+                              s->peer_protocol == 0
+                                  ? json_null()
+                                  : json_sprintf("peer %u.%u%s, control %u, program %u",
+                                                 s->peer_protocol, s->peer_minor, oldest,
+                                                 s->control_protocol, s->program_protocol));
 }
 
 static int run(struct cli *cli, const void *arguments)

@@ -115,6 +115,9 @@ struct torus_status {
     const struct torus_share *const *shares;
     size_t graph_count;
     const struct torus_graph *const *graphs; /* those in `dims` that come from a file */
+    /* Minor version of the peer protocol that the daemon speaks, and the least one of all nodes that can be reached.
+     * Minor versions of neighbours may differ by one. */
+    uint32_t peer_minor, least_peer_minor;
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with

@@ -366,6 +366,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .unconfirmed_count = in->n_unconfirmed,
         .unconfirmed = h->unconfirmed_list,
         .peer_protocol = in->peer_protocol,
+        .peer_minor = in->peer_minor,
+        .least_peer_minor = in->least_peer_minor,
         .control_protocol = in->control_protocol,
         .program_protocol = in->program_protocol,
         .link_fault_count = in->n_link_fault,

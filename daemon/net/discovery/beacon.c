@@ -52,7 +52,8 @@ static size_t pack_beacon(const struct beacon *b, unsigned port,
                                      .dims = torus_format(router_torus(b->router), dims),
                                      .rank = router_rank(b->router),
                                      .port = port,
-                                     .boot = router_boot(b->router)};
+                                     .boot = router_boot(b->router),
+                                     .minor = router_minor(b->router)};
     size_t length =
         peer_hello_write(&hello, out + sizeof magic, FRAME_MAX_STRANGER_HEAD - sizeof magic);
 

@@ -95,7 +95,8 @@ void flood_flush(struct router *r)
                                                       .hops = known->hops,
                                                       .up = known->up,
                                                       .boot = known->boot,
-                                                      .version = known->version};
+                                                      .version = known->version,
+                                                      .minor = known->minor};
             if (++n == ENTRIES_A_FRAME) {
                 send_entries(r, i, entry, n);
                 n = 0;
@@ -168,7 +169,7 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
 
     for (size_t i = 0; i < state->n_entry && result == 0; i++) {
         const struct peer_link_state_entry *in = &state->entry[i];
-        const struct topology_entry claim = {in->hops, in->version, in->up, in->boot};
+        const struct topology_entry claim = {in->hops, in->version, in->up, in->boot, in->minor};
         result = check_link_state(r, port, in, e);
         if (result != 0)
             break;

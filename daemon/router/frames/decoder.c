@@ -94,7 +94,7 @@ static int unpack_with_arena(const struct decoder *d, const uint8_t *head, struc
         return error_set(e, ERROR_PROTOCOL, "a frame's head takes too much memory");
     if (*unpacked == NULL)
         return error_set(e, ERROR_PROTOCOL, "a frame's head is not a message");
-    if ((*unpacked)->kind_case == PEER__HEAD__KIND__NOT_SET)
+    if ((*unpacked)->kind_case == PEER__HEAD__KIND__NOT_SET && !d->skips_unknown)
         return error_set(e, ERROR_PROTOCOL, "a frame has an unknown kind");
     return 0;
 }
@@ -106,6 +106,8 @@ static int give_frame(struct decoder *d, const Peer__Head *unpacked, decoder_fra
     struct peer_message message;
     int result;
 
+    if (unpacked->kind_case == PEER__HEAD__KIND__NOT_SET)
+        return 0; /* of a newer minor version */
     if (peer_message_read(unpacked, &message, e) != 0)
         return -1;
     result = frame(context, &message, &d->body, d->prefix.body, e);

@@ -17,7 +17,8 @@ struct decoder {
     struct extents body;
     uint32_t body_have;
     uint32_t max_head, max_body;
-    uint32_t max_more; /* see decoder_init() */
+    uint32_t max_more;  /* see decoder_init() */
+    bool skips_unknown; /* leaves out frames of unknown kinds; otherwise they are errors */
 };
 
 /* Called for every complete frame; message and body are borrowed. Returns 0 to continue, or -1 with *e: the

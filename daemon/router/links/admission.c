@@ -43,6 +43,7 @@ static struct handshake_place handshake_place_of(struct link *link)
                                     .neighbour = r->port[link->port].neighbour,
                                     .port = link->port,
                                     .boot = r->boot,
+                                    .minor = router_minor(r),
                                     .random = r->io.random,
                                     .random_context = r->io.context,
                                     .say = send_to_stranger,
@@ -147,7 +148,9 @@ static int accept_neighbour(struct link *link, struct error *e)
     link->has_key = h->key != NULL;
     if (link->has_key)
         memcpy(link->key, h->key->id, KEY_ID_SIZE);
+    link->minor = h->theirs.minor;
     decoder_init(&link->decoder, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+    link->decoder.skips_unknown = link->minor > router_minor(r);
     uint64_t reports = r->torus->nodes * REPORT_MEMORY;
     link->decoder.max_more += (uint32_t)(reports < REPORTS_MOST ? reports : REPORTS_MOST);
     if (r->io.proved != NULL)

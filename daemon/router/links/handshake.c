@@ -32,6 +32,7 @@ static void add_side(crypto_generichash_state *state, uint32_t rank, unsigned po
     add_number(state, port, 4);
     add_number(state, side->boot, 8);
     add_number(state, side->encrypt, 1);
+    add_number(state, side->minor, 4);
     (void)crypto_generichash_update(state, side->challenge, sizeof side->challenge);
     (void)crypto_generichash_update(state, side->ephemeral, sizeof side->ephemeral);
     add_number(state, side->keys, 1);
@@ -71,7 +72,8 @@ static void make_side(struct handshake *h, const struct handshake_place *p)
 {
     const struct secrets *s = p->secrets;
 
-    h->mine = (struct handshake_side){.boot = p->boot, .encrypt = s->encrypt, .keys = s->count};
+    h->mine = (struct handshake_side){
+        .boot = p->boot, .encrypt = s->encrypt, .minor = p->minor, .keys = s->count};
     for (unsigned i = 0; i < s->count; i++)
         memcpy(h->mine.key[i], s->key[i].id, KEY_ID_SIZE);
     if (s->count > 0)
@@ -102,6 +104,7 @@ static void say_hello(struct handshake *h, const struct handshake_place *p)
     if (h->mine.keys > 0)
         hello->challenge = (struct peer_bytes){h->mine.challenge, CHALLENGE_SIZE};
     hello->encrypt = h->mine.encrypt;
+    hello->minor = h->mine.minor;
     if (h->mine.encrypt)
         hello->ephemeral = (struct peer_bytes){h->mine.ephemeral, CHALLENGE_SIZE};
     p->say(p->say_context, &message);
@@ -136,6 +139,13 @@ static bool is_of_torus(const struct handshake_place *p, const struct peer_hello
            strcmp(hello->dims, torus_format(p->torus, mine)) == 0;
 }
 
+/* The major versions are equal, and the minor ones differ by one at most. */
+static bool is_compatible(const struct handshake_place *p, const struct peer_hello *hello)
+{
+    return hello->version == PROTOCOL_VERSION &&
+           (hello->minor > p->minor ? hello->minor - p->minor : p->minor - hello->minor) <= 1;
+}
+
 /* Checks that the peer is the neighbour that the torus has at this port. */
 static int check_position(const struct handshake_place *p, const struct peer_hello *hello,
                           struct error *e)
@@ -144,11 +154,11 @@ static int check_position(const struct handshake_place *p, const struct peer_hel
     char mine[TORUS_TEXT_SIZE], theirs[TORUS_TEXT_SIZE], here[TORUS_PORT_NAME_SIZE];
     char expected[TORUS_PORT_NAME_SIZE], got[TORUS_PORT_NAME_SIZE];
 
-    if (hello->version != PROTOCOL_VERSION)
+    if (!is_compatible(p, hello))
         return error_set(
             e, ERROR_PROTOCOL,
-            "wrong version: node %u speaks protocol version %u, node %u speaks version %u",
-            hello->rank, hello->version, p->rank, PROTOCOL_VERSION);
+            "wrong version: node %u speaks protocol version %u.%u, node %u speaks version %u.%u",
+            hello->rank, hello->version, hello->minor, p->rank, PROTOCOL_VERSION, p->minor);
     (void)torus_format(p->torus, mine);
     if (strcmp(hello->dims, mine) != 0)
         return error_set(
@@ -187,7 +197,8 @@ static int take_side(struct handshake_side *side, const struct peer_hello *hello
 {
     bool has_key = hello->n_key > 0;
 
-    *side = (struct handshake_side){.boot = hello->boot, .encrypt = hello->encrypt};
+    *side = (struct handshake_side){
+        .boot = hello->boot, .encrypt = hello->encrypt, .minor = hello->minor};
     if (hello->n_key > SECRETS_MOST || (hello->encrypt && !has_key))
         return refuse_malformed(e);
     side->keys = (unsigned)hello->n_key;

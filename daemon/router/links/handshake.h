@@ -21,7 +21,7 @@
  *     "torusd link" | role | version | dims | hello of the dialler | hello of the listener
  *
  * (numbers big-endian: role u8, 0 for the dialler's proof and 1 for the listener's; version u32; dims as u8
- * length and text; a hello as rank u32, port u32, boot u64, encrypt u8, challenge, ephemeral, u8 number of
+ * length and text; a hello as rank u32, port u32, boot u64, encrypt u8, minor u32, challenge, ephemeral, u8 number of
  * keys and their ids). The challenges are fresh random bytes, so a recorded proof fits no other connection;
  * the roles differ, so a proof that is sent back to its maker does not fit; the proof covers nodes and ports,
  * so a proof for another link does not fit either.
@@ -48,6 +48,7 @@ struct handshake_place {
     uint32_t rank, neighbour;
     unsigned port;
     uint64_t boot;
+    uint32_t minor; /* minor version of the protocol that this node speaks */
     void (*random)(void *context, void *buffer, size_t size);
     void *random_context;
     /* Sends a message to the peer; the message is borrowed. */
@@ -59,6 +60,7 @@ struct handshake_place {
 struct handshake_side {
     uint64_t boot;
     bool encrypt;
+    uint32_t minor;
     uint8_t challenge[CHALLENGE_SIZE], ephemeral[CHALLENGE_SIZE]; /* zeros: none */
     unsigned keys;
     uint8_t key[SECRETS_MOST][KEY_ID_SIZE];

@@ -30,6 +30,7 @@ struct link {
     bool to_close;             /* close the link when that returns, */
     struct error close_reason; /* for this reason */
     bool encrypted;
+    uint32_t minor;            /* minor version of the protocol that the peer speaks */
     bool has_key;              /* the peer has proved that it has a key, */
     uint8_t key[KEY_ID_SIZE];  /* with this id */
     char address[80];          /* with the zone, if it is link-local */

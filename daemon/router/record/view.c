@@ -27,6 +27,22 @@ uint64_t router_boot(const struct router *r)
     return r->boot;
 }
 
+uint32_t router_minor(const struct router *r)
+{
+    return r->topology.entry[r->rank].minor;
+}
+
+uint32_t router_least_minor(const struct router *r)
+{
+    uint32_t least = topology_least_minor(&r->topology);
+
+    /* The neighbour at a link that has just come up may not have stated its links yet. */
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if (r->port[i].link != NULL && r->port[i].link->minor < least)
+            least = r->port[i].link->minor;
+    return least;
+}
+
 uint64_t router_now(const struct router *r)
 {
     return r->io.now(r->io.context);

@@ -37,6 +37,21 @@ void topology_free(struct topology *p)
     *p = (struct topology){0};
 }
 
+void topology_set_minor(struct topology *p, uint32_t minor)
+{
+    p->entry[p->self].minor = minor;
+}
+
+uint32_t topology_least_minor(const struct topology *p)
+{
+    uint32_t least = p->entry[p->self].minor;
+
+    for (uint32_t rank = 0; rank < p->torus->nodes; rank++)
+        if (p->entry[rank].hops < p->torus->nodes && p->entry[rank].minor < least)
+            least = p->entry[rank].minor;
+    return least;
+}
+
 void topology_set_self(struct topology *p, unsigned port, bool up)
 {
     struct topology_entry *me = &p->entry[p->self];
@@ -74,7 +89,7 @@ static enum topology_news choose_claim(struct topology *p, uint32_t rank)
         *now = *best;
     now->hops = best != NULL ? best->hops + 1 : p->torus->nodes;
     p->changes += now->up != before.up;
-    if (now->up != before.up || now->boot != before.boot)
+    if (now->up != before.up || now->boot != before.boot || now->minor != before.minor)
         return TOPOLOGY_NEW;
     return now->hops != before.hops || now->version != before.version ? TOPOLOGY_REPEAT
                                                                       : TOPOLOGY_SAME;
@@ -85,7 +100,8 @@ static enum topology_news overrule_claim(struct topology_entry *me,
                                          const struct topology_entry *claim)
 {
     if (claim->version < me->version || me->version == UINT32_MAX ||
-        (claim->version == me->version && claim->up == me->up && claim->boot == me->boot))
+        (claim->version == me->version && claim->up == me->up && claim->boot == me->boot &&
+         claim->minor == me->minor))
         return TOPOLOGY_SAME;
     me->version = claim->version < UINT32_MAX ? claim->version + 1 : UINT32_MAX;
     return TOPOLOGY_REPEAT;

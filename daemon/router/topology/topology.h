@@ -40,6 +40,7 @@ struct topology_entry {
     uint32_t version; /* of the node's statement */
     uint32_t up;      /* bit p: port p is up */
     uint64_t boot;    /* differs after every start of the node; 0: never heard of */
+    uint32_t minor;   /* minor version of the protocol that the node speaks */
 };
 
 struct topology {
@@ -55,6 +56,12 @@ struct topology {
 int topology_init(struct topology *p, const struct torus *torus, uint32_t self, uint64_t boot);
 /* Frees the memory of the topology. */
 void topology_free(struct topology *p);
+
+/* Sets the minor version of the protocol that this node speaks. To be called before links come up. */
+void topology_set_minor(struct topology *p, uint32_t minor);
+
+/* Returns the least minor version of all nodes that can be reached, with this node. */
+uint32_t topology_least_minor(const struct topology *p);
 
 /* To be called when a port of this node has come up or gone down. */
 void topology_set_self(struct topology *p, unsigned port, bool up);

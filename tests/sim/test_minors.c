@@ -1,0 +1,123 @@
+/* Nodes of two minor versions of the peer protocol: exchanges complete, and all nodes know the least version.
+ *
+ *     test_sim_minors [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "proto/frame.h"
+#include "tests/sim/checks.h"
+#include "tests/sim/events.h"
+
+static uint64_t first_seed, seeds = 40;
+
+static const struct spec spec = {.algorithm = "direct",
+                                 .operation = OPERATION_EXCHANGE,
+                                 .block_bytes = 3000,
+                                 .from = "",
+                                 .to = "",
+                                 .repeat = 1};
+
+/* Whether all nodes that run believe that this is the least minor version. */
+static bool all_believe(struct sim *sim, void *least)
+{
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (sim_alive(sim, rank) && router_least_minor(sim_router(sim, rank)) != *(uint32_t *)least)
+            return false;
+    return true;
+}
+
+static void await(struct sim *sim, uint32_t least)
+{
+    if (!sim_run(sim, 60 * SECONDS, all_believe, &least))
+        sim_violated(sim, "least minor version", "not all nodes believe that it is %u", least);
+}
+
+static void exchange(struct sim *sim)
+{
+    struct sim_request *r = sim_exchange(sim, sim_any(sim, sim_torus(sim)->nodes), &spec);
+
+    (void)sim_run_until_ended(r, 600 * SECONDS);
+    check_success(r, &spec);
+    assert_true(check_agreement(r, &spec));
+}
+
+static void restart(struct sim *sim, uint32_t rank, uint32_t minors_back)
+{
+    sim_kill(sim, rank, sim_any(sim, 2) == 0 ? SIM_STOP : SIM_CRASH);
+    sim_set_minors_back(sim, rank, minors_back);
+    sim_restart(sim, rank);
+    sim_run_until_whole(sim);
+}
+
+static struct sim *start(uint64_t seed)
+{
+    static const char *const dims[] = {"2", "3mx3m", "4x4", "2x2x2", "7"};
+    const struct sim_setup setup = {.dims = dims[seed % (sizeof dims / sizeof dims[0])],
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000,
+                                    .chop = true};
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    return sim;
+}
+
+/* One node after the other gets the older version, and then the newer one again: as in an upgrade. */
+static void a_torus_is_upgraded_node_by_node(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = start(seed);
+        uint32_t nodes = sim_torus(sim)->nodes;
+        await(sim, PROTOCOL_MINOR);
+        for (uint32_t rank = 0; rank < nodes; rank++) {
+            restart(sim, rank, 1);
+            await(sim, PROTOCOL_MINOR - 1);
+        }
+        exchange(sim);
+        for (uint32_t i = 0; i < nodes; i++) {
+            restart(sim, (uint32_t)(i + seed) % nodes, 0);
+            await(sim, i + 1 < nodes ? PROTOCOL_MINOR - 1 : PROTOCOL_MINOR);
+            if (i < 3)
+                exchange(sim);
+        }
+        sim_free(sim);
+    }
+}
+
+/* What an old node that is away spoke does not matter, until it is back. */
+static void the_least_version_follows_the_nodes_that_are_there(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = start(seed);
+        uint32_t old = sim_any(sim, sim_torus(sim)->nodes);
+        restart(sim, old, 1);
+        await(sim, PROTOCOL_MINOR - 1);
+        sim_kill(sim, old, SIM_CRASH);
+        await(sim, PROTOCOL_MINOR);
+        sim_restart(sim, old);
+        sim_run_until_whole(sim);
+        await(sim, PROTOCOL_MINOR - 1);
+        sim_free(sim);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_torus_is_upgraded_node_by_node),
+        cmocka_unit_test(the_least_version_follows_the_nodes_that_are_there),
+    };
+    if (argc == 3) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
