@@ -184,3 +184,18 @@ int config_read_keys(const struct config *c, struct secrets *secrets, struct err
         key_forget(&read.key[i]);
     return 0;
 }
+
+void config_forget_keys(struct secrets *secrets)
+{
+    for (unsigned i = 0; i < SECRETS_MOST; i++)
+        key_forget(&secrets->key[i]);
+}
+
+int config_read_groups(const struct config *c, struct access_rules *rules, struct error *e)
+{
+    const char *const groups[ACCESSES] = {[ACCESS_READ] = c->group[ACCESS_READ],
+                                          [ACCESS_EXCHANGE] = c->group[ACCESS_EXCHANGE],
+                                          [ACCESS_ADMIN] = c->group[ACCESS_ADMIN]};
+
+    return access_resolve(rules, groups, e);
+}

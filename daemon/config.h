@@ -60,5 +60,10 @@ int config_finish(struct config *c, struct error *e);
 
 /* Reads the cluster keys from their files. Returns 0, or -1 with *e and *secrets unchanged. */
 int config_read_keys(const struct config *c, struct secrets *secrets, struct error *e);
+/* Overwrites keys with zeros. */
+void config_forget_keys(struct secrets *secrets);
+
+/* Finds the groups of the settings. Returns 0, or -1 with *e: there is no such group. */
+int config_read_groups(const struct config *c, struct access_rules *rules, struct error *e);
 
 #endif

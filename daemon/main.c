@@ -46,6 +46,8 @@ struct signals {
     uv_signal_t terminate, interrupt, read_keys;
     struct node *node;
     struct service service;
+    int argc; /* of the command line, which is read again */
+    char **argv;
 };
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -61,14 +63,27 @@ static void on_signal(uv_signal_t *handle, int number)
     uv_close((uv_handle_t *)&signals->read_keys, NULL);
 }
 
+static int read_again(void *context, struct config *fresh, struct error *e)
+{
+    const struct signals *signals = context;
+
+    return options_read_again(signals->argc, signals->argv, fresh, e);
+}
+
+static void on_reloaded(void *context)
+{
+    struct signals *signals = context;
+
+    service_ready(&signals->service);
+}
+
 static void on_hangup(uv_signal_t *handle, int number)
 {
     struct signals *signals = handle->data;
 
     (void)number;
     service_reloading(&signals->service);
-    node_read_keys(signals->node);
-    service_ready(&signals->service);
+    node_reload(signals->node, &(struct reload_source){read_again, on_reloaded, signals});
 }
 
 static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
@@ -78,10 +93,10 @@ static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
     node_describe(signals->node, out, SERVICE_STATUS_SIZE);
 }
 
-static int run(const struct config *config)
+static int run(struct config *config, int argc, char **argv)
 {
     uv_loop_t loop;
-    struct signals signals;
+    struct signals signals = {.argc = argc, .argv = argv};
     struct error e;
     char dims[TORUS_TEXT_SIZE];
     size_t leaked;
@@ -135,7 +150,7 @@ int main(int argc, char **argv)
         ignore_signals();
         raise_file_limit();
         log_begin();
-        exit_code = run(&config);
+        exit_code = run(&config, argc, argv);
         log_end();
     }
     config_free(&config);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/config_changes.h"
 #include "daemon/control/server.h"
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
@@ -16,9 +17,14 @@
 #include "proto/text.h"
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
+#define RETIRED_MOST 8u
 
 struct node {
-    const struct config *config;
+    struct config *config;
+    struct roots *roots;                 /* in use now; */
+    struct roots *retired[RETIRED_MOST]; /* exchanges may still use these */
+    unsigned retired_count;
+    struct reload reload;
     struct slab_pool pool;
     struct tcp *tcp;
     struct beacon *beacon; /* NULL: none */
@@ -63,6 +69,16 @@ static void wake_up_at(struct node *node, uint64_t at)
         node->wakes_at = at;
 }
 
+/* Frees the earlier data roots if nothing uses them any more. */
+static void free_retired(struct node *node)
+{
+    for (unsigned i = 0; i < node->retired_count; i++) {
+        roots_free(node->retired[i]);
+        free(node->retired[i]);
+    }
+    node->retired_count = 0;
+}
+
 /* Runs when all input of this iteration of the loop has been handled: runs what is due, sends frames, starts
  * to write files, and sets the next time to wake up. */
 static void before_sleep(uv_prepare_t *prepare)
@@ -76,6 +92,8 @@ static void before_sleep(uv_prepare_t *prepare)
         more = tcp_flush(node->tcp);
     }
     more |= folders_flush(&node->folders);
+    if (node->retired_count > 0 && folders_are_unused(&node->folders))
+        free_retired(node);
     at = core_deadline(node->core);
     if (more)
         (void)uv_idle_start(&node->no_sleep, on_no_sleep);
@@ -109,43 +127,84 @@ static void log_keys(const struct secrets *s)
                  s->encrypt ? "" : "not ");
 }
 
-static void forget_keys(struct secrets *s)
+static void log_changes(const struct config *now, const struct roots *roots,
+                        const struct config *fresh)
 {
-    for (unsigned i = 0; i < SECRETS_MOST; i++)
-        key_forget(&s->key[i]);
+    char changed[CONFIG_CHANGES_SIZE], others[CONFIG_CHANGES_SIZE];
+
+    config_changes(now, roots, fresh, changed, others);
+    log_info("the settings have been read again; changed: %s",
+             changed[0] != '\0' ? changed : "nothing");
+    if (others[0] != '\0')
+        log_warning("these settings differ from those that the daemon has started with, and need a "
+                    "restart: %s",
+                    others);
 }
 
-void node_read_keys(struct node *node)
+/* Replaces the data roots. Exchanges that are under way keep the earlier ones. */
+static void change_roots(struct node *node, struct roots *fresh)
 {
-    struct secrets secrets;
-    struct error e;
+    struct roots *roots = NULL;
 
-    if (config_read_keys(node->config, &secrets, &e) != 0) {
-        log_error("cluster keys were not read again, and stay as they are: %s", e.text);
+    if (node->retired_count < RETIRED_MOST)
+        roots = malloc(sizeof *roots);
+    if (roots == NULL) {
+        log_error(
+            "data_roots stay as they are: %s",
+            node->retired_count < RETIRED_MOST
+                ? "out of memory"
+                : "exchanges still use several earlier ones. Reload again when they have ended");
         return;
     }
-    log_keys(&secrets);
-    router_set_secrets(core_router(node->core), &secrets);
-    forget_keys(&secrets);
+    *roots = *fresh;
+    *fresh = (struct roots){0};
+    node->retired[node->retired_count++] = node->roots;
+    node->roots = roots;
+    node->folders.roots = roots;
+}
+
+/* Changes the settings that can change while the daemon runs. */
+static void on_read_again(void *context, struct reload *reload)
+{
+    struct node *node = context;
+    struct config *config = node->config;
+    struct config *fresh = &reload->fresh;
+
+    log_changes(config, node->roots, fresh);
+    if (!roots_are_same(node->roots, &fresh->roots))
+        change_roots(node, &fresh->roots);
+    config_take_changes(config, fresh);
+    log_set_level((enum log_level)config->log_level);
+    node->folders.output_mode = config->output_mode;
+    node->access = reload->access;
+    exchanges_raise_memory(core_exchanges(node->core), config->memory);
+    control_settings_changed(node->control, node->roots, config->memory);
+    programs_rules_changed(node->programs);
+    log_keys(&reload->secrets);
+    router_set_secrets(core_router(node->core), &reload->secrets);
+}
+
+void node_reload(struct node *node, const struct reload_source *source)
+{
+    if (node->running)
+        reload_begin(&node->reload, source);
 }
 
 /* Starts what the core needs: workers, permissions, keys, and the files of exchanges. */
 static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secrets, struct error *e)
 {
     const struct config *config = node->config;
-    const char *const groups[ACCESSES] = {[ACCESS_READ] = config->group[ACCESS_READ],
-                                          [ACCESS_EXCHANGE] = config->group[ACCESS_EXCHANGE],
-                                          [ACCESS_ADMIN] = config->group[ACCESS_ADMIN]};
 
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
     node->folders = (struct folders){.files = file_system_posix(),
                                      .workers = &node->workers,
                                      .pool = &node->pool,
-                                     .roots = &config->roots,
+                                     .roots = node->roots,
                                      .state_folder = config->state_folder,
                                      .output_mode = config->output_mode};
     if (workers_on_loop(loop, &node->workers, e) != 0 ||
-        access_resolve(&node->access, groups, e) != 0 || config_read_keys(config, secrets, e) != 0)
+        config_read_groups(config, &node->access, e) != 0 ||
+        config_read_keys(config, secrets, e) != 0)
         return -1;
     return folders_init(&node->folders, &node->storage, e);
 }
@@ -202,7 +261,7 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
         .exchanges = core_exchanges(node->core),
         .groups = core_groups(node->core),
         .shares = core_shares(node->core),
-        .roots = &config->roots,
+        .roots = node->roots,
         .access = &node->access,
         .endpoint = config->endpoint,
         .tcp = node->tcp,
@@ -241,7 +300,18 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
     return open_sockets(node, loop, e);
 }
 
-struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e)
+/* The node owns the data roots, because they may be replaced while exchanges use them. */
+static int take_roots(struct node *node, struct error *e)
+{
+    node->roots = malloc(sizeof *node->roots);
+    if (node->roots == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the data roots");
+    *node->roots = node->config->roots;
+    node->config->roots = (struct roots){0};
+    return 0;
+}
+
+struct node *node_start(uv_loop_t *loop, struct config *config, struct error *e)
 {
     struct node *node = calloc(1, sizeof *node);
     struct secrets secrets = {0};
@@ -251,8 +321,12 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         return NULL;
     }
     node->config = config;
+    if (take_roots(node, e) != 0) {
+        free(node);
+        return NULL;
+    }
     int result = start_parts(node, loop, &secrets, e);
-    forget_keys(&secrets);
+    config_forget_keys(&secrets);
     if (result != 0) {
         node_stop(node);
         (void)uv_run(loop, UV_RUN_DEFAULT);
@@ -260,6 +334,11 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         return NULL;
     }
     start_turns(node, loop);
+    node->reload = (struct reload){.config = config,
+                                   .folders = &node->folders,
+                                   .workers = &node->workers,
+                                   .apply = on_read_again,
+                                   .context = node};
     core_start(node->core);
     return node;
 }
@@ -289,6 +368,7 @@ void node_stop(struct node *node)
         uv_close((uv_handle_t *)&node->wake_up, NULL);
     }
     node->running = false;
+    reload_stop(&node->reload);
     if (node->control != NULL)
         control_close(node->control);
     if (node->programs != NULL)
@@ -305,6 +385,9 @@ size_t node_free(struct node *node)
 {
     size_t leaked = slab_pool_close(&node->pool);
 
+    free_retired(node);
+    roots_free(node->roots);
+    free(node->roots);
     free(node);
     return leaked;
 }

@@ -6,17 +6,20 @@
 #include <uv.h>
 
 #include "daemon/config.h"
+#include "daemon/reload.h"
 
 struct node;
 
 /* Makes a node that listens, dials and serves while the loop runs. `config` must outlive the
- * node. The caller calls node_stop() and node_free(). Returns NULL with *e and nothing left
+ * node, which changes it when settings are read again. The caller calls node_stop() and node_free(). Returns NULL with *e and nothing left
  * open. */
-struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e);
+struct node *node_start(uv_loop_t *loop, struct config *config, struct error *e);
 
-/* Reads the cluster keys again. Links that are up stay. If the keys cannot be read, the daemon logs that, and
- * keeps its keys. */
-void node_read_keys(struct node *node);
+/* Reads the settings again, off the loop: read() fills the fresh *config, which config_init() has filled, and returns 0,
+ * or -1 with *e. Then those that can change while the node runs are changed, links stay up, and done() is called. If
+ * anything cannot be read, the daemon logs that, and keeps all settings. While settings are being read, a further call
+ * makes the node read them once more before done(). */
+void node_reload(struct node *node, const struct reload_source *source);
 
 /* Writes a line about the state, such as "node 3 of 4x4: 4 of 4 links, 2 exchanges", in at most `size` bytes. */
 void node_describe(struct node *node, char *out, size_t size);

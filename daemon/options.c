@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "daemon/settings.h"
 #include "proto/version.h"
@@ -17,7 +18,7 @@ static const char beginning[] =
     "\n"
     "Holds one TCP connection per port to its torus neighbours, and forwards the messages of\n"
     "complete exchanges. Runs in the foreground and logs to standard error; SIGTERM or Ctrl-C\n"
-    "ends it; SIGHUP makes it read the cluster keys again. Use torusctl to start exchanges.\n"
+    "ends it; SIGHUP makes it read its settings again. Use torusctl to start exchanges.\n"
     "\n";
 
 static const char end[] =
@@ -121,6 +122,37 @@ static int set_option(struct config *config, int option, struct error *e)
     if (s->set_option != NULL)
         return s->set_option(config, optarg, e);
     return s->set != NULL ? s->set(config, optarg, e) : 0;
+}
+
+/* A pipe can be read only once: a second reader would wait for ever. */
+static int refuse_pipe(int argc, char **argv, const struct option *options, struct error *e)
+{
+    struct stat status;
+    int option;
+
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (is_option(option, "config") && stat(optarg, &status) == 0 && !S_ISREG(status.st_mode))
+            return error_set(e, ERROR_USAGE,
+                             "%s is not a regular file, and cannot be read a second time: restart "
+                             "the daemon",
+                             optarg);
+    optind = 1;
+    return 0;
+}
+
+int options_read_again(int argc, char **argv, struct config *config, struct error *e)
+{
+    struct option options[OPTIONS_MOST];
+    int option, result;
+
+    make_long_options(options);
+    result = refuse_pipe(argc, argv, options, e);
+    if (result == 0)
+        result = read_config_file(argc, argv, options, config, e);
+    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        result = set_option(config, option, e);
+    return result == 0 ? config_finish(config, e) : -1;
 }
 
 int options_read(int argc, char **argv, struct config *config, int *exit_code)

@@ -163,6 +163,14 @@ void control_schedules_counted(struct control_server *s)
         control_candidates_counted(c);
 }
 
+void control_settings_changed(struct control_server *s, const struct roots *roots,
+                              uint64_t memory_budget)
+{
+    s->set.roots = roots;
+    s->set.memory_budget = memory_budget;
+    local_permit(&s->name, s->set.access);
+}
+
 void control_close(struct control_server *s)
 {
     s->closing = true;

@@ -15,6 +15,11 @@ struct control_server *control_open(const struct control_setup *setup, struct er
 /* Schedules have been counted: answers the clients that wait for that. */
 void control_schedules_counted(struct control_server *server);
 
+/* Settings have changed: the access rules, which new clients are checked by; the data roots and the memory budget,
+ * which `status` shows. */
+void control_settings_changed(struct control_server *server, const struct roots *roots,
+                              uint64_t memory_budget);
+
 /* Abandons the exchanges of the clients and closes everything; the memory is freed when the loop
  * has closed the handles. */
 void control_close(struct control_server *server);

@@ -114,6 +114,9 @@ size_t exchanges_list(const struct exchanges *exchanges, struct exchange_info *i
  * were written, at most `most`. */
 size_t exchanges_unconfirmed(const struct exchanges *exchanges, struct exchange_unconfirmed *list,
                              size_t most);
+/* Raises the memory budget to this many bytes, for the attempts that are prepared from now on. A lower budget changes
+ * nothing, because the memory may be reserved. */
+void exchanges_raise_memory(struct exchanges *exchanges, uint64_t budget);
 /* Returns how many jobs wait and attempts are under way at this node, including barriers and groups. */
 unsigned exchanges_under_way(const struct exchanges *exchanges);
 /* Returns the bytes that exchanges and groups have reserved at this node. */

@@ -101,6 +101,19 @@ static void on_forgotten(void *context, const struct algorithm *a)
     planner_forget(((struct exchanges *)context)->planner, a);
 }
 
+static void set_memory(struct exchanges *exchanges, uint64_t budget)
+{
+    exchanges->set.memory_budget = budget;
+    shares_set_capacity(exchanges->set.shares, SHARE_TRANSIT, budget);
+    shares_set_capacity(exchanges->set.shares, SHARE_GROUPS, budget);
+}
+
+void exchanges_raise_memory(struct exchanges *exchanges, uint64_t budget)
+{
+    if (budget > exchanges->set.memory_budget)
+        set_memory(exchanges, budget);
+}
+
 struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct error *e)
 {
     struct exchanges *exchanges = calloc(1, sizeof *exchanges);
@@ -110,8 +123,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
         return NULL;
     exchanges->set = *setup;
     exchanges->block_events = (struct block_events){NULL, on_moved, on_failed, on_closed};
-    shares_set_capacity(setup->shares, SHARE_TRANSIT, setup->memory_budget);
-    shares_set_capacity(setup->shares, SHARE_GROUPS, setup->memory_budget);
+    set_memory(exchanges, setup->memory_budget);
     shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
     start_queue_set_capacities(setup->shares);
     exchanges->ask_at = ROUTER_NEVER;

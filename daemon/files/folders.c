@@ -45,6 +45,11 @@ static void close_storage(void *context)
         close_journal(folders);
 }
 
+int folders_check_roots(const struct folders *folders, const struct roots *roots, struct error *e)
+{
+    return roots_check_state_folder(roots, folders->state_folder, folders->journal.folder, e);
+}
+
 int folders_init(struct folders *folders, struct storage *storage, struct error *e)
 {
     folders->sinks = NULL;
@@ -57,8 +62,7 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
         log_info("%s", folders->files->limitation);
     if (journal_open(&folders->journal, folders->files, folders->state_folder, e) != 0)
         return -1;
-    if (roots_check_state_folder(folders->roots, folders->state_folder, folders->journal.folder,
-                                 e) != 0) {
+    if (folders_check_roots(folders, folders->roots, e) != 0) {
         journal_close(&folders->journal);
         return error_wrap(e, "state folder");
     }

@@ -13,6 +13,10 @@
  * (their closed() is still called). The state folder is released after the last job. */
 int folders_init(struct folders *folders, struct storage *storage, struct error *e);
 
+/* Checks that these data roots may be used with the state folder; may be called on any thread. Returns 0, or -1 with
+ * *e. */
+int folders_check_roots(const struct folders *folders, const struct roots *roots, struct error *e);
+
 /* Starts to write the bytes that have arrived for files. To be called whenever all input has been processed,
  * before the loop waits. Returns whether exchanges were told of an event, so that they may have more to
  * send. */

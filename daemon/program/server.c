@@ -171,6 +171,11 @@ struct programs *programs_open(const struct programs_setup *setup, struct error 
     return programs;
 }
 
+void programs_rules_changed(const struct programs *programs)
+{
+    local_permit(&programs->name, programs->set.access);
+}
+
 void programs_close(struct programs *programs)
 {
     programs->closing = true;

@@ -191,7 +191,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
     assert {one['key'] for node in torus.nodes for one in torus.links(node.rank)['links']} == {ids[1]}
     # The new key cannot be read: the daemon goes on with the old one.
     (folders[0] / 'key').chmod(0o644)
-    reread(0, 'cluster keys were not read again')
+    reread(0, 'settings were not read again')
     check_result(torus.exchange('direct', 1000), '2x2', 'direct', 1000)
 
 

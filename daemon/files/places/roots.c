@@ -57,6 +57,36 @@ int roots_folder(const struct roots *roots, const struct place *place)
     return roots->root[place->root].folder;
 }
 
+/* Writes the path of a place. */
+static void write_path(const struct roots *roots, const struct place *place, char out[2 * PATH_MAX])
+{
+    const char *root = roots->path[place->root];
+
+    (void)snprintf(out, 2 * PATH_MAX, "%s/%s", strcmp(root, "/") == 0 ? "" : root, place->path);
+}
+
+bool roots_same_place(const struct roots *a, const struct place *at_a, const struct roots *b,
+                      const struct place *at_b)
+{
+    char path[2][2 * PATH_MAX];
+
+    if (at_a->path[0] == '\0' || at_b->path[0] == '\0')
+        return false;
+    write_path(a, at_a, path[0]);
+    write_path(b, at_b, path[1]);
+    return strcmp(path[0], path[1]) == 0;
+}
+
+bool roots_are_same(const struct roots *a, const struct roots *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->root[i].name, b->root[i].name) != 0 || strcmp(a->path[i], b->path[i]) != 0)
+            return false;
+    return true;
+}
+
 /* Fills *e: a path, as given or expanded, is too long. Returns -1. */
 static int path_too_long(const char *path, struct error *e)
 {

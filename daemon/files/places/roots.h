@@ -1,5 +1,5 @@
 /* The folders that exchanges may read and write: the configured data roots and everything below them. Roots
- * are opened once. Files below a root are opened relative to its descriptor, without following symbolic
+ * are opened when the settings are read. Files below a root are opened relative to its descriptor, without following symbolic
  * links. */
 #ifndef TORUSD_FILES_PLACES_ROOTS_H
 #define TORUSD_FILES_PLACES_ROOTS_H
@@ -30,6 +30,13 @@ void roots_free(struct roots *roots);
 
 /* Returns the descriptor of a place's root; borrowed. */
 int roots_folder(const struct roots *roots, const struct place *place);
+
+/* Whether two places, below roots that may differ, have the same path; false if a place has no path. */
+bool roots_same_place(const struct roots *a, const struct place *at_a, const struct roots *b,
+                      const struct place *at_b);
+
+/* Whether two sets have the same roots, as configured, in the same order. */
+bool roots_are_same(const struct roots *a, const struct roots *b);
 
 /* Replaces "%r" in a path by the node's rank, "%%" by a per cent sign. Returns 0, or -1 with *e if the
  * result is not absolute, is too long, or has another "%". `out` has room for PATH_MAX bytes. */

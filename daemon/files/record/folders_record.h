@@ -16,7 +16,8 @@ struct task;
 struct unremoved;
 
 struct folders {
-    /* Set by the caller; all of it must outlive the last job. */
+    /* Set by the caller; all of it must outlive the last job. The caller may replace `roots` and `output_mode`
+     * on the loop: sources, sinks and tasks keep those with which they began. */
     const struct file_system *files;
     const struct workers *workers;
     struct slab_pool *pool;
@@ -58,6 +59,12 @@ static inline bool folders_reserve_descriptor(struct folders *folders)
 static inline void folders_return_descriptor(struct folders *folders)
 {
     (void)atomic_fetch_sub(&folders->open_files, 1);
+}
+
+/* Whether no source, sink or task is left that may use earlier `roots`. */
+static inline bool folders_are_unused(const struct folders *folders)
+{
+    return folders->users == 0;
 }
 
 /* Removes a user. After storage.close() the last user closes the journal. */

@@ -76,7 +76,7 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
 {
     for (struct open_sink *open = s->folders->sinks; open != NULL; open = open->next) {
         const struct folder_sink *other = JOB_OWNER(open, struct folder_sink, open);
-        if (other->place.root != s->place.root || strcmp(other->place.path, s->place.path) != 0)
+        if (!roots_same_place(other->target.roots, &other->place, s->target.roots, &s->place))
             continue;
         if (strcmp(open->id, id) == 0)
             return error_set(e, ERROR_REFUSED,

@@ -84,6 +84,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
         gone[d] = folder_is_gone(request, d);
     *s = (struct folder_source){.base = {&ops, true},
                                 .folders = folders,
+                                .roots = folders->roots,
                                 .jobs = {.workers = folders->workers,
                                          .events = *events,
                                          .run_close = run_close,

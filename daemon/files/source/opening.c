@@ -35,7 +35,7 @@ static int look_at(struct folder_source *s, const char *from, struct error *e)
     const struct file_system *files = source_files(s);
     struct place place;
     struct file_status status = {.kind = FILE_OTHER};
-    int file = roots_open(s->folders->roots, from, &place, &status, e);
+    int file = roots_open(s->roots, from, &place, &status, e);
     bool exchange = s->request.operation == OPERATION_EXCHANGE;
 
     /* A folder that torusd may search but not read can be used; its unused files are then not counted. */

@@ -41,7 +41,7 @@ int source_file_open(struct folder_source *s, uint32_t d, struct error *e)
     struct file *f = &s->file[d];
     struct place place;
     char path[FILE_PATH];
-    int fd = roots_open(s->folders->roots, source_file_path(s, d, path), &place, &f->status, e);
+    int fd = roots_open(s->roots, source_file_path(s, d, path), &place, &f->status, e);
 
     f->there = fd >= 0;
     if (f->there && f->status.kind == FILE_REGULAR && f->status.size > 0 &&
@@ -77,7 +77,7 @@ int source_file_borrow(const struct folder_source *s, uint32_t d, struct error *
 
     if (f->fd >= 0)
         return f->fd;
-    int fd = roots_open(s->folders->roots, source_file_path(s, d, path), &place, &now, e);
+    int fd = roots_open(s->roots, source_file_path(s, d, path), &place, &now, e);
     if (fd >= 0 && source_file_is_as_before(&now, &f->status))
         return fd;
     if (fd >= 0)

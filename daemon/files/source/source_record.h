@@ -86,6 +86,7 @@ struct rereading {
 struct folder_source {
     struct source base;
     struct folders *folders;
+    const struct roots *roots;     /* those of the time when it was made */
     struct jobs jobs;              /* steps: opening, checking, closing */
     struct folder_request request; /* a copy; its texts are no longer valid */
     bool *gone;                    /* request.gone */

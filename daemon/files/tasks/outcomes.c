@@ -9,8 +9,7 @@ void outcomes_run(struct work *work)
     struct task *task = JOB_OWNER(work, struct task, work);
     struct target target;
 
-    target_init(&target, task->folders->roots, &task->folders->journal, task->folders->output_mode,
-                task->id);
+    target_init(&target, task->roots, &task->folders->journal, task->output_mode, task->id);
     if (target_reopen(&target, &task->error) != 0)
         (void)0; /* ERROR_NONE: the outcome was applied before */
     else if (task->committed)

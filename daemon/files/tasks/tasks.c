@@ -70,6 +70,8 @@ struct task *tasks_begin(struct folders *folders, void (*run)(struct work *work)
     if (task != NULL) {
         *task = *values;
         task->folders = folders;
+        task->roots = folders->roots;
+        task->output_mode = folders->output_mode;
         task->work.run = run;
         task->work.done = on_task_done;
         if (workers_submit(folders->workers, &task->work) == 0) {

@@ -11,6 +11,8 @@ struct task {
     struct work work;
     struct task *next; /* next task in reserve */
     struct folders *folders;
+    const struct roots *roots; /* this and the mode: those of the time when it began */
+    mode_t output_mode;
     char id[128];
     bool committed;
     struct calibration calibration;

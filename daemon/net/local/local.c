@@ -63,6 +63,11 @@ static int make_room(const char *path, int type, struct error *e)
     }
 }
 
+static mode_t mask_of(const struct access_rules *rules)
+{
+    return rules != NULL && rules->checked ? 0111 : 0117;
+}
+
 int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
                  const struct access_rules *rules, struct local_name *name, struct error *e)
 {
@@ -73,7 +78,7 @@ int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
 
     if (make_room(path, l->type != 0 ? l->type : SOCK_STREAM, e) != 0)
         return -1;
-    before = umask(rules != NULL && rules->checked ? 0111 : 0117);
+    before = umask(mask_of(rules));
     result = listener_open(l, loop, (struct sockaddr *)&address, sizeof address);
     (void)umask(before);
     if (result != 0)
@@ -83,10 +88,21 @@ int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
     return 0;
 }
 
-void local_remove(const struct local_name *name)
+static bool is_in_place(const struct local_name *name)
 {
     struct stat st;
 
-    if (lstat(name->path, &st) == 0 && st.st_dev == name->device && st.st_ino == name->number)
+    return lstat(name->path, &st) == 0 && st.st_dev == name->device && st.st_ino == name->number;
+}
+
+void local_permit(const struct local_name *name, const struct access_rules *rules)
+{
+    if (is_in_place(name))
+        (void)chmod(name->path, 0777 & ~mask_of(rules));
+}
+
+void local_remove(const struct local_name *name)
+{
+    if (is_in_place(name))
         (void)unlink(name->path);
 }

@@ -22,6 +22,10 @@ struct local_name {
 int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
                  const struct access_rules *rules, struct local_name *name, struct error *e);
 
+/* Gives the file the permissions that local_listen() gives it for these rules, unless another file has replaced
+ * it. */
+void local_permit(const struct local_name *name, const struct access_rules *rules);
+
 /* Removes the file, unless another file has replaced it. */
 void local_remove(const struct local_name *name);
 

@@ -1,5 +1,6 @@
 #include "daemon/schedule/graph/graph.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #define DIGEST_DIGITS 16
 #define FAR UINT16_MAX
 
-static struct graph *graphs; /* all that have been made, the newest first */
+/* All that have been made, the newest first. Settings are also read, and schedules imported, off the loop. */
+static struct graph *_Atomic graphs;
 
 /* What graph_of_edges() knows of a graph while it makes one. */
 struct draft {
@@ -268,8 +270,9 @@ static const struct graph *make(const struct draft *d, enum graph_kind kind, con
         graph_free(g);
         return known;
     }
-    g->next = graphs;
-    graphs = g;
+    do
+        g->next = graphs;
+    while (!atomic_compare_exchange_weak(&graphs, &g->next, g));
     return g;
 }
 
