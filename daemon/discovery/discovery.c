@@ -1,0 +1,250 @@
+#include "daemon/discovery/discovery.h"
+
+#include <stdlib.h>
+
+#include "daemon/discovery/bounded.h"
+#include "daemon/discovery/letter.h"
+#include "daemon/discovery/neighbours.h"
+#include "daemon/discovery/own_report.h"
+#include "daemon/discovery/setup_send.h"
+#include "daemon/discovery/setup_take.h"
+#include "daemon/discovery/sync.h"
+
+#define PACKET_UNPACKED_MOST (512u * 1024u)
+
+struct discovery *discovery_new(const struct discovery_setup *setup)
+{
+    struct discovery *d = calloc(1, sizeof *d);
+
+    if (d == NULL)
+        return NULL;
+    d->io = setup->io;
+    d->secrets = *setup->secrets;
+    identity_make(&d->identity, setup->seed);
+    database_init(&d->database, &setup->host);
+    d->own.host = setup->host;
+    (void)strncpy(d->own.name, setup->name, sizeof d->own.name - 1);
+    (void)strncpy(d->own.release, setup->release, sizeof d->own.release - 1);
+    (void)strncpy(d->own.dims, setup->dims, sizeof d->own.dims - 1);
+    d->own.have_rank = setup->have_rank;
+    d->own.rank = setup->rank;
+    d->own.sequence = setup->first_sequence;
+    d->own.accepts_setups = setup->io.run != NULL;
+    d->changed_at = discovery_now(d);
+    return d;
+}
+
+void discovery_free(struct discovery *d)
+{
+    for (unsigned i = 0; i < d->interfaces; i++)
+        neighbours_hello(d, &d->interface[i], true);
+    setup_send_free(d);
+    setup_take_free(d);
+    database_free(&d->database);
+    for (unsigned i = 0; i < SECRETS_MOST; i++)
+        key_forget(&d->secrets.key[i]);
+    free(d);
+}
+
+/* --- interfaces --- */
+
+static struct own_interface *find_interface(struct discovery *d, unsigned index)
+{
+    for (unsigned i = 0; i < d->interfaces; i++)
+        if (d->interface[i].state.index == index)
+            return &d->interface[i];
+    return NULL;
+}
+
+static bool same_state(const struct interface_state *a, const struct interface_state *b)
+{
+    return strcmp(a->name, b->name) == 0 && memcmp(a->mac, b->mac, MAC_SIZE) == 0 &&
+           a->mtu == b->mtu && a->speed_mbit == b->speed_mbit && a->up == b->up &&
+           a->carrier == b->carrier && a->ipv6 == b->ipv6;
+}
+
+/* Removes interfaces that are not in the list. Returns whether there were any. */
+static bool remove_others(struct discovery *d, const struct interface_state *list, unsigned count)
+{
+    bool removed = false;
+
+    for (unsigned i = d->interfaces; i-- > 0;) {
+        unsigned n = 0;
+        while (n < count && list[n].index != d->interface[i].state.index)
+            n++;
+        if (n < count)
+            continue;
+        d->interfaces--;
+        memmove(&d->interface[i], &d->interface[i + 1],
+                (d->interfaces - i) * sizeof d->interface[0]);
+        removed = true;
+    }
+    return removed;
+}
+
+void discovery_set_interfaces(struct discovery *d, const struct interface_state *list,
+                              unsigned count)
+{
+    bool changed = remove_others(d, list, count);
+
+    for (unsigned n = 0; n < count; n++) {
+        struct own_interface *at = find_interface(d, list[n].index);
+        if (at == NULL && d->interfaces < DISCOVERY_INTERFACES_MOST) {
+            at = &d->interface[d->interfaces++];
+            *at = (struct own_interface){.tokens_at = discovery_now(d)};
+        }
+        if (at == NULL || same_state(&at->state, &list[n]))
+            continue;
+        at->state = list[n];
+        at->hello_due = 0;
+        neighbours_expire(d, at);
+        changed = true;
+    }
+    if (changed)
+        neighbours_changed(d);
+}
+
+void discovery_set_secrets(struct discovery *d, const struct secrets *secrets)
+{
+    d->secrets = *secrets;
+    database_trust_again(&d->database, secrets);
+    d->report_due = 0;
+}
+
+/* --- letters --- */
+
+/* Checks that a letter for this host is from the host that it names, and gives it to its setup. */
+static void take_letter(struct discovery *d, const Discovery__Signed *s)
+{
+    struct bounded bounded;
+    ProtobufCAllocator *allocator = bounded_begin(&bounded, PACKET_UNPACKED_MOST);
+    Discovery__Letter *letter =
+        discovery__letter__unpack(allocator, s->content.len, s->content.data);
+    const struct host_entry *h = NULL;
+    struct host_id from, to;
+
+    if (letter == NULL)
+        return;
+    if (letter->setup.len == SETUP_ID_SIZE && s->key.len == PUBLIC_KEY_SIZE &&
+        host_id_read(&from, letter->from.data, letter->from.len) &&
+        host_id_read(&to, letter->to.data, letter->to.len) && host_id_is(&to, &d->own.host))
+        h = database_find(&d->database, &from);
+    if (h != NULL && memcmp(h->key, s->key.data, PUBLIC_KEY_SIZE) == 0 &&
+        signing_check(SIGNED_LETTER, s) && !setup_send_take(d, &from, letter))
+        setup_take_letter(d, &from, letter);
+    discovery__letter__free_unpacked(letter, allocator);
+}
+
+static void take_relay(struct discovery *d, struct own_interface *at,
+                       const struct discovery_address *from, Discovery__Relay *relay)
+{
+    struct host_id to;
+
+    if (relay->letter == NULL || !neighbours_has_address(at, from) ||
+        !host_id_read(&to, relay->to.data, relay->to.len))
+        return;
+    if (host_id_is(&to, &d->own.host)) {
+        if (sync_allowed(d, at))
+            take_letter(d, relay->letter);
+    } else if (relay->hops > 1) {
+        relay->hops--;
+        letter_pass_on(d, relay);
+    }
+}
+
+/* --- datagrams --- */
+
+void discovery_receive(struct discovery *d, unsigned interface,
+                       const struct discovery_address *from, const uint8_t *bytes, size_t size)
+{
+    struct own_interface *at = find_interface(d, interface);
+    struct bounded bounded;
+    ProtobufCAllocator *allocator = bounded_begin(&bounded, PACKET_UNPACKED_MOST);
+    Discovery__Packet *packet;
+
+    if (at == NULL || size > DISCOVERY_PACKET_MOST)
+        return;
+    packet = discovery__packet__unpack(allocator, size, bytes);
+    if (packet == NULL)
+        return;
+    if (packet->version != DISCOVERY_VERSION)
+        packet->kind_case = DISCOVERY__PACKET__KIND__NOT_SET;
+    switch (packet->kind_case) {
+    case DISCOVERY__PACKET__KIND_HELLO:
+        neighbours_take_hello(d, at, from, packet->hello);
+        break;
+    case DISCOVERY__PACKET__KIND_SUMMARY:
+        sync_take_summary(d, at, from, packet->summary);
+        break;
+    case DISCOVERY__PACKET__KIND_WANT:
+        sync_take_want(d, at, from, packet->want);
+        break;
+    case DISCOVERY__PACKET__KIND_REPORTS:
+        sync_take_reports(d, at, packet->reports);
+        break;
+    case DISCOVERY__PACKET__KIND_RELAY:
+        take_relay(d, at, from, packet->relay);
+        break;
+    default:
+        break;
+    }
+    discovery__packet__free_unpacked(packet, allocator);
+}
+
+/* --- time --- */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t discovery_deadline(const struct discovery *d)
+{
+    uint64_t next = earlier(d->report_due, d->expiry_due);
+
+    for (unsigned i = 0; i < d->interfaces; i++) {
+        const struct own_interface *at = &d->interface[i];
+        next = earlier(next, at->hello_due);
+        for (unsigned n = 0; n < at->neighbours; n++)
+            next = earlier(next, at->neighbour[n].until);
+    }
+    return earlier(next, d->setups_due);
+}
+
+void discovery_tick(struct discovery *d)
+{
+    const uint64_t now = discovery_now(d);
+
+    for (unsigned i = 0; i < d->interfaces; i++)
+        neighbours_expire(d, &d->interface[i]);
+    if (now >= d->report_due) {
+        own_report_make(d);
+        sync_send_own(d);
+    }
+    if (database_refresh(&d->database, now) || now >= d->expiry_due)
+        d->expiry_due = database_expire(&d->database, now);
+    (void)database_refresh(&d->database, now);
+    for (unsigned i = 0; i < d->interfaces; i++)
+        if (now >= d->interface[i].hello_due)
+            neighbours_hello(d, &d->interface[i], false);
+    d->setups_due = setup_send_tick(d);
+    d->setups_due = earlier(d->setups_due, setup_take_tick(d));
+}
+
+void discovery_command_ended(struct discovery *d, const struct setup_answer *answer)
+{
+    if (!setup_send_local_ended(d, answer))
+        setup_take_ended(d, answer);
+    d->setups_due = 0;
+}
+
+const struct database *discovery_database(struct discovery *d)
+{
+    (void)database_refresh(&d->database, discovery_now(d));
+    return &d->database;
+}
+
+const struct secrets *discovery_secrets(const struct discovery *d)
+{
+    return &d->secrets;
+}

@@ -1,0 +1,84 @@
+/* Discovery without I/O: finds neighbours on the interfaces of this host, spreads what all hosts say, and
+ * relays setups (setups/). Time, randomness, datagrams and the command come through struct discovery_io, so
+ * that a whole cluster runs in one test. daemon/doc/discovery.md describes the protocol. */
+#ifndef TORUSD_DISCOVERY_DISCOVERY_H
+#define TORUSD_DISCOVERY_DISCOVERY_H
+
+#include "daemon/discovery/database.h"
+
+#define DISCOVERY_ADDRESS_SIZE 16u
+#define DISCOVERY_SETUP_MOST (256u * 1024u) /* bytes of a setup */
+#define DISCOVERY_OUTPUT_MOST (64u * 1024u) /* bytes of output of its command */
+#define DISCOVERY_PACKET_MOST 61440u
+#define DISCOVERY_VERSION 1u
+#define DISCOVERY_PORT 7412u /* of UDP */
+
+/* The link-local address of a neighbour. */
+struct discovery_address {
+    uint8_t bytes[DISCOVERY_ADDRESS_SIZE];
+};
+
+struct discovery_io {
+    /* Returns the time in nanoseconds; it never goes back. */
+    uint64_t (*now)(void *context);
+    void (*random)(void *context, void *bytes, size_t size);
+    /* Sends a datagram over an interface, to a neighbour or (NULL) to all neighbours. It may get lost. */
+    void (*send)(void *context, unsigned interface, const struct discovery_address *to,
+                 const uint8_t *bytes, size_t size);
+    /* Starts the command with a setup (borrowed); discovery_command_ended() follows, but not from inside this
+     * function. Returns 0, or -1 with *e. NULL: this host accepts no setups. */
+    int (*run)(void *context, bool apply, const uint8_t *bytes, size_t size, struct error *e);
+    void *context;
+};
+
+/* An interface of this host. */
+struct interface_state {
+    unsigned index; /* not 0; the same as long as the interface exists */
+    char name[IFNAMSIZ];
+    uint8_t mac[MAC_SIZE];
+    uint32_t mtu, speed_mbit; /* speed 0: unknown */
+    bool up, carrier, ipv6;
+};
+
+struct discovery_setup {
+    struct discovery_io io;
+    struct host_id host;
+    const char *name; /* host_name_is_valid() */
+    const char *release;
+    const char *dims; /* "": not configured */
+    bool have_rank;
+    uint32_t rank;
+    uint8_t seed[SEED_SIZE]; /* random bytes for the key pair of this process */
+    uint64_t first_sequence; /* above that of earlier processes if possible: seconds since 1970 */
+    const struct secrets *secrets; /* copied */
+};
+
+struct discovery;
+
+/* Texts of *setup are copied. Returns NULL if there is no memory. */
+struct discovery *discovery_new(const struct discovery_setup *setup);
+/* Tells the neighbours that this host leaves, and frees *d; setups under way end without an answer. */
+void discovery_free(struct discovery *d);
+
+/* Replaces the list of this host's interfaces. Interfaces beyond DISCOVERY_INTERFACES_MOST are ignored. */
+void discovery_set_interfaces(struct discovery *d, const struct interface_state *list,
+                              unsigned count);
+
+/* Replaces the cluster keys (copied). */
+void discovery_set_secrets(struct discovery *d, const struct secrets *secrets);
+
+/* Handles a datagram that arrived on an interface from the other end of its cable. */
+void discovery_receive(struct discovery *d, unsigned interface,
+                       const struct discovery_address *from, const uint8_t *bytes, size_t size);
+
+/* When discovery_tick() must be called, and does what is due. Call both after each other function. */
+uint64_t discovery_deadline(const struct discovery *d);
+void discovery_tick(struct discovery *d);
+
+/* Returns what is known of all hosts, up to date; valid until the next call. */
+const struct database *discovery_database(struct discovery *d);
+
+/* Returns the cluster keys in use. */
+const struct secrets *discovery_secrets(const struct discovery *d);
+
+#endif

@@ -1,0 +1,30 @@
+/* Which hosts this host hears on its interfaces. */
+#ifndef TORUSD_DISCOVERY_NEIGHBOURS_H
+#define TORUSD_DISCOVERY_NEIGHBOURS_H
+
+#include "daemon/discovery/record.h"
+#include "proto/discovery.pb-c.h"
+
+/* Sends a hello over an interface, and sets the time of the next one. `leaving`: the neighbours forget this
+ * host at once. */
+void neighbours_hello(struct discovery *d, struct own_interface *at, bool leaving);
+
+/* Handles a hello. */
+void neighbours_take_hello(struct discovery *d, struct own_interface *at,
+                           const struct discovery_address *from, const Discovery__Signed *s);
+
+/* Drops neighbours that have been silent for too long, or all if the interface cannot be used. */
+void neighbours_expire(struct discovery *d, struct own_interface *at);
+
+/* Notes that the own report must change: soon, but with what else changes at this moment. */
+void neighbours_changed(struct discovery *d);
+
+/* Finds the neighbour with this host and interface on the own interface `by`; NULL: there is none. */
+const struct neighbour *neighbours_find(const struct discovery *d, const char *by,
+                                        const struct heard *from, unsigned *interface);
+
+/* Whether the address is that of a neighbour on the interface. */
+bool neighbours_has_address(const struct own_interface *at,
+                            const struct discovery_address *address);
+
+#endif

@@ -1,0 +1,21 @@
+/* The side of a setup that sends it. */
+#ifndef TORUSD_DISCOVERY_SETUP_SEND_H
+#define TORUSD_DISCOVERY_SETUP_SEND_H
+
+#include "daemon/discovery/record.h"
+#include "proto/discovery.pb-c.h"
+
+/* Handles a letter from the receiver. Returns false if it belongs to no setup of this host. */
+bool setup_send_take(struct discovery *d, const struct host_id *from,
+                     const Discovery__Letter *letter);
+
+/* Asks again, and gives up. Returns when to call it again. */
+uint64_t setup_send_tick(struct discovery *d);
+
+/* Ends the setup that this host's own command has run for, if there is one. Returns whether there was. */
+bool setup_send_local_ended(struct discovery *d, const struct setup_answer *answer);
+
+/* Forgets all setups. */
+void setup_send_free(struct discovery *d);
+
+#endif

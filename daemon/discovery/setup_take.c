@@ -1,0 +1,274 @@
+#include "daemon/discovery/setup_take.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "daemon/discovery/blob.h"
+#include "daemon/discovery/letter.h"
+#include "daemon/discovery/seal.h"
+
+#define MISSING_PAUSE (300 * MILLISECONDS)
+#define SENDER_WAIT (30 * SECONDS) /* for any word of the sender */
+#define SENDER_PAUSE (3 * SECONDS) /* longer than between two questions of a sender */
+
+enum incoming_state {
+    INCOMING_ARRIVES, /* chunks are missing */
+    INCOMING_WAITS,   /* for the command of another setup to end */
+    INCOMING_RUNS,    /* its command runs */
+    INCOMING_ANSWERS, /* the sender fetches the result */
+};
+
+struct incoming_setup {
+    uint8_t id[SETUP_ID_SIZE];
+    struct host_id from;
+    uint8_t nonce[NONCE_SIZE];
+    enum incoming_state state;
+    struct blob sealed;
+    struct opened_setup opened; /* with INCOMING_WAITS */
+    uint8_t *result;            /* sealed, with INCOMING_ANSWERS */
+    size_t result_size;
+    uint64_t heard_at, missing_due;
+};
+
+static void forget_opened(struct incoming_setup *s)
+{
+    if (s->opened.bytes != NULL)
+        sodium_memzero(s->opened.bytes, s->opened.size);
+    free(s->opened.bytes);
+    s->opened.bytes = NULL;
+}
+
+static void free_setup(struct discovery *d, unsigned place)
+{
+    struct incoming_setup *s = d->setups.in[place];
+
+    d->setups.in[place] = NULL;
+    if (d->setups.runs == s)
+        d->setups.runs = NULL;
+    forget_opened(s);
+    blob_free(&s->sealed);
+    free(s->result);
+    free(s);
+}
+
+void setup_take_free(struct discovery *d)
+{
+    for (unsigned i = 0; i < SETUPS_IN_MOST; i++)
+        if (d->setups.in[i] != NULL)
+            free_setup(d, i);
+}
+
+/* --- answers --- */
+
+static void refuse(struct discovery *d, const struct host_id *to, const uint8_t *id,
+                   const char *text)
+{
+    Discovery__Letter letter;
+    Discovery__Refusal refusal = DISCOVERY__REFUSAL__INIT;
+
+    letter_begin(d, &letter, to, id);
+    refusal.text = (char *)(uintptr_t)text;
+    letter.kind_case = DISCOVERY__LETTER__KIND_REFUSAL;
+    letter.refusal = &refusal;
+    letter_send(d, &letter);
+}
+
+static void challenge(struct discovery *d, const struct incoming_setup *s)
+{
+    Discovery__Letter letter;
+    Discovery__Challenge message = DISCOVERY__CHALLENGE__INIT;
+
+    letter_begin(d, &letter, &s->from, s->id);
+    message.nonce = (ProtobufCBinaryData){NONCE_SIZE, (uint8_t *)(uintptr_t)s->nonce};
+    message.running = s->state != INCOMING_ARRIVES;
+    letter.kind_case = DISCOVERY__LETTER__KIND_CHALLENGE;
+    letter.challenge = &message;
+    letter_send(d, &letter);
+}
+
+/* Seals the answer for the sender, who fetches it. Without memory the sender gets no answer. */
+static void answer_setup(struct discovery *d, struct incoming_setup *s,
+                         const struct setup_answer *answer)
+{
+    forget_opened(s);
+    s->state = INCOMING_ANSWERS;
+    s->heard_at = discovery_now(d);
+    s->result = seal_result(s->nonce, s->opened.reply_key, answer, &s->result_size);
+    if (s->result != NULL)
+        letter_send_first(d, &s->from, s->id, s->result, s->result_size);
+}
+
+void setup_take_ended(struct discovery *d, const struct setup_answer *answer)
+{
+    struct incoming_setup *s = d->setups.runs;
+
+    d->setups.runs = NULL;
+    if (s != NULL)
+        answer_setup(d, s, answer);
+}
+
+/* --- letters --- */
+
+/* Opens a setup that has arrived whole. */
+static void open_whole(struct discovery *d, unsigned place)
+{
+    struct incoming_setup *s = d->setups.in[place];
+    const struct setup_frame frame = {s->id, &s->from, &d->own.host, s->nonce};
+    struct error e;
+    int result = open_setup(&frame, &d->secrets, &d->identity, s->sealed.bytes, s->sealed.size,
+                            &s->opened, &e);
+
+    blob_free(&s->sealed);
+    if (result == 0) {
+        s->state = INCOMING_WAITS;
+        return;
+    }
+    refuse(d, &s->from, s->id, e.text);
+    free_setup(d, place);
+}
+
+/* Finds the place of a setup; SETUPS_IN_MOST: it is not known. */
+static unsigned find(const struct discovery *d, const struct host_id *from, const uint8_t *id)
+{
+    unsigned i = 0;
+
+    while (i < SETUPS_IN_MOST &&
+           (d->setups.in[i] == NULL || !host_id_is(&d->setups.in[i]->from, from) ||
+            memcmp(d->setups.in[i]->id, id, SETUP_ID_SIZE) != 0))
+        i++;
+    return i;
+}
+
+/* Finds a free place, of which one host may have half. A host that starts another setup has given up those
+ * that it is silent about. */
+static unsigned find_room(struct discovery *d, const struct host_id *from)
+{
+    unsigned room = SETUPS_IN_MOST, held = 0;
+
+    for (unsigned i = 0; i < SETUPS_IN_MOST; i++) {
+        const struct incoming_setup *s = d->setups.in[i];
+        if (s != NULL && host_id_is(&s->from, from)) {
+            held++;
+            if ((s->state == INCOMING_ARRIVES || s->state == INCOMING_ANSWERS) &&
+                discovery_now(d) >= s->heard_at + SENDER_PAUSE) {
+                free_setup(d, i);
+                held--;
+            }
+        }
+        if (d->setups.in[i] == NULL)
+            room = i;
+    }
+    return held < SETUPS_IN_MOST / 2 ? room : SETUPS_IN_MOST;
+}
+
+/* Makes a record of a setup that is announced. */
+static void begin(struct discovery *d, const struct host_id *from, const uint8_t *id,
+                  const Discovery__Ask *ask)
+{
+    unsigned place = find_room(d, from);
+    struct incoming_setup *s;
+
+    if (d->io.run == NULL) {
+        refuse(d, from, id,
+               "it accepts no setups: start torusd --discover there with --accept-setups");
+        return;
+    }
+    if (ask->size > DISCOVERY_SETUP_MOST) {
+        refuse(d, from, id, "the setup is too large");
+        return;
+    }
+    s = place < SETUPS_IN_MOST ? calloc(1, sizeof *s) : NULL;
+    if (s == NULL) {
+        refuse(d, from, id, "it receives too many setups at this moment: try again");
+        return;
+    }
+    memcpy(s->id, id, SETUP_ID_SIZE);
+    s->from = *from;
+    d->io.random(d->io.context, s->nonce, sizeof s->nonce);
+    s->heard_at = discovery_now(d);
+    d->setups.in[place] = s;
+    challenge(d, s);
+}
+
+static void take_ask(struct discovery *d, struct incoming_setup *s)
+{
+    if (s->state != INCOMING_ANSWERS)
+        challenge(d, s);
+    else if (s->result != NULL)
+        letter_send_first(d, &s->from, s->id, s->result, s->result_size);
+}
+
+void setup_take_letter(struct discovery *d, const struct host_id *from,
+                       const Discovery__Letter *letter)
+{
+    const uint8_t *id = letter->setup.data;
+    unsigned place = find(d, from, id);
+    struct incoming_setup *s;
+
+    if (place == SETUPS_IN_MOST) {
+        if (letter->kind_case == DISCOVERY__LETTER__KIND_ASK)
+            begin(d, from, id, letter->ask);
+        return;
+    }
+    s = d->setups.in[place];
+    s->heard_at = discovery_now(d);
+    if (letter->kind_case == DISCOVERY__LETTER__KIND_ASK) {
+        take_ask(d, s);
+    } else if (letter->kind_case == DISCOVERY__LETTER__KIND_CHUNK && s->state == INCOMING_ARRIVES) {
+        s->missing_due = discovery_now(d) + MISSING_PAUSE;
+        if (letter_take_chunk(d, from, s->id, &s->sealed, BLOB_MOST, letter->chunk))
+            open_whole(d, place);
+    } else if (letter->kind_case == DISCOVERY__LETTER__KIND_MISSING && s->result != NULL) {
+        letter_send_chunks(d, from, s->id, s->result, s->result_size, letter->missing);
+    } else if (letter->kind_case == DISCOVERY__LETTER__KIND_DONE && s->state == INCOMING_ANSWERS) {
+        free_setup(d, place);
+    }
+}
+
+/* --- time --- */
+
+/* Starts the command, unless it runs. */
+static void start(struct discovery *d, struct incoming_setup *s)
+{
+    struct setup_answer answer = {0};
+
+    if (d->setups.runs != NULL || d->setups.local != NULL)
+        return;
+    if (d->io.run(d->io.context, s->opened.apply, s->opened.bytes, s->opened.size, &answer.e) !=
+        0) {
+        answer_setup(d, s, &answer);
+        return;
+    }
+    forget_opened(s);
+    s->state = INCOMING_RUNS;
+    d->setups.runs = s;
+}
+
+uint64_t setup_take_tick(struct discovery *d)
+{
+    const uint64_t now = discovery_now(d);
+    uint64_t next = UINT64_MAX;
+
+    for (unsigned i = 0; i < SETUPS_IN_MOST; i++) {
+        struct incoming_setup *s = d->setups.in[i];
+        if (s == NULL)
+            continue;
+        if (s->state == INCOMING_WAITS)
+            start(d, s);
+        if (s->state == INCOMING_RUNS || s->state == INCOMING_WAITS)
+            continue; /* the end of a command starts the next one */
+        if (now >= s->heard_at + SENDER_WAIT) {
+            free_setup(d, i);
+            continue;
+        }
+        if (s->state == INCOMING_ARRIVES && s->sealed.bytes != NULL && now >= s->missing_due) {
+            letter_send_missing(d, &s->from, s->id, &s->sealed);
+            s->missing_due = now + MISSING_PAUSE;
+        }
+        if (s->state == INCOMING_ARRIVES && s->sealed.bytes != NULL && s->missing_due < next)
+            next = s->missing_due;
+        if (s->heard_at + SENDER_WAIT < next)
+            next = s->heard_at + SENDER_WAIT;
+    }
+    return next;
+}

@@ -1,0 +1,106 @@
+#include "daemon/discovery/signing.h"
+
+#include <sodium.h>
+#include <string.h>
+
+_Static_assert(crypto_sign_PUBLICKEYBYTES == PUBLIC_KEY_SIZE, "Ed25519");
+_Static_assert(crypto_sign_SECRETKEYBYTES == SECRET_KEY_SIZE, "Ed25519");
+_Static_assert(crypto_sign_BYTES == SIGNATURE_SIZE, "Ed25519");
+_Static_assert(crypto_sign_SEEDBYTES == SEED_SIZE, "Ed25519");
+
+static const char *const labels[] = {
+    [SIGNED_HELLO] = "torusd discovery hello",
+    [SIGNED_REPORT] = "torusd discovery report",
+    [SIGNED_LETTER] = "torusd discovery letter",
+};
+
+void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE])
+{
+    (void)crypto_sign_seed_keypair(identity->public_key, identity->secret_key, seed);
+}
+
+/* Computes what is signed: a digest of the label and the content. */
+static void digest(const char *label, const uint8_t *content, size_t size,
+                   uint8_t out[crypto_generichash_BYTES])
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, NULL, 0, crypto_generichash_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)label, strlen(label) + 1);
+    (void)crypto_generichash_update(&state, content, size);
+    (void)crypto_generichash_final(&state, out, crypto_generichash_BYTES);
+}
+
+void signing_mac(const struct key *key, const char *label, const struct signed_part *parts,
+                 unsigned count, uint8_t mac[MAC_OF_KEY_SIZE])
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, key->bytes, KEY_SIZE, MAC_OF_KEY_SIZE);
+    (void)crypto_generichash_update(&state, (const uint8_t *)label, strlen(label) + 1);
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t size = parts[i].size;
+        uint8_t length[8];
+        for (unsigned b = 0; b < sizeof length; b++)
+            length[b] = (uint8_t)(size >> (8 * b));
+        (void)crypto_generichash_update(&state, length, sizeof length);
+        (void)crypto_generichash_update(&state, parts[i].bytes, parts[i].size);
+    }
+    (void)crypto_generichash_final(&state, mac, MAC_OF_KEY_SIZE);
+}
+
+static void mac_of_signed(const struct key *key, enum signed_kind kind, const uint8_t *public_key,
+                          const uint8_t *content, size_t size, uint8_t mac[MAC_OF_KEY_SIZE])
+{
+    const struct signed_part parts[] = {{public_key, PUBLIC_KEY_SIZE}, {content, size}};
+
+    signing_mac(key, labels[kind], parts, 2, mac);
+}
+
+void signing_sign(const struct identity *identity, const struct secrets *secrets,
+                  enum signed_kind kind, const uint8_t *content, size_t size,
+                  struct signed_parts *parts, Discovery__Signed *out)
+{
+    uint8_t hash[crypto_generichash_BYTES];
+
+    digest(labels[kind], content, size, hash);
+    (void)crypto_sign_detached(parts->signature, NULL, hash, sizeof hash, identity->secret_key);
+    memcpy(parts->key, identity->public_key, PUBLIC_KEY_SIZE);
+    discovery__signed__init(out);
+    out->content = (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)content};
+    out->key = (ProtobufCBinaryData){PUBLIC_KEY_SIZE, parts->key};
+    out->signature = (ProtobufCBinaryData){SIGNATURE_SIZE, parts->signature};
+    if (secrets->count == 0)
+        return;
+    memcpy(parts->key_id, secrets->key[0].id, KEY_ID_SIZE);
+    mac_of_signed(&secrets->key[0], kind, identity->public_key, content, size, parts->mac);
+    out->key_id = (ProtobufCBinaryData){KEY_ID_SIZE, parts->key_id};
+    out->mac = (ProtobufCBinaryData){MAC_OF_KEY_SIZE, parts->mac};
+}
+
+bool signing_check(enum signed_kind kind, const Discovery__Signed *s)
+{
+    uint8_t hash[crypto_generichash_BYTES];
+    bool keyed = s->key_id.len == KEY_ID_SIZE && s->mac.len == MAC_OF_KEY_SIZE;
+
+    if (s->key.len != PUBLIC_KEY_SIZE || s->signature.len != SIGNATURE_SIZE ||
+        (!keyed && (s->key_id.len != 0 || s->mac.len != 0)))
+        return false;
+    digest(labels[kind], s->content.data, s->content.len, hash);
+    return crypto_sign_verify_detached(s->signature.data, hash, sizeof hash, s->key.data) == 0;
+}
+
+enum trust signing_trust(const struct secrets *secrets, enum signed_kind kind,
+                         const Discovery__Signed *s)
+{
+    uint8_t mac[MAC_OF_KEY_SIZE];
+
+    if (s->key_id.len != KEY_ID_SIZE)
+        return TRUST_OPEN;
+    for (unsigned i = 0; i < secrets->count; i++) {
+        mac_of_signed(&secrets->key[i], kind, s->key.data, s->content.data, s->content.len, mac);
+        if (sodium_memcmp(mac, s->mac.data, MAC_OF_KEY_SIZE) == 0)
+            return TRUST_PROVED;
+    }
+    return TRUST_OTHER_KEY;
+}

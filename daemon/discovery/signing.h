@@ -1,0 +1,58 @@
+/* Signatures of hosts, and authentication by the cluster key. */
+#ifndef TORUSD_DISCOVERY_SIGNING_H
+#define TORUSD_DISCOVERY_SIGNING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/router/interface/secrets.h"
+#include "proto/discovery.pb-c.h"
+
+#define PUBLIC_KEY_SIZE 32u
+#define SECRET_KEY_SIZE 64u
+#define SIGNATURE_SIZE 64u
+#define SEED_SIZE 32u
+#define MAC_OF_KEY_SIZE 32u
+
+/* The key pair of a discovery process; it lives as long as the process. */
+struct identity {
+    uint8_t public_key[PUBLIC_KEY_SIZE], secret_key[SECRET_KEY_SIZE];
+};
+
+/* What is signed; a signature of one kind is not valid for another. */
+enum signed_kind { SIGNED_HELLO, SIGNED_REPORT, SIGNED_LETTER };
+
+enum trust { TRUST_OPEN, TRUST_PROVED, TRUST_OTHER_KEY };
+
+/* Makes the key pair that belongs to SEED_SIZE random bytes. */
+void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE]);
+
+/* The parts of a Signed that its sender computes. */
+struct signed_parts {
+    uint8_t key[PUBLIC_KEY_SIZE], signature[SIGNATURE_SIZE], mac[MAC_OF_KEY_SIZE],
+        key_id[KEY_ID_SIZE];
+};
+
+/* Signs the content, and authenticates it by the first of the cluster keys, if any. Fills *out, which borrows
+ * the content and *parts. */
+void signing_sign(const struct identity *identity, const struct secrets *secrets,
+                  enum signed_kind kind, const uint8_t *content, size_t size,
+                  struct signed_parts *parts, Discovery__Signed *out);
+
+/* Whether the lengths of the fields are possible, and the signature is that of the public key. */
+bool signing_check(enum signed_kind kind, const Discovery__Signed *s);
+
+/* Whether the host has one of the cluster keys. */
+enum trust signing_trust(const struct secrets *secrets, enum signed_kind kind,
+                         const Discovery__Signed *s);
+
+/* Computes the code by which a cluster key authenticates `count` byte strings under a label. */
+struct signed_part {
+    const void *bytes;
+    size_t size;
+};
+void signing_mac(const struct key *key, const char *label, const struct signed_part *parts,
+                 unsigned count, uint8_t mac[MAC_OF_KEY_SIZE]);
+
+#endif

@@ -1,0 +1,162 @@
+/* Discovery of hosts in virtual time: lost packets, cables that are plugged elsewhere, hosts that restart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "discovery_world.h"
+
+static void test_torus_in_spite_of_loss(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    world_begin(&w, 64, 4, 1);
+    w.loss = 0.3;
+    world_torus(&w, 8, 8);
+    world_start_all(&w);
+    assert_true(world_run_until(&w, world_is_known, 60 * SECONDS));
+    /* Two cables are crossed, a third one is pulled. */
+    const uint32_t a = w.host[3].segment[0], b = w.host[40].segment[2];
+    world_plug(&w, 3, 0, b);
+    world_plug(&w, 40, 2, a);
+    world_plug(&w, 20, 1, WORLD_NO_SEGMENT);
+    assert_false(world_is_known(&w));
+    assert_true(world_run_until(&w, world_is_known, 60 * SECONDS));
+    /* A host loses its power: all others forget it. */
+    world_stop(&w, 33, false);
+    assert_false(world_is_known(&w));
+    assert_true(world_run_until(&w, world_is_known, 120 * SECONDS));
+    world_end(&w);
+}
+
+static void test_fast_without_loss(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    world_begin(&w, 9, 4, 2);
+    world_torus(&w, 3, 3);
+    world_start_all(&w);
+    assert_true(world_run_until(&w, world_is_known, 3 * SECONDS));
+    world_stop(&w, 4, true); /* a host that leaves says so; it is unreachable, and soon forgotten */
+    world_run(&w, SECONDS);
+    assert_false(world_entry(&w, 0, 4)->reachable);
+    assert_true(world_run_until(&w, world_is_known, DISCOVERY_LOST_LIFE + SECONDS));
+    world_end(&w);
+}
+
+static void test_calm_network_is_quiet(void **state)
+{
+    static struct world w;
+    uint64_t sent;
+
+    (void)state;
+    world_begin(&w, 9, 4, 3);
+    world_torus(&w, 3, 3);
+    world_start_all(&w);
+    assert_true(world_run_until(&w, world_is_known, 3 * SECONDS));
+    world_run(&w, 2 * DISCOVERY_CALM);
+    sent = w.sent;
+    world_run(&w, 60 * SECONDS);
+    /* A hello every three seconds on 36 interfaces, and each host's report once on the 36 interfaces, passed on
+     * by nine hosts. */
+    assert_true(w.sent - sent < 36 * 25 + 9 * 9 * 4 + 200);
+    assert_true(w.sent - sent > 36 * 18);
+    world_end(&w);
+}
+
+static void test_restart_wins(void **state)
+{
+    static struct world w;
+    const struct host_entry *h;
+
+    (void)state;
+    world_begin(&w, 3, 2, 4);
+    (void)world_cable(&w, 0, 0, 1, 1);
+    (void)world_cable(&w, 1, 0, 2, 1);
+    world_start_all(&w);
+    assert_true(world_run_until(&w, world_is_known, 3 * SECONDS));
+    /* The clock of host 2 has been set back, so its first number is lower than its last one. */
+    world_stop(&w, 2, false);
+    w.host[2].first_sequence = 5;
+    world_start(&w, 2);
+    world_run(&w, 4 * SECONDS);
+    h = world_entry(&w, 0, 2);
+    assert_non_null(h);
+    assert_memory_equal(h->key, world_entry(&w, 2, 2)->key, PUBLIC_KEY_SIZE);
+    assert_true(world_is_known(&w));
+    world_end(&w);
+}
+
+static void test_switch_and_loop(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    world_begin(&w, 6, 3, 5);
+    for (unsigned h = 0; h < 6; h++)
+        world_plug(&w, h, 0, 100); /* a switch */
+    (void)world_cable(&w, 0, 1, 1, 1);
+    (void)world_cable(&w, 2, 1, 2, 2); /* both ends at one host */
+    world_start_all(&w);
+    assert_true(world_run_until(&w, world_is_known, 5 * SECONDS));
+    world_end(&w);
+}
+
+static void test_neighbours_are_bounded(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    world_begin(&w, 30, 1, 6);
+    for (unsigned h = 0; h < 30; h++)
+        world_plug(&w, h, 0, 100);
+    world_start_all(&w);
+    world_run(&w, 20 * SECONDS);
+    for (unsigned h = 0; h < 30; h++) {
+        const struct host_entry *own = world_entry(&w, h, h);
+        assert_int_equal(own->report->interface[0].heards, DISCOVERY_HEARD_MOST);
+    }
+    world_end(&w);
+}
+
+static void test_interfaces_that_are_down_or_gone(void **state)
+{
+    static struct world w;
+    const struct report *report;
+
+    (void)state;
+    world_begin(&w, 2, 2, 7);
+    (void)world_cable(&w, 0, 0, 1, 1);
+    w.host[1].interface[0].up = false;
+    world_start_all(&w);
+    world_run(&w, 3 * SECONDS);
+    report = world_entry(&w, 0, 1)->report;
+    assert_false(report_interface(report, "eth0")->up);
+    assert_true(report_interface(report, "eth1")->up);
+    discovery_set_interfaces(w.host[1].discovery, &w.host[1].interface[1], 1);
+    world_run(&w, 3 * SECONDS);
+    report = world_entry(&w, 0, 1)->report;
+    assert_null(report_interface(report, "eth0"));
+    assert_int_equal(report_interface(report, "eth1")->heards, 1);
+    world_end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_torus_in_spite_of_loss),
+        cmocka_unit_test(test_fast_without_loss),
+        cmocka_unit_test(test_calm_network_is_quiet),
+        cmocka_unit_test(test_restart_wins),
+        cmocka_unit_test(test_switch_and_loop),
+        cmocka_unit_test(test_neighbours_are_bounded),
+        cmocka_unit_test(test_interfaces_that_are_down_or_gone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
