@@ -16,7 +16,18 @@ struct named_endpoint {
     struct endpoint endpoint;
 };
 
+/* The options of torusd --discover. */
+struct discover_config {
+    bool on;
+    bool set_up_links;
+    char interfaces[1024]; /* "all", or names separated by commas */
+    char name[65];         /* "": that of the system */
+    char socket[PATH_MAX];
+    char command[1024]; /* for setups; "": none are accepted */
+};
+
 struct config {
+    struct discover_config discover;
     struct torus torus;
     bool have_dims;
     uint32_t rank;

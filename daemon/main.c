@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "daemon/base/log.h"
+#include "daemon/discover.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
 #include "daemon/service/service.h"
@@ -150,7 +151,7 @@ int main(int argc, char **argv)
         ignore_signals();
         raise_file_limit();
         log_begin();
-        exit_code = run(&config, argc, argv);
+        exit_code = config.discover.on ? discover_run(&config) : run(&config, argc, argv);
         log_end();
     }
     config_free(&config);

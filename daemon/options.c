@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/discover_settings.h"
 #include "daemon/settings.h"
 #include "proto/version.h"
 
@@ -176,6 +177,8 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
         result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\": torusd takes options only",
                            argv[optind]);
     if (result == 0)
+        result = discover_finish(config, &e);
+    if (result == 0 && !config->discover.on)
         result = config_finish(config, &e);
     if (result != 0)
         (void)fprintf(stderr, "torusd: %s\n", e.text);

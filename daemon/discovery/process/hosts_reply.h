@@ -1,0 +1,11 @@
+/* The answer to the question for all hosts. */
+#ifndef TORUSD_DISCOVERY_PROCESS_HOSTS_REPLY_H
+#define TORUSD_DISCOVERY_PROCESS_HOSTS_REPLY_H
+
+#include "daemon/discovery/discovery.h"
+
+/* Packs the answer as a frame. Returns *size malloc'ed bytes; NULL: there is no memory, or the hosts take more
+ * than FRAME_MAX_REPLY. */
+uint8_t *hosts_reply_pack(struct discovery *d, uint64_t now, size_t *size);
+
+#endif
