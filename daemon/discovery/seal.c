@@ -171,6 +171,11 @@ int open_setup(const struct setup_frame *frame, const struct secrets *secrets,
     return result;
 }
 
+static size_t at_most(size_t size, size_t most)
+{
+    return size < most ? size : most;
+}
+
 uint8_t *seal_result(const uint8_t *nonce, const uint8_t *reply_key,
                      const struct setup_answer *answer, size_t *size)
 {
@@ -181,9 +186,8 @@ uint8_t *seal_result(const uint8_t *nonce, const uint8_t *reply_key,
     result.status = answer->status;
     if (answer->e.code != ERROR_NONE)
         result.error = (char *)(uintptr_t)answer->e.text;
-    result.output =
-        borrow(answer->output,
-               answer->size < DISCOVERY_OUTPUT_MOST ? answer->size : DISCOVERY_OUTPUT_MOST);
+    result.output = borrow(answer->output, at_most(answer->size, DISCOVERY_OUTPUT_MOST));
+    result.errors = borrow(answer->errors, at_most(answer->errors_size, DISCOVERY_ERRORS_MOST));
     *size = discovery__result__get_packed_size(&result);
     packed = malloc(*size);
     if (packed == NULL)
@@ -199,18 +203,22 @@ static int take_result(const uint8_t *nonce, const Discovery__Result *result,
 
     if (result->nonce.len != NONCE_SIZE ||
         sodium_memcmp(result->nonce.data, nonce, NONCE_SIZE) != 0 ||
-        result->output.len > DISCOVERY_OUTPUT_MOST)
+        result->output.len > DISCOVERY_OUTPUT_MOST || result->errors.len > DISCOVERY_ERRORS_MOST)
         return error_set(e, ERROR_PROTOCOL, "the answer to the setup is invalid");
-    *answer = (struct setup_answer){.status = result->status, .size = result->output.len};
+    *answer = (struct setup_answer){
+        .status = result->status, .size = result->output.len, .errors_size = result->errors.len};
     if (result->error[0] != '\0')
         (void)error_set(&answer->e, ERROR_REFUSED, "%s",
                         text_printable(text, sizeof text, result->error));
-    *storage = malloc(result->output.len + 1);
+    *storage = malloc(result->output.len + result->errors.len + 1);
     if (*storage == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the answer to the setup");
     if (result->output.len > 0)
         memcpy(*storage, result->output.data, result->output.len);
+    if (result->errors.len > 0)
+        memcpy(*storage + result->output.len, result->errors.data, result->errors.len);
     answer->output = *storage;
+    answer->errors = *storage + result->output.len;
     return 0;
 }
 

@@ -35,6 +35,8 @@ struct setup_answer {
     uint32_t status; /* exit status of the command */
     const uint8_t *output;
     size_t size;
+    const uint8_t *errors; /* what the command has printed on standard error */
+    size_t errors_size;
 };
 
 /* Called once, from discovery_tick() or discovery_receive(); everything is borrowed. */

@@ -75,6 +75,13 @@ int cli_fail_client(const struct cli *cli, const struct torus_error *e)
     return print_failure(cli, &f);
 }
 
+int cli_fail_no_process(const struct cli *cli, const char *text)
+{
+    return print_failure(
+        cli,
+        &(struct failure){EXIT_NO_DAEMON, torus_error_name(TORUS_ERROR_NO_DAEMON), "", text, NULL});
+}
+
 int cli_fail_usage(const struct cli *cli, const char *format, ...)
 {
     char text[512], hint[96];

@@ -37,6 +37,8 @@ int cli_print(const struct cli *cli, json_t *value, const struct view *view);
 /* Print a failure on stderr, and with --json also on stdout. Return its exit code. */
 int cli_fail(const struct cli *cli, const struct error *e);
 int cli_fail_client(const struct cli *cli, const struct torus_error *e);
+/* A process of this machine that the command needs does not run; the text says which one, and how to start it. */
+int cli_fail_no_process(const struct cli *cli, const char *text);
 int cli_fail_usage(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

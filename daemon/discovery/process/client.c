@@ -99,6 +99,7 @@ static void on_setup_done(void *context, const struct setup_answer *answer)
     }
     setup.status = answer->status;
     setup.output = (ProtobufCBinaryData){answer->size, (uint8_t *)(uintptr_t)answer->output};
+    setup.errors = (ProtobufCBinaryData){answer->errors_size, (uint8_t *)(uintptr_t)answer->errors};
     reply.kind_case = DISCOVERY__REPLY__KIND_SETUP;
     reply.setup = &setup;
     write_reply(client, &reply);

@@ -1,7 +1,5 @@
 #include "daemon/discovery/process/command.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +9,31 @@
 
 #define OUTPUT_MS 2000 /* how long the output may stay open after the command has ended */
 
+/* What a run prints, on one descriptor. */
+struct printed {
+    uv_pipe_t pipe;
+    bool ended;
+    uint8_t *bytes; /* of the run */
+    size_t size, most;
+    uint8_t rest[4096]; /* for what is too long */
+};
+
 /* One run. It is freed when all handles are closed. */
 struct command_run {
     uv_process_t process;
-    uv_pipe_t in, out;
+    uv_pipe_t in;
+    struct printed output, errors;
     uv_timer_t deadline;
     uv_write_t write;
     struct command *command; /* NULL: abandoned */
     uint8_t *bytes;
-    unsigned handles;   /* that are not closed yet */
-    bool exited, ended; /* the process; the output */
-    bool late;          /* it was killed */
+    unsigned handles; /* that are not closed yet */
+    bool exited;
+    bool late; /* it was killed */
     int64_t status;
     int signal;
-    size_t size;
-    uint8_t output[DISCOVERY_OUTPUT_MOST];
-    uint8_t rest[4096]; /* for output that is too long */
+    uint8_t output_bytes[DISCOVERY_OUTPUT_MOST];
+    uint8_t error_bytes[DISCOVERY_ERRORS_MOST];
 };
 
 int command_parse(struct command *c, const char *text, struct error *e)
@@ -67,14 +74,34 @@ static void close_handle(uv_handle_t *handle)
         uv_close(handle, on_closed);
 }
 
+static void close_all(struct command_run *r)
+{
+    close_handle((uv_handle_t *)&r->in);
+    close_handle((uv_handle_t *)&r->output.pipe);
+    close_handle((uv_handle_t *)&r->errors.pipe);
+    close_handle((uv_handle_t *)&r->deadline);
+    if (r->process.type == UV_PROCESS) /* uv_spawn() has been called */
+        close_handle((uv_handle_t *)&r->process);
+    else
+        r->handles--;
+}
+
+static bool has_ended(const struct command_run *r)
+{
+    return r->output.ended && r->errors.ended;
+}
+
 /* Answers when the process has ended and its output is complete. */
 static void finish(struct command_run *r)
 {
-    struct setup_answer answer = {
-        .status = (uint32_t)r->status, .output = r->output, .size = r->size};
+    struct setup_answer answer = {.status = (uint32_t)r->status,
+                                  .output = r->output_bytes,
+                                  .size = r->output.size,
+                                  .errors = r->error_bytes,
+                                  .errors_size = r->errors.size};
     struct command *c = r->command;
 
-    if (!r->exited || !r->ended)
+    if (!r->exited || !has_ended(r))
         return;
     if (r->late)
         (void)error_set(&answer.e, ERROR_TIMEOUT,
@@ -86,10 +113,7 @@ static void finish(struct command_run *r)
         c->run = NULL;
         c->ended(c->context, &answer);
     }
-    close_handle((uv_handle_t *)&r->in);
-    close_handle((uv_handle_t *)&r->out);
-    close_handle((uv_handle_t *)&r->deadline);
-    close_handle((uv_handle_t *)&r->process);
+    close_all(r);
 }
 
 /* A process that the command has left behind keeps the output open. */
@@ -97,7 +121,7 @@ static void on_output_late(uv_timer_t *timer)
 {
     struct command_run *r = timer->data;
 
-    r->ended = true;
+    r->output.ended = r->errors.ended = true;
     finish(r);
 }
 
@@ -108,33 +132,40 @@ static void on_exited(uv_process_t *process, int64_t status, int number)
     r->exited = true;
     r->status = status;
     r->signal = number;
-    if (!r->ended)
+    if (!has_ended(r))
         (void)uv_timer_start(&r->deadline, on_output_late, OUTPUT_MS, 0);
     finish(r);
 }
 
+static struct printed *printed_of(const struct command_run *r, const void *pipe)
+{
+    const struct printed *p = pipe == (const void *)&r->output.pipe ? &r->output : &r->errors;
+
+    return (struct printed *)(uintptr_t)p;
+}
+
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
-    struct command_run *r = handle->data;
+    struct printed *p = printed_of(handle->data, handle);
 
     (void)suggested;
-    if (r->size < sizeof r->output)
-        *buffer = uv_buf_init((char *)r->output + r->size, (unsigned)(sizeof r->output - r->size));
+    if (p->size < p->most)
+        *buffer = uv_buf_init((char *)p->bytes + p->size, (unsigned)(p->most - p->size));
     else
-        *buffer = uv_buf_init((char *)r->rest, sizeof r->rest);
+        *buffer = uv_buf_init((char *)p->rest, sizeof p->rest);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
-    struct command_run *r = stream->data;
+    struct printed *p = printed_of(stream->data, stream);
 
-    if (length > 0 && buffer->base != (char *)r->rest)
-        r->size += (size_t)length;
+    if (length > 0 && buffer->base != (char *)p->rest)
+        p->size += (size_t)length;
     if (length >= 0)
         return;
-    r->ended = true;
+    p->ended = true;
     (void)uv_read_stop(stream);
-    finish(r);
+    finish(stream->data);
 }
 
 static void on_written(uv_write_t *request, int status)
@@ -152,7 +183,8 @@ static void on_deadline(uv_timer_t *timer)
 
     r->late = true;
     (void)kill(-r->process.pid, SIGKILL);
-    r->ended = true; /* a process that has left the session may keep the output open */
+    r->output.ended = r->errors.ended =
+        true; /* a process that has left the session keeps them open */
     finish(r);
 }
 
@@ -169,22 +201,27 @@ static struct command_run *make_run(struct command *c, const uint8_t *bytes, siz
     if (size > 0)
         memcpy(r->bytes, bytes, size);
     r->command = c;
+    r->output.bytes = r->output_bytes;
+    r->output.most = sizeof r->output_bytes;
+    r->errors.bytes = r->error_bytes;
+    r->errors.most = sizeof r->error_bytes;
     (void)uv_pipe_init(c->loop, &r->in, 0);
-    (void)uv_pipe_init(c->loop, &r->out, 0);
+    (void)uv_pipe_init(c->loop, &r->output.pipe, 0);
+    (void)uv_pipe_init(c->loop, &r->errors.pipe, 0);
     (void)uv_timer_init(c->loop, &r->deadline);
-    r->in.data = r->out.data = r->deadline.data = r->process.data = r->write.data = r;
-    r->handles = 4;
+    r->in.data = r->deadline.data = r->process.data = r->write.data = r;
+    r->output.pipe.data = r->errors.pipe.data = r;
+    r->handles = 5;
     return r;
 }
 
-/* Starts the process; both its output and its errors go into the descriptor. */
-static int spawn(struct command *c, struct command_run *r, bool apply, int output)
+static int spawn(struct command *c, struct command_run *r, bool apply)
 {
     char mode[8];
     uv_stdio_container_t stdio[3] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&r->in},
-        {.flags = UV_INHERIT_FD, .data.fd = output},
-        {.flags = UV_INHERIT_FD, .data.fd = output},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&r->output.pipe},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&r->errors.pipe},
     };
     uv_process_options_t options = {.exit_cb = on_exited,
                                     .file = c->word[0],
@@ -199,22 +236,6 @@ static int spawn(struct command *c, struct command_run *r, bool apply, int outpu
     return uv_spawn(c->loop, &r->process, &options);
 }
 
-/* Starts the process with a pipe for its output. Returns 0, or an error of libuv. */
-static int start_with_output(struct command *c, struct command_run *r, bool apply)
-{
-    int ends[2], result;
-
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -errno;
-    result = uv_pipe_open(&r->out, ends[0]);
-    if (result != 0)
-        (void)close(ends[0]);
-    else
-        result = spawn(c, r, apply, ends[1]);
-    (void)close(ends[1]);
-    return result;
-}
-
 int command_start(struct command *c, bool apply, const uint8_t *bytes, size_t size, struct error *e)
 {
     struct command_run *r = make_run(c, bytes, size);
@@ -223,20 +244,15 @@ int command_start(struct command *c, bool apply, const uint8_t *bytes, size_t si
 
     if (r == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the command");
-    result = start_with_output(c, r, apply);
+    result = spawn(c, r, apply);
     if (result != 0) {
-        close_handle((uv_handle_t *)&r->in);
-        close_handle((uv_handle_t *)&r->out);
-        close_handle((uv_handle_t *)&r->deadline);
-        if (r->process.type == UV_PROCESS) /* uv_spawn() has been called */
-            close_handle((uv_handle_t *)&r->process);
-        else
-            r->handles--;
+        close_all(r);
         return error_set(e, ERROR_IO, "%s cannot be started: %s", c->word[0], uv_strerror(result));
     }
     log_info("a setup has arrived: %s %s runs (process %d)", c->word[0], apply ? "apply" : "show",
              (int)r->process.pid);
-    (void)uv_read_start((uv_stream_t *)&r->out, on_room, on_read);
+    (void)uv_read_start((uv_stream_t *)&r->output.pipe, on_room, on_read);
+    (void)uv_read_start((uv_stream_t *)&r->errors.pipe, on_room, on_read);
     if (uv_write(&r->write, (uv_stream_t *)&r->in, &buffer, 1, on_written) != 0)
         close_handle((uv_handle_t *)&r->in);
     (void)uv_timer_start(&r->deadline, on_deadline, COMMAND_SECONDS * 1000u, 0);
@@ -252,8 +268,5 @@ void command_abandon(struct command *c)
         return;
     c->run = NULL;
     r->command = NULL;
-    close_handle((uv_handle_t *)&r->in);
-    close_handle((uv_handle_t *)&r->out);
-    close_handle((uv_handle_t *)&r->deadline);
-    close_handle((uv_handle_t *)&r->process);
+    close_all(r);
 }

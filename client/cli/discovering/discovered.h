@@ -1,0 +1,58 @@
+/* All hosts that a discovery process knows. */
+#ifndef TORUSD_CLI_DISCOVERED_H
+#define TORUSD_CLI_DISCOVERED_H
+
+#include "daemon/discovery/report.h"
+#include "proto/key.h"
+
+/* What a host has proved about its cluster key. */
+enum discovered_trust {
+    DISCOVERED_OPEN,      /* it has none */
+    DISCOVERED_PROVED,    /* it has that of the asked host */
+    DISCOVERED_OTHER_KEY, /* it claims another one, or the asked host has none */
+};
+
+struct discovered_host {
+    struct report *report; /* with id, name, interfaces and neighbours */
+    char id[HOST_ID_TEXT_SIZE];
+    enum discovered_trust trust;
+    char key[KEY_ID_TEXT_SIZE]; /* id of its cluster key; "": none */
+    bool self;                  /* the asked host */
+    bool reachable;             /* by cables that both ends confirm */
+    uint32_t distance;          /* cables between it and the asked host, if reachable */
+};
+
+/* Hosts are sorted by name; all names are different. */
+struct discovered {
+    struct discovered_host *host;
+    uint32_t hosts;
+    char key[KEY_ID_TEXT_SIZE]; /* id of the cluster key of the asked host; "": none */
+    uint64_t digest;            /* changes with every host or cable */
+    uint32_t quiet_ms;          /* how long nothing has changed */
+};
+
+/* A cable, or one direction of it: interface b of host b hears interface a of host a. */
+struct discovered_cable {
+    uint32_t host_a, interface_a, host_b, interface_b;
+    bool mutual; /* both ends hear each other; then it is listed once */
+};
+
+/* Sorts the hosts, and gives hosts with the same name different names (with a part of the id). Returns 0, or
+ * -1 if there is no memory. */
+int discovered_finish(struct discovered *d);
+void discovered_free(struct discovered *d);
+
+/* Finds a host by its id; UINT32_MAX: it is not known. */
+uint32_t discovered_find(const struct discovered *d, const struct host_id *host);
+/* Finds an interface of a host by its name; UINT32_MAX: there is none. */
+uint32_t discovered_interface(const struct discovered_host *host, const char *name);
+
+/* Whether the neighbour that a host hears hears the host, too. */
+bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,
+                          const struct heard *heard);
+
+/* Lists the cables between known hosts. Returns their number with *cables, which the caller frees; *cables is
+ * NULL if there is no memory. */
+size_t discovered_cables(const struct discovered *d, struct discovered_cable **cables);
+
+#endif
