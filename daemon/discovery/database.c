@@ -79,7 +79,8 @@ static uint32_t find_victim(const struct database *d, enum trust trust)
 }
 
 enum report_use database_judge(const struct database *d, const struct host_id *host,
-                               uint64_t sequence, enum trust trust)
+                               const uint8_t key[PUBLIC_KEY_SIZE], uint64_t sequence,
+                               enum trust trust)
 {
     const struct host_entry *h = database_find(d, host);
 
@@ -87,11 +88,12 @@ enum report_use database_judge(const struct database *d, const struct host_id *h
         return d->hosts < DATABASE_HOSTS_MOST || find_victim(d, trust) != DATABASE_NO_HOST
                    ? REPORT_NEW
                    : REPORT_REFUSED;
-    if (h->trust == TRUST_PROVED && trust != TRUST_PROVED)
-        return REPORT_REFUSED;
+    if (memcmp(h->key, key, PUBLIC_KEY_SIZE) == 0)
+        return sequence > h->report->sequence ? REPORT_NEW : REPORT_OLD;
     if (h->trust != TRUST_PROVED && trust == TRUST_PROVED)
         return REPORT_NEW;
-    return sequence > h->report->sequence ? REPORT_NEW : REPORT_OLD;
+    return h->reachable || (h->trust == TRUST_PROVED && trust != TRUST_PROVED) ? REPORT_REFUSED
+                                                                               : REPORT_NEW;
 }
 
 /* Makes room for one more host. Returns 0, or -1. */
@@ -171,10 +173,11 @@ static uint32_t reach_neighbours(const struct database *d, struct host_entry *fr
         for (unsigned n = 0; n < at->heards; n++) {
             struct host_entry *to = database_find(d, &at->heard[n].host);
             const struct reported_interface *there;
-            if (to == NULL || to->reachable)
+            if (to == NULL || to->reachable ||
+                memcmp(at->heard[n].key, to->key, HEARD_KEY_SIZE) != 0)
                 continue;
             there = report_interface(to->report, at->heard[n].interface);
-            if (there == NULL || !report_hears(there, &from->report->host, at->name))
+            if (there == NULL || !report_hears(there, &from->report->host, at->name, from->key))
                 continue;
             to->reachable = true;
             to->distance = from->distance + 1;

@@ -28,7 +28,6 @@ struct discovery *discovery_new(const struct discovery_setup *setup)
     (void)strncpy(d->own.dims, setup->dims, sizeof d->own.dims - 1);
     d->own.have_rank = setup->have_rank;
     d->own.rank = setup->rank;
-    d->own.sequence = setup->first_sequence;
     d->own.accepts_setups = setup->io.run != NULL;
     d->changed_at = discovery_now(d);
     return d;

@@ -49,8 +49,7 @@ struct discovery_setup {
     const char *dims; /* "": not configured */
     bool have_rank;
     uint32_t rank;
-    uint8_t seed[SEED_SIZE]; /* random bytes for the key pair of this process */
-    uint64_t first_sequence; /* above that of earlier processes if possible: seconds since 1970 */
+    uint8_t seed[SEED_SIZE];       /* random bytes for the key pair of this process */
     const struct secrets *secrets; /* copied */
 };
 

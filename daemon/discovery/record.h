@@ -34,7 +34,6 @@ struct discovery {
     uint64_t report_due; /* of this host */
     uint64_t expiry_due; /* of the reports of others */
     uint64_t changed_at; /* when an interface or neighbour of this host changed last */
-    uint64_t bumped_at;  /* when the sequence number was raised because of a foreign report */
     struct setups setups;
     uint64_t setups_due;
 };

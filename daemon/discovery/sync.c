@@ -9,7 +9,6 @@
 #define WANTED_MOST 60u  /* hosts in one Want */
 #define ANSWERS_MOST 64u /* reports that one summary or Want brings */
 #define SIGNED_UNPACKED_MOST (2u * REPORT_BYTES_MOST)
-#define BUMP_PAUSE (1 * SECONDS)
 
 bool sync_allowed(struct discovery *d, struct own_interface *at)
 {
@@ -124,45 +123,24 @@ void sync_compare(struct discovery *d, const struct own_interface *at, struct ne
 
 /* --- reports --- */
 
-/* Another process has sent a report in this host's name: an earlier process, or a host with the same id.
- * Raises the number of the own report above it. */
-static void outbid(struct discovery *d, uint64_t sequence)
-{
-    const uint64_t now = discovery_now(d);
-    uint64_t due = now < d->bumped_at + BUMP_PAUSE ? d->bumped_at + BUMP_PAUSE : now;
-
-    if (sequence < d->own.sequence || sequence >= REPORT_SEQUENCE_MOST)
-        return;
-    d->own.sequence = sequence;
-    d->bumped_at = due;
-    if (due < d->report_due)
-        d->report_due = due;
-}
-
 /* Reads the content of a Signed. Returns a report, or NULL: it is old, refused or invalid. */
 static struct report *examine(struct discovery *d, struct own_interface *at,
                               const Discovery__Signed *s, enum trust *trust)
 {
     struct error e;
     struct report *report;
-    bool own;
 
     if (s->key.len != PUBLIC_KEY_SIZE || !sync_allowed(d, at))
         return NULL;
     report = report_read(s->content.data, s->content.len, &e);
     if (report == NULL)
         return NULL;
-    own = host_id_is(&report->host, &d->own.host);
     *trust = signing_trust(&d->secrets, SIGNED_REPORT, s);
-    if (!own &&
-        database_judge(&d->database, &report->host, report->sequence, *trust) == REPORT_NEW &&
+    if (!host_id_is(&report->host, &d->own.host) &&
+        database_judge(&d->database, &report->host, s->key.data, report->sequence, *trust) ==
+            REPORT_NEW &&
         signing_check(SIGNED_REPORT, s))
         return report;
-    if (own &&
-        (report->sequence > d->own.sequence ||
-         memcmp(s->key.data, d->identity.public_key, PUBLIC_KEY_SIZE) != 0) &&
-        signing_check(SIGNED_REPORT, s))
-        outbid(d, report->sequence);
     free(report);
     return NULL;
 }
@@ -203,6 +181,7 @@ void sync_take_reports(struct discovery *d, struct own_interface *at,
     struct host_id taken[ANSWERS_MOST];
     unsigned count = 0;
 
+    (void)database_refresh(&d->database, discovery_now(d));
     for (size_t i = 0; i < reports->n_reports && count < ANSWERS_MOST; i++) {
         const struct host_entry *h = take_report(d, at, &reports->reports[i]);
         if (h != NULL)

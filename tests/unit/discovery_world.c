@@ -112,7 +112,7 @@ void world_begin(struct world *w, unsigned hosts, unsigned ports, uint64_t seed)
     w->last = &w->first;
     for (unsigned h = 0; h < hosts; h++) {
         struct world_host *host = &w->host[h];
-        *host = (struct world_host){.world = w, .number = h, .first_sequence = 1000};
+        *host = (struct world_host){.world = w, .number = h};
         for (unsigned p = 0; p < ports; p++) {
             host->segment[p] = WORLD_NO_SEGMENT;
             host->interface[p] =
@@ -156,7 +156,6 @@ void world_start(struct world *w, unsigned host)
         .name = name,
         .release = "1.2.3",
         .dims = "",
-        .first_sequence = h->first_sequence,
         .secrets = &h->secrets};
 
     (void)snprintf(name, sizeof name, "host%u", host);
@@ -322,7 +321,7 @@ static bool port_is_known(const struct world *w, unsigned host, unsigned port,
                 w->host[h].segment[p] != w->host[host].segment[port])
                 continue;
             expected++;
-            if (!report_hears(at, &id, w->host[h].interface[p].name))
+            if (!report_hears(at, &id, w->host[h].interface[p].name, NULL))
                 return false;
         }
     return at->heards == expected;

@@ -20,7 +20,6 @@ struct world_host {
     struct interface_state interface[WORLD_PORTS_MOST];
     uint32_t segment[WORLD_PORTS_MOST]; /* to which each interface is plugged */
     bool accepts;                       /* has a command */
-    uint64_t first_sequence;
     /* The command: the last setup, and whether it runs. */
     bool runs, applied;
     unsigned runs_count;

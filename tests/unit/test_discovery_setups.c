@@ -185,7 +185,15 @@ static void test_key_is_needed(void **state)
     world_run(&w, 5 * SECONDS);
     assert_null(send_setup(&w, 0, 2, true, "bad", 3));
     assert_int_equal(answer.e.code, ERROR_REFUSED);
+    /* The receiver's key is changed while a setup is under way. */
     world_set_key(&w, 0, 5);
+    world_run(&w, 5 * SECONDS);
+    assert_non_null(send_setup(&w, 0, 2, true, "bad", 3));
+    world_set_key(&w, 2, 6);
+    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    assert_int_equal(answer.e.code, ERROR_REFUSED);
+    assert_int_equal(w.host[2].runs_count, 0);
+    world_set_key(&w, 2, 5);
     world_run(&w, 5 * SECONDS);
     assert_non_null(send_setup(&w, 0, 2, true, "good", 4));
     assert_true(wait_for_command(&w, 2));

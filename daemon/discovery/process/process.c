@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "daemon/base/log.h"
 #include "daemon/discovery/process/command.h"
@@ -259,7 +258,6 @@ static int start_discovery(struct discovery_process *p, struct error *e)
         .dims = s->dims,
         .have_rank = s->have_rank,
         .rank = s->rank,
-        .first_sequence = (uint64_t)time(NULL) << 10,
         .secrets = &secrets,
     };
 

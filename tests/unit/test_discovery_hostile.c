@@ -1,0 +1,285 @@
+/* What strangers and hostile neighbours can do to discovery: they cost neither memory, nor hosts, nor cables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/discovery/signing.h"
+#include "discovery_world.h"
+#include "proto/discovery.pb-c.h"
+
+#define PACKET_MOST 4096u
+
+static const struct discovery_address stranger = {{0xfe, 0x80, [15] = 99}};
+
+/* A line of three hosts that know each other; the stranger has the cable at port 0 of host 2. */
+static void begin(struct world *w, unsigned key)
+{
+    world_begin(w, 3, 2, 21);
+    for (unsigned h = 0; h < 3; h++)
+        world_set_key(w, h, key);
+    (void)world_cable(w, 0, 0, 1, 1);
+    (void)world_cable(w, 1, 0, 2, 1);
+    w->host[2].interface[0].carrier = true;
+    world_start_all(w);
+    world_run(w, 3 * SECONDS);
+}
+
+static bool is_whole(struct world *w)
+{
+    for (unsigned a = 0; a < 3; a++)
+        for (unsigned b = 0; b < 3; b++) {
+            const struct host_entry *h = world_entry(w, a, b);
+            if (h == NULL || !h->reachable ||
+                memcmp(h->key, world_entry(w, b, b)->key, PUBLIC_KEY_SIZE) != 0)
+                return false;
+        }
+    return true;
+}
+
+/* Makes a packet with one report that a stranger has signed. Returns its size. */
+static size_t report_packet(uint8_t out[PACKET_MOST], const struct host_id *host, const char *name,
+                            uint64_t sequence, unsigned number, const struct secrets *secrets)
+{
+    uint8_t seed[SEED_SIZE] = {(uint8_t)number, (uint8_t)(number >> 8), 77}, *content;
+    uint8_t packed[PACKET_MOST];
+    struct report *report = report_new(1);
+    struct identity identity;
+    struct signed_parts parts;
+    Discovery__Signed s;
+    Discovery__Packet packet = DISCOVERY__PACKET__INIT;
+    Discovery__Reports reports = DISCOVERY__REPORTS__INIT;
+    ProtobufCBinaryData list;
+    size_t size;
+
+    assert_non_null(report);
+    report->host = *host;
+    (void)snprintf(report->name, sizeof report->name, "%s", name);
+    report->sequence = sequence;
+    (void)strcpy(report->interface[0].name, "eth0");
+    content = report_pack(report, &size);
+    assert_non_null(content);
+    identity_make(&identity, seed);
+    signing_sign(&identity, secrets, SIGNED_REPORT, content, size, &parts, &s);
+    list = (ProtobufCBinaryData){discovery__signed__pack(&s, packed), packed};
+    reports.n_reports = 1;
+    reports.reports = &list;
+    packet.version = DISCOVERY_VERSION;
+    packet.kind_case = DISCOVERY__PACKET__KIND_REPORTS;
+    packet.reports = &reports;
+    size = discovery__packet__pack(&packet, out);
+    free(content);
+    free(report);
+    return size;
+}
+
+static void receive(struct world *w, const uint8_t *bytes, size_t size)
+{
+    discovery_receive(w->host[2].discovery, 1, &stranger, bytes, size);
+}
+
+static void test_invented_hosts_are_bounded_and_forgotten(void **state)
+{
+    static struct world w;
+    const struct secrets none = {.count = 0};
+    uint8_t bytes[PACKET_MOST];
+
+    (void)state;
+    begin(&w, 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        struct host_id id = {{200, (uint8_t)i, (uint8_t)(i >> 8), 5}};
+        receive(&w, bytes, report_packet(bytes, &id, "phantom", 1, i, &none));
+        assert_true(discovery_database(w.host[2].discovery)->hosts <= DATABASE_HOSTS_MOST);
+        if (i % 100 == 0)
+            world_run(&w, 10 * MILLISECONDS);
+    }
+    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, DATABASE_HOSTS_MOST);
+    assert_true(is_whole(&w));
+    assert_int_equal(discovery_database(w.host[0].discovery)->hosts,
+                     3); /* they are not passed on */
+    world_run(&w, DISCOVERY_LOST_LIFE + SECONDS);
+    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
+    world_end(&w);
+}
+
+/* Signatures are checked at a limited rate, so that a flood does not take the processor. */
+static void test_floods_are_limited(void **state)
+{
+    static struct world w;
+    const struct secrets none = {.count = 0};
+    uint8_t bytes[PACKET_MOST];
+    uint32_t hosts;
+
+    (void)state;
+    begin(&w, 0);
+    for (unsigned i = 0; i < 2 * DISCOVERY_BURST; i++) {
+        struct host_id id = {{200, (uint8_t)i, (uint8_t)(i >> 8), 5}};
+        receive(&w, bytes, report_packet(bytes, &id, "a b", 1, i, &none)); /* no valid name */
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        struct host_id id = {{201, (uint8_t)i}};
+        receive(&w, bytes, report_packet(bytes, &id, "phantom", 1, i, &none));
+    }
+    hosts = discovery_database(w.host[2].discovery)->hosts;
+    assert_int_equal(hosts, 3);
+    world_run(&w, SECONDS);
+    struct host_id id = {{202}};
+    receive(&w, bytes, report_packet(bytes, &id, "phantom", 1, 5, &none));
+    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
+    assert_true(is_whole(&w));
+    world_end(&w);
+}
+
+/* A report in the name of a host that is reachable is not believed. Without a key, one of a host that is not
+ * reachable is, until the host is back; with a key, it is not. */
+static void test_false_reports_in_the_name_of_others(void **state)
+{
+    static struct world w;
+    const struct secrets none = {.count = 0};
+    uint8_t bytes[PACKET_MOST];
+    const struct host_id id = world_id(0);
+
+    (void)state;
+    begin(&w, 0);
+    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &none));
+    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
+    const uint32_t cable = w.host[0].segment[0];
+    world_plug(&w, 0, 0, WORLD_NO_SEGMENT);
+    world_plug(&w, 1, 1, WORLD_NO_SEGMENT);
+    world_run(&w, SECONDS);
+    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &none));
+    assert_string_equal(world_entry(&w, 2, 0)->report->name, "liar");
+    world_plug(&w, 0, 0, cable);
+    world_plug(&w, 1, 1, cable);
+    world_run(&w, 3 * SECONDS);
+    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
+    assert_true(is_whole(&w));
+    world_end(&w);
+
+    begin(&w, 4);
+    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &none));
+    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
+    world_set_key(&w, 1, 4);
+    struct secrets other = {.count = 1};
+    uint8_t other_key[KEY_SIZE] = {99};
+    key_set(&other.key[0], other_key);
+    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &other));
+    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
+    assert_true(is_whole(&w));
+    world_end(&w);
+}
+
+static void test_keys_are_shown(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    begin(&w, 4);
+    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_PROVED);
+    world_set_key(&w, 2, 0);
+    world_run(&w, 3 * DISCOVERY_LOST_LIFE);
+    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_OPEN);
+    world_set_key(&w, 2, 8);
+    world_run(&w, 3 * DISCOVERY_LOST_LIFE);
+    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_OTHER_KEY);
+    world_set_key(&w, 2, 4);
+    world_run(&w, 3 * DISCOVERY_LOST_LIFE);
+    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_PROVED);
+    world_end(&w);
+}
+
+/* A signature of one kind, of another content, or a changed bit is worth nothing. */
+static void test_signatures(void **state)
+{
+    uint8_t seed[SEED_SIZE] = {1}, content[] = "content";
+    struct secrets secrets = {.count = 1};
+    struct identity identity;
+    struct signed_parts parts;
+    Discovery__Signed s;
+
+    (void)state;
+    key_set(&secrets.key[0], seed);
+    identity_make(&identity, seed);
+    signing_sign(&identity, &secrets, SIGNED_HELLO, content, sizeof content, &parts, &s);
+    assert_true(signing_check(SIGNED_HELLO, &s));
+    assert_int_equal(signing_trust(&secrets, SIGNED_HELLO, &s), TRUST_PROVED);
+    assert_false(signing_check(SIGNED_REPORT, &s));
+    assert_int_equal(signing_trust(&secrets, SIGNED_REPORT, &s), TRUST_OTHER_KEY);
+    for (size_t bit = 0; bit < 8 * sizeof content; bit++) {
+        content[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_false(signing_check(SIGNED_HELLO, &s));
+        assert_int_equal(signing_trust(&secrets, SIGNED_HELLO, &s), TRUST_OTHER_KEY);
+        content[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    s.signature.len--;
+    assert_false(signing_check(SIGNED_HELLO, &s));
+}
+
+/* Recorded packets with changed bytes, and cut ones: nothing crashes, and all hosts stay known. */
+static void test_damaged_packets(void **state)
+{
+    static struct world w;
+    uint8_t bytes[PACKET_MOST];
+    uint64_t random = 12345;
+
+    (void)state;
+    begin(&w, 0);
+    w.record = true;
+    world_run(&w, 3 * SECONDS);
+    w.record = false;
+    for (const struct world_packet *p = w.recorded; p != NULL; p = p->next)
+        for (int i = 0; i < 40 && p->size <= sizeof bytes; i++) {
+            size_t size = p->size;
+            memcpy(bytes, p->bytes, size);
+            for (int n = 0; n < 3; n++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                bytes[(random >> 33) % size] ^= (uint8_t)(1 << (random >> 20) % 8);
+            }
+            if (i % 4 == 0)
+                size = (random >> 40) % size;
+            discovery_receive(w.host[p->host].discovery, p->interface + 1, &p->from, bytes, size);
+        }
+    world_run(&w, 3 * SECONDS);
+    assert_true(is_whole(&w));
+    world_end(&w);
+}
+
+static void test_invalid_reports(void **state)
+{
+    static struct world w;
+    static const char *const names[] = {"", "a b", "a/b", "-x", ".x", "\xff", "x\n"};
+    const struct secrets none = {.count = 0};
+    uint8_t bytes[PACKET_MOST];
+
+    (void)state;
+    begin(&w, 0);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct host_id id = {{210, (uint8_t)i}};
+        receive(&w, bytes, report_packet(bytes, &id, names[i], 1, i, &none));
+    }
+    struct host_id id = {{211}};
+    receive(&w, bytes, report_packet(bytes, &id, "phantom", REPORT_SEQUENCE_MOST + 1, 1, &none));
+    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
+    receive(&w, bytes, report_packet(bytes, &id, "phantom", REPORT_SEQUENCE_MOST, 1, &none));
+    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
+    world_end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_invented_hosts_are_bounded_and_forgotten),
+        cmocka_unit_test(test_floods_are_limited),
+        cmocka_unit_test(test_false_reports_in_the_name_of_others),
+        cmocka_unit_test(test_keys_are_shown),
+        cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_damaged_packets),
+        cmocka_unit_test(test_invalid_reports),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
