@@ -80,10 +80,9 @@ enum cabling_move_kind {
     CABLING_ADD,      /* a cable between `from` and `to` is missing or dead */
     CABLING_PLUG, /* the cable in `from` has a carrier and leads to no known interface: its other end goes to `to` */
     CABLING_CHECK, /* `from` and `to` have a carrier and should hear each other, but neither hears anybody */
-    CABLING_REMOVE,     /* remove the cable between `from` and `to` */
-    CABLING_REPLACE,    /* `to` hears `from`, but not the reverse: replace the cable */
-    CABLING_START_HOST, /* the host of rank `rank` is missing: it is down, or is not cabled at all */
-    CABLING_LEAVE_OUT /* the host from.host has no place in the network (interface: CABLING_NONE) */
+    CABLING_REMOVE,    /* remove the cable between `from` and `to` */
+    CABLING_REPLACE,   /* `to` hears `from`, but not the reverse: replace the cable */
+    CABLING_START_HOST /* the host of rank `rank` is missing: it is down, or is not cabled at all */
 };
 
 /* Moves are listed in the order in which to make them: if an interface has to be free for a move, an earlier move

@@ -1,0 +1,41 @@
+/* The cables, from what each interface hears. */
+#ifndef TORUSD_CABLING_WIRING_H
+#define TORUSD_CABLING_WIRING_H
+
+#include "daemon/cabling/cabling.h"
+
+struct wiring {
+    const struct cabling_input *input; /* in the order of names (sorted.h) */
+    uint32_t interfaces;               /* of all hosts */
+    uint32_t *first;             /* by host, and one more: the number of its first interface */
+    struct cabling_end *end;     /* by that number */
+    uint32_t *cable_at;          /* by that number; CABLING_NONE: no cable is known */
+    bool *shared;                /* by that number: more than two interfaces hear each other here */
+    struct cabling_cable *cable; /* one-way cables have the state, all others are kept */
+    uint32_t cables;
+};
+
+/* Interfaces that hear each other, directly or through others, are one segment. A segment of two is a cable, even if
+ * both are of one host; a larger segment is a switch. Excluded interfaces count as if they heard nobody, and nobody
+ * heard them. Returns 0, or -1 with *e and nothing to free. */
+int wiring_make(struct wiring *w, const struct cabling_input *input, struct error *e);
+void wiring_free(struct wiring *w);
+
+static inline uint32_t wiring_number(const struct wiring *w, struct cabling_end end)
+{
+    return w->first[end.host] + end.interface;
+}
+
+static inline const struct cabling_interface *wiring_interface(const struct wiring *w,
+                                                               uint32_t number)
+{
+    return &w->input->host[w->end[number].host].interface[w->end[number].interface];
+}
+
+/* Whether a cable of the network may be plugged in here. */
+static inline bool wiring_usable(const struct wiring *w, uint32_t number)
+{
+    return !wiring_interface(w, number)->excluded && !w->shared[number];
+}
+
+#endif
