@@ -88,6 +88,8 @@ const char *operation_name(enum operation operation)
 
 double algorithm_bound(const struct algorithm *a, const struct torus *t)
 {
+    if (a->detour != NULL)
+        return a->methods->bound(a);
     if (a->operation == OPERATION_ALLGATHER && a->segments == 1)
         return torus_bound_broadcast(t);
     if (a->operation == OPERATION_ALLGATHER) {
@@ -106,7 +108,7 @@ double algorithm_bound(const struct algorithm *a, const struct torus *t)
 
 const char *algorithm_bound_name(const struct algorithm *a)
 {
-    if (a->operation == OPERATION_ALLGATHER)
+    if (a->operation == OPERATION_ALLGATHER && a->detour == NULL)
         return "all-to-all broadcast, all-port";
     if (a->methods != NULL && a->methods->bound_name != NULL)
         return a->methods->bound_name(a);

@@ -4,14 +4,24 @@
 
 #include "daemon/schedule/detour/balance.h"
 #include "daemon/schedule/detour/cuts.h"
+#include "daemon/schedule/detour/disjoint_trees.h"
+#include "daemon/schedule/detour/packing.h"
 #include "daemon/schedule/detour/spread.h"
+#include "daemon/schedule/predict/predict.h"
+
+_Static_assert(DETOUR_DISJOINT_MOST == PACKING_NODES_MOST, "a set of nodes is a word");
 
 struct detour {
-    struct algorithm algorithm, gather;
+    struct algorithm algorithm, gather, disjoint;
     struct damage damage;
     struct balance balance;
     struct spread spread;
-    double bound; /* 0: not computed */
+    struct disjoint_trees trees;
+    bool reduces_disjoint; /* reductions use the disjoint trees */
+    double bound;          /* 0: not computed */
+    bool counted;
+    /* by disjoint, one, streaming: detour_gather_for() */
+    struct predict_counts counts[2][2][2];
     unsigned users;
 };
 
@@ -26,11 +36,17 @@ static int detour_accepts(const struct algorithm *a, const struct torus *t, stru
                      torus_format(torus, own), torus_format(t, other));
 }
 
+static bool is_disjoint(const struct algorithm *a)
+{
+    return a == &a->detour->disjoint;
+}
+
 static uint32_t detour_max_legs(const struct algorithm *a, const struct torus *t)
 {
     (void)t;
-    return a->operation == OPERATION_ALLGATHER ? a->detour->spread.longest
-                                               : a->detour->balance.longest;
+    if (a->operation != OPERATION_ALLGATHER)
+        return a->detour->balance.longest;
+    return is_disjoint(a) ? a->detour->trees.longest : a->detour->spread.longest;
 }
 
 static void detour_period(const struct algorithm *a, const struct torus *t, uint32_t *period)
@@ -44,7 +60,9 @@ static uint32_t detour_route(const struct algorithm *a, const struct torus *t, u
 {
     const struct detour *d = a->detour;
 
-    (void)t;
+    if (is_disjoint(a))
+        return spread_route_along(disjoint_trees_of(&d->trees, source, segment), t, source,
+                                  destination, legs);
     if (a->operation == OPERATION_ALLGATHER)
         return spread_route(&d->spread, &d->damage.torus, source, destination, legs);
     size_t index = balance_index(&d->balance, source, destination, segment);
@@ -61,12 +79,17 @@ static uint32_t detour_route(const struct algorithm *a, const struct torus *t, u
 
 static double detour_algorithm_bound(const struct algorithm *a)
 {
-    return detour_bound(a->detour);
+    return a->operation == OPERATION_ALLGATHER ? a->detour->trees.bound : detour_bound(a->detour);
 }
 
 static const char *detour_bound_name(const struct algorithm *a)
 {
-    return damage_is_none(&a->detour->damage) ? "all-port" : "all-port, what is in order";
+    bool whole = damage_is_none(&a->detour->damage);
+
+    if (a->operation == OPERATION_ALLGATHER)
+        return whole ? "all-to-all broadcast, all-port"
+                     : "all-to-all broadcast, all-port, what is in order";
+    return whole ? "all-port" : "all-port, what is in order";
 }
 
 static const struct algorithm_methods detour_methods = {
@@ -78,6 +101,43 @@ static const struct algorithm_methods detour_methods = {
     .bound_name = detour_bound_name,
 };
 
+/* Vectors go up and down the trees of all nodes, a part of a vector on each tree of the same size. */
+static int choose_reductions(struct detour *d, struct error *e)
+{
+    const struct torus *t = &d->damage.torus;
+    uint32_t single, disjoint;
+
+    if (d->trees.towards == NULL)
+        return 0;
+    if (trees_on_a_link(&single, t, d->spread.towards, t->nodes, e) != 0 ||
+        trees_on_a_link(&disjoint, t, d->trees.towards, (size_t)t->nodes * d->trees.trees, e) != 0)
+        return -1;
+    d->reduces_disjoint = disjoint < single * d->trees.trees;
+    return 0;
+}
+
+static void describe_gathers(struct detour *d)
+{
+    bool whole = damage_is_none(&d->damage);
+
+    d->gather = d->algorithm;
+    d->gather.summary = "avoids links and nodes that are out of order, along trees of fewest hops";
+    d->gather.transmission = "no formula";
+    d->gather.operation = OPERATION_ALLGATHER;
+    d->gather.segments = 1;
+    if (whole) {
+        d->algorithm.name = FOUND_NAME;
+        d->algorithm.summary = "balanced routes by single hops, without steps";
+        d->gather.name = FOUND_GATHER_NAME;
+        d->gather.summary = "along trees of fewest hops";
+    }
+    d->disjoint = d->gather;
+    d->disjoint.name = FOUND_DISJOINT_NAME;
+    d->disjoint.summary = "along trees that share no channel, as many as the least cut allows";
+    d->disjoint.transmission = "streamed: (N-1)/k for k trees";
+    d->disjoint.segments = d->trees.trees;
+}
+
 int detour_new(struct detour **out, const struct damage *damage, struct error *e)
 {
     struct detour *d = calloc(1, sizeof *d);
@@ -86,8 +146,11 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         return error_set(e, ERROR_MEMORY,
                          "out of memory for routes that avoid links that are down");
     if (damage_copy(&d->damage, damage, e) != 0 || balance_find(&d->balance, damage, e) != 0 ||
-        spread_find(&d->spread, damage, e) != 0) {
+        spread_find(&d->spread, damage, e) != 0 || disjoint_trees_find(&d->trees, damage, e) != 0 ||
+        choose_reductions(d, e) != 0) {
         balance_free(&d->balance);
+        spread_free(&d->spread);
+        disjoint_trees_free(&d->trees);
         damage_free(&d->damage);
         free(d);
         return -1;
@@ -108,17 +171,7 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .streaming = true,
         .any_graph = true,
     };
-    d->gather = d->algorithm;
-    d->gather.summary = "avoids links and nodes that are out of order, along trees of fewest hops";
-    d->gather.transmission = "no formula";
-    d->gather.operation = OPERATION_ALLGATHER;
-    d->gather.segments = 1;
-    if (damage_is_none(damage)) {
-        d->algorithm.name = FOUND_NAME;
-        d->algorithm.summary = "balanced routes by single hops, without steps";
-        d->gather.name = FOUND_GATHER_NAME;
-        d->gather.summary = "along trees of fewest hops";
-    }
+    describe_gathers(d);
     *out = d;
     return 0;
 }
@@ -136,6 +189,7 @@ void detour_free(const struct detour *shared)
         return;
     balance_free(&d->balance);
     spread_free(&d->spread);
+    disjoint_trees_free(&d->trees);
     damage_free(&d->damage);
     free(d);
 }
@@ -148,6 +202,44 @@ const struct algorithm *detour_algorithm(const struct detour *d)
 const struct algorithm *detour_gather(const struct detour *d)
 {
     return &d->gather;
+}
+
+const struct algorithm *detour_disjoint(const struct detour *d)
+{
+    if (d->trees.towards != NULL)
+        return &d->disjoint;
+    return d->trees.nodes <= DETOUR_DISJOINT_MOST ? &d->gather : NULL;
+}
+
+const struct algorithm *detour_reductions(const struct detour *d)
+{
+    return d->reduces_disjoint ? &d->disjoint : &d->gather;
+}
+
+int detour_count_trees(struct detour *d, struct error *e)
+{
+    const struct algorithm *const both[] = {&d->gather, &d->disjoint};
+
+    if (d->trees.towards == NULL)
+        return 0;
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned which = i / 4, one = i / 2 % 2, streaming = i % 2;
+        if (predict_count_gather(&d->damage.torus, both[which], one, streaming,
+                                 &d->counts[which][one][streaming], e) != 0)
+            return -1;
+    }
+    d->counted = true;
+    return 0;
+}
+
+const struct algorithm *detour_gather_for(const struct detour *d, bool one, bool streaming,
+                                          const struct predict_costs *costs, uint64_t block_bytes)
+{
+    if (!d->counted)
+        return &d->gather;
+    double single = predict_unmeasured_seconds(&d->counts[0][one][streaming], costs, block_bytes);
+    double disjoint = predict_unmeasured_seconds(&d->counts[1][one][streaming], costs, block_bytes);
+    return disjoint < single ? &d->disjoint : &d->gather;
 }
 
 const struct damage *detour_damage(const struct detour *d)

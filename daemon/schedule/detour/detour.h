@@ -1,16 +1,24 @@
 /* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus.
- * balance.h finds the routes of exchanges, spread.h the trees of allgathers. Blocks from and to
+ * balance.h finds the routes of exchanges, spread.h the trees of allgathers of short blocks, and
+ * disjoint_trees.h those of long ones. Blocks from and to
  * nodes that are out of order have no route: algorithm_route() returns 0 legs for them. */
 #ifndef TORUSD_SCHEDULE_DETOUR_DETOUR_H
 #define TORUSD_SCHEDULE_DETOUR_DETOUR_H
 
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/damage.h"
+#include "daemon/schedule/predict/predict_costs.h"
 
 #define DETOUR_NAME "detour"
 /* Their names where nothing is out of order, for exchanges and for allgathers. */
 #define FOUND_NAME "stream"
 #define FOUND_GATHER_NAME "spread"
+/* The name of the trees that share no channel: that of algorithms/disjoint.c, which has such trees for
+ * whole tori. */
+#define FOUND_DISJOINT_NAME "disjoint"
+
+/* The most nodes of a network on which trees are found that share no channel. */
+#define DETOUR_DISJOINT_MOST 64u
 
 struct detour;
 
@@ -26,6 +34,11 @@ void detour_free(const struct detour *d); /* ends one use; NULL does nothing */
  * *d. */
 const struct algorithm *detour_algorithm(const struct detour *d);
 const struct algorithm *detour_gather(const struct detour *d);
+/* For allgathers and broadcasts, by as many trees as share no channel. If that is one, detour_gather();
+ * NULL on more than DETOUR_DISJOINT_MOST nodes. */
+const struct algorithm *detour_disjoint(const struct detour *d);
+/* For reductions of long vectors on the trees of all nodes: the one of the two whose busiest link carries less. */
+const struct algorithm *detour_reductions(const struct detour *d);
 const struct damage *detour_damage(const struct detour *d);
 
 /* Segments on the busiest channel in an exchange. */
@@ -34,6 +47,14 @@ uint32_t detour_busiest(const struct detour *d);
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
 void detour_find_bound(struct detour *d);
+/* Counts the trees of allgathers, for detour_gather_for(); some 10 ms on 64 nodes. Returns 0, or -1
+ * with *e (no memory). */
+int detour_count_trees(struct detour *d, struct error *e);
+/* The algorithm that is predicted to be faster for an allgather of blocks of this size or, with
+ * `one`, a broadcast, in steps or streaming: detour_gather() or detour_disjoint(). The former if
+ * the trees have not been counted. */
+const struct algorithm *detour_gather_for(const struct detour *d, bool one, bool streaming,
+                                          const struct predict_costs *costs, uint64_t block_bytes);
 double detour_bound(const struct detour *d);
 
 #endif

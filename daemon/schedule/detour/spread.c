@@ -108,10 +108,9 @@ void spread_free(struct spread *s)
     *s = (struct spread){0};
 }
 
-uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t source,
-                      uint32_t destination, struct leg *legs)
+uint32_t spread_route_along(const uint8_t *towards, const struct torus *t, uint32_t source,
+                            uint32_t destination, struct leg *legs)
 {
-    const uint8_t *towards = s->towards + (size_t)source * s->nodes;
     uint32_t hops = 0, here = destination;
 
     if (source == destination || towards[destination] == TREE_NONE)
@@ -128,4 +127,10 @@ uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t so
         here = torus_neighbour(t, here, towards[here]);
     }
     return hops;
+}
+
+uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t source,
+                      uint32_t destination, struct leg *legs)
+{
+    return spread_route_along(s->towards + (size_t)source * s->nodes, t, source, destination, legs);
 }

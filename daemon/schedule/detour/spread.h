@@ -21,7 +21,11 @@ int spread_find(struct spread *s, const struct damage *d, struct error *e);
 /* Frees what *s holds, and empties *s. */
 void spread_free(struct spread *s);
 
-/* Writes the route of a block, as route() of algorithm.h does; 0 legs if there is none. */
+/* Writes the route of a block along a tree, as route() of algorithm.h does; 0 legs if there is none.
+ * `towards`, by node: its port towards the source; TREE_NONE as in struct spread. */
+uint32_t spread_route_along(const uint8_t *towards, const struct torus *t, uint32_t source,
+                            uint32_t destination, struct leg *legs);
+/* As spread_route_along(), along the source's tree. */
 uint32_t spread_route(const struct spread *s, const struct torus *t, uint32_t source,
                       uint32_t destination, struct leg *legs);
 

@@ -111,6 +111,7 @@ static int count_branches(const struct torus *t, const struct algorithm *a, uint
 {
     unsigned ports = torus_ports(t);
     uint32_t *load = calloc((size_t)t->nodes * ports, sizeof *load);
+    uint32_t first = UINT32_MAX; /* class of the first node that has a block */
     struct routes r;
 
     *most = 0;
@@ -120,8 +121,11 @@ static int count_branches(const struct torus *t, const struct algorithm *a, uint
         free(load);
         return -1;
     }
-    while (routes_next(&r) && r.source_class == 0) {
+    while (routes_next(&r)) {
         uint32_t here = r.source;
+        first = first == UINT32_MAX ? r.source_class : first;
+        if (r.source_class != first)
+            break;
         for (uint32_t i = 0; i < r.legs; i++) {
             unsigned port = torus_port(t, r.leg[i].dim, r.leg[i].direction);
             for (uint16_t hop = 0; hop < r.leg[i].hops; hop++) {

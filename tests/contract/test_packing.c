@@ -1,0 +1,401 @@
+/* Trees that share no channel, on any network: as many as units flow from their root to any other
+ * node, by a count of flows of its own; and what they carry, beside the bound of every cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/detour/detour.h"
+#include "daemon/schedule/routes/reduction.h"
+#include "daemon/schedule/routes/verify.h"
+#include "tests/contract/contract.h"
+
+#define ENUMERATED 16u /* nodes of a network of which all cuts are looked at */
+
+static const struct {
+    const char *network, *without;
+    uint32_t trees;
+    bool meets; /* an allgather loads no channel above the bound of the cuts */
+} cases[] = {
+    {"complete:2", "", 1, true},
+    {"complete:4", "", 3, true},
+    {"complete:8", "", 7, true},
+    {"complete:12", "", 11, true},
+    {"5 x complete:3", "", 4, true},
+    {"star:5", "", 1, true},
+    {"star:5 x 4", "", 3, true},
+    {"tree:2^2 x 2m", "", 2, true},
+    {"petersen", "", 3, true},
+    {"random", "", 4, true},
+    {"bridge", "", 1, false},
+    {"barbell", "", 2, false},
+    {"2m^4", "", 4, true},
+    {"2m^6", "", 6, true},
+    {"2 x complete:3", "", 4, true},
+    {"4x4", "", 4, true},
+    {"2x2", "", 4, true},
+    {"5", "", 2, true},
+    {"2m^4", "0:+0", 3, true},
+    {"2m^4", "0:+0,0:+1,0:+2", 1, true},
+    {"2m^4", "0:+0,3:+1,9:+2,15", 2, true},
+    {"4x4", "0:+0", 3, true},
+    {"4x4", "0:+0,3:+1,7", 2, true},
+    {"4x4", "5,10", 2, true},
+    {"2x3", "0:+0", 3, true},
+    {"8x8", "0:+0,9:+1,33", 3, true},
+    {"complete:4", "0:0:1", 2, true},
+    {"petersen", "3,0:0:1", 2, true},
+    {"star:5 x 4", "0:0:4", 2, true},
+};
+#define CASES (sizeof cases / sizeof cases[0])
+
+static const struct graph *graph_named(const char *name)
+{
+    static const uint32_t petersen[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0, 5, 1, 6, 2,
+                                        7, 3, 8, 4, 9, 5, 7, 7, 9, 9, 6, 6, 8, 8, 5},
+                          bridge[] = {0, 1, 1, 2, 2, 0, 2, 3, 3, 4, 4, 5, 5, 3},
+                          barbell[] = {0, 1, 0, 2, 0, 3, 1, 2, 1, 3, 2, 3, 4, 5,
+                                       4, 6, 4, 7, 5, 6, 5, 7, 6, 7, 0, 4, 1, 5};
+    uint32_t edge[96], count = 0;
+    struct error e;
+
+    if (strcmp(name, "petersen") == 0)
+        return graph_of_edges(petersen, 15, &e);
+    if (strcmp(name, "bridge") == 0)
+        return graph_of_edges(bridge, 7, &e);
+    if (strcmp(name, "barbell") == 0)
+        return graph_of_edges(barbell, 14, &e);
+    if (strcmp(name, "random") != 0)
+        return NULL;
+    for (uint32_t i = 0; i < 24; i++) { /* two rings: by 1, and by 7 */
+        const uint32_t some[] = {i, (i + 1) % 24, i, (i + 7) % 24};
+        memcpy(&edge[count], some, sizeof some);
+        count += 4;
+    }
+    return graph_of_edges(edge, 48, &e);
+}
+
+static struct torus network(const char *text)
+{
+    struct torus t = {.nodes = 1};
+    const struct graph *g = graph_named(text);
+
+    if (g == NULL)
+        return contract_torus(text);
+    assert_int_equal(torus_append(&t, g->nodes, false, g), 0);
+    return t;
+}
+
+static struct detour *find(const char *dims, const char *without)
+{
+    struct torus t = network(dims);
+    struct detour *found;
+    struct damage d;
+    struct error e;
+
+    if ((without[0] != '\0' ? damage_parse(&d, &t, without, &e) : damage_init(&d, &t, &e)) != 0 ||
+        detour_new(&found, &d, &e) != 0)
+        fail_msg("%s without %s: %s", dims, without, e.text);
+    damage_free(&d);
+    return found;
+}
+
+/* --- flows, counted on channels --- */
+
+struct flow {
+    const struct damage *damage;
+    int8_t *used; /* by node * ports + port: 1 if a unit takes the channel */
+    bool *seen;
+};
+
+/* Sends one more unit to the sink; a unit may go back against another one. */
+static bool push(struct flow *f, uint32_t node, uint32_t sink)
+{
+    const struct torus *t = &f->damage->torus;
+    unsigned ports = torus_ports(t);
+
+    if (node == sink)
+        return true;
+    f->seen[node] = true;
+    for (unsigned port = 0; port < ports; port++) {
+        if (!damage_has_link(f->damage, node, port))
+            continue;
+        uint32_t there = torus_neighbour(t, node, port);
+        int8_t *out = &f->used[node * ports + port];
+        int8_t *back = &f->used[there * ports + torus_port_opposite(t, port)];
+        if (f->seen[there] || (*out == 1 && *back == 0) || !push(f, there, sink))
+            continue;
+        *(*back == 1 ? back : out) = *back == 1 ? 0 : 1;
+        return true;
+    }
+    return false;
+}
+
+static uint32_t flow_between(const struct damage *d, uint32_t from, uint32_t to)
+{
+    uint32_t nodes = d->torus.nodes, units = 0;
+    struct flow f = {d, calloc((size_t)nodes * torus_ports(&d->torus), 1), calloc(nodes, 1)};
+
+    assert_true(f.used != NULL && f.seen != NULL);
+    while (push(&f, from, to)) {
+        units++;
+        memset(f.seen, 0, nodes);
+    }
+    free(f.used);
+    free(f.seen);
+    return units;
+}
+
+static uint32_t least_flow(const struct damage *d, uint32_t root)
+{
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++) {
+        if (node == root || d->gone[node])
+            continue;
+        uint32_t units = flow_between(d, root, node);
+        least = units < least ? units : least;
+    }
+    return least;
+}
+
+/* --- trees --- */
+
+/* Checks that each tree of a source reaches every other node that is in order once, by links that
+ * are in order, and that no two trees use the same channel. Adds what the channels carry. */
+static void check_source(const struct damage *d, const struct algorithm *a, uint32_t source,
+                         uint32_t *load)
+{
+    const struct torus *t = &d->torus;
+    unsigned ports = torus_ports(t);
+    uint32_t *owner = calloc((size_t)t->nodes * ports, sizeof *owner);
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
+
+    for (uint32_t segment = 0; segment < a->segments; segment++) {
+        uint32_t *into = calloc(t->nodes, sizeof *into); /* the channel + 1 into each node */
+        for (uint32_t node = 0; node < t->nodes; node++) {
+            uint32_t count = algorithm_route(a, t, source, node, segment, legs), here = source;
+            if (node == source || d->gone[node] || d->gone[source]) {
+                assert_int_equal(count, 0);
+                continue;
+            }
+            assert_in_range(count, 1, algorithm_max_legs(a, t));
+            for (uint32_t i = 0; i < count; i++) {
+                unsigned port = torus_port(t, legs[i].dim, legs[i].direction);
+                uint32_t channel = here * ports + port;
+                assert_int_equal(legs[i].step, i);
+                assert_int_equal(legs[i].hops, 1);
+                assert_true(damage_has_link(d, here, port));
+                assert_true(owner[channel] == 0 || owner[channel] == segment + 1);
+                here = torus_neighbour(t, here, port);
+                assert_true(here != source && !d->gone[here]);
+                assert_true(into[here] == 0 || into[here] == channel + 1);
+                load[channel] += into[here] == 0;
+                owner[channel] = segment + 1;
+                into[here] = channel + 1;
+            }
+            assert_int_equal(here, node);
+        }
+        free(into);
+    }
+    free(owner);
+    free(legs);
+}
+
+/* The most blocks that an allgather brings through a channel between two parts of the nodes, by
+ * every cut of the network. */
+static double bound_of_all_cuts(const struct damage *d)
+{
+    const struct torus *t = &d->torus;
+    double bound = 0;
+    uint32_t gone = 0, nodes = t->nodes;
+
+    for (uint32_t node = 0; node < nodes; node++)
+        gone |= (uint32_t)d->gone[node] << node;
+    for (uint32_t part = 1; part < 1u << nodes; part++) {
+        uint32_t channels = 0;
+        for (uint32_t node = 0; node < nodes; node++)
+            for (unsigned port = 0; port < torus_ports(t) && (part >> node & 1) != 0; port++)
+                channels += damage_has_link(d, node, port) &&
+                            (part >> torus_neighbour(t, node, port) & 1) == 0;
+        double blocks = __builtin_popcount(part & ~gone);
+        if (channels > 0 && blocks / channels > bound)
+            bound = blocks / channels;
+    }
+    return bound;
+}
+
+static void as_many_as_flow(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        struct detour *found = find(cases[i].network, cases[i].without);
+        const struct damage *d = detour_damage(found);
+        const struct algorithm *a = detour_disjoint(found);
+        const struct torus *t = &d->torus;
+        size_t channels = (size_t)t->nodes * torus_ports(t);
+        uint32_t *load = calloc(channels, sizeof *load), most = 0;
+        struct schedule_report r;
+        struct error e;
+
+        assert_int_equal(a->segments, cases[i].trees);
+        for (uint32_t source = 0; source < t->nodes; source++) {
+            if (!d->gone[source])
+                assert_int_equal(least_flow(d, source), a->segments);
+            check_source(d, a, source, load);
+        }
+        for (size_t k = 0; k < channels; k++)
+            most = load[k] > most ? load[k] : most;
+        free(load);
+        if (schedule_verify(t, a, &r, &e) != 0)
+            fail_msg("%s", e.text);
+        assert_int_equal(r.busiest, most);
+        double blocks = (double)most / a->segments, bound = algorithm_bound(a, t);
+        assert_true(bound > 0 && bound <= blocks + 1e-9);
+        if (cases[i].meets && blocks > bound + 1e-9)
+            fail_msg("%s without %s: %g blocks, the bound is %g", cases[i].network,
+                     cases[i].without, blocks, bound);
+        if (t->nodes <= ENUMERATED) {
+            double all = bound_of_all_cuts(d);
+            assert_true(bound <= all + 1e-9 && all <= blocks + 1e-9);
+            assert_true(!cases[i].meets || bound + 1e-9 > all);
+        }
+        detour_free(found);
+    }
+}
+
+/* --- reductions --- */
+
+/* A node with a child at a port is the parent of the node there, in every tree. */
+static void check_reduction(const struct damage *d, const struct reduction_trees *all)
+{
+    const struct torus *t = &d->torus;
+
+    for (uint32_t node = 0; node < t->nodes; node++)
+        for (uint32_t k = 0; k < all[node].count; k++) {
+            const struct reduction_tree *tree = &all[node].tree[k];
+            bool none = d->gone[node] || d->gone[tree->owner] || tree->owner == node;
+            assert_int_equal(tree->parent == REDUCTION_NO_PORT, none);
+            for (uint32_t c = 0; c < tree->children; c++) {
+                const struct reduction_child *child = &all[node].child[tree->first + c];
+                uint32_t there = torus_neighbour(t, node, child->port);
+                assert_true(damage_has_link(d, node, child->port));
+                assert_int_equal(all[there].tree[k].parent, torus_port_opposite(t, child->port));
+                assert_int_equal(all[there].tree[k].place, child->place);
+            }
+            if (!none)
+                assert_int_equal(all[torus_neighbour(t, node, tree->parent)].tree[k].distance + 1,
+                                 tree->distance);
+        }
+}
+
+static void reductions_in_reverse(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        struct detour *found = find(cases[i].network, cases[i].without);
+        const struct damage *d = detour_damage(found);
+        const struct algorithm *a = detour_disjoint(found);
+        uint32_t nodes = d->torus.nodes;
+        struct reduction_trees *all = calloc(nodes, sizeof *all);
+        for (unsigned rooted = 0; rooted < 2 && nodes <= 24; rooted++) {
+            for (uint32_t node = 0; node < nodes; node++) {
+                assert_int_equal(
+                    rooted ? reduction_build_rooted(&all[node], &d->torus, a, 1, node, NULL)
+                           : reduction_build(&all[node], &d->torus, a, node, NULL),
+                    0);
+                assert_int_equal(all[node].count, a->segments * (rooted ? 1 : nodes));
+            }
+            check_reduction(d, all);
+            for (uint32_t node = 0; node < nodes; node++)
+                reduction_free(&all[node]);
+        }
+        free(all);
+        detour_free(found);
+    }
+}
+
+/* Trees up and down load a link with what the allgather puts on its two channels. */
+static void reductions_load_links_least(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        struct detour *found = find(cases[i].network, cases[i].without);
+        const struct damage *d = detour_damage(found);
+        const struct torus *t = &d->torus;
+        const struct algorithm *both[] = {detour_gather(found), detour_disjoint(found)};
+        double blocks[2];
+        for (unsigned k = 0; k < 2; k++) {
+            size_t channels = (size_t)t->nodes * torus_ports(t);
+            uint32_t *load = calloc(channels, sizeof *load), most = 0;
+            for (uint32_t source = 0; source < t->nodes; source++)
+                check_source(d, both[k], source, load);
+            for (uint32_t node = 0; node < t->nodes; node++)
+                for (unsigned port = 0; port < torus_ports(t); port++) {
+                    if (!damage_has_link(d, node, port))
+                        continue;
+                    uint32_t there = torus_neighbour(t, node, port);
+                    uint32_t sum = load[node * torus_ports(t) + port] +
+                                   load[there * torus_ports(t) + torus_port_opposite(t, port)];
+                    most = sum > most ? sum : most;
+                }
+            blocks[k] = (double)most / both[k]->segments;
+            free(load);
+        }
+        assert_ptr_equal(detour_reductions(found), both[blocks[1] < blocks[0] - 1e-9]);
+        detour_free(found);
+    }
+}
+
+/* --- the choice --- */
+
+static void short_blocks_take_one_tree(void **state)
+{
+    const struct predict_costs costs = predict_default_costs(50, 1);
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        struct detour *found = find(cases[i].network, cases[i].without);
+        const struct algorithm *gather = detour_gather(found), *disjoint = detour_disjoint(found);
+        assert_ptr_equal(detour_gather_for(found, true, true, &costs, 1 << 22), gather);
+        assert_int_equal(detour_count_trees(found, &e), 0);
+        assert_ptr_equal(detour_gather_for(found, true, true, &costs, 1), gather);
+        assert_ptr_equal(detour_gather_for(found, false, true, &costs, 1), gather);
+        assert_ptr_equal(detour_gather_for(found, true, true, &costs, 1 << 22), disjoint);
+        detour_free(found);
+    }
+}
+
+static void large_networks_have_single_trees(void **state)
+{
+    struct detour *found = find("5x13", "0:+0");
+    struct error e;
+
+    (void)state;
+    assert_null(detour_disjoint(found));
+    assert_ptr_equal(detour_reductions(found), detour_gather(found));
+    assert_int_equal(detour_count_trees(found, &e), 0);
+    assert_true(algorithm_bound(detour_gather(found), &detour_damage(found)->torus) >
+                64.0 / 3 - 1e-9);
+    detour_free(found);
+    found = find("4x16", "0:+0");
+    assert_int_equal(detour_disjoint(found)->segments, 3);
+    detour_free(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_as_flow),
+        cmocka_unit_test(reductions_in_reverse),
+        cmocka_unit_test(reductions_load_links_least),
+        cmocka_unit_test(short_blocks_take_one_tree),
+        cmocka_unit_test(large_networks_have_single_trees),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
