@@ -62,7 +62,7 @@ static int find_detour(struct plan_job *j)
     if (detour_new(&j->detour, &j->damage, &j->error) != 0)
         return -1;
     detour_find_bound(j->detour);
-    return 0;
+    return detour_count_trees(j->detour, &j->error);
 }
 
 static int run_plan_job(struct plan_job *j)

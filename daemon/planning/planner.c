@@ -60,6 +60,8 @@ static void drop_unused_detours(struct planner *p, unsigned kept)
         *at = k->next;
         planner_forget(p, detour_algorithm(k->detour));
         planner_forget(p, detour_gather(k->detour));
+        if (detour_disjoint(k->detour) != NULL)
+            planner_forget(p, detour_disjoint(k->detour));
         detour_free(k->detour);
         free(k);
     }

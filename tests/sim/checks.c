@@ -27,8 +27,10 @@ static const struct algorithm *algorithm_of(const struct spec *spec)
 /* Whether the routes have been found for a network that is no torus. */
 static bool are_found(const struct sim_request *r, const struct spec *spec)
 {
-    return !torus_is_plain(sim_torus(r->sim)) && (strcmp(spec->algorithm, FOUND_NAME) == 0 ||
-                                                  strcmp(spec->algorithm, FOUND_GATHER_NAME) == 0);
+    return !torus_is_plain(sim_torus(r->sim)) &&
+           (strcmp(spec->algorithm, FOUND_NAME) == 0 ||
+            strcmp(spec->algorithm, FOUND_GATHER_NAME) == 0 ||
+            strcmp(spec->algorithm, FOUND_DISJOINT_NAME) == 0);
 }
 
 /* The routes that avoid the links and leave out the nodes that the result names, or have been found for the network;
@@ -159,10 +161,11 @@ void check_success(struct sim_request *r, const struct spec *spec)
     if (!r->ended || r->error.code != ERROR_NONE)
         sim_fail(r->sim, "%s has not succeeded: %s", r->id, r->ended ? r->error.text : "not ended");
     struct detour *detour = detour_of(r, spec);
-    const struct algorithm *algorithm = detour == NULL ? algorithm_of(spec)
-                                        : r->operation == OPERATION_EXCHANGE
-                                            ? detour_algorithm(detour)
-                                            : detour_gather(detour);
+    const struct algorithm *algorithm =
+        detour == NULL                                      ? algorithm_of(spec)
+        : r->operation == OPERATION_EXCHANGE                ? detour_algorithm(detour)
+        : strcmp(spec->algorithm, FOUND_DISJOINT_NAME) == 0 ? detour_disjoint(detour)
+                                                            : detour_gather(detour);
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
         if ((sim_missing(r) & UINT64_C(1) << rank) != 0)
             continue;

@@ -315,14 +315,18 @@ static struct block_sizes sizes_of(const struct attempt *x)
 /* Bytes that a block of files is assumed to have while sizes are unknown. */
 #define FILE_BYTES (UINT64_C(1) << 20)
 
+static uint64_t gathered_bytes(const struct attempt *x)
+{
+    return spec_has_folders(&x->spec) ? FILE_BYTES : x->spec.block_bytes;
+}
+
 static int choose_gather(struct attempt *x, struct candidate *list, unsigned *count,
                          struct error *e)
 {
     const struct predict_costs costs = exchanges_costs(x->exchanges);
-    uint64_t bytes = spec_has_folders(&x->spec) ? FILE_BYTES : x->spec.block_bytes;
 
-    return choose_gather_from(x->exchanges->planner, &costs, x->spec.operation, bytes, x->mode,
-                              list, count, e);
+    return choose_gather_from(x->exchanges->planner, &costs, x->spec.operation, gathered_bytes(x),
+                              x->mode, list, count, e);
 }
 
 /* Chooses the algorithm for "auto", and the mode if it was left to the algorithm. */
@@ -405,6 +409,28 @@ static int choose_schedule(struct attempt *x, struct error *e)
     return 1;
 }
 
+/* The root chooses, and names the disjoint trees in the prepare if it has chosen these: other nodes may have other
+ * costs. Returns 1 with *out, or -1 with *e. */
+static int choose_trees(const struct attempt *x, const struct algorithm **out, struct error *e)
+{
+    const struct detour *found = x->avoided->detour;
+    const struct predict_costs costs = exchanges_costs(x->exchanges);
+
+    *out = detour_gather(found);
+    if (strcmp(x->spec.algorithm, FOUND_DISJOINT_NAME) == 0) {
+        *out = detour_disjoint(found);
+        if (*out == NULL)
+            return error_set(e, ERROR_REFUSED,
+                             "disjoint finds trees on networks of up to %u nodes, and this one has "
+                             "%u: take algorithm auto or trees",
+                             DETOUR_DISJOINT_MOST, torus_of(x)->nodes);
+    } else if (attempt_is_root(x)) {
+        *out = detour_gather_for(found, x->spec.operation == OPERATION_BROADCAST,
+                                 x->mode != MODE_STEPPED, &costs, gathered_bytes(x));
+    }
+    return 1;
+}
+
 static int choose_detour(struct attempt *x, struct error *e)
 {
     struct avoided *avoided = x->avoided;
@@ -412,9 +438,10 @@ static int choose_detour(struct attempt *x, struct error *e)
 
     if (avoided->detour == NULL)
         result = planner_get_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
+    if (result > 0 && x->spec.operation != OPERATION_EXCHANGE)
+        return choose_trees(x, &x->algorithm, e);
     if (result > 0)
-        x->algorithm = x->spec.operation == OPERATION_EXCHANGE ? detour_algorithm(avoided->detour)
-                                                               : detour_gather(avoided->detour);
+        x->algorithm = detour_algorithm(avoided->detour);
     return result;
 }
 

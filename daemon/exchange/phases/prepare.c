@@ -56,8 +56,8 @@ static void send_prepare(struct attempt *x)
     }
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
-        /* Other nodes have no name for an algorithm with routes of this attempt. */
-        if (!avoided_has_routes(x))
+        /* Routes of this attempt have no names, except the trees that the root chooses by its costs. */
+        if (!avoided_has_routes(x) || strcmp(x->algorithm->name, FOUND_DISJOINT_NAME) == 0)
             spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
         if (spec_has_schedule(&x->spec))
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */

@@ -18,9 +18,9 @@ bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole)
 {
     if (torus_is_plain(t))
         return !whole && s->operation == OPERATION_EXCHANGE;
+    const char *found = s->operation == OPERATION_EXCHANGE ? FOUND_NAME : FOUND_DISJOINT_NAME;
     return kind_of_spec(s)->has_blocks && !spec_has_schedule(s) &&
-           (strcmp(s->algorithm, SPEC_AUTO) == 0 ||
-            (s->operation == OPERATION_EXCHANGE && strcmp(s->algorithm, FOUND_NAME) == 0));
+           (strcmp(s->algorithm, SPEC_AUTO) == 0 || strcmp(s->algorithm, found) == 0);
 }
 
 void avoided_drop(struct attempt *x)
