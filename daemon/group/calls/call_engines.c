@@ -138,6 +138,22 @@ static const struct choices *choices_for(const struct algorithm_table *d,
                                                                          : &d->exchange;
 }
 
+/* The routes that were found for a call. Of the trees of allgathers and broadcasts, those that share no channel if
+ * the table has an algorithm for such blocks that splits them. */
+static const struct algorithm *found_algorithm(const struct call *c)
+{
+    const struct part *p = c->part;
+    const struct choices *list = choices_for(&p->table, c->what.call.operation);
+    const struct algorithm *disjoint = detour_disjoint(p->detour);
+
+    if (is_exchange(c))
+        return detour_algorithm(p->detour);
+    if (disjoint != NULL && list->count > 0 &&
+        algorithm_table_find(list, c->attempt.block_bytes)->algorithm->segments > 1)
+        return disjoint;
+    return detour_gather(p->detour);
+}
+
 /* Chooses the algorithm. Returns 1 with *out; 0 while routes are being found; or -1. */
 static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
@@ -151,9 +167,7 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
         *out =
             *algorithm_table_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
     else
-        *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
-                                                           : detour_gather(p->detour),
-                               .mode = MODE_STREAMING};
+        *out = (struct choice){.algorithm = found_algorithm(c), .mode = MODE_STREAMING};
     return 1;
 }
 

@@ -46,8 +46,10 @@ int part_table_make(struct call *c, struct error *e)
     const struct predict_costs costs = exchanges_costs(s->groups->exchanges);
     struct part *p = part_find(s, c->what.call.part);
     struct algorithm_table made;
-    int result = algorithm_table_make(&made, p->planner, p->torus, &costs, e);
+    int result = torus_is_plain(p->torus) ? 1 : part_detour(p, e);
 
+    if (result > 0)
+        result = algorithm_table_make(&made, p->planner, p->torus, &costs, p->detour, e);
     if (result <= 0)
         return result;
     algorithm_table_log(&made, s->name);

@@ -5,6 +5,7 @@
 #include "daemon/base/log.h"
 #include "daemon/schedule/algorithms/families.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/product.h"
 #include "proto/peer/group_messages.h"
 #include "proto/text.h"
@@ -71,14 +72,32 @@ static int choose_all(struct choices *to, uint64_t *reduction_most, struct plann
     return 1;
 }
 
+/* Names the trees by the algorithms of the registry that have the same. */
+static void choose_trees(struct choices *to, const struct detour *found,
+                         const struct predict_costs *costs, bool one)
+{
+    const struct algorithm *disjoint = algorithm_find(FOUND_DISJOINT_NAME);
+
+    for (uint32_t octave = 0; octave <= OCTAVE_MOST; octave++) {
+        const struct algorithm *a =
+            detour_gather_for(found, one, true, costs, UINT64_C(1) << octave);
+        add_choice(to, octave, a == detour_gather(found) ? algorithm_find("trees") : disjoint,
+                   MODE_STREAMING);
+    }
+}
+
 int algorithm_table_make(struct algorithm_table *d, struct planner *planner, const struct torus *t,
-                         const struct predict_costs *costs, struct error *e)
+                         const struct predict_costs *costs, const struct detour *found,
+                         struct error *e)
 {
     int result;
 
     *d = (struct algorithm_table){.long_reduction = predict_long_reduction(t, costs)};
-    if (!torus_is_plain(t))
-        return 1; /* calls find their routes (struct part) */
+    if (!torus_is_plain(t)) { /* calls find their routes (struct part) */
+        choose_trees(&d->gather, found, costs, false);
+        choose_trees(&d->broadcast, found, costs, true);
+        return 1;
+    }
     result = choose_all(&d->exchange, NULL, planner, t, costs, OPERATION_EXCHANGE, e);
     if (result > 0)
         result = choose_all(&d->gather, &d->allgather_reduction, planner, t, costs,
@@ -148,6 +167,8 @@ static int take_choice(struct choice *to, const struct peer_group_choice *from,
                        enum operation operation, const struct torus *t, struct error *e)
 {
     struct spec spec = {.operation = operation};
+    bool found = !torus_is_plain(t) && strcmp(from->algorithm, FOUND_DISJOINT_NAME) == 0 &&
+                 operation_of_algorithms(operation) == OPERATION_ALLGATHER;
     struct error why;
 
     to->octave = from->octave;
@@ -155,7 +176,7 @@ static int take_choice(struct choice *to, const struct peer_group_choice *from,
         (to->algorithm = algorithm_find(from->algorithm)) != NULL &&
         mode_parse(from->mode, &to->mode) == 0 && to->mode != MODE_OF_ALGORITHM &&
         to->algorithm->port_model == PORT_MODEL_ALL &&
-        spec_check_algorithm(&spec, t, to->algorithm, &to->mode, &why) == 0)
+        (found || spec_check_algorithm(&spec, t, to->algorithm, &to->mode, &why) == 0))
         return 0;
     return error_set(
         e, ERROR_PROTOCOL,

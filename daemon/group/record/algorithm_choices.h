@@ -30,9 +30,11 @@ struct algorithm_table {
 /* Returns the choice for blocks of that size. */
 const struct choice *algorithm_table_find(const struct choices *list, uint64_t block_bytes);
 
-/* Makes the table. Returns 1; 0 while schedules are being counted (the part's planner wakes); or -1. */
+/* Makes the table. `found`: routes that were found on this network, if it has other graphs than rings and lines. The
+ * table then only says from which size on allgathers and broadcasts use `disjoint` trees. Returns 1; 0 while schedules are being counted (the part's planner wakes); or -1. */
 int algorithm_table_make(struct algorithm_table *d, struct planner *planner, const struct torus *t,
-                         const struct predict_costs *costs, struct error *e);
+                         const struct predict_costs *costs, const struct detour *found,
+                         struct error *e);
 /* Logs the table of this group. */
 void algorithm_table_log(const struct algorithm_table *d, const char *group);
 /* Encodes a table into TABLE_BYTES bytes at `table`. Returns 0, or -1 with *e. */

@@ -14,7 +14,7 @@ int part_trees(struct part *p, struct error *e)
     if (result <= 0 || p->has_trees)
         return result;
     const struct algorithm *a =
-        p->finds_routes ? detour_gather(p->detour) : even_algorithm(p->torus);
+        p->finds_routes ? detour_reductions(p->detour) : even_algorithm(p->torus);
     if (reduction_build(&p->trees, p->torus, a, p->rank, e) != 0)
         return -1;
     p->has_trees = true;
