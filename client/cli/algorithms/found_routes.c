@@ -2,13 +2,33 @@
 
 #include <string.h>
 
+bool found_is_name(const char *name, const struct torus *t)
+{
+    return !torus_is_plain(t) &&
+           (strcmp(name, FOUND_NAME) == 0 || strcmp(name, FOUND_DISJOINT_NAME) == 0);
+}
+
+const struct algorithm *found_named(struct detour *found, const char *name, struct error *e)
+{
+    if (name != NULL && strcmp(name, FOUND_DISJOINT_NAME) == 0) {
+        const struct algorithm *disjoint = detour_disjoint(found);
+        if (disjoint == NULL)
+            (void)error_set(e, ERROR_REFUSED,
+                            FOUND_DISJOINT_NAME " finds trees on networks of up to %u nodes",
+                            DETOUR_DISJOINT_MOST);
+        return disjoint;
+    }
+    detour_find_bound(found);
+    return detour_algorithm(found);
+}
+
 const struct algorithm *found_routes(const struct algorithm *a, const struct torus *t,
                                      struct detour **found, struct error *e)
 {
     struct damage none;
 
     *found = NULL;
-    if (torus_is_plain(t) || strcmp(a->name, FOUND_NAME) != 0)
+    if (!found_is_name(a->name, t))
         return a;
     if (damage_init(&none, t, e) != 0)
         return NULL;
@@ -16,6 +36,5 @@ const struct algorithm *found_routes(const struct algorithm *a, const struct tor
     damage_free(&none);
     if (rc != 0)
         return NULL;
-    detour_find_bound(*found);
-    return detour_algorithm(*found);
+    return found_named(*found, a->name, e);
 }

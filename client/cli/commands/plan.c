@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/plan_report.h"
 #include "client/cli/drawing/plan_picture.h"
@@ -78,6 +79,7 @@ static const struct field schedule_fields[] = {
     {"operation", "operation", FORMAT_PLAIN},
     {"mode", "mode", FORMAT_PLAIN},
     {"segments", "segments", FORMAT_PLAIN},
+    {"disjoint trees", "trees", FORMAT_PLAIN},
     {"verified", "verified", FORMAT_PLAIN},
     {"ports", "port_model", FORMAT_PLAIN},
     {"startups", "startups", FORMAT_PLAIN},
@@ -87,6 +89,7 @@ static const struct field schedule_fields[] = {
     {"critical path", "critical_path", FORMAT_PLAIN},
     {"lower bound", "bound", FORMAT_PLAIN},
     {"bound of", "bound_of", FORMAT_PLAIN},
+    {"broadcast, bound", "broadcast_bound", FORMAT_PLAIN},
     {"efficiency", "efficiency", FORMAT_PERCENT},
     {"contended steps", "contended_steps", FORMAT_PLAIN},
     {"port model kept", "port_model_kept", FORMAT_PLAIN},
@@ -134,7 +137,7 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
 }
 
 /* Routes for the links that are in order, which the caller gives to detour_free(). */
-static int find_routes(const struct cli *cli, const struct damage *damage,
+static int find_routes(const struct cli *cli, const struct damage *damage, const char *name,
                        const struct algorithm **algorithm)
 {
     struct detour *detour = NULL;
@@ -142,23 +145,25 @@ static int find_routes(const struct cli *cli, const struct damage *damage,
 
     if (detour_new(&detour, damage, &e) != 0)
         return cli_fail(cli, &e);
-    detour_find_bound(detour);
-    *algorithm = detour_algorithm(detour);
-    return EXIT_DONE;
+    *algorithm = found_named(detour, name, &e);
+    if (*algorithm != NULL)
+        return EXIT_DONE;
+    detour_free(detour);
+    return cli_fail_usage(cli, "%s", e.text);
 }
 
-/* `stream` where factors are neither rings nor lines: its routes are found. */
-static int resolve_found(const struct cli *cli, const struct plan_arguments *a,
+/* `stream` and `disjoint` where factors are neither rings nor lines: their routes are found. */
+static int resolve_found(const struct cli *cli, const struct plan_arguments *a, const char *name,
                          const struct torus *t, const struct algorithm **algorithm)
 {
     struct damage none;
     struct error e;
     int code;
 
-    long_work_next("the routes of %s on %.80s", FOUND_NAME, a->dims);
+    long_work_next("the routes of %s on %.80s", name != NULL ? name : FOUND_NAME, a->dims);
     if (damage_init(&none, t, &e) != 0)
         return cli_fail(cli, &e);
-    code = find_routes(cli, &none, algorithm);
+    code = find_routes(cli, &none, name, algorithm);
     damage_free(&none);
     return code;
 }
@@ -171,15 +176,18 @@ static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
     int code;
 
     long_work_next("the routes --without %.80s", a->without);
-    if (a->import != NULL || a->algorithm != NULL || a->q != NULL)
+    bool disjoint = a->algorithm != NULL && strcmp(a->algorithm, FOUND_DISJOINT_NAME) == 0;
+    if (a->algorithm != NULL && !disjoint && a->import == NULL)
+        return cli_fail_usage(cli,
+                              "--without and --algorithm: only --algorithm " FOUND_DISJOINT_NAME
+                              " can be given as well");
+    if (a->import != NULL || a->q != NULL)
         return cli_fail_usage(cli, "--without and %s: give one or the other",
-                              a->import != NULL      ? "--import"
-                              : a->algorithm != NULL ? "--algorithm"
-                                                     : "--q");
+                              a->import != NULL ? "--import" : "--q");
     if (damage_parse(&damage, t, a->without, &e) != 0)
         return e.code == ERROR_USAGE ? cli_fail_usage(cli, "--without: %s", e.text)
                                      : cli_fail(cli, &e);
-    code = find_routes(cli, &damage, algorithm);
+    code = find_routes(cli, &damage, a->algorithm, algorithm);
     damage_free(&damage);
     return code;
 }
@@ -204,8 +212,8 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
     const char *name = spelled_algorithm(a->algorithm, a->q, &e);
     if (name == NULL && a->q != NULL)
         return cli_fail_usage(cli, "%s", e.text);
-    if (!torus_is_plain(t) && (name == NULL || strcmp(name, FOUND_NAME) == 0))
-        return resolve_found(cli, a, t, algorithm);
+    if (!torus_is_plain(t) && (name == NULL || found_is_name(name, t)))
+        return resolve_found(cli, a, name, t, algorithm);
     *algorithm = name != NULL ? named_algorithm(name, NULL, &e) : shown_first(t);
     if (*algorithm == NULL || algorithm_accepts(*algorithm, t, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
@@ -261,6 +269,11 @@ static int set_detour(json_t *o, const struct torus *t, const struct algorithm *
             json_object_set_new(o, "efficiency",
                                 blocks > 0 ? json_real(report->bound / blocks) : json_null());
 
+    if (a->operation == OPERATION_ALLGATHER)
+        return r | json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
+               json_object_set_new(o, "trees", json_integer(a->segments)) |
+               json_object_set_new(o, "startups", json_integer(report->startups)) |
+               json_object_set_new(o, "broadcast_bound", json_real(1.0 / a->segments));
     if (simulate_stream(t, a, &ticks, e) == 0)
         r |= json_object_set_new(o, "streamed", json_number((double)ticks / a->segments));
     else if (e->code != ERROR_REFUSED) /* refused: too large to be simulated */
