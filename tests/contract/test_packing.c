@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "client/theory/least_cut.h"
 #include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/routes/reduction.h"
 #include "daemon/schedule/routes/verify.h"
@@ -81,12 +83,19 @@ static const struct graph *graph_named(const char *name)
 
 static struct torus network(const char *text)
 {
+    char first[16];
+    size_t length = strcspn(text, " ");
     struct torus t = {.nodes = 1};
-    const struct graph *g = graph_named(text);
 
+    (void)snprintf(first, sizeof first, "%.*s", (int)length, text);
+    const struct graph *g = graph_named(first);
     if (g == NULL)
         return contract_torus(text);
     assert_int_equal(torus_append(&t, g->nodes, false, g), 0);
+    if (text[length] != '\0') { /* " x 3" */
+        uint32_t size = (uint32_t)(text[length + 3] - '0');
+        assert_int_equal(torus_append(&t, size, text[length + 4] != 'm', NULL), 0);
+    }
     return t;
 }
 
@@ -388,10 +397,37 @@ static void large_networks_have_single_trees(void **state)
     detour_free(found);
 }
 
+/* The formula for products, which torusctl prints, gives as many trees as are found. */
+static void least_cuts_of_products(void **state)
+{
+    static const char *const more[] = {"1",          "2",    "1x3m",        "7m x complete:3",
+                                       "bridge x 2m", "2x2x2", "star:3 x star:4", "barbell x 3",
+                                       "4m^2",        "6x5"};
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < CASES + sizeof more / sizeof more[0]; i++) {
+        const char *name = i < CASES ? cases[i].network : more[i - CASES];
+        if (i < CASES && cases[i].without[0] != '\0')
+            continue;
+        struct detour *found = find(name, "");
+        struct product p = product_of_torus(&detour_damage(found)->torus);
+        uint32_t links;
+        assert_int_equal(least_cut(&p, &links, &e), 0);
+        if (p.nodes == 1)
+            assert_int_equal(links, 0);
+        else if (links != detour_disjoint(found)->segments)
+            fail_msg("%s: %u trees by the formula, %u found", name, links,
+                     detour_disjoint(found)->segments);
+        detour_free(found);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_as_flow),
+        cmocka_unit_test(least_cuts_of_products),
         cmocka_unit_test(reductions_in_reverse),
         cmocka_unit_test(reductions_load_links_least),
         cmocka_unit_test(short_blocks_take_one_tree),

@@ -6,6 +6,7 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/theory/broadcast_bound.h"
+#include "client/theory/least_cut.h"
 #include "daemon/schedule/product.h"
 
 struct bounds_arguments {
@@ -53,6 +54,8 @@ static const struct field bound_fields[] = {
 static const struct field broadcast_fields[] = {
     {"bound, one-to-all broadcast", "one_to_all", FORMAT_PLAIN},
     {"bound, all-to-all broadcast", "all_to_all", FORMAT_PLAIN},
+    {"disjoint trees", "disjoint_trees", FORMAT_PLAIN},
+    {"bound, broadcast in parts", "in_parts", FORMAT_PLAIN},
     {0},
 };
 static const struct field reduction_fields[] = {
@@ -123,10 +126,12 @@ static json_t *bounds_value(const struct product *p)
                      json_number(product_bound_single_hops(p)));
 }
 
-static json_t *broadcasts_value(const struct product *p)
+static json_t *broadcasts_value(const struct product *p, uint32_t trees)
 {
-    return json_pack("{s:o, s:o}", "one_to_all", json_count(broadcast_bound_one_to_all(p)),
-                     "all_to_all", json_count(broadcast_bound_all_to_all(p)));
+    return json_pack("{s:o, s:o, s:o, s:o}", "one_to_all",
+                     json_count(broadcast_bound_one_to_all(p)), "all_to_all",
+                     json_count(broadcast_bound_all_to_all(p)), "disjoint_trees", json_count(trees),
+                     "in_parts", json_number(trees > 0 ? 1.0 / trees : 0));
 }
 
 static json_t *reductions_value(const struct product *p)
@@ -162,7 +167,7 @@ static json_t *dimensions_value(const struct product *p)
     return NULL;
 }
 
-static json_t *value_of(const struct product *p, const uint32_t *rank)
+static json_t *value_of(const struct product *p, const uint32_t *rank, uint32_t trees)
 {
     json_t *o = network_value(p);
     int r = json_object_set_new(o, "status", status_value(p));
@@ -170,7 +175,7 @@ static json_t *value_of(const struct product *p, const uint32_t *rank)
     if (rank != NULL)
         r |= json_object_set_new(o, "node", node_value(p, *rank));
     r |= json_object_set_new(o, "bounds", bounds_value(p));
-    r |= json_object_set_new(o, "broadcasts", broadcasts_value(p));
+    r |= json_object_set_new(o, "broadcasts", broadcasts_value(p, trees));
     r |= json_object_set_new(o, "reductions", reductions_value(p));
     if (product_has_exchange(p)) {
         r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
@@ -208,14 +213,16 @@ static int run(struct cli *cli, const void *arguments)
     const struct bounds_arguments *a = arguments;
     struct product p;
     struct error e;
-    uint32_t rank = 0;
+    uint32_t rank = 0, trees;
     int code = resolve(cli, a, &p);
 
     if (code != EXIT_DONE)
         return code;
     if (a->node != NULL && parse_number(a->node, p.nodes - 1, &rank, &e) != 0)
         return cli_fail_usage(cli, "--node: %s", e.text);
-    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL),
+    if (least_cut(&p, &trees, &e) != 0)
+        return cli_fail(cli, &e);
+    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL, trees),
                      &(struct view){sections, sizeof sections / sizeof sections[0]});
 }
 
@@ -250,6 +257,10 @@ const struct command command_bounds = {
         "  all-to-all        the larger of the diameter and ceil((N-1)/d), where d is the number\n"
         "                    of links of the node with the fewest links: this node has to\n"
         "                    receive N - 1 messages\n"
+        "  disjoint trees    the trees of a node that share no channel, as many as the least cut has\n"
+        "                    links (Edmonds)\n"
+        "  ... in parts      1 / disjoint trees: with long messages, each part of a broadcast along a\n"
+        "                    tree of its own\n"
         "  reduce            1/d, where d is the number of links of the node with the fewest "
         "links:\n"
         "                    this node has to send its vector or, as the root, to receive the\n"
