@@ -111,9 +111,58 @@ static void lies_in_the_table_of_a_group(void **state)
     }
 }
 
+/* On other networks a table has no exchanges, and names the trees of allgathers and broadcasts. */
+static void trees_in_the_table_of_a_network(void **state)
+{
+    static const struct {
+        const char *gather, *mode;
+        unsigned choices;
+        bool taken;
+    } tables[] = {
+        {"trees", "streaming", 1, true},
+        {"disjoint", "streaming", 1, true},
+        {"disjoint", "streaming", CHOICES_MOST, true},
+        {"trees", "streaming", 0, true},
+        {"disjoint", "streaming", CHOICES_MOST + 1, false},
+        {"disjoint", "", 1, false},
+        {"balanced", "streaming", 1, false}, /* for tori */
+        {"stream", "streaming", 1, false},   /* for exchanges */
+        {"spread", "streaming", 1, false},
+    };
+    struct torus t;
+
+    (void)state;
+    assert_int_equal(torus_parse(&t, "complete:4", NULL), 0);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        Peer__GroupTable table = PEER__GROUP_TABLE__INIT;
+        Peer__GroupTable__Choice choice = PEER__GROUP_TABLE__CHOICE__INIT;
+        Peer__GroupTable__Choice *list[CHOICES_MOST + 1];
+        uint8_t bytes[TABLE_BYTES];
+        struct algorithm_table d;
+        struct error e;
+        for (unsigned k = 0; k <= CHOICES_MOST; k++)
+            list[k] = &choice;
+        choice.algorithm = (char *)(uintptr_t)tables[i].gather;
+        choice.mode = (char *)(uintptr_t)tables[i].mode;
+        table.gather = table.broadcast = list;
+        table.n_gather = table.n_broadcast = tables[i].choices;
+        pack_table(&table, bytes);
+        bool taken = algorithm_table_unpack(&d, bytes, &t, &e) == 0;
+        if (taken != tables[i].taken)
+            fail_msg("table %zu: %s", i, taken ? "taken" : e.text);
+        assert_int_equal(taken ? d.broadcast.count : 0, taken ? tables[i].choices : 0);
+        table.exchange = list;
+        table.n_exchange = tables[i].choices;
+        pack_table(&table, bytes);
+        assert_int_equal(algorithm_table_unpack(&d, bytes, &t, &e),
+                         tables[i].choices > 0 ? -1 : 0); /* none of them is for exchanges */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trees_in_the_table_of_a_network),
         cmocka_unit_test(lies_in_the_table_of_a_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,7 +255,8 @@ static double blocks_bound(const struct attempt *x, const struct torus *t)
     if (!kind_of(x)->has_blocks)
         return 0;
     if (x->spec.operation == OPERATION_BROADCAST && x->algorithm->detour != NULL)
-        return 1.0 / x->algorithm->segments; /* as many disjoint trees as the least cut has channels */
+        return 1.0 /
+               x->algorithm->segments; /* as many disjoint trees as the least cut has channels */
     if (x->spec.operation == OPERATION_BROADCAST && t->nodes > 1)
         return x->algorithm->segments > 1 ? 1.0 / torus_fewest_links(t) : 1;
     return algorithm_bound(x->algorithm, t);
