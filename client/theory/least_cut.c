@@ -7,8 +7,9 @@
 
 struct flow {
     const struct graph *graph;
-    bool *used;       /* by node * directions + direction: a unit takes this channel */
-    uint8_t *arrival; /* by node: the direction of the channel by which the search came, of the node before */
+    bool *used; /* by node * directions + direction: a unit takes this channel */
+    uint8_t *
+        arrival; /* by node: the direction of the channel by which the search came, of the node before */
     uint32_t *before, *queue;
 };
 

@@ -400,9 +400,9 @@ static void large_networks_have_single_trees(void **state)
 /* The formula for products, which torusctl prints, gives as many trees as are found. */
 static void least_cuts_of_products(void **state)
 {
-    static const char *const more[] = {"1",          "2",    "1x3m",        "7m x complete:3",
-                                       "bridge x 2m", "2x2x2", "star:3 x star:4", "barbell x 3",
-                                       "4m^2",        "6x5"};
+    static const char *const more[] = {
+        "1",           "2",    "1x3m", "7m x complete:3", "bridge x 2m", "2x2x2", "star:3 x star:4",
+        "barbell x 3", "4m^2", "6x5"};
     struct error e;
 
     (void)state;

@@ -1,6 +1,8 @@
 #include "client/cli/algorithms/plan_report.h"
 
 #include "client/cli/terminal/json.h"
+#include "client/theory/simulate.h"
+#include "daemon/schedule/detour/detour.h"
 
 /* Converts a number of segments to blocks. */
 static json_t *blocks(uint64_t segments, const struct algorithm *a)
@@ -19,6 +21,36 @@ int plan_set_report(json_t *object, const struct algorithm *a, const struct sche
            json_object_set_new(object, "port_model_kept",
                                json_boolean(schedule_keeps_ports(a, r))) |
            json_object_set_new(object, "minimal", json_boolean(r->minimal));
+}
+
+int plan_set_found(json_t *object, const struct torus *t, const struct algorithm *a,
+                   const struct schedule_report *report, struct error *e)
+{
+    const struct damage *damage = detour_damage(a->detour);
+    double load = (double)report->busiest / a->segments;
+    char without[1024];
+    uint64_t ticks;
+    int r = json_object_set_new(object, "segments", json_integer(a->segments)) |
+            json_object_set_new(object, "busiest", json_number(load)) |
+            json_object_set_new(object, "bound", json_number(report->bound)) |
+            json_object_set_new(object, "bound_of", json_string(algorithm_bound_name(a))) |
+            json_object_set_new(object, "efficiency",
+                                load > 0 ? json_real(report->bound / load) : json_null());
+
+    if (!damage_is_none(damage))
+        r |= json_object_set_new(object, "without",
+                                 json_string(damage_format(damage, without, sizeof without)));
+    if (a->operation == OPERATION_ALLGATHER)
+        return r |
+               json_object_set_new(object, "operation", json_string(operation_name(a->operation))) |
+               json_object_set_new(object, "trees", json_integer(a->segments)) |
+               json_object_set_new(object, "startups", json_integer(report->startups)) |
+               json_object_set_new(object, "broadcast_bound", json_real(1.0 / a->segments));
+    if (simulate_stream(t, a, &ticks, e) == 0)
+        r |= json_object_set_new(object, "streamed", json_number((double)ticks / a->segments));
+    else if (e->code != ERROR_REFUSED) /* refused: too large to be simulated */
+        r = -1;
+    return r;
 }
 
 int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r)

@@ -15,7 +15,6 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
-#include "client/theory/simulate.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/file/export.h"
@@ -42,8 +41,9 @@ static const struct option options[] = {
      "one of 'torusctl algorithms' (default: one that accepts the torus)"},
     {"--q", "N", offsetof(struct plan_arguments, q), "with --algorithm cccube: in N packets"},
     {"--without", "LIST", offsetof(struct plan_arguments, without),
-     "routes of an exchange while these links and nodes are down: 3:+0,7 are\n"
-     "the link at port +0 of node 3, and node 7"},
+     "routes of an exchange, or with --algorithm disjoint of an allgather, while\n"
+     "these links and nodes are down: 3:+0,7 are the link at port +0 of node 3,\n"
+     "and node 7"},
     {"--import", "FILE", offsetof(struct plan_arguments, import),
      "verify the schedule in this file instead: output of --export torusd, or\n"
      "MSCCL's XML (with --dims)"},
@@ -250,37 +250,6 @@ static int set_imported(json_t *o, const struct torus *t, const struct algorithm
                json_sprintf("every segment of all %" PRIu64 " blocks arrives once", blocks));
 }
 
-/* For --without: adds the figures of streaming, because detours are not made for steps. */
-static int set_detour(json_t *o, const struct torus *t, const struct algorithm *a,
-                      const struct schedule_report *report, struct error *e)
-{
-    char without[1024];
-    double blocks = (double)report->busiest / a->segments;
-    uint64_t ticks;
-    const struct damage *damage = detour_damage(a->detour);
-    int r = (damage_is_none(damage)
-                 ? 0
-                 : json_object_set_new(
-                       o, "without", json_string(damage_format(damage, without, sizeof without)))) |
-            json_object_set_new(o, "segments", json_integer(a->segments)) |
-            json_object_set_new(o, "busiest", json_number(blocks)) |
-            json_object_set_new(o, "bound", json_number(report->bound)) |
-            json_object_set_new(o, "bound_of", json_string(algorithm_bound_name(a))) |
-            json_object_set_new(o, "efficiency",
-                                blocks > 0 ? json_real(report->bound / blocks) : json_null());
-
-    if (a->operation == OPERATION_ALLGATHER)
-        return r | json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
-               json_object_set_new(o, "trees", json_integer(a->segments)) |
-               json_object_set_new(o, "startups", json_integer(report->startups)) |
-               json_object_set_new(o, "broadcast_bound", json_real(1.0 / a->segments));
-    if (simulate_stream(t, a, &ticks, e) == 0)
-        r |= json_object_set_new(o, "streamed", json_number((double)ticks / a->segments));
-    else if (e->code != ERROR_REFUSED) /* refused: too large to be simulated */
-        r = -1;
-    return r;
-}
-
 static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                       const struct algorithm *algorithm, const uint32_t *rank)
 {
@@ -303,7 +272,7 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
              json_object_set_new(o, "busiest",
                                  json_number((double)report.busiest / algorithm->segments));
     if (algorithm->detour != NULL)
-        r |= set_detour(o, t, algorithm, &report, &e);
+        r |= plan_set_found(o, t, algorithm, &report, &e);
     else
         r |= plan_set_report(o, algorithm, &report);
     if (!cli->json && algorithm->detour == NULL)
@@ -412,16 +381,16 @@ extern const struct command command_plan;
 const struct command command_plan = {
     .name = "plan",
     .summary = "Show what a schedule costs on a torus, and its routes",
-    .usage = "--dims DIMS [--algorithm NAME [--q N] | --without LIST] | --import FILE\n"
+    .usage = "--dims DIMS [--algorithm NAME [--q N]] [--without LIST] | --import FILE\n"
              "       [--node RANK | --routes | --export FORMAT] [--json]\n"
              "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
     .details =
         "The command follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
         "  transmission   blocks on the busiest channel, summed over the steps\n"
-        "  busiest        (of files, and with --without) blocks on the busiest channel in all "
-        "steps\n"
-        "                 together, which is the limit when the schedule is streamed\n"
+        "  busiest        (of files, with --without, on networks other than tori) blocks on the\n"
+        "                 busiest channel in all steps together, which is the limit when the\n"
+        "                 schedule is streamed\n"
         "  streamed       (with --without) block times when no step waits, as 'torusctl simulate'\n"
         "                 computes them\n"
         "  critical path  block times, if nodes wait only for what they need themselves\n"
@@ -446,7 +415,12 @@ const struct command command_plan = {
         "--without shows the routes of exchanges while the torus is not whole: the algorithm\n"
         "'detour'. Its lower bound is that of the remaining links: if the nodes are divided into\n"
         "two parts, the blocks between the parts per channel between them, for the division with\n"
-        "the most.\n"
+        "the most. With --algorithm disjoint it shows trees of each node that share no channel, "
+        "for\n"
+        "an allgather. '--algorithm disjoint' shows them on networks other than tori, too, of up "
+        "to\n"
+        "64 nodes. 'broadcast, bound' is the part of a block that each tree carries in a "
+        "broadcast.\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
         "[step, dimension, direction, hops]; the direction is 1 or -1, in graphs 1 or more.\n"
