@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/cli/cluster/child.h"
+#include "client/cli/cluster/deliver_links.h"
 #include "client/cli/terminal/long_work.h"
 #include "daemon/schedule/watch.h"
 
@@ -136,7 +137,10 @@ uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct
     }
     long_work_begin(apply ? "setting up %u %s" : "comparing the files of %u %s", count,
                     count == 1 ? "host" : "hosts");
-    (void)run_programs(list, count, apply, o);
+    if (o->way == DELIVER_LINKS)
+        deliver_links(list, count, apply, o->socket);
+    else
+        (void)run_programs(list, count, apply, o);
     long_work_end();
     for (uint32_t i = 0; i < count; i++)
         failed += list[i].reply == NULL;

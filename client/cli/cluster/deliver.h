@@ -1,4 +1,5 @@
-/* Brings setups to hosts, and their answers back: to this host, or to others by ssh. */
+/* Brings setups to hosts, and their answers back: to this host, or to others by ssh or over
+ * the links. */
 #ifndef TORUSD_CLI_DELIVER_H
 #define TORUSD_CLI_DELIVER_H
 

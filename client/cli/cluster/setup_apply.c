@@ -16,6 +16,8 @@
 #define CHECK_MS 30000
 #define UNIT_MS 120000
 
+#define DISCOVERY_UNIT "torusd-discover.service" /* is told of new keys, if it runs */
+
 enum unit { LINKS, DAEMON, UNITS };
 static const char *const units[UNITS] = {"torus-links.service", "torusd.service"};
 
@@ -178,13 +180,24 @@ static const char *command_for(const struct setup_plan *p, enum unit unit)
     return command;
 }
 
+static int tell_discovery(const struct setup_plan *p, struct error *e)
+{
+    struct error ignored;
+
+    if (!p->change[HOST_FILE_KEY].differs && !p->change[HOST_FILE_SECOND_KEY].differs)
+        return 0;
+    if (systemctl("is-active", DISCOVERY_UNIT, &ignored) != 0)
+        return 0;
+    return systemctl("reload", DISCOVERY_UNIT, e);
+}
+
 static int start_units(const struct setup_plan *p, struct error *e)
 {
     for (unsigned unit = 0; unit < UNITS; unit++)
         if (systemctl("enable", units[unit], e) != 0 ||
             systemctl(command_for(p, (enum unit)unit), units[unit], e) != 0)
             return -1;
-    return 0;
+    return tell_discovery(p, e);
 }
 
 /* Restores the former files, and the units that ran with them. The error that led here is the one that counts. */

@@ -4,6 +4,7 @@
 
 #include "client/cli/cluster/init_run.h"
 #include "client/cli/cluster/receive.h"
+#include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/terminal/command.h"
 
 struct init_arguments {
@@ -18,6 +19,8 @@ static const struct option options[] = {
     {"--here", NULL, offsetof(struct init_arguments, here), "set up this machine only"},
     {"--ssh", NULL, offsetof(struct init_arguments, ssh),
      "set up all hosts by ssh, over any network that reaches them"},
+    {"--links", NULL, offsetof(struct init_arguments, links),
+     "set up all hosts over the links, through the discovery processes\n(torusd-discover.service)"},
     {"--host", "NAME", offsetof(struct init_arguments, host),
      "set up this host only; with --here: this machine is the host NAME"},
     {"--key", "FILE", offsetof(struct init_arguments, key),
@@ -32,6 +35,8 @@ static const struct option options[] = {
      "do not wait until the torus is whole"},
     {"--ssh-program", "PROGRAM", offsetof(struct init_arguments, ssh_program),
      "program to run instead of ssh; it gets the same arguments"},
+    {"--discover-socket", "PATH", offsetof(struct init_arguments, discover_socket),
+     "with --links: socket of the discovery process (default:\n" DISCOVERY_DEFAULT_SOCKET ")"},
     {"--root", "DIR", offsetof(struct init_arguments, root),
      "with --here: write below DIR, an image of the host; start no unit"},
     {"--receive", "show|apply", offsetof(struct init_arguments, receive),
@@ -51,7 +56,10 @@ static int run(struct cli *cli, const void *arguments)
         .dry_run = a->dry_run,
         .yes = a->yes,
         .no_wait = a->no_wait,
-        .deliver = {a->ssh ? DELIVER_SSH : DELIVER_HERE, a->ssh_program, NULL, a->root},
+        .deliver = {a->ssh     ? DELIVER_SSH
+                    : a->links ? DELIVER_LINKS
+                               : DELIVER_HERE,
+                    a->ssh_program, a->discover_socket, a->root},
     };
 
     if (a->receive != NULL && strcmp(a->receive, "show") != 0 && strcmp(a->receive, "apply") != 0)
@@ -60,12 +68,12 @@ static int run(struct cli *cli, const void *arguments)
         return receive_run(cli, a->receive[0] == 'a', a->root);
     if (a->file == NULL)
         return cli_fail_usage(cli, "init: give the cluster file; 'torusctl discover' writes one");
-    if (a->here + a->ssh != 1)
-        return cli_fail_usage(cli, "init: give one of --here and --ssh");
+    if (a->here + a->ssh + a->links != 1)
+        return cli_fail_usage(cli, "init: give one of --links, --ssh and --here");
     if (a->root != NULL && !a->here)
         return cli_fail_usage(cli, "--root is for --here");
     if (a->here && a->new_key)
-        return cli_fail_usage(cli, "--new-key changes the key on all hosts: give --ssh");
+        return cli_fail_usage(cli, "--new-key changes the key on all hosts: give --links or --ssh");
     return init_run(cli, &o);
 }
 
@@ -73,7 +81,7 @@ extern const struct command command_init;
 const struct command command_init = {
     .name = "init",
     .summary = "Configure all hosts of a cluster from one file",
-    .usage = "CLUSTER --here | --ssh [--host NAME] [--key FILE] [--new-key] [--dry-run]\n"
+    .usage = "CLUSTER --links | --ssh | --here [--host NAME] [--key FILE] [--new-key] [--dry-run]\n"
              "           [--yes] [--no-wait] [--json]",
     .details =
         "From the cluster file come the configuration of torusd on every host, the addresses of\n"
@@ -98,7 +106,12 @@ const struct command command_init = {
         "  [gamma]\n"
         "  -0 = enp4s0               ; another interface\n"
         "\n"
-        "The package torusd must be installed on every host. 'ip_routes = no' in [cluster]\n"
+        "The package torusd must be installed on every host. --links reaches hosts that nothing\n"
+        "else reaches: it goes through torusd-discover.service, which the package starts on\n"
+        "every host. A host without a cluster key accepts its first setup from any host; after\n"
+        "that, only from hosts that have its key.\n"
+        "\n"
+        "'ip_routes = no' in [cluster]\n"
         "leaves out IP routes and names, 'address = 10.128.0.1' is the address of node 0, and\n"
         "'port = 7411' the TCP port of the links. See 'torusctl help ip-routes' for the rest.\n"
         "\n"
@@ -107,8 +120,8 @@ const struct command command_init = {
         "host fails, run the command again: it goes on with the same new key.\n"
         "\n"
         "examples:\n"
-        "  torusctl init cluster.ini --ssh --dry-run\n"
-        "  torusctl init cluster.ini --ssh\n"
+        "  torusctl init cluster.ini --links --dry-run\n"
+        "  torusctl init cluster.ini --links\n"
         "  torusctl init cluster.ini --ssh --new-key --yes\n"
         "  torusctl init cluster.ini --here --host beta --root /mnt/image\n",
     .options = options,

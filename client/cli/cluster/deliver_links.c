@@ -1,0 +1,140 @@
+#include "client/cli/cluster/deliver_links.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/discovering/discovery_socket.h"
+#include "daemon/schedule/watch.h"
+
+#define AT_ONCE 16u
+
+/* A setup on its way. */
+struct sent {
+    struct delivery *delivery;
+    int fd;
+};
+
+struct links {
+    const char *socket;
+    struct discovered hosts;
+    bool apply;
+    struct sent sent[AT_ONCE];
+    unsigned active;
+    uint32_t ended, count;
+};
+
+/* Finds the host of a delivery. Returns NULL after setting the error of the delivery. */
+static const struct discovered_host *find(const struct links *l, struct delivery *d)
+{
+    for (uint32_t i = 0; i < l->hosts.hosts; i++) {
+        const struct discovered_host *h = &l->hosts.host[i];
+        if (!hosts_file_is_same_host(h->report->name, d->host->name))
+            continue;
+        if (h->reachable || h->self)
+            return h;
+        (void)error_set(&d->error, ERROR_LINK,
+                        "%s: no cables that work in both directions lead there", d->host->name);
+        return NULL;
+    }
+    (void)error_set(&d->error, ERROR_LINK,
+                    "%s: discovery does not find this host ('torusctl discover' lists the hosts)",
+                    d->host->name);
+    return NULL;
+}
+
+/* --- answers --- */
+
+static void take_answer(struct delivery *d, const struct setup_reply *reply)
+{
+    json_error_t error;
+    const char *why;
+
+    d->reply = reply->status <= 1 ? json_loads(reply->output, 0, &error) : NULL;
+    if (reply->status == 0 && json_is_object(d->reply))
+        return;
+    why = json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
+    if (why == NULL)
+        why = reply->errors[0] != '\0' ? reply->errors : "its answer is not understood";
+    (void)error_set(&d->error, ERROR_REFUSED, "%s: %.*s", d->host->name, (int)strcspn(why, "\n"),
+                    why);
+    json_decref(d->reply);
+    d->reply = NULL;
+}
+
+static void finish(struct links *l, unsigned at)
+{
+    struct sent *s = &l->sent[at];
+    struct setup_reply reply;
+    struct error e;
+
+    if (setup_finish(s->fd, &reply, &e) == 0) {
+        take_answer(s->delivery, &reply);
+        setup_reply_free(&reply);
+    } else {
+        (void)error_set(&s->delivery->error, e.code, "%s: %s", s->delivery->host->name, e.text);
+    }
+    watch_tell((double)++l->ended / l->count);
+    *s = l->sent[--l->active];
+}
+
+/* Waits until at most `most` setups are on their way. */
+static void wait_for(struct links *l, unsigned most)
+{
+    struct pollfd polls[AT_ONCE];
+
+    while (l->active > most) {
+        for (unsigned i = 0; i < l->active; i++)
+            polls[i] = (struct pollfd){.fd = l->sent[i].fd, .events = POLLIN};
+        if (poll(polls, l->active, DISCOVERY_SETUP_SECONDS * 1000) <= 0)
+            polls[0].revents = POLLHUP; /* setup_finish() reports that there is no answer */
+        for (unsigned i = l->active; i > 0; i--)
+            if (polls[i - 1].revents != 0)
+                finish(l, i - 1);
+    }
+}
+
+static void send_setup(struct links *l, struct delivery *d, const struct discovered_host *h)
+{
+    struct error e;
+    int fd;
+
+    wait_for(l, AT_ONCE - 1);
+    fd = setup_begin(l->socket, &h->report->host, l->apply, d->setup, d->length, &e);
+    if (fd >= 0)
+        l->sent[l->active++] = (struct sent){d, fd};
+    else
+        (void)error_set(&d->error, e.code, "%s: %s", d->host->name, e.text);
+}
+
+/* --- the order --- */
+
+/* Sends the setups of the hosts at this distance, and waits for the answers. */
+static void send_to(struct links *l, struct delivery *list, uint32_t distance)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct discovered_host *h = find(l, &list[i]);
+        if (h != NULL && (h->self ? 0 : h->distance) == distance)
+            send_setup(l, &list[i], h);
+    }
+    wait_for(l, 0);
+}
+
+void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket)
+{
+    struct links l = {.socket = socket, .apply = apply, .count = count};
+    uint32_t furthest = 0;
+    struct error e;
+
+    if (discover_hosts(socket, &l.hosts, &e) != 0) {
+        for (uint32_t i = 0; i < count; i++)
+            list[i].error = e;
+        return;
+    }
+    for (uint32_t i = 0; i < l.hosts.hosts; i++)
+        if (l.hosts.host[i].reachable && l.hosts.host[i].distance > furthest)
+            furthest = l.hosts.host[i].distance;
+    for (uint32_t distance = furthest + 1; distance > 0; distance--)
+        send_to(&l, list, distance - 1);
+    discovered_free(&l.hosts);
+}
