@@ -89,7 +89,6 @@ static int check_once(uint32_t *first, const struct ini_line *line, struct error
 static int add_shared(struct cluster *c, const struct ini_line *line, struct error *e)
 {
     size_t used = strlen(c->settings), left = sizeof c->settings - used;
-    size_t root = strcspn(line->value, ":");
 
     if ((size_t)snprintf(c->settings + used, left, "%s = %s\n", line->name, line->value) >= left)
         return error_set(e, ERROR_USAGE,
@@ -97,12 +96,18 @@ static int add_shared(struct cluster *c, const struct ini_line *line, struct err
                          sizeof c->settings - 1);
     if (strcmp(line->name, "data_roots") != 0)
         return 0;
-    if (root >= sizeof c->data_root || line->value[0] != '/')
-        return error_set(e, ERROR_USAGE,
-                         "data_roots \"%.80s\" does not begin with an absolute path of up to %zu "
-                         "bytes",
-                         line->value, sizeof c->data_root - 1);
-    (void)snprintf(c->data_root, sizeof c->data_root, "%.*s", (int)root, line->value);
+    for (const char *root = line->value; root != NULL; root = strchr(root, ':')) {
+        root += *root == ':';
+        if (*root != '/' || strpbrk(root, "\"\\%") != NULL)
+            return error_set(e, ERROR_USAGE,
+                             "data_roots \"%.80s\": each folder needs an absolute path without "
+                             "quotes, \\ and %%",
+                             line->value);
+    }
+    if (strlen(line->value) >= sizeof c->data_roots)
+        return error_set(e, ERROR_USAGE, "data_roots is too long: at most %zu bytes are possible",
+                         sizeof c->data_roots - 1);
+    (void)strcpy(c->data_roots, line->value);
     return 0;
 }
 

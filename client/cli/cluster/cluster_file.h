@@ -24,9 +24,9 @@ struct cluster {
     uint32_t count;          /* hosts */
     struct host *hosts;      /* by rank if has_dims and has_ports, else in the order of the file */
     char settings[CLUSTER_SETTINGS_SIZE]; /* of torusd.ini, which all hosts share, as lines */
-    char data_root[256];                  /* the first of the data roots; "": not set in the file */
-    bool ip_routes;                       /* set IP routes between all hosts (default: yes) */
-    unsigned port;                        /* of TCP (default: 7411) */
+    char data_roots[1024]; /* folders, separated by colons; "": not set in the file */
+    bool ip_routes;        /* set IP routes between all hosts (default: yes) */
+    unsigned port;         /* of TCP (default: 7411) */
 };
 
 /* Reads the file `path`, or `length` bytes of `text`, which `name` names in errors. Returns 0 with *c, which the caller

@@ -20,6 +20,8 @@ const struct host_file_kind host_file_kinds[HOST_FILES] = {
     [HOST_FILE_KEY] = {CLUSTER_FOLDER "/cluster.key", 0600, true, false, UNIT_DAEMON},
     [HOST_FILE_SECOND_KEY] = {CLUSTER_FOLDER "/second.key", 0600, true, false, UNIT_DAEMON},
     [HOST_FILE_CONFIG] = {CLUSTER_FOLDER "/torusd.ini", 0644, false, false, UNIT_DAEMON},
+    [HOST_FILE_DROP_IN] = {"/etc/systemd/system/torusd.service.d/torusctl-init.conf", 0644, false,
+                           false, UNIT_DAEMON},
     [HOST_FILE_LINKS] = {CLUSTER_FOLDER "/links", 0644, false, false, UNIT_LINKS},
     [HOST_FILE_ROUTES] = {CLUSTER_FOLDER "/routes.sh", 0644, false, false, UNIT_LINKS},
     [HOST_FILE_NAMES] = {"/etc/hosts", 0644, false, true, NULL},
@@ -45,7 +47,7 @@ static void print_config(FILE *out, const struct cluster *c, uint32_t rank)
                   "second_key_file = %s\n",
                   c->hosts[rank].name, torus_format(t, dims), rank,
                   host_file_kinds[HOST_FILE_KEY].path, host_file_kinds[HOST_FILE_SECOND_KEY].path);
-    if (c->data_root[0] == '\0')
+    if (c->data_roots[0] == '\0')
         (void)fputs("data_roots = " CLUSTER_DATA_ROOT "\n", out);
     (void)fprintf(out, "%s\n[ports]\n", c->settings);
     for (unsigned port = 0; port < torus_ports(t); port++)
@@ -53,6 +55,27 @@ static void print_config(FILE *out, const struct cluster *c, uint32_t rank)
             (void)fprintf(out, "%s = [" LISTENING_ADDRESS "%%%s]:%u\n",
                           torus_port_name(t, rank, port, name), c->hosts[rank].port[port].interface,
                           c->port);
+}
+
+/* A data root below /home is visible only without ProtectHome. */
+static void print_drop_in(FILE *out, const struct cluster *c)
+{
+    const char *root = c->data_roots;
+    bool at_home = false;
+
+    if (root[0] == '\0')
+        return;
+    (void)fputs("# Written by 'torusctl init' for the data_roots of " CLUSTER_FOLDER
+                "/cluster.ini.\n[Service]\n",
+                out);
+    for (size_t length; *root != '\0'; root += length + (root[length] == ':')) {
+        length = strcspn(root, ":");
+        if (length > 0)
+            (void)fprintf(out, "ReadWritePaths=\"%.*s\"\n", (int)length, root);
+        at_home |= strncmp(root, "/home", 5) == 0 || strncmp(root, "/root", 5) == 0;
+    }
+    if (at_home)
+        (void)fputs("ProtectHome=no\n", out);
 }
 
 static void print_links(FILE *out, const struct cluster *c, uint32_t rank)
@@ -112,6 +135,9 @@ static void print_file(FILE *out, enum host_file which, const struct cluster *c,
         break;
     case HOST_FILE_CONFIG:
         print_config(out, c, rank);
+        break;
+    case HOST_FILE_DROP_IN:
+        print_drop_in(out, c);
         break;
     case HOST_FILE_LINKS:
         print_links(out, c, rank);

@@ -15,6 +15,7 @@ enum host_file {
     HOST_FILE_KEY,        /* the cluster key, secret */
     HOST_FILE_SECOND_KEY, /* the key that is accepted while keys change, secret */
     HOST_FILE_CONFIG,     /* torusd.ini */
+    HOST_FILE_DROP_IN,    /* lets torusd.service write in other data roots than the default */
     HOST_FILE_LINKS,      /* lines "INTERFACE ADDRESS", which torus-links sets */
     HOST_FILE_ROUTES,     /* the script that sets the IP routes */
     HOST_FILE_NAMES,      /* a part of /etc/hosts, between two marks */

@@ -90,17 +90,28 @@ static int put_file(const char *path, const char *text, const struct host_file_k
     return rc;
 }
 
-static int make_folder(const struct setup_plan *p, struct error *e)
+/* Makes the folders of a file that will exist. */
+static int make_folders(const char *file, struct error *e)
 {
-    char *path;
-    int rc = 0;
+    char *path = strdup(file);
+    int rc = path != NULL ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the folders");
 
-    if (asprintf(&path, "%s" CLUSTER_FOLDER, p->root) < 0)
-        return error_set(e, ERROR_MEMORY, "out of memory for the folder");
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        rc = error_set(e, ERROR_IO, "cannot create %.200s: %s", path, strerror(errno));
+    for (char *slash = path; rc == 0 && (slash = strchr(slash + 1, '/')) != NULL;) {
+        *slash = '\0';
+        if (mkdir(path, 0755) != 0 && errno != EEXIST)
+            rc = error_set(e, ERROR_IO, "cannot create %.200s: %s", path, strerror(errno));
+        *slash = '/';
+    }
     free(path);
     return rc;
+}
+
+static int make_all_folders(const struct setup_plan *p, struct error *e)
+{
+    for (unsigned i = 0; i < HOST_FILES; i++)
+        if (p->change[i].after != NULL && make_folders(p->change[i].path, e) != 0)
+            return -1;
+    return 0;
 }
 
 /* Puts all files into the state before or after the setup. Returns 0, or -1 with *e of the first failure. */
@@ -150,12 +161,15 @@ static int check_config(const struct setup_plan *p, struct error *e)
                : error_wrap(e, "torusd does not accept its configuration");
 }
 
+/* `unit` NULL: the command is not about a unit. */
 static int systemctl(const char *command, const char *unit, struct error *e)
 {
     const char *const arguments[] = {"systemctl", "--quiet", command, unit, NULL};
 
-    return run(arguments, NULL, UNIT_MS, e) == 0 ? 0
-                                                 : error_wrap(e, "systemctl %s %s", command, unit);
+    return run(arguments, NULL, UNIT_MS, e) == 0
+               ? 0
+               : error_wrap(e, "systemctl %s%s%s", command, unit != NULL ? " " : "",
+                            unit != NULL ? unit : "");
 }
 
 static bool has_systemd(const struct setup_plan *p)
@@ -193,6 +207,8 @@ static int tell_discovery(const struct setup_plan *p, struct error *e)
 
 static int start_units(const struct setup_plan *p, struct error *e)
 {
+    if (p->change[HOST_FILE_DROP_IN].differs && systemctl("daemon-reload", NULL, e) != 0)
+        return -1;
     for (unsigned unit = 0; unit < UNITS; unit++)
         if (systemctl("enable", units[unit], e) != 0 ||
             systemctl(command_for(p, (enum unit)unit), units[unit], e) != 0)
@@ -206,6 +222,8 @@ static void undo(const struct setup_plan *p, const bool *was_active)
     struct error e;
 
     (void)put_files(p, false, &e);
+    if (has_systemd(p) && p->change[HOST_FILE_DROP_IN].differs)
+        (void)systemctl("daemon-reload", NULL, &e);
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
         (void)systemctl(was_active[unit] ? "restart" : "stop", units[unit], &e);
 }
@@ -228,7 +246,7 @@ int setup_apply(const struct setup_plan *p, struct error *e)
     struct error ignored;
 
     hold_signals();
-    if (check_config(p, e) != 0 || make_folder(p, e) != 0)
+    if (check_config(p, e) != 0 || make_all_folders(p, e) != 0)
         return -1;
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
         was_active[unit] = systemctl("is-active", units[unit], &ignored) == 0;
