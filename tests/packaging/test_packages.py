@@ -10,7 +10,7 @@ from test_sources import NEWEST
 
 pytestmark = pytest.mark.full  # no other test installs packages
 
-NAMES = {'torusd', 'libtorus1', 'libtorus-dev', 'python3-libtorus', 'torus-mpi', 'torus-emulator'}
+NAMES = {'torusd', 'torusd-discover', 'libtorus1', 'libtorus-dev', 'python3-libtorus', 'torus-mpi', 'torus-emulator'}
 ALGORITHM = 'torusctl plan --dims 4x4 --algorithm stream'
 # Starts the daemon with a configuration as its unit does, and runs a command when it answers.
 AT_DAEMON = '''
@@ -23,7 +23,7 @@ until torusctl status >/dev/null 2>&1; do kill -0 $! 2>/dev/null || { cat /tmp/l
 
 def test_all_are_built(packages, arm_packages):
     assert packages.keys() == NAMES
-    assert arm_packages.keys() == NAMES - {'python3-libtorus'}, 'it is the same for all architectures'
+    assert arm_packages.keys() == NAMES - {'python3-libtorus', 'torusd-discover'}, 'they are the same for all architectures'
 
 
 @pytest.mark.parametrize('folder, architecture', [('new', 'amd64'), ('arm64', 'arm64')])
@@ -42,7 +42,10 @@ def test_purge_leaves_nothing(packages, root):
     root.shell('''
         torusctl key generate /etc/torusd/cluster.key
         printf '[node]\\ndims = 1\\nrank = 0\\n' >/etc/torusd/torusd.ini
-        touch /var/lib/torusd/state''')
+        touch /var/lib/torusd/state
+        printf '[cluster]\\ndims = 2\\ndata_roots = /srv\\n[a]\\n+0 = eth1\\n-0 = eth2\\n[b]\\n+0 = eth1\\n-0 = eth2\\n' >/tmp/c
+        torusctl init /tmp/c --here --host a --yes --no-wait
+        rm /tmp/c''')
     root.run('dpkg', '--remove', *NAMES)
     assert {'/etc/torusd/cluster.key', '/etc/torusd/torusd.ini', '/var/lib/torusd/state'} <= root.files().keys()
     root.run('dpkg', '--purge', *NAMES)

@@ -1,0 +1,236 @@
+"""From bare machines to a running torus: Debian with systemd and the packages, cabled at random; discovery, one init, and
+life after that, with commands on one machine only."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from bare.image import make_bare_image
+from bare.machine import BareMachine
+from bare.panel import Panel
+from conftest import CHECKOUT
+from support.waiting import wait_for
+from torus_net import vm_obstacle
+from torus_net.guest_image import default_cache
+
+NAMES = ('alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota')
+CLUSTER = '/root/cluster.ini'
+PACKAGES = ('libtorus1', 'torusd', 'torusd-discover', 'torus-mpi')
+
+pytestmark = [pytest.mark.skipif(bool(vm_obstacle()), reason=str(vm_obstacle())),
+              pytest.mark.skipif(os.geteuid() != 0, reason='building a disk image needs root')]
+
+
+def built_packages():
+    """The packages in $TORUS_PACKAGES, or built now."""
+    folder = os.environ.get('TORUS_PACKAGES')
+    if not folder:
+        folder = CHECKOUT / 'build/packages'
+        subprocess.run([CHECKOUT / 'scripts/package', '--output', folder], check=True, stdout=subprocess.DEVNULL)
+    return [path for path in Path(folder).glob('*.deb')
+            if path.name.split('_')[0] in PACKAGES and not path.name.endswith('_arm64.deb')]
+
+
+class Cluster:
+    """Machines and their cables."""
+
+    def __init__(self, names, interfaces, folder, cables):
+        image = make_bare_image(built_packages(), default_cache(), print)
+        self.panel = Panel()
+        self.machines = {name: BareMachine(name, interfaces, image, self.panel, folder) for name in names}
+        for a, b in cables:
+            self.panel.plug(a, b)
+        for machine in self.machines.values():
+            machine.start()
+        for machine in self.machines.values():
+            machine.wait_up()
+
+    def __getitem__(self, name):
+        return self.machines[name]
+
+    def replug(self, *cables):
+        """Pulls cables and plugs them in elsewhere, as people do: the carrier goes and comes."""
+        ends = {end for cable in cables for end in cable}
+        ends |= {other for end in ends if (other := self.panel.other_end(end))}
+        for name, interface in ends:
+            self[name].carrier(interface, False)
+        for a, b in cables:
+            self.panel.plug(a, b)
+        for end in ends:
+            if self.panel.other_end(end):
+                self[end[0]].carrier(end[1], True)
+
+    def close(self):
+        for machine in self.machines.values():
+            machine.power_off()
+        self.panel.close()
+
+
+def random_torus(names, rows, columns, seed):
+    """The cables of a torus, with hosts and interfaces at random places."""
+    chance = random.Random(seed)
+    names = list(names)
+    chance.shuffle(names)
+    free = {name: chance.sample(['eth0', 'eth1', 'eth2', 'eth3'][:4 if rows > 1 else 2],
+                                4 if rows > 1 else 2) for name in names}
+    cables = []
+    for row in range(rows):
+        for column in range(columns):
+            here = names[row * columns + column]
+            for there in ([names[row * columns + (column + 1) % columns]]
+                          + [names[(row + 1) % rows * columns + column]] * (rows > 1)):
+                cables.append(((here, free[here].pop()), (there, free[there].pop())))
+    return cables
+
+
+@pytest.fixture(scope='module', params=[
+    pytest.param(('1x3', 3, 2), id='3'),
+    pytest.param(('3x3', 9, 4), id='3x3', marks=pytest.mark.full)])
+def cluster(request):
+    dims, count, interfaces = request.param
+    rows, columns = map(int, dims.split('x'))
+    seed = int(os.environ.get('TORUS_SEED') or random.randrange(10**6))
+    print(f'TORUS_SEED={seed}')
+    with tempfile.TemporaryDirectory(prefix='torus-bare-') as folder:
+        built = Cluster(NAMES[:count], interfaces, folder, random_torus(NAMES[:count], rows, columns, seed))
+        built.dims = '3' if rows == 1 else dims
+        try:
+            yield built
+        finally:
+            built.close()
+
+
+def whole(machine):
+    status, text = machine.try_run('torusctl --json status', timeout=60)
+    return status == 0 and json.loads(text)['whole']
+
+
+def wait_whole(cluster, seconds=120):
+    for machine in cluster.machines.values():
+        wait_for(lambda machine=machine: whole(machine), seconds, pause=0.5, what=lambda machine=machine: machine.try_run(
+            'torusctl status; torusctl links; journalctl -b -n 40 --no-pager -u torusd -u torus-links')[1])
+
+
+def check_pings(cluster):
+    for machine in cluster.machines.values():
+        for other in cluster.machines:
+            machine.run(f'ping -q -c 1 -W 10 {other}', timeout=30)
+
+
+def check_exchange(cluster):
+    result = cluster['alpha'].json('torusctl', '--json', 'exchange', '--block-size', '16KiB', timeout=120)
+    assert result['verified'] == 'every byte' and result['nodes'] == len(cluster.machines)
+
+
+def test_discover_and_init(cluster):
+    """Two commands on one machine, and everything works; no machine was configured before."""
+    alpha = cluster['alpha']
+    found = json.loads(alpha.run(f'torusctl --json discover --output {CLUSTER}', timeout=180))
+    assert {host['name'] for host in found['hosts']} == set(cluster.machines)
+    assert re.search(rf'^dims = {cluster.dims}$', alpha.run(f'cat {CLUSTER}'), re.M), found
+    done = alpha.run(f'torusctl --json init {CLUSTER} --links --yes', timeout=600)
+    assert {host['result'] for host in json.loads(done)['hosts']} == {'changed'}, done
+    wait_whole(cluster)
+    check_exchange(cluster)
+    check_pings(cluster)
+
+
+def test_init_again_changes_nothing(cluster):
+    done = cluster['alpha'].json('torusctl', '--json', 'init', CLUSTER, '--links', '--yes', timeout=600)
+    assert {host['result'] for host in done['hosts']} == {'up to date'}
+
+
+def test_an_mpi_program(cluster):
+    names = ','.join(cluster.machines)
+    alpha = cluster['alpha']
+    program = '/usr/share/doc/torus-mpi/examples/mpi_sum'
+    if alpha.try_run(f'test -x {program}')[0]:
+        program = 'hostname'
+    alpha.run(f'mpiexec.mpich $(torusctl mpi-env mpich) -hosts {names} -n {len(cluster.machines)} {program}', timeout=300)
+
+
+def test_two_crossed_cables_are_named(cluster):
+    """The ends of two cables at different hosts change places."""
+    panel, chance = cluster.panel, random.Random(7)
+    ends = [(name, interface) for name in cluster.machines for interface in cluster[name].interfaces]
+    a = chance.choice(ends)
+    b = chance.choice([end for end in ends if end[0] != a[0] and panel.other_end(end)[0] not in (a[0], panel.other_end(a)[0])]
+                      or [end for end in ends if end[0] != a[0] and panel.other_end(end) != a])
+    to_a, to_b = panel.other_end(a), panel.other_end(b)
+    cluster.replug((a, to_b), (b, to_a))
+
+    def named():
+        text = cluster['alpha'].try_run(f'torusctl discover --cluster {CLUSTER}', timeout=180)[1]
+        return a[0] in text and b[0] in text and text
+    text = wait_for(named, 120, pause=1)
+    assert re.search('swap|move', text), text
+    cluster.replug((a, to_a), (b, to_b))
+    wait_whole(cluster)
+
+
+def test_power_cut(cluster):
+    """All machines lose power at once, and the torus comes back by itself."""
+    for machine in cluster.machines.values():
+        machine.run('sync')
+        machine.power_off()
+    for machine in cluster.machines.values():
+        machine.start()
+    for machine in cluster.machines.values():
+        machine.wait_up()
+    wait_whole(cluster)
+    check_exchange(cluster)
+    check_pings(cluster)
+
+
+def test_replug(cluster):
+    a = ('beta', 'eth0')
+    other = cluster.panel.other_end(a)
+    for name, interface in (a, other):
+        cluster[name].carrier(interface, False)
+    wait_for(lambda: not whole(cluster['alpha']), 60, pause=0.5)
+    for name, interface in (a, other):
+        cluster[name].carrier(interface, True)
+    wait_whole(cluster)
+    check_pings(cluster)
+
+
+def test_new_key(cluster):
+    """The key changes on all machines by one command on one of them, and no link is lost."""
+    alpha = cluster['alpha']
+    before = {name: [link['uptime_ms'] for link in machine.json('torusctl', '--json', 'links')['links']]
+              for name, machine in cluster.machines.items()}
+    old = alpha.run('torusctl --json key id /etc/torusd/cluster.key')
+    alpha.run(f'torusctl --json init {CLUSTER} --links --new-key --yes', timeout=900)
+    assert alpha.run('torusctl --json key id /etc/torusd/cluster.key') != old
+    assert len({machine.run('sha256sum </etc/torusd/cluster.key') for machine in cluster.machines.values()}) == 1
+    for name, machine in cluster.machines.items():
+        links = machine.json('torusctl', '--json', 'links')['links']
+        assert all(link['uptime_ms'] > uptime for link, uptime in zip(links, before[name])), name
+    wait_whole(cluster)
+
+
+def test_upgrade_one_by_one(cluster):
+    """Each machine's daemon is replaced in turn while an exchange waits for it where it must."""
+    for name in cluster.machines:
+        cluster[name].run('systemctl restart torusd', timeout=120)
+        wait_whole(cluster)
+    check_exchange(cluster)
+
+
+def test_doctor(cluster):
+    status, text = cluster['alpha'].try_run('torusctl --json doctor', timeout=180)
+    assert status in (0, 1), text
+    assert not [finding for finding in json.loads(text)['findings'] if finding['severity'] == 'error'], text
+
+
+def test_purge_leaves_nothing(cluster):
+    machine = cluster['beta']
+    machine.run('dpkg --purge torusd-discover torusd', timeout=180)
+    assert machine.try_run('grep torusd /etc/hosts /etc/passwd')[0] == 1
+    assert not machine.run('ls -d /etc/torusd /var/lib/torusd /etc/systemd/system/torusd* 2>/dev/null || true').strip()
+    assert 'proto 84' not in machine.run('ip route') and 'torus0' not in machine.run('ip link')
