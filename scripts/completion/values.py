@@ -1,5 +1,6 @@
 """What the values of options and arguments can be."""
 
+import re
 from dataclasses import dataclass, field
 
 FILES, FOLDERS, GROUPS, WORDS, LIST, ALGORITHMS, COMMANDS = 'files', 'folders', 'groups', 'words', 'list', \
@@ -21,8 +22,8 @@ def words(*choices):
 PLACEHOLDERS = {
     'FILE': Value(FILES), 'PATH': Value(FILES), 'FOLDER': Value(FOLDERS), 'DIR': Value(FOLDERS), 'GROUP': Value(GROUPS),
     'MODE': words('stepped', 'streaming'), 'LEVEL': words('error', 'warning', 'info', 'debug'),
-    'FORMAT': words('torusd', 'msccl', 'goal'), 'N|best': words('best'), 'yes|no': words('yes', 'no'),
-    'LIBRARY': words('mpich', 'openmpi'),
+    'FORMAT': words('torusd', 'msccl', 'goal'), 'N|best': words('best'),
+    'LIBRARY': words('mpich', 'openmpi'), 'CLUSTER': Value(FILES),
 }
 OPTIONS = {
     ('exchange', '--on-failure'): words('fail', 'shrink', 'wait'),
@@ -62,4 +63,7 @@ def value_of(command, option, placeholder, tables):
         return Value(LIST if option == '--algorithms' else WORDS, (*more, *names))
     if (command, option) == ('help', 'COMMAND'):
         return words(*(row['name'] for row in tables['commands']))
-    return OPTIONS.get((command, option)) or PLACEHOLDERS.get(placeholder or option) or Value()
+    placeholder = placeholder or option
+    if re.fullmatch(r'[a-z]+(\|[a-z]+)+', placeholder):
+        return words(*placeholder.split('|'))
+    return OPTIONS.get((command, option)) or PLACEHOLDERS.get(placeholder) or Value()

@@ -117,6 +117,7 @@ def test_values(offered):
     assert set(offered('torusctl', 'exchange', '--on-failure', '')) == {'fail', 'shrink', 'wait'}
     assert offered('torusctl', 'plan', '--export', 'm') == ['msccl']
     assert offered('torusd', '--rank', '1', '--log-level', 'd') == ['debug']
+    assert set(offered('torusd', '--encrypt', '')) == {'yes', 'no'}
 
 
 def test_arguments(offered):

@@ -40,12 +40,11 @@ def test_purge_leaves_nothing(packages, root):
     root.install(*packages.values())
     assert len(root.files()) > len(before) + 100
     root.shell('''
-        torusctl key generate /etc/torusd/cluster.key
-        printf '[node]\\ndims = 1\\nrank = 0\\n' >/etc/torusd/torusd.ini
-        touch /var/lib/torusd/state
-        printf '[cluster]\\ndims = 2\\ndata_roots = /srv\\n[a]\\n+0 = eth1\\n-0 = eth2\\n[b]\\n+0 = eth1\\n-0 = eth2\\n' >/tmp/c
-        torusctl init /tmp/c --here --host a --yes --no-wait
-        rm /tmp/c''')
+        printf '[cluster]\\ndims = 2\\ndata_roots = /srv\\n[*]\\n+0 = eth1\\n-0 = eth2\\n[alpha]\\n[beta]\\n' >/tmp/cluster.ini
+        torusctl init /tmp/cluster.ini --here --host alpha --root / --yes
+        grep -q beta /etc/hosts
+        systemctl enable torus-links torusd@ring
+        touch /var/lib/torusd/state''')
     root.run('dpkg', '--remove', *NAMES)
     assert {'/etc/torusd/cluster.key', '/etc/torusd/torusd.ini', '/var/lib/torusd/state'} <= root.files().keys()
     root.run('dpkg', '--purge', *NAMES)
@@ -66,8 +65,8 @@ def test_folders(packages, root):
     root.install(packages['libtorus1'], packages['torusd'])
     files = root.files()
     assert files['/etc/torusd'] == 'd root root 755 '
-    for folder in '/var/lib/torusd', '/srv/torusd':
-        assert files[folder] == 'd torusd torusd 755 '
+    assert files['/var/lib/torusd'] == 'd torusd torusd 750 '
+    assert files['/srv/torusd'] == 'd torusd torusd 755 '
     assert re.search(r'^torusd:x:\d+:\d+:torusd:/var/lib/torusd:/usr/sbin/nologin$', root.text('/etc/passwd'), re.M)
 
 
