@@ -181,6 +181,7 @@ static void lack_of_memory_is_told(void **state)
     } drawings[] = {
         {"4x4", "direct", {.source = 3, .node = TORUS_NO_NODE}},
         {"4x4", "cccube", {.load = true, .source = TORUS_NO_NODE, .node = TORUS_NO_NODE}},
+        {"star:3 x tree:2^2", "direct", {.source = TORUS_NO_NODE, .node = TORUS_NO_NODE}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof drawings / sizeof drawings[0]; i++) {

@@ -439,7 +439,9 @@ int drawing_make(struct drawing *d, const struct torus *t, const struct algorith
     *d = (struct drawing){.torus = t, .algorithm = a, .choice = *choice};
     d->part = drawing_part_choose(t, DRAWING_MOST_NODES,
                                   choice->node != TORUS_NO_NODE ? choice->node : choice->source);
-    int rc = collect(d, e);
+    int rc = network_places_make(&d->places, t, &d->part) == 0 ? 0 : no_memory(e);
+    if (rc == 0)
+        rc = collect(d, e);
     if (rc == 0)
         choose_steps(d);
     if (rc == 0 && choice->load)
@@ -460,6 +462,7 @@ int drawing_make(struct drawing *d, const struct torus *t, const struct algorith
 
 void drawing_free(struct drawing *d)
 {
+    network_places_free(&d->places);
     free(d->message);
     free(d->step);
     free(d->group);

@@ -93,6 +93,9 @@ bool drawing_part_is_crossed(const struct drawing_part *p, const struct torus *t
 {
     uint32_t from;
 
+    if (t->graph[leg->dim] != NULL)
+        return drawing_part_has(p, t, start) ||
+               drawing_part_has(p, t, torus_walk(t, start, leg->dim, leg->direction, leg->hops));
     return drawing_part_has_line(p, t, start, leg, &from) &&
            (from < p->count[leg->dim] || from + leg->hops >= t->size[leg->dim]);
 }

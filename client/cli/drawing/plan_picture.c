@@ -44,7 +44,6 @@ int plan_picture(const struct cli *cli, const struct picture_arguments *a, const
         .node = node != NULL ? *node : TORUS_NO_NODE,
     };
     struct drawing drawing;
-    char dims[TORUS_TEXT_SIZE];
     struct error e;
 
     if (plan_picture_option(a) == NULL)
@@ -52,9 +51,6 @@ int plan_picture(const struct cli *cli, const struct picture_arguments *a, const
     if (a->file == NULL)
         return cli_fail_usage(cli, "%s is for a picture: give its file with --svg FILE",
                               plan_picture_option(a));
-    if (!torus_is_plain(t))
-        return cli_fail_usage(cli, "--svg: pictures are of rings and lines only, not of %s",
-                              torus_format(t, dims));
     if (a->source != NULL && parse_number(a->source, t->nodes - 1, &choice.source, &e) != 0)
         return cli_fail_usage(cli, "--source: %s", e.text);
     if (drawing_make(&drawing, t, algorithm, &choice, &e) != 0)

@@ -4,6 +4,7 @@
 
 #include "client/cli/drawing/svg_arrow.h"
 #include "client/cli/drawing/svg_heading.h"
+#include "client/cli/drawing/svg_link.h"
 #include "client/cli/drawing/svg_page.h"
 #include "client/cli/drawing/svg_torus.h"
 
@@ -43,7 +44,8 @@ static void mark_crowd(const struct svg_page *p, const struct drawn_message *m)
     for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
         uint32_t *crossing = &p->drawing->crossing[(size_t)node * torus_ports(t) + port];
         if (*crossing > 1 && (*crossing & MARKED) == 0) {
-            svg_arrow_mark(p->out, &p->layout, node, port);
+            (p->layout.places != NULL ? svg_link_mark : svg_arrow_mark)(p->out, &p->layout, node,
+                                                                        port);
             *crossing |= MARKED;
         }
         node = torus_neighbour(t, node, port);
@@ -80,13 +82,13 @@ static void put_messages(const struct svg_page *p, const struct drawn_step *s)
         (void)fputs("<g>", p->out);
         put_tip(p, m);
         (void)snprintf(number, sizeof number, "%.4g", svg_page_blocks(p, m->segments));
-        svg_arrow_draw(p->out, &p->layout,
-                       &(struct svg_arrow){.leg = m->leg,
-                                           .start = m->start,
-                                           .width = svg_page_arrow_width(p, m->segments),
-                                           .lane = m->lane,
-                                           .lanes = s->lanes,
-                                           .text = numbered ? number : NULL});
+        const struct svg_arrow arrow = {.leg = m->leg,
+                                        .start = m->start,
+                                        .width = svg_page_arrow_width(p, m->segments),
+                                        .lane = m->lane,
+                                        .lanes = s->lanes,
+                                        .text = numbered ? number : NULL};
+        (p->layout.places != NULL ? svg_link_arrow : svg_arrow_draw)(p->out, &p->layout, &arrow);
         (void)fputs("</g>\n", p->out);
     }
 }

@@ -1,5 +1,7 @@
 #include "client/cli/drawing/svg_arrow.h"
 
+#include "client/cli/drawing/svg_stroke.h"
+
 /* Lengths are in the units of svg_layout.h. An arrow is to the left of the line between two nodes, as seen in its
  * direction, so that the arrows of the two channels of a link do not overlap. */
 enum {
@@ -13,6 +15,7 @@ enum {
     STUB_TO = 31,
     STUB_OFFSET = 3,
     STUB_WIDEST = 3,
+    NETWORK_WIDEST = 4, /* where links cross each other */
 };
 static const double contact = 8.7; /* sqrt(SVG_RADIUS^2 - OFFSET^2) */
 static const double slope = 0.707; /* an arc leaves its node at 45 degrees */
@@ -35,27 +38,14 @@ static void put_point(FILE *out, char command, const struct view *v, double s, d
     (void)fprintf(out, "%c%.1f %.1f", command, p.x, p.y);
 }
 
-static double head_length(double width)
-{
-    return 4.5 + 0.6 * width;
-}
-
 /* Draws a head with its tip at (s, h) and in the direction (x, y), in coordinates of the view. */
 static void put_head(FILE *out, const struct view *v, double s, double h, double x, double y,
                      double width)
 {
-    double length = head_length(width), half = 2.2 + 0.5 * width;
+    struct point left = point_left(v->ahead);
+    struct point ahead = {x * v->ahead.x + y * left.x, x * v->ahead.y + y * left.y};
 
-    (void)fputs("<path class=\"h\" d=\"", out);
-    put_point(out, 'M', v, s, h);
-    put_point(out, 'L', v, s - length * x - half * y, h - length * y + half * x);
-    put_point(out, 'L', v, s - length * x + half * y, h - length * y - half * x);
-    (void)fputs("z\"/>", out);
-}
-
-static void begin_line(FILE *out, double width)
-{
-    (void)fprintf(out, "<path class=\"l\" stroke-width=\"%.1f\" d=\"", width);
+    svg_stroke_head(out, at(v, s, h), ahead, width);
 }
 
 /* ---- Within a plane -------------------------------------------------------------------------- */
@@ -72,9 +62,9 @@ static void straight_part(FILE *out, const struct part *p, double width)
 {
     double from = p->starts ? p->from + contact : p->from;
     double tip = p->ends ? p->to - contact - gap : p->to;
-    double to = p->ends ? tip - head_length(width) + 1 : p->to;
+    double to = p->ends ? tip - svg_stroke_head_length(width) + 1 : p->to;
 
-    begin_line(out, width);
+    svg_stroke_begin(out, width);
     put_point(out, 'M', &p->view, from, OFFSET);
     put_point(out, 'L', &p->view, to, OFFSET);
     (void)fputs("\"/>", out);
@@ -84,9 +74,9 @@ static void straight_part(FILE *out, const struct part *p, double width)
 
 static void arc_part(FILE *out, const struct part *p, double rise, double width)
 {
-    double touch = SVG_RADIUS + gap, end = touch + head_length(width) - 1;
+    double touch = SVG_RADIUS + gap, end = touch + svg_stroke_head_length(width) - 1;
 
-    begin_line(out, width);
+    svg_stroke_begin(out, width);
     if (p->starts) {
         put_point(out, 'M', &p->view, p->from + SVG_RADIUS * slope, SVG_RADIUS * slope);
         put_point(out, 'Q', &p->view, p->from + rise, rise);
@@ -184,7 +174,7 @@ static double rise_of(const struct svg_arrow *a)
 
 double svg_arrow_widest(const struct svg_layout *l, uint32_t lanes)
 {
-    double widest = l->axes > 2 ? STUB_WIDEST : WIDEST;
+    double widest = l->axes > 2 ? STUB_WIDEST : l->places != NULL ? NETWORK_WIDEST : WIDEST;
     double apart = lanes < 2 ? widest : 0.7 * (MOST_RISE - RISE) / (lanes - 1);
     return apart < widest ? apart : widest;
 }
@@ -225,9 +215,9 @@ static void draw_within(FILE *out, const struct svg_layout *l, const struct svg_
 
 static void draw_stub(FILE *out, const struct view *v, double from, double to, double width)
 {
-    double tip = to, end = tip - head_length(width) + 1;
+    double tip = to, end = tip - svg_stroke_head_length(width) + 1;
 
-    begin_line(out, width);
+    svg_stroke_begin(out, width);
     put_point(out, 'M', v, from, STUB_OFFSET);
     put_point(out, 'L', v, end, STUB_OFFSET);
     (void)fputs("\"/>", out);
@@ -308,9 +298,9 @@ void svg_arrow_sample(FILE *out, const struct svg_layout *l, unsigned port, stru
     struct view v = {centre, svg_layout_port(l, port)};
 
     (void)fprintf(out, "<g class=\"p%u\">", port);
-    begin_line(out, width);
+    svg_stroke_begin(out, width);
     put_point(out, 'M', &v, -length / 2, 0);
-    put_point(out, 'L', &v, length / 2 - head_length(width) + 1, 0);
+    put_point(out, 'L', &v, length / 2 - svg_stroke_head_length(width) + 1, 0);
     (void)fputs("\"/>", out);
     put_head(out, &v, length / 2, 0, 1, 0, width);
     (void)fputs("</g>\n", out);

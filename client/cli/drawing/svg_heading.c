@@ -1,6 +1,7 @@
 #include "client/cli/drawing/svg_heading.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "client/cli/drawing/svg_arrow.h"
 
@@ -14,8 +15,15 @@ static void put_ports(const struct svg_page *p, int y)
     for (unsigned port = 0; port < torus_ports(t); port++) {
         if (t->size[torus_port_dim(t, port)] == 1)
             continue;
+        unsigned dim = torus_port_dim(t, port);
+        bool graph = t->graph[dim] != NULL;
+        if (graph && torus_port_direction(t, port) > 1)
+            continue;
         svg_arrow_sample(p->out, &p->layout, port, (struct point){x + 12, y}, 20, 2.5);
-        svg_page_text(p, "b", x + 27, y + 4, torus_port_name(t, 0, port, name));
+        (void)torus_port_name(t, 0, port, name);
+        if (graph)
+            (void)snprintf(name, sizeof name, "%u:...", dim % 10);
+        svg_page_text(p, "b", x + 27, y + 4, name);
         x += SVG_PORT_ROOM;
     }
     if (x == SVG_BORDER + 44)
@@ -45,7 +53,7 @@ static void put_thickness(const struct svg_page *p, int y)
         (void)fprintf(p->out, "<path class=\"node\" d=\"M%d %dh26\" stroke-width=\"%.1f\"/>\n", x,
                       y, svg_page_arrow_width(p, sample[i]));
         svg_page_text(p, "b", x + 32, y + 4, svg_page_blocks_text(p, sample[i], text, sizeof text));
-        x += 112;
+        x += strlen(text) < 12 ? 112 : 46 + 7 * (int)strlen(text);
     }
 }
 

@@ -14,10 +14,16 @@ static const struct point axis_vector[TORUS_MAX_DIMS] = {
     {0.924, -0.383}, {0.383, 0.924}, {0.383, -0.924}, {0.924, 0.383},
 };
 
-struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_part *part)
+struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_part *part,
+                                  const struct network_places *places)
 {
-    struct svg_layout l = {
-        .torus = t, .part = *part, .across = 1, .down = 1, .planes_across = 1, .planes_down = 1};
+    struct svg_layout l = {.torus = t,
+                           .part = *part,
+                           .places = places->used ? places : NULL,
+                           .across = 1,
+                           .down = 1,
+                           .planes_across = 1,
+                           .planes_down = 1};
 
     for (unsigned i = t->dims; i-- > 0;) {
         if (t->size[i] == 1)
@@ -29,6 +35,10 @@ struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_pa
     l.pitch = l.axes > 2 ? PITCH_OF_PLANES : PITCH;
     l.frame_width = (int)(l.across - 1) * l.pitch + 2 * SVG_MARGIN;
     l.frame_height = (int)(l.down - 1) * l.pitch + 2 * SVG_MARGIN;
+    if (l.places != NULL) {
+        l.frame_width = (int)places->width + 2 * SVG_MARGIN;
+        l.frame_height = (int)places->height + 2 * SVG_MARGIN;
+    }
     l.plane_width = l.frame_width + GAP;
     l.plane_height = l.frame_height + GAP + (l.axes > 2 ? CAPTION : 0);
     l.width = (int)l.planes_across * l.plane_width - GAP;
@@ -72,6 +82,9 @@ struct point svg_layout_node(const struct svg_layout *l, uint32_t node)
     struct point p = svg_layout_frame(l, node);
     uint32_t place[4];
 
+    if (l->places != NULL)
+        return point_plus(point_plus(p, (struct point){SVG_MARGIN, SVG_MARGIN}, 1),
+                          network_place(l->places, l->torus, &l->part, node), 1);
     places(l, node, place);
     p.x += SVG_MARGIN + (int)place[0] * l->pitch;
     p.y += SVG_MARGIN + (int)place[1] * l->pitch;
@@ -88,6 +101,8 @@ bool svg_layout_begins_plane(const struct svg_layout *l, uint32_t node)
 
 struct point svg_layout_port(const struct svg_layout *l, unsigned port)
 {
+    if (l->places != NULL)
+        return (struct point){1, 0};
     struct point v = axis_vector[l->axis[torus_port_dim(l->torus, port)]];
     int direction = torus_port_direction(l->torus, port);
 

@@ -5,6 +5,8 @@
 #define TORUSD_CLI_SVG_LAYOUT_H
 
 #include "client/cli/drawing/drawing_part.h"
+#include "client/cli/drawing/network_places.h"
+#include "client/cli/drawing/point.h"
 #include "daemon/schedule/torus.h"
 
 enum {
@@ -12,13 +14,11 @@ enum {
     SVG_MARGIN = 40, /* from a frame to the centres of the outermost nodes */
 };
 
-struct point {
-    double x, y;
-};
-
 struct svg_layout {
-    const struct torus *torus;    /* borrowed */
-    struct drawing_part part;     /* that is shown */
+    const struct torus *torus; /* borrowed */
+    struct drawing_part part;  /* that is shown */
+    /* Borrowed; NULL if all factors are rings and lines. If there are others, svg_link.h draws links and arrows. */
+    const struct network_places *places;
     unsigned axes;                /* dimensions of more than one node */
     uint8_t axis[TORUS_MAX_DIMS]; /* of a dimension: 0 right, 1 down, then planes; a dimension
                                          * of one node has none, its entry means nothing */
@@ -30,7 +30,8 @@ struct svg_layout {
     int width, height;             /* of all planes */
 };
 
-struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_part *part);
+struct svg_layout svg_layout_make(const struct torus *t, const struct drawing_part *part,
+                                  const struct network_places *places);
 
 /* Whether the node is in the part that is shown. The other functions take only such nodes. */
 bool svg_layout_has(const struct svg_layout *l, uint32_t node);
@@ -42,7 +43,8 @@ struct point svg_layout_node(const struct svg_layout *l, uint32_t node);
 /* Returns whether the node is the first one of its plane. */
 bool svg_layout_begins_plane(const struct svg_layout *l, uint32_t node);
 
-/* Returns the unit vector in which the arrows of a port point, the same for all nodes. */
+/* Returns the unit vector in which the arrows of a port point, the same for all nodes; to the right if there are other
+ * factors than rings and lines. */
 struct point svg_layout_port(const struct svg_layout *l, unsigned port);
 
 /* Returns whether the port leads to another plane. */

@@ -126,21 +126,23 @@ static void add_sign_notes(struct svg_page *p)
 {
     const struct drawing *d = p->drawing;
     const struct torus *t = p->layout.torus;
-    bool wraps = false, far = false;
+    bool wraps = false, far = false, graphs = p->layout.places != NULL;
 
     for (unsigned i = 0; i < t->dims; i++)
         wraps |=
             t->size[i] > 1 && t->wrap[i] && p->layout.axis[i] < 2 && d->part.count[i] == t->size[i];
     for (const struct drawn_message *m = d->message; m < d->message + d->messages; m++)
         far |= m->segments > 0 && m->leg.hops > 1 && p->layout.axis[m->leg.dim] > 1;
-    if (wraps)
+    if (wraps && !graphs)
         add_note(p,
                  "A line cut off at the frame continues at the opposite side: a link that wraps.");
     if (p->layout.axes > 2) {
         add_note(p, "Each frame is a plane of the last two dimensions, named by the coordinates "
                     "in the others.");
-        add_note(p,
-                 far ? "A slanted arrow leads to another plane, and is drawn at both ends; +2: two "
+        add_note(
+            p, graphs ? "A short line leads to the node of this number in another frame; its "
+                        "arrows are drawn at both ends."
+               : far ? "A slanted arrow leads to another plane, and is drawn at both ends; +2: two "
                        "planes further."
                      : "A slanted arrow leads to another plane, and is drawn at both ends.");
     }
@@ -201,8 +203,10 @@ static void measure_steps(struct svg_page *p)
 
 struct svg_page svg_page_make(FILE *out, struct drawing *d, const struct schedule_report *report)
 {
-    struct svg_page p = {
-        .out = out, .drawing = d, .layout = svg_layout_make(d->torus, &d->part), .report = report};
+    struct svg_page p = {.out = out,
+                         .drawing = d,
+                         .layout = svg_layout_make(d->torus, &d->part, &d->places),
+                         .report = report};
 
     escape(p.name, sizeof p.name, d->algorithm->name);
     (void)torus_format(d->torus, p.torus);

@@ -2,8 +2,11 @@
 
 #include <inttypes.h>
 
-/* Colours of the ports, in pairs by dimension, for light and dark backgrounds. */
-static const char *const port_colour[TORUS_MAX_PORTS] = {
+#include "client/cli/drawing/svg_link.h"
+
+/* Colours of the ports, in pairs by dimension, for light and dark backgrounds. All ports of a factor that is neither a
+ * ring nor a line have the first one. */
+static const char *const port_colour[2 * TORUS_MAX_DIMS] = {
     "#1a7fc1", "#62b8ea", "#d55e00", "#e69f00", "#0a8f72", "#55b95f", "#b0488c", "#d58bbd",
     "#94683f", "#b98a5e", "#6d6de0", "#9a9af0", "#868600", "#b5b53c", "#6b7d8b", "#93a4b1",
 };
@@ -22,10 +25,14 @@ void svg_torus_style(const struct svg_page *p)
         ".n{font-size:7px;stroke:none}.l{fill:none}.h{stroke:none}\n"
         ".crowd{fill:none;stroke:#e5262c;stroke-opacity:.3;stroke-width:13}\n",
         p->out);
-    for (unsigned port = 0; port < torus_ports(p->layout.torus); port++)
-        if (p->layout.torus->size[torus_port_dim(p->layout.torus, port)] > 1)
-            (void)fprintf(p->out, ".p%u .l{stroke:%s}.p%u .h{fill:%s}\n", port, port_colour[port],
-                          port, port_colour[port]);
+    for (unsigned port = 0; port < torus_ports(p->layout.torus); port++) {
+        unsigned dim = torus_port_dim(p->layout.torus, port);
+        bool second = torus_port_direction(p->layout.torus, port) < 0;
+        const char *colour = port_colour[2 * dim + second];
+        if (p->layout.torus->size[dim] > 1)
+            (void)fprintf(p->out, ".p%u .l{stroke:%s}.p%u .h{fill:%s}\n", port, colour, port,
+                          colour);
+    }
     (void)fputs("@media (prefers-color-scheme:dark){text{fill:#e4e6e8}.page{fill:#15181b}"
                 ".frame{fill:#1d2125;stroke:#3b4249}.link{stroke:#4d565e}.node{stroke:#98a2ac}"
                 ".s0{fill:#15181b}.s1{fill:#404953}.s2{fill:#5a4a1c}.s3{fill:#1f5131}"
@@ -116,9 +123,12 @@ void svg_torus_define(const struct svg_page *p)
 {
     (void)fputs("<defs><g id=\"torus\">\n", p->out);
     put_frames(p);
-    for (uint32_t node = 0; node < p->layout.torus->nodes; node++)
-        if (svg_layout_has(&p->layout, node))
+    for (uint32_t node = 0; node < p->layout.torus->nodes; node++) {
+        if (svg_layout_has(&p->layout, node) && p->layout.places != NULL)
+            svg_link_draw(p->out, &p->layout, node);
+        else if (svg_layout_has(&p->layout, node))
             put_links(p, node);
+    }
     put_nodes(p);
     (void)fputs("</g></defs>\n", p->out);
 }
