@@ -9,19 +9,21 @@
 /* Graphs are kept until the process ends, so that many seeds share a random graph. */
 #define RANDOM_GRAPHS 32u
 
-/* One seed in NETWORK_SEEDS has a network. All draws of a torus are made for such a seed, too, and the network has
- * streams of its own: the other seeds have the worlds that they had before there were networks, and --dims with a torus
- * plays the world that this seed had. */
+/* Of NETWORK_SEEDS seeds one has any of the networks, and one has one of the larger ones at the end of the list. All draws of a
+ * torus are made for such a seed, too, and the network has streams of its own: the other seeds have the worlds that they
+ * had before there were networks, and --dims with a torus plays the world that this seed had. */
 #define NETWORK_SEEDS 5u
-#define NETWORK_SEED 4u
+#define ANY_SEED 4u
+#define NAMED_SEED 2u
 
 enum { STREAM_NETWORK = 48, STREAM_GRAPH };
 
 static const char *const networks[] = {
-    "complete:3", "star:4",         "complete:4", "complete:3 x 2m", "tree:2^2", "2m^3",
-    "petersen",   "5 x complete:3", "2m^4",       "star:5 x 4",      "random",
+    "complete:3",     "star:4", "complete:3 x 2m", "tree:2^2", "2m^3",   "complete:4",
+    "5 x complete:3", "2m^4",   "star:5 x 4",      "petersen", "random",
 };
 #define NETWORKS (sizeof networks / sizeof networks[0])
+#define NAMED 6u /* the last ones */
 
 const char *swarm_network(unsigned index)
 {
@@ -32,7 +34,9 @@ const char *swarm_draw_network(uint64_t seed)
 {
     struct chance c = chance_stream(seed, STREAM_NETWORK, 0);
 
-    return seed % NETWORK_SEEDS == NETWORK_SEED ? networks[chance_below(&c, NETWORKS)] : NULL;
+    if (seed % NETWORK_SEEDS == NAMED_SEED)
+        return networks[NETWORKS - 1 - chance_below(&c, NAMED)];
+    return seed % NETWORK_SEEDS == ANY_SEED ? networks[chance_below(&c, NETWORKS)] : NULL;
 }
 
 static const struct graph *petersen(void)
