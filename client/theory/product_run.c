@@ -34,14 +34,22 @@ static int no_memory(const struct product *p, struct error *e)
                      text_plural(p->nodes, "node", "nodes"));
 }
 
-/* The node that is the walk's stride further along its dimension, modulo the size. */
-static uint32_t next_node(const struct product *p, uint32_t node, const struct product_walk *walk)
+/* The node after hop `hop` of a walk: the walk's stride further along its dimension, modulo the size, or that to which
+ * the graph's path leads. */
+static uint32_t next_node(const struct product *p, uint32_t node, const struct product_walk *walk,
+                          uint32_t hop)
 {
+    const struct graph *g = p->factor[walk->dim].graph;
     uint32_t below = 1, n = p->factor[walk->dim].nodes;
 
     for (unsigned i = walk->dim + 1; i < p->dims; i++)
         below *= p->factor[i].nodes;
     uint32_t x = node / below % n;
+    if (p->factor[walk->dim].kind == FACTOR_GRAPH) {
+        unsigned direction = walk->walk.path != NULL ? walk->walk.path[hop].direction
+                                                     : graph_towards(g, x, walk->to);
+        return node - x * below + graph_neighbour(g, x, direction) * below;
+    }
     int64_t to = ((int64_t)x + walk->walk.stride) % (int64_t)n;
     return node - x * below + (uint32_t)(to < 0 ? to + n : to) * below;
 }
@@ -54,12 +62,13 @@ static int follow(const struct product *p, uint32_t source, uint32_t destination
     uint32_t here = source, free_from = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        uint32_t step = walks[i].walk.step;
-        if (step < free_from)
-            return error_set(e, ERROR_DAMAGED, "block %u -> %u: step %u comes after step %u",
-                             source, destination, step, free_from - 1);
-        for (uint32_t hop = 0; hop < walks[i].walk.hops; hop++, step++) {
-            uint32_t next = next_node(p, here, &walks[i]);
+        for (uint32_t hop = 0; hop < walks[i].walk.hops; hop++) {
+            const struct graph_hop *path = walks[i].walk.path;
+            uint32_t step = walks[i].walk.step + (path != NULL ? path[hop].step : hop);
+            if (step < free_from)
+                return error_set(e, ERROR_DAMAGED, "block %u -> %u: step %u comes after step %u",
+                                 source, destination, step, free_from - 1);
+            uint32_t next = next_node(p, here, &walks[i], hop);
             if (product_distance(p, here, next) != 1)
                 return error_set(e, ERROR_DAMAGED,
                                  "block %u -> %u, step %u: nodes %u and %u are not adjacent",
@@ -68,8 +77,8 @@ static int follow(const struct product *p, uint32_t source, uint32_t destination
                 return no_memory(p, e);
             r->hops++;
             here = next;
+            free_from = step + 1;
         }
-        free_from = step;
     }
     if (here != destination)
         return error_set(e, ERROR_DAMAGED, "block %u -> %u ends at node %u", source, destination,
@@ -116,6 +125,11 @@ int product_run(const struct product *p, enum product_algorithm a, product_route
     if (p->nodes > PRODUCT_RUN_MOST_NODES)
         return error_set(e, ERROR_REFUSED, "%u nodes are too many: at most %u can be simulated",
                          p->nodes, PRODUCT_RUN_MOST_NODES);
+    if (!product_has_exchange(p))
+        return error_set(e, ERROR_REFUSED,
+                         "a graph of this network is too large for an exchange of its own, which "
+                         "%s needs",
+                         product_algorithm_name(a));
     if (product_steps(p, a) > MESSAGE_MAX_STEP + 1)
         return error_set(e, ERROR_REFUSED,
                          "%s takes more than %u steps on this network, too many to simulate",

@@ -1,4 +1,4 @@
-/* Simulates an exchange on a product of rings, arrays and complete graphs block by block: counts
+/* Simulates an exchange on a product of rings, arrays and other graphs block by block: counts
  * the costs of A1 and A2 instead of computing them, and refuses what the model forbids. For
  * networks that are no tori, such as generalized hypercubes. */
 #ifndef TORUSD_THEORY_PRODUCT_RUN_H

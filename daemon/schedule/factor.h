@@ -15,7 +15,7 @@ enum factor_kind { FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE, FACTOR_GRAPH };
 struct factor {
     enum factor_kind kind;
     uint32_t nodes;            /* n, at least 1 */
-    const struct graph *graph; /* of FACTOR_GRAPH */
+    const struct graph *graph; /* of FACTOR_GRAPH; of FACTOR_COMPLETE or NULL */
 };
 
 const char *factor_kind_name(enum factor_kind kind); /* "ring", "array", "complete", "graph" */

@@ -3,89 +3,39 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads a number from 1 to `most` at *text, and moves *text behind it. Returns -1 if there is
- * none. */
-static int read_number(const char **text, uint32_t most, uint32_t *number)
+#include "daemon/schedule/factor_text.h"
+
+/* Appends a factor as many times as its power says. */
+static int append(const char *text, struct product *p, const struct factor *f, uint32_t times,
+                  struct error *e)
 {
-    const char *p = *text;
-
-    for (*number = 0; *p >= '0' && *p <= '9' && *number <= most; p++)
-        *number = 10 * *number + (uint32_t)(*p - '0');
-    *text = p;
-    return *number >= 1 && *number <= most ? 0 : -1;
-}
-
-static int read_kind(const char **text, enum factor_kind *kind)
-{
-    static const enum factor_kind all[] = {FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE};
-
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const char *name = factor_kind_name(all[i]);
-        size_t length = strlen(name);
-        if (strncmp(*text, name, length) == 0 && (*text)[length] == ':') {
-            *kind = all[i];
-            *text += length + 1;
-            return 0;
-        }
-    }
-    return -1;
-}
-
-static void skip_spaces(const char **text)
-{
-    while (**text == ' ')
-        ++*text;
-}
-
-/* Reads one factor such as "complete:2^10", and adds its dimensions. */
-static int read_factors(struct product *p, const char **text, struct error *e)
-{
-    struct factor f;
-    uint32_t count = 1;
-
-    skip_spaces(text);
-    const char *start = *text;
-    if (read_kind(text, &f.kind) != 0)
-        return error_set(e, ERROR_USAGE,
-                         "expected ring:, array: or complete: with a size at \"%.24s\", as in "
-                         "ring:8 x array:4 x complete:3",
-                         start);
-    if (read_number(text, TORUS_MAX_NODES, &f.nodes) != 0)
-        return error_set(e, ERROR_USAGE, "expected a size from 1 to %u at \"%.24s\"",
-                         TORUS_MAX_NODES, start);
-    if (**text == '^') {
-        ++*text;
-        if (read_number(text, PRODUCT_MAX_DIMS, &count) != 0)
-            return error_set(e, ERROR_USAGE, "expected a number of dimensions from 1 to %d after ^",
+    for (; times > 0; times--) {
+        if (p->dims == PRODUCT_MAX_DIMS)
+            return error_set(e, ERROR_USAGE, "network \"%.64s\" has more than %d dimensions", text,
                              PRODUCT_MAX_DIMS);
+        if (f->nodes > TORUS_MAX_NODES / p->nodes)
+            return error_set(e, ERROR_USAGE, "network \"%.64s\" has more than %u nodes", text,
+                             TORUS_MAX_NODES);
+        p->nodes *= f->nodes;
+        p->factor[p->dims++] = *f;
     }
-    if (count > PRODUCT_MAX_DIMS - p->dims)
-        return error_set(e, ERROR_USAGE, "the network has more than %d dimensions",
-                         PRODUCT_MAX_DIMS);
-    for (; count > 0; count--) {
-        if (f.nodes > TORUS_MAX_NODES / p->nodes)
-            return error_set(e, ERROR_USAGE, "the network has more than %u nodes", TORUS_MAX_NODES);
-        p->nodes *= f.nodes;
-        p->factor[p->dims++] = f;
-    }
-    skip_spaces(text);
     return 0;
 }
 
 int product_parse(struct product *p, const char *text, struct error *e)
 {
+    struct factor_text r = {.what = "network", .text = text, .at = text + strspn(text, " ")};
     struct product result = {.nodes = 1};
-    const char *rest = text;
+    struct factor f;
+    uint32_t times;
 
-    for (;;) {
-        if (read_factors(&result, &rest, e) != 0)
+    do {
+        if (factor_text_read(&r, &f, &times, e) != 0 || append(text, &result, &f, times, e) != 0)
             return -1;
-        if (*rest == '\0')
-            break;
-        if (*rest++ != 'x')
-            return error_set(e, ERROR_USAGE, "expected x between dimensions, not \"%.24s\"",
-                             rest - 1);
-    }
+    } while (factor_text_goes_on(&r));
+    r.at += strspn(r.at, " ");
+    if (factor_text_end(&r, e) != 0)
+        return -1;
     *p = result;
     return 0;
 }

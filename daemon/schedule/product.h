@@ -1,4 +1,4 @@
-/* Multidimensional networks: Cartesian products of rings, linear arrays and complete graphs. Their
+/* Multidimensional networks: Cartesian products of rings, linear arrays, complete and other graphs. Their
  * distances, statuses, lower bounds and one-port complete exchanges follow from those of the single
  * dimensions. Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
  * Interconnection Networks, sections 2 to 4.
@@ -19,9 +19,10 @@ struct product {
     uint32_t nodes; /* N, at most TORUS_MAX_NODES */
 };
 
-/* Reads "ring:8 x array:4 x complete:3", with or without the spaces; "complete:2^10" stands for
- * ten such dimensions. Returns 0, or -1 with *e (ERROR_USAGE), which says what is wrong with the
- * text. */
+/* Reads "ring:8 x array:4 x complete:3" or any other text that torus_parse() reads. The product needs no
+ * ports: it may have PRODUCT_MAX_DIMS dimensions, such as "complete:2^10", and complete graphs of any
+ * size, such as "complete:64". Returns 0, or -1 with *e (ERROR_USAGE), which says what is wrong with
+ * the text. Not thread-safe where other graphs are named: see graph.h. */
 int product_parse(struct product *p, const char *text, struct error *e);
 
 /* Writes the text that product_parse() reads; `text` has room for PRODUCT_TEXT_SIZE. Returns

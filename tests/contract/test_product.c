@@ -268,23 +268,30 @@ static void texts(void **state)
                 {" ring:8  x array:4 ", "ring:8 x array:4"},
                 {"complete:2^3 x complete:2", "complete:2^4"},
                 {"complete:2 x ring:2 x ring:2", "complete:2 x ring:2^2"},
-                {"array:1048576", "array:1048576"}};
+                {"array:1048576", "array:1048576"},
+                {"8x4m x complete:64", "ring:8 x array:4 x complete:64"},
+                {"complete:2^20", "complete:2^20"},
+                {"star:5 x tree:2^3^2", "star:5 x tree:2^3^2"}};
     static const struct {
         const char *text, *says;
-    } bad[] = {{"", "ring:8 x array:4 x complete:3"},
-               {"8x8", "\"8x8\""},
-               {"star:8", "\"star:8\""},
+    } bad[] = {{"", "expected a factor"},
+               {"moebius:8", "\"moebius:8\""},
                {"ring", "\"ring\""},
-               {"ring:", "1 to 1048576 at \"ring:\""},
-               {"ring:0", "1 to 1048576 at \"ring:0\""},
-               {"ring:99999999999999", "1 to 1048576"},
+               {"ring:", "expected a factor"},
+               {"ring:0", "sizes start at 1"},
+               {"complete:0", "sizes start at 1"},
+               {"ring:99999999999999", "more than 1048576 nodes"},
+               {"complete:1048577", "more than 1048576 nodes"},
                {"ring:8 y ring:8", "not \"y ring:8\""},
-               {"ring:8 x", "expected ring:"},
-               {"ring:8 ring:8", "expected x between dimensions"},
-               {"ring:2^0", "after ^"},
-               {"ring:2^", "after ^"},
-               {"ring:2^21", "after ^"},
+               {"ring:8 x", "expected a factor"},
+               {"ring:8 ring:8", "expected x between sizes"},
+               {"ring:2^0", "a number of dimensions"},
+               {"ring:2^", "a number of dimensions"},
+               {"ring:1^21", "more than 20 dimensions"},
+               {"ring:1^4294967295", "more than 20 dimensions"},
                {"ring:1^20 x ring:1", "more than 20 dimensions"},
+               {"star:40", "2 to 33 nodes"},
+               {"tree:2^0", "at least one branch"},
                {"ring:1024^3", "more than 1048576 nodes"}};
     char text[PRODUCT_TEXT_SIZE];
     (void)state;

@@ -149,7 +149,7 @@ static void refusals(void **state)
         const char *arguments, *says;
     } refused[] = {{"bounds", "--network 'ring:8 x complete:3'"},
                    {"bounds --dims 4 --network ring:4", "give one or the other"},
-                   {"bounds --network star:3", "\"star:3\""},
+                   {"bounds --network moebius:3", "\"moebius:3\""},
                    {"bounds --network 'ring:1024^3'", "more than 1048576 nodes"},
                    {"bounds --dims 8y", "--dims"},
                    {"bounds --dims 4x4 --node 16", "from 0 to 15"}};

@@ -37,6 +37,15 @@ static void products(void **state)
     assert_true(number(value, "startups") == 6 + 3 * 3);
     assert_true(number(value, "transmission") == 6 * 4 + 3 * 3);
     json_decref(value);
+    value = run_cli_json("simulate --network 'star:5 x 4'");
+    assert_true(number(value, "delivered") == 20 * 19);
+    assert_true(number(value, "startups") == 16 + 3);
+    assert_true(number(value, "transmission") == number(value, "formula_transmission"));
+    json_decref(value);
+    value = run_cli_json("simulate --network 'complete:3 x star:5' --algorithm a1");
+    assert_true(number(value, "delivered") == 15 * 14);
+    assert_true(number(value, "transmission") == number(value, "formula_transmission"));
+    json_decref(value);
     value = run_cli_json("simulate --network ring:1");
     assert_true(number(value, "delivered") == 0);
     assert_true(json_is_null(json_object_get(value, "efficiency")));
@@ -162,7 +171,8 @@ static void refusals(void **state)
                    {"simulate --banyan 4 --square cube", "'cube' is not a square"},
                    {"simulate --network ring:4 --algorithm at2", "give a1 or a2"},
                    {"simulate --network ring:2000", "at most 1024"},
-                   {"simulate --network star:4", "\"star:4\""},
+                   {"simulate --network moebius:4", "\"moebius:4\""},
+                   {"simulate --network tree:2^8", "too large for an exchange of its own"},
                    {"simulate --dims 4x4 --algorithm yangwang", "odd if they wrap"},
                    {"simulate --dims 5x5 --algorithm disjoint", "does not send whole blocks"},
                    {"simulate --dims 5x5 --queue fifo", "stream is an exchange"},

@@ -233,8 +233,10 @@ const struct command command_bounds = {
     .usage = "--network NETWORK | --dims DIMS [--node RANK] [--json]",
     .details =
         "A network is a product of dimensions, joined with x: ring:N, array:N (a ring without\n"
-        "its last link) and complete:N (every node linked to every other). ^K repeats a\n"
-        "dimension K times. A torus is a product of rings, a mesh a product of arrays, a\n"
+        "its last link), complete:N (every node linked to every other), and all that --dims\n"
+        "takes. --network has no limit of ports: complete:64 and complete:2^20 are possible.\n"
+        "^K repeats a dimension K times. A torus is a product of rings, a mesh a product of "
+        "arrays, a\n"
         "hypercube is complete:2^K, and a generalized hypercube is a product of complete\n"
         "graphs. Two links join the nodes of ring:2, as two cables do in a torus. One link\n"
         "joins the nodes of array:2 and of complete:2. So the hypercube is 2mx2mx2m, and 2x2x2\n"

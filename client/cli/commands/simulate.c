@@ -348,7 +348,7 @@ const struct command command_simulate = {
         "its counts. If a step breaks the rules of the model, the command ends with status 1 and\n"
         "names the block, the step or the line.\n"
         "\n"
-        "--network: a complete exchange on a product of rings, arrays and complete graphs (see\n"
+        "--network: a complete exchange on a product of rings, arrays and other graphs (see\n"
         "'torusctl help bounds'), such as a generalized hypercube. In each step a node sends at\n"
         "most one message to an adjacent node, and receives at most one.\n"
         "  startups       steps\n"
