@@ -75,6 +75,10 @@ static int read_graph(struct factor_text *r, const struct graph **graph, struct 
         return read_digest(r, graph, e);
     if (r->known)
         return refuse_unknown(r, e);
+    if (!r->files)
+        return error_set(e, ERROR_USAGE,
+                         "%s \"%.64s\" names a file of edges, which only --dims can do", r->what,
+                         r->text);
     char *path = strndup(r->at, length);
     if (path == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the name of a file of edges");

@@ -13,7 +13,8 @@ struct factor_text {
     const char *text; /* the whole text */
     const char *at;   /* what is left of it */
     bool links;       /* a complete graph needs a `graph`, too, so that it has ports */
-    bool known;       /* reads no files and makes no graphs; a graph must have been made before */
+    bool files;       /* may open the file of `graph:FILE` */
+    bool known;       /* makes no graphs; a graph must have been made before */
 };
 
 /* Reads a factor, and how many times it is repeated: `4`, `ring:4`, `4m`, `line:4`, `array:4`, `complete:4`, `star:5`,

@@ -24,7 +24,8 @@ static int append(const char *text, struct product *p, const struct factor *f, u
 
 int product_parse(struct product *p, const char *text, struct error *e)
 {
-    struct factor_text r = {.what = "network", .text = text, .at = text + strspn(text, " ")};
+    struct factor_text r = {
+        .what = "network", .text = text, .at = text + strspn(text, " "), .files = true};
     struct product result = {.nodes = 1};
     struct factor f;
     uint32_t times;

@@ -42,6 +42,10 @@ struct torus {
  * Not thread-safe where other graphs are named: see graph.h. */
 int torus_parse(struct torus *t, const char *text, struct error *e);
 
+/* As torus_parse(), for a text that the user did not write: opens no files. A graph from a file must be known, and be
+ * named as torus_format() writes it. */
+int torus_parse_named(struct torus *t, const char *text, struct error *e);
+
 /* As torus_parse(), for a text from a stranger, in any thread: reads no files and makes no graphs. A graph must
  * have been made before, and be named as torus_format() writes it. */
 int torus_parse_known(struct torus *t, const char *text, struct error *e);

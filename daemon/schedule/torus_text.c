@@ -47,6 +47,14 @@ static int parse(struct torus *t, struct factor_text r, struct error *e)
 
 int torus_parse(struct torus *t, const char *text, struct error *e)
 {
+    return parse(t,
+                 (struct factor_text){
+                     .what = "torus", .text = text, .at = text, .links = true, .files = true},
+                 e);
+}
+
+int torus_parse_named(struct torus *t, const char *text, struct error *e)
+{
     return parse(t, (struct factor_text){.what = "torus", .text = text, .at = text, .links = true},
                  e);
 }

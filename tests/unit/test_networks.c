@@ -167,6 +167,20 @@ static void a_header_names_no_files_and_makes_no_graphs(void **state)
     }
 }
 
+/* Without a network to compare with, torusctl makes the graphs of a header, but opens no file either. */
+static void a_header_alone_names_no_files(void **state)
+{
+    char text[200];
+
+    (void)state;
+    write_file("0 1\n1 2\n2 0\n");
+    (void)snprintf(text, sizeof text, "{\"schedule\":1,\"dims\":\"graph:%s\"}\n", path);
+    struct error e = refused(NULL, text);
+    assert_non_null(strstr(e.text, "names a file of edges"));
+    e = refused(NULL, "{\"schedule\":1,\"dims\":\"star:21\"}\n");
+    assert_non_null(graph_known("star:21", strlen("star:21")));
+}
+
 /* A direction that a graph does not have would be looked up beyond the graph's table of neighbours. */
 static void directions_must_exist(void **state)
 {
@@ -358,6 +372,7 @@ int main(void)
         cmocka_unit_test(schedules_of_msccl_are_read_back),
         cmocka_unit_test(schedules_of_others_need_neighbours),
         cmocka_unit_test(a_header_names_no_files_and_makes_no_graphs),
+        cmocka_unit_test(a_header_alone_names_no_files),
         cmocka_unit_test(directions_must_exist),
         cmocka_unit_test(uneven_blocks_have_a_true_bound),
         cmocka_unit_test(faults_of_cables_have_a_text),

@@ -222,7 +222,7 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     json_t *o;
     int r = 0;
 
-    if (torus_parse(&torus, x->dims, e) != 0) {
+    if (torus_parse_named(&torus, x->dims, e) != 0) {
         error_wrap(e, "the daemon's dimensions are invalid");
         e->code = ERROR_PROTOCOL;
         return NULL;

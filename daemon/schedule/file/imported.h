@@ -42,7 +42,7 @@ struct imported;
 /* Reads the text of a file and proves that its schedule is right: every segment of every block
  * arrives exactly once, over legs that exist, in rising steps; in an allgather the routes of a
  * source form a tree; with one port, no node starts or ends two messages in a step. The schedule
- * must be for the torus `only`, unless that is NULL. Returns 0 with *out, which the caller gives to
+ * must be for the torus `only`, unless that is NULL. No file that the header names is opened. Returns 0 with *out, which the caller gives to
  * imported_free(), and with *report unless `report` is NULL. Returns -1 with *e otherwise: no
  * memory, or ERROR_REFUSED, whose text names the line and, if they are known, the pair, the step
  * and the node. `text` is not needed afterwards. */

@@ -22,7 +22,7 @@ static int read_dims(struct json_line *line, void *into, struct error *e)
     if (json_line_string(line, "dims", s->dims, sizeof s->dims, e) != 0)
         return -1;
     int rc = s->known ? torus_parse_known(&s->torus, s->dims, &why)
-                      : torus_parse(&s->torus, s->dims, &why);
+                      : torus_parse_named(&s->torus, s->dims, &why);
     return rc == 0 ? 0 : json_line_error(line, e, "dims: %s", why.text);
 }
 
