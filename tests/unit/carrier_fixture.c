@@ -178,7 +178,7 @@ struct carrier *begin(void)
     fails = no_netlink = false;
     told[0] = '\0';
     assert_int_equal(uv_loop_init(&loop), 0);
-    return carrier_open(&loop, &user);
+    return carrier_open(&loop, &user, PORTS);
 }
 
 void end(struct carrier *c)

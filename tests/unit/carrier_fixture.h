@@ -12,6 +12,7 @@
 #include "daemon/net/carrier/carrier.h"
 
 #define MOST 8u
+#define PORTS 4u
 
 enum {
     LOWER_UP = 0x10000,

@@ -243,7 +243,7 @@ static void without_netlink(void **state)
     end(c);
     assert_int_equal(uv_loop_init(&loop), 0);
     no_netlink = true;
-    assert_null(carrier_open(&loop, &user));
+    assert_null(carrier_open(&loop, &user, PORTS));
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 

@@ -37,7 +37,8 @@ struct carrier {
     int fd;
     struct carrier_user user;
     bool stale; /* something may have changed */
-    struct watched watched[TORUS_MAX_PORTS];
+    unsigned ports;
+    struct watched watched[];
 };
 
 /* Reports are not parsed: their arrival is enough. */
@@ -82,9 +83,9 @@ static int open_netlink(void)
     return fd;
 }
 
-struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user)
+struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user, unsigned ports)
 {
-    struct carrier *c = calloc(1, sizeof *c);
+    struct carrier *c = calloc(1, sizeof *c + ports * sizeof *c->watched);
     int fd = open_netlink(), error = c == NULL ? ENOMEM : errno;
 
     if (c != NULL && fd >= 0)
@@ -100,6 +101,7 @@ struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user)
     }
     c->fd = fd;
     c->user = *user;
+    c->ports = ports;
     c->poll.data = c;
     (void)uv_poll_start(&c->poll, UV_READABLE, on_report);
     return c;
@@ -346,7 +348,7 @@ bool carrier_report_changes(struct carrier *c)
         log_warning("torusd cannot read the state of interfaces: %s", strerror(errno));
         return false; /* until the next report */
     }
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+    for (unsigned port = 0; port < c->ports; port++) {
         struct watched *w = &c->watched[port];
         if (!w->on)
             continue;

@@ -40,9 +40,9 @@ struct carrier_ends {
     bool bound;                          /* sockets of the link use no other interface */
 };
 
-/* Starts to watch; *user is copied. Returns NULL, and logs the reason, if interfaces cannot be watched:
+/* Starts to watch the links of so many ports; *user is copied. Returns NULL, and logs the reason, if interfaces cannot be watched:
  * links are then lost only by silence. carrier_close() ends it. */
-struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user);
+struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user, unsigned ports);
 /* Stops watching; the user's closed() follows, and *c is freed. */
 void carrier_close(struct carrier *c);
 

@@ -30,9 +30,10 @@ struct beacon {
     uv_timer_t timer;
     const struct tcp *tcp;
     struct router *router;
-    struct beacon_socket socket[TORUS_MAX_PORTS];
     unsigned handles;
     bool stopping;
+    unsigned ports; /* torus_ports() */
+    struct beacon_socket socket[];
 };
 
 static void release_beacon(struct beacon *b)
@@ -180,7 +181,7 @@ static void on_time(uv_timer_t *timer)
 {
     struct beacon *b = timer->data;
 
-    for (unsigned port = 0; port < torus_ports(router_torus(b->router)); port++) {
+    for (unsigned port = 0; port < b->ports; port++) {
         struct beacon_socket *m = &b->socket[port];
         const unsigned index = wanted_interface(b, port);
         if (m->open && m->index != index)
@@ -199,16 +200,18 @@ static void on_timer_closed(uv_handle_t *handle)
 
 struct beacon *beacon_start(uv_loop_t *loop, const struct tcp *tcp, struct router *router)
 {
-    struct beacon *b = calloc(1, sizeof *b);
+    unsigned ports = torus_ports(router_torus(router));
+    struct beacon *b = calloc(1, sizeof *b + ports * sizeof *b->socket);
 
     if (b == NULL)
         return NULL;
     b->tcp = tcp;
     b->router = router;
+    b->ports = ports;
     b->handles = 1;
     (void)uv_timer_init(loop, &b->timer);
     b->timer.data = b;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+    for (unsigned port = 0; port < b->ports; port++) {
         b->socket[port].beacon = b;
         b->socket[port].port = port;
     }
@@ -220,7 +223,7 @@ void beacon_stop(struct beacon *b)
 {
     if (b == NULL)
         return;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+    for (unsigned port = 0; port < b->ports; port++)
         stop_beacons(&b->socket[port]);
     uv_close((uv_handle_t *)&b->timer, on_timer_closed);
 }

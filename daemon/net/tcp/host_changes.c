@@ -9,7 +9,7 @@ static void on_recheck(uv_timer_t *timer)
 {
     struct tcp *tcp = timer->data;
 
-    for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++)
+    for (unsigned port = 0; port < tcp->ports && tcp->router != NULL; port++)
         if (tcp->connector[port].endpoint != NULL && connector_recheck(&tcp->connector[port]))
             router_dial_again(tcp->router, port);
 }

@@ -91,7 +91,7 @@ void port_sockets_dial(void *context, unsigned port)
 
 void port_sockets_report(struct tcp *tcp)
 {
-    for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++) {
+    for (unsigned port = 0; port < tcp->ports && tcp->router != NULL; port++) {
         struct connector *connector = &tcp->connector[port];
         if (!connector->changed || connector->dial != NULL || connector->lookup != NULL)
             continue;

@@ -106,7 +106,9 @@ static void io_proved(void *context, void *connection)
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
                     struct error *e)
 {
-    struct tcp *tcp = sodium_init() >= 0 ? calloc(1, sizeof *tcp) : NULL;
+    unsigned ports = torus_ports(setup->torus);
+    size_t size = sizeof(struct tcp) + ports * sizeof(struct connector);
+    struct tcp *tcp = sodium_init() >= 0 ? calloc(1, size) : NULL;
 
     if (tcp == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for the connections of links");
@@ -114,13 +116,14 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     }
     const struct carrier_user user = host_changes_user(tcp, port_sockets_closed);
     tcp->set = *setup;
+    tcp->ports = ports;
     tcp->slow = pacing_is_slow(setup->link_mbit);
     tcp->options = (struct socket_options){setup->congestion, tcp->slow,
                                            setup->hop_limit != 0 ? setup->hop_limit : HOPS_DEFAULT};
     (void)uv_timer_init(setup->loop, &tcp->recheck);
     tcp->recheck.data = tcp;
     tcp->handles = 2; /* this object itself, and the timer */
-    tcp->carrier = carrier_open(setup->loop, &user);
+    tcp->carrier = carrier_open(setup->loop, &user, ports);
     tcp->handles += tcp->carrier != NULL;
     if (port_sockets_open(tcp, rank, e) != 0) {
         tcp_close(tcp);
@@ -163,7 +166,7 @@ void tcp_close(struct tcp *tcp)
 {
     tcp->router = NULL;
     tcp->reserve.wanted = 0;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+    for (unsigned port = 0; port < tcp->ports; port++)
         connector_close(&tcp->connector[port]);
     uv_close((uv_handle_t *)&tcp->recheck, on_timer_closed);
     if (tcp->carrier != NULL)

@@ -41,7 +41,6 @@ struct tcp {
     struct router *router;
     struct socket_options options;
     struct connector_user user;
-    struct connector connector[TORUS_MAX_PORTS];
     uv_timer_t recheck; /* when to recheck all connectors */
     struct reserve reserve;
     struct carrier *carrier; /* NULL: interfaces cannot be watched */
@@ -51,7 +50,9 @@ struct tcp {
     bool closing;
     bool slow;
     struct outgoing_pool
-        frames; /* pool for the frames of last messages, after the router has been freed */
+        frames;     /* pool for the frames of last messages, after the router has been freed */
+    unsigned ports; /* torus_ports() */
+    struct connector connector[];
 };
 
 /* The pool of the frames that are written. */
