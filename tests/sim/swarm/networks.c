@@ -9,11 +9,12 @@
 /* Graphs are kept until the process ends, so that many seeds share a random graph. */
 #define RANDOM_GRAPHS 32u
 
-/* Of NETWORK_SEEDS seeds one has any of the networks, and one has one of the larger ones at the end of the list. All draws of a
- * torus are made for such a seed, too, and the network has streams of its own: the other seeds have the worlds that they
- * had before there were networks, and --dims with a torus plays the world that this seed had. */
+/* One seed in NETWORK_SEEDS has any of the networks; one in NAMED_SEEDS has one of the larger ones at the end of the
+ * list. All draws of a torus are made for such a seed, too, and the network has streams of its own: the other seeds have
+ * the worlds that they had before there were networks, and --dims with a torus plays the world that this seed had. */
 #define NETWORK_SEEDS 5u
-#define ANY_SEED 4u
+#define NETWORK_SEED 4u
+#define NAMED_SEEDS 10u
 #define NAMED_SEED 2u
 
 enum { STREAM_NETWORK = 48, STREAM_GRAPH };
@@ -23,7 +24,7 @@ static const char *const networks[] = {
     "5 x complete:3", "2m^4",   "star:5 x 4",      "petersen", "random",
 };
 #define NETWORKS (sizeof networks / sizeof networks[0])
-#define NAMED 6u /* the last ones */
+#define NAMED 6u /* the larger ones */
 
 const char *swarm_network(unsigned index)
 {
@@ -34,9 +35,9 @@ const char *swarm_draw_network(uint64_t seed)
 {
     struct chance c = chance_stream(seed, STREAM_NETWORK, 0);
 
-    if (seed % NETWORK_SEEDS == NAMED_SEED)
+    if (seed % NAMED_SEEDS == NAMED_SEED)
         return networks[NETWORKS - 1 - chance_below(&c, NAMED)];
-    return seed % NETWORK_SEEDS == ANY_SEED ? networks[chance_below(&c, NETWORKS)] : NULL;
+    return seed % NETWORK_SEEDS == NETWORK_SEED ? networks[chance_below(&c, NETWORKS)] : NULL;
 }
 
 static const struct graph *petersen(void)
