@@ -167,14 +167,9 @@ uint32_t torus_farthest(const struct torus *t, unsigned dim, uint32_t from)
 
 uint32_t torus_centre(const struct torus *t, unsigned dim)
 {
-    uint32_t best = 0;
-
-    if (t->graph[dim] == NULL)
-        return t->wrap[dim] ? 0 : (t->size[dim] - 1) / 2;
-    for (uint32_t i = 1; i < t->size[dim]; i++)
-        if (torus_farthest(t, dim, i) < torus_farthest(t, dim, best))
-            best = i;
-    return best;
+    if (t->graph[dim] != NULL)
+        return t->graph[dim]->centre;
+    return t->wrap[dim] ? 0 : (t->size[dim] - 1) / 2;
 }
 
 uint32_t torus_longest_way(const struct torus *t, unsigned dim)

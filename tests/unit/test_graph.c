@@ -77,6 +77,26 @@ static void check_ports(const struct torus *t, const struct network *n)
     }
 }
 
+/* The first node of one dimension whose farthest node is as near as possible. */
+static void check_centre(const struct torus *t, const struct network *n)
+{
+    uint32_t centre = 0, least = UINT32_MAX;
+
+    for (uint32_t a = 0; t->dims == 1 && t->graph[0] != NULL && a < t->nodes; a++) {
+        uint32_t farthest = 0;
+        for (uint32_t b = 0; b < t->nodes; b++)
+            farthest = n->distance[a][b] > farthest ? n->distance[a][b] : farthest;
+        if (farthest < least) {
+            least = farthest;
+            centre = a;
+        }
+    }
+    if (least == UINT32_MAX)
+        return;
+    assert_int_equal(torus_centre(t, 0), centre);
+    assert_int_equal(t->graph[0]->radius, least);
+}
+
 static void check_distances(const struct torus *t, struct network *n)
 {
     uint32_t farthest = 0;
@@ -88,6 +108,7 @@ static void check_distances(const struct torus *t, struct network *n)
             farthest = n->distance[a][b] > farthest ? n->distance[a][b] : farthest;
         }
     assert_int_equal(torus_diameter(t), farthest);
+    check_centre(t, n);
 }
 
 /* Moving all nodes by the period along any dimension maps each port to the same port. */

@@ -22,7 +22,7 @@ static uint32_t depth(const struct torus *t)
     uint32_t hops = 0;
 
     for (unsigned i = 0; i < t->dims; i++)
-        hops += t->graph[i] != NULL ? torus_farthest(t, i, torus_centre(t, i)) : t->size[i] / 2;
+        hops += t->graph[i] != NULL ? t->graph[i]->radius : t->size[i] / 2;
     return hops;
 }
 

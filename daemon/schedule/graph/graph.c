@@ -210,10 +210,20 @@ static int measure(struct graph *g, struct error *e)
     for (uint32_t to = 0; to < n; to++)
         if (g->distance[to] == FAR)
             return error_set(e, ERROR_USAGE, "no edges connect node 0 with node %u", to);
-    for (size_t i = 0; i < (size_t)n * n; i++) {
-        hops += g->distance[i];
-        if (g->distance[i] > g->diameter)
-            g->diameter = g->distance[i];
+    g->radius = UINT32_MAX;
+    for (uint32_t from = 0; from < n; from++) {
+        uint32_t farthest = 0;
+        for (uint32_t to = 0; to < n; to++) {
+            hops += graph_distance(g, from, to);
+            if (graph_distance(g, from, to) > farthest)
+                farthest = graph_distance(g, from, to);
+        }
+        if (farthest > g->diameter)
+            g->diameter = farthest;
+        if (farthest < g->radius) {
+            g->radius = farthest;
+            g->centre = from;
+        }
     }
     if (graph_cut(g, &g->least_load) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", n);

@@ -39,6 +39,8 @@ struct graph {
     uint16_t *distance;              /* from * n + to: hops of a shortest path */
     bool moves;                      /* adding 1 to all nodes, modulo n, is an automorphism */
     uint32_t diameter, fewest_links; /* hops; of any node */
+    uint32_t centre,
+        radius; /* the first node whose farthest node is as near as possible; that distance */
     /* A lower bound on the blocks of the busiest channel in a complete exchange: the larger of the hops
      * of all shortest paths, divided among all channels, and the largest known |S| (n - |S|) over the
      * links between the nodes S and the others. */
