@@ -25,16 +25,8 @@ const struct algorithm *found_named(struct detour *found, const char *name, stru
 const struct algorithm *found_routes(const struct algorithm *a, const struct torus *t,
                                      struct detour **found, struct error *e)
 {
-    struct damage none;
-
     *found = NULL;
     if (!found_is_name(a->name, t))
         return a;
-    if (damage_init(&none, t, e) != 0)
-        return NULL;
-    int rc = detour_new(found, &none, e);
-    damage_free(&none);
-    if (rc != 0)
-        return NULL;
-    return found_named(*found, a->name, e);
+    return detour_new_whole(found, t, e) == 0 ? found_named(*found, a->name, e) : NULL;
 }

@@ -136,44 +136,27 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
     return EXIT_DONE;
 }
 
-/* Routes for the links that are in order, which the caller gives to detour_free(). */
-static int find_routes(const struct cli *cli, const struct damage *damage, const char *name,
-                       const struct algorithm **algorithm)
-{
-    struct detour *detour = NULL;
-    struct error e;
-
-    if (detour_new(&detour, damage, &e) != 0)
-        return cli_fail(cli, &e);
-    *algorithm = found_named(detour, name, &e);
-    if (*algorithm != NULL)
-        return EXIT_DONE;
-    detour_free(detour);
-    return cli_fail_usage(cli, "%s", e.text);
-}
-
 /* `stream` and `disjoint` where factors are neither rings nor lines: their routes are found. */
 static int resolve_found(const struct cli *cli, const struct plan_arguments *a, const char *name,
                          const struct torus *t, const struct algorithm **algorithm)
 {
-    struct damage none;
+    struct detour *found;
     struct error e;
-    int code;
 
     long_work_next("the routes of %s on %.80s", name != NULL ? name : FOUND_NAME, a->dims);
-    if (damage_init(&none, t, &e) != 0)
+    if (detour_new_whole(&found, t, &e) != 0)
         return cli_fail(cli, &e);
-    code = find_routes(cli, &none, name, algorithm);
-    damage_free(&none);
-    return code;
+    *algorithm = found_named(found, name, &e);
+    return *algorithm != NULL ? EXIT_DONE : cli_fail_usage(cli, "%s", e.text);
 }
 
+/* Routes for the links that are in order. */
 static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
                           const struct torus *t, const struct algorithm **algorithm)
 {
+    struct detour *detour = NULL;
     struct damage damage;
     struct error e;
-    int code;
 
     long_work_next("the routes --without %.80s", a->without);
     bool disjoint = a->algorithm != NULL && strcmp(a->algorithm, FOUND_DISJOINT_NAME) == 0;
@@ -187,9 +170,12 @@ static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
     if (damage_parse(&damage, t, a->without, &e) != 0)
         return e.code == ERROR_USAGE ? cli_fail_usage(cli, "--without: %s", e.text)
                                      : cli_fail(cli, &e);
-    code = find_routes(cli, &damage, a->algorithm, algorithm);
+    int found = detour_new(&detour, &damage, &e);
     damage_free(&damage);
-    return code;
+    if (found != 0)
+        return cli_fail(cli, &e);
+    *algorithm = found_named(detour, a->algorithm, &e);
+    return *algorithm != NULL ? EXIT_DONE : cli_fail_usage(cli, "%s", e.text);
 }
 
 /* Reads the torus and the algorithm from the arguments. Returns EXIT_DONE, or another exit code after printing the

@@ -290,8 +290,9 @@ static int find_routes(struct search *s)
 
 /* Sets the stride for ways of up to `hops` hops. Returns 0, or -1 with *e if all routes would take
  * too much memory. */
-static int check_room(struct balance *b, uint32_t hops, struct error *e)
+static int check_room(struct search *s, uint32_t hops, struct error *e)
 {
+    struct balance *b = s->b;
     uint64_t bytes;
 
     b->stride = hops + SPARE_HOPS;
@@ -300,6 +301,12 @@ static int check_room(struct balance *b, uint32_t hops, struct error *e)
     bytes = (uint64_t)b->nodes * b->nodes * b->segments * b->stride;
     if (bytes <= BYTES_MOST)
         return 0;
+    if (damage_is_none(s->damage))
+        return error_set(e, ERROR_REFUSED,
+                         "the routes of stream would take %llu MiB on this network of %u nodes, "
+                         "more than the limit of %llu MiB: name another algorithm",
+                         (unsigned long long)bytes >> 20, b->nodes,
+                         (unsigned long long)(BYTES_MOST >> 20));
     return error_set(
         e, ERROR_REFUSED,
         "routes that avoid links that are down would take %llu MiB on this torus of %u "
@@ -316,10 +323,10 @@ static int make_room(struct search *s, struct error *e)
     size_t routes = (size_t)t->nodes * t->nodes * b->segments;
 
     /* Check this first: ways_diameter() takes long on a large torus. */
-    if (check_room(b, whole, e) != 0)
+    if (check_room(s, whole, e) != 0)
         return -1;
     left = ways_diameter(&s->ways);
-    if (check_room(b, whole > left ? whole : left, e) != 0)
+    if (check_room(s, whole > left ? whole : left, e) != 0)
         return -1;
     b->hops = calloc(routes, sizeof *b->hops);
     b->port = malloc(routes * b->stride);

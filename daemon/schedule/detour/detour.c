@@ -176,6 +176,19 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
     return 0;
 }
 
+int detour_new_whole(struct detour **out, const struct torus *t, struct error *e)
+{
+    struct damage none;
+    int result = damage_init(&none, t, e);
+
+    if (result == 0)
+        result = detour_new(out, &none, e);
+    damage_free(&none);
+    if (result == 0)
+        detour_find_bound(*out);
+    return result;
+}
+
 void detour_keep(const struct detour *d)
 {
     ((struct detour *)(uintptr_t)d)->users++;
@@ -250,6 +263,19 @@ const struct damage *detour_damage(const struct detour *d)
 uint32_t detour_busiest(const struct detour *d)
 {
     return d->balance.busiest;
+}
+
+uint32_t detour_longest(const struct detour *d)
+{
+    const struct balance *b = &d->balance;
+    uint32_t longest = 0;
+
+    for (uint32_t source = 0; source < b->nodes; source++)
+        for (uint32_t destination = 0; destination < b->nodes; destination++) {
+            uint32_t hops = b->hops[balance_index(b, source, destination, 0)];
+            longest = hops > longest ? hops : longest;
+        }
+    return longest;
 }
 
 void detour_find_bound(struct detour *d)

@@ -26,6 +26,8 @@ struct detour;
  * second on a 16x16. Returns 0 with *out, which the caller gives to detour_free(); or -1 with *e:
  * the torus is in parts (ERROR_LINK) or too large (ERROR_REFUSED), no memory. */
 int detour_new(struct detour **out, const struct damage *damage, struct error *e);
+/* The same where nothing is out of order, with the bound. */
+int detour_new_whole(struct detour **out, const struct torus *t, struct error *e);
 /* Adds a user, who calls detour_free() as well; the last call frees the routes. Not thread-safe. */
 void detour_keep(const struct detour *d);
 void detour_free(const struct detour *d); /* ends one use; NULL does nothing */
@@ -43,6 +45,8 @@ const struct damage *detour_damage(const struct detour *d);
 
 /* Segments on the busiest channel in an exchange. */
 uint32_t detour_busiest(const struct detour *d);
+/* Hops of the longest way of a small block in an exchange, which travels in one piece. */
+uint32_t detour_longest(const struct detour *d);
 /* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.h), which
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
