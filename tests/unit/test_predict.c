@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/predict/predict.h"
 
 #define MOST 16
@@ -58,6 +59,44 @@ static void counts_are_those_of_the_schedules(void **state)
     c = count("5x7", "stream");
     assert_true(near(c.steps, 5));
     assert_true(near(c.blocks, 30));
+}
+
+static struct predict_counts count_found(const char *dims)
+{
+    struct predict_counts counts;
+    struct detour *found;
+    struct torus t;
+    struct error e;
+
+    assert_int_equal(torus_parse(&t, dims, &e), 0);
+    assert_int_equal(detour_new_whole(&found, &t, &e), 0);
+    const struct algorithm *a = detour_algorithm(found);
+    assert_true(predict_is_quick(&t, a));
+    assert_int_equal(predict_count(&t, a, true, &counts, &e), 0);
+    assert_int_equal(counts.segments, a->segments);
+    assert_true(near(counts.busiest, (double)detour_busiest(found) / a->segments));
+    assert_int_equal(torus_parse(&t, "4x4", &e), 0);
+    assert_int_equal(predict_count(&t, a, true, &counts, &e), -1); /* of another network */
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_int_equal(torus_parse(&t, dims, &e), 0);
+    assert_int_equal(predict_count(&t, a, true, &counts, &e), 0);
+    detour_free(found);
+    return counts;
+}
+
+static void found_routes_have_their_own_counts(void **state)
+{
+    (void)state;
+    /* One hop to each of the others. */
+    struct predict_counts c = count_found("complete:4");
+    assert_true(c.streaming && near(c.steps, 1) && near(c.messages, 3) && near(c.blocks, 1));
+    /* Through the middle: each leaf gets 4 blocks by its only link, which the two channels carry. */
+    c = count_found("star:5");
+    assert_true(near(c.steps, 2) && near(c.blocks, 4));
+    assert_true(near(c.messages, 8.0 / 5 * 1.9));
+    /* Each half of the path has 4 * 4 pairs, all of which cross the link in the middle. */
+    c = count_found("tree:1^7");
+    assert_true(near(c.steps, 7) && near(c.blocks, 16));
 }
 
 static void only_exchanges_are_counted(void **state)
@@ -394,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_those_of_the_schedules),
+        cmocka_unit_test(found_routes_have_their_own_counts),
         cmocka_unit_test(only_exchanges_are_counted),
         cmocka_unit_test(allgathers_and_broadcasts),
         cmocka_unit_test(large_blocks_are_split),

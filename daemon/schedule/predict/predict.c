@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/predict/relay.h"
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/routes/reduction.h"
@@ -35,7 +36,11 @@
 
 bool predict_is_quick(const struct torus *t, const struct algorithm *a)
 {
-    return work_routes(t, a) <= QUICK_ROUTES;
+    if (a->detour != NULL)
+        return true; /* see predict_count() */
+    /* In graphs all legs are single hops, so that long routes take most of the time. */
+    return work_routes(t, a) <= QUICK_ROUTES &&
+           (torus_is_plain(t) || work_of(t, a) <= (double)WORK_QUICK);
 }
 
 /* Sets counts->messages to the messages that a node sends or passes on, on average over the
@@ -75,6 +80,18 @@ static double links_of_a_node(const struct torus *t)
     return 2.0 * (double)torus_links(t) / t->nodes;
 }
 
+/* Small blocks: a node sends to every neighbour what it has itself and then, for at most the hops of the longest
+ * way, what has come from farther away. Counted: 12, 18 to 24, and 24 to 40 messages on 4x4, 5x7 and 8x8. */
+static void count_streaming(const struct torus *t, uint32_t longest, double busiest,
+                            struct predict_counts *counts)
+{
+    counts->steps = longest;
+    counts->messages = links_of_a_node(t);
+    if (torus_diameter(t) > 1)
+        counts->messages *= 1 + STREAM_HOPS * (torus_diameter(t) - 1);
+    counts->blocks = counts->busiest = busiest;
+}
+
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
                   struct predict_counts *counts, struct error *e)
 {
@@ -83,17 +100,17 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
     if (a->operation != OPERATION_EXCHANGE)
         return error_set(e, ERROR_USAGE, "%s is not an algorithm for exchanges", a->name);
+    if (streaming && a->detour != NULL) { /* found routes know their counts */
+        if (algorithm_accepts(a, t, e) != 0)
+            return -1;
+        count_streaming(t, detour_longest(a->detour),
+                        (double)detour_busiest(a->detour) / a->segments, counts);
+        return 0;
+    }
     if (count_messages(t, a, counts, e) != 0)
         return -1;
     if (streaming) {
-        /* Small blocks: a node sends to every neighbour what it has itself and then, for at most
-         * the hops of the longest way, what has come from farther away. Counted: 12, 18 to 24, and
-         * 24 to 40 messages on 4x4, 5x7 and 8x8. */
-        counts->steps = torus_diameter(t);
-        counts->messages = links_of_a_node(t);
-        if (counts->steps > 1)
-            counts->messages *= 1 + STREAM_HOPS * (counts->steps - 1);
-        counts->blocks = counts->busiest = torus_bound_all_port(t);
+        count_streaming(t, torus_diameter(t), torus_bound_all_port(t), counts);
         return 0;
     }
     if (schedule_verify(t, a, &report, e) != 0)

@@ -23,7 +23,7 @@ struct predict_counts {
                       * they pass it on, and have nothing else to send */
 };
 
-/* Whether predict_count() takes at most a fraction of a second. */
+/* Whether predict_count() takes at most a fraction of a second; on networks other than tori, some seconds. */
 bool predict_is_quick(const struct torus *t, const struct algorithm *a);
 
 /* Counts the schedule of an algorithm for exchanges, executed in steps or streaming. Returns 0, or
