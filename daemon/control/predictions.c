@@ -76,8 +76,6 @@ static bool answer_candidates(struct control_client *client,
     if (mode_parse(wanted->mode, &mode) != 0)
         (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
                         wanted->mode);
-    else if (!torus_is_plain(router_torus(client->server->set.router)))
-        result = 1; /* auto takes the routes that are found when the exchange begins */
     else
         result = choose_candidates(exchanges, &sizes, mode, list, &count, &e);
     if (result == 0)
@@ -92,7 +90,7 @@ static bool answer_candidates(struct control_client *client,
         control__candidates__candidate__init(to);
         to->algorithm = (char *)(uintptr_t)from->algorithm->name;
         to->mode = (char *)(uintptr_t)mode_name(from->mode);
-        to->segments = from->algorithm->segments;
+        to->segments = from->counts.segments;
         to->piece_bytes = from->piece_bytes;
         to->steps = from->counts.steps;
         to->messages = from->counts.messages;

@@ -146,7 +146,7 @@ static bool may_pass(const struct job *j, const struct error *e)
  * counted or planned, or blocks are opened; or -1 with *e. */
 static int make_ready(struct attempt *x, struct error *e)
 {
-    int result = spec_chooses_late(&x->spec) && x->avoided == NULL ? 1 : choose_for(x, e);
+    int result = spec_chooses_late(&x->spec) && !avoided_has_routes(x) ? 1 : choose_for(x, e);
 
     if (result > 0)
         result = local_resources_open(x, e);

@@ -107,7 +107,7 @@ static void attempt_info(const struct attempt *x, struct exchange_info *out)
     (void)snprintf(out->id, sizeof out->id, "%s", x->id.text);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
                    x->algorithm != NULL    ? x->algorithm->name
-                   : avoided_has_routes(x) ? DETOUR_NAME
+                   : avoided_has_routes(x) ? avoided_routes_name(x)
                                            : x->spec.algorithm);
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
 }

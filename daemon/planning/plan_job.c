@@ -1,6 +1,7 @@
 #include "daemon/planning/plan_job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/file/imported.h"
@@ -44,10 +45,32 @@ static int count_algorithm(struct plan_job *j, const struct algorithm *a, struct
     return 0;
 }
 
+/* On networks other than tori: finds the routes of `stream`, unless they are known. There are none if they would
+ * take too much memory; then "auto" chooses among the others. */
+static int find_whole_routes(struct plan_job *j)
+{
+    if (torus_is_plain(&j->torus) || j->algorithm != NULL ||
+        detour_new_whole(&j->detour, &j->torus, &j->error) == 0)
+        return 0;
+    return j->error.code == ERROR_REFUSED ? 0 : -1;
+}
+
+/* Returns the algorithm whose counts stand for this one: the found routes for `stream`, if there are any. */
+static const struct algorithm *algorithm_here(const struct plan_job *j, const struct algorithm *a)
+{
+    if (strcmp(a->name, FOUND_NAME) != 0)
+        return a;
+    if (j->algorithm != NULL)
+        return j->algorithm;
+    return j->detour != NULL ? detour_algorithm(j->detour) : a;
+}
+
 static int count_algorithms(struct plan_job *j)
 {
+    if (find_whole_routes(j) != 0)
+        return -1;
     for (size_t i = 0; i < algorithm_count(); i++) {
-        const struct algorithm *a = algorithm_at(i);
+        const struct algorithm *a = algorithm_here(j, algorithm_at(i));
         struct counted *c = &j->counted[i];
         c->candidate = a->port_model == PORT_MODEL_ALL &&
                        algorithm_accepts(a, &j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
@@ -136,6 +159,8 @@ bool plan_job_is_same(const struct plan_job *a, const struct plan_job *b)
         return false;
     if (a->kind == PLAN_JOB_DETOUR)
         return damage_equal(&a->damage, &b->damage);
+    if (a->kind == PLAN_JOB_COUNT)
+        return true;
     return a->algorithm == b->algorithm && a->mode == b->mode && a->sender == b->sender &&
            a->reduces == b->reduces;
 }

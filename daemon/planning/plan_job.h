@@ -22,9 +22,11 @@ struct plan_job {
     struct passages passages;
     struct reduction_trees trees;
     uint32_t most_transit;
-    struct counted *counted; /* PLAN_JOB_COUNT: by index */
-    struct damage damage;    /* PLAN_JOB_DETOUR */
-    struct detour *detour;
+    /* PLAN_JOB_COUNT: by index. On networks other than tori the request may have the algorithm with the found
+     * routes; otherwise the job finds them. */
+    struct counted *counted;
+    struct damage damage;  /* PLAN_JOB_DETOUR */
+    struct detour *detour; /* PLAN_JOB_DETOUR, PLAN_JOB_COUNT: found routes */
     struct error error;
 };
 

@@ -76,6 +76,16 @@ static struct kept_detour *find_kept_detour(const struct planner *p, const struc
     return k;
 }
 
+/* The routes that were found where nothing is out of order, if they are kept. */
+static const struct kept_detour *find_whole_detour(const struct planner *p)
+{
+    const struct kept_detour *k = p->detours;
+
+    while (k != NULL && !damage_is_none(detour_damage(k->detour)))
+        k = k->next;
+    return k;
+}
+
 /* If there is no memory, the result is dropped, and the next request starts the search again. */
 static void keep_detour(struct planner *p, struct plan_job *j)
 {
@@ -99,6 +109,8 @@ static void install_result(struct planner *p, struct plan_job *j)
         return;
     }
     if (j->kind == PLAN_JOB_COUNT) {
+        if (j->detour != NULL && find_whole_detour(p) == NULL)
+            keep_detour(p, j);
         for (size_t i = 0; i < algorithm_count(); i++) {
             p->counted[i].candidate = j->counted[i].candidate;
             p->counted[i].counts = j->counted[i].counts;
@@ -383,10 +395,13 @@ bool planner_is_busy(const struct planner *p)
 
 int planner_count(struct planner *p, struct counted **out, struct error *e)
 {
-    const struct plan_job like = {.kind = PLAN_JOB_COUNT};
-
-    if (!p->is_counted)
+    if (!p->is_counted) {
+        const struct kept_detour *found = torus_is_plain(&p->torus) ? NULL : find_whole_detour(p);
+        const struct plan_job like = {.kind = PLAN_JOB_COUNT,
+                                      .algorithm =
+                                          found != NULL ? detour_algorithm(found->detour) : NULL};
         return begin_job(p, &like, e);
+    }
     *out = p->counted;
     return 1;
 }

@@ -78,7 +78,8 @@ void planner_put_detour(struct planner *p, const struct detour *detour);
  * plan for it may be in use. */
 void planner_forget(struct planner *p, const struct algorithm *a);
 
-/* The counts of all algorithms, by index in the registry. Returns 1 with *out, which the planner owns, and in
+/* The counts of all algorithms, by index in the registry. On networks other than tori the counts of `stream` are those
+ * of the routes that are found (planner_get_detour() without damage). Returns 1 with *out, which the planner owns, and in
  * which the caller may record times (`learnt`); 0 if they are being counted (wake follows); -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);
 

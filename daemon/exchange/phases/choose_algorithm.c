@@ -121,10 +121,20 @@ static double median_of(const struct attempt *x)
     return median;
 }
 
+/* Returns the algorithm of the registry that stands for this one: `stream` for routes that were found where nothing is
+ * avoided. */
+static const struct algorithm *listed_algorithm(const struct algorithm *a)
+{
+    if (a == NULL || a->detour == NULL || !damage_is_none(detour_damage(a->detour)))
+        return a;
+    return algorithm_find(FOUND_NAME);
+}
+
 void choose_learn(const struct attempt *x)
 {
     struct exchanges *exchanges = x->exchanges;
     const struct predict_costs costs = exchanges_costs(exchanges);
+    const struct algorithm *a = listed_algorithm(x->algorithm);
     size_t index = 0;
 
     if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
@@ -132,7 +142,7 @@ void choose_learn(const struct attempt *x)
         x->spec.repeat < LEARN_LEAST || x->job->repetitions.kept > 0 || x->spec.block_bytes == 0 ||
         x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         return;
-    while (algorithm_at(index) != NULL && algorithm_at(index) != x->algorithm)
+    while (algorithm_at(index) != NULL && algorithm_at(index) != a)
         index++;
     if (algorithm_at(index) == NULL)
         return; /* "auto" does not choose from this algorithm */
@@ -154,14 +164,14 @@ void choose_learn(const struct attempt *x)
 
 /* Returns the extra seconds of the largest block: its links carry the excess after everything else; with steps,
  * one link after another. */
-static double skew_seconds(const struct torus *t, const struct algorithm *a, bool streaming,
-                           const struct predict_counts *counts, const struct predict_costs *costs,
-                           const struct block_sizes *sizes)
+static double skew_seconds(const struct torus *t, const struct predict_counts *counts,
+                           const struct predict_costs *costs, const struct block_sizes *sizes)
 {
     double more = sizes->largest > sizes->mean ? (double)(sizes->largest - sizes->mean) : 0;
-    double legs = streaming ? 1 : fmax(1, fmin(counts->steps, 2.0 * t->dims));
+    double legs = counts->streaming ? 1 : fmax(1, fmin(counts->steps, 2.0 * t->dims));
 
-    return costs->bytes_per_second > 0 ? more / a->segments * legs / costs->bytes_per_second : 0;
+    return costs->bytes_per_second > 0 ? more / counts->segments * legs / costs->bytes_per_second
+                                       : 0;
 }
 
 /* Returns how different two schedules are; 0: their counts are equal. */
@@ -235,8 +245,8 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
             .algorithm = a,
             .mode = a->streaming ? MODE_STREAMING : MODE_STEPPED,
             .counts = c->counts,
-            .piece_bytes = (sizes->mean + a->segments - 1) / a->segments,
-            .seconds = seconds[i] + skew_seconds(t, a, a->streaming, &c->counts, costs, sizes),
+            .piece_bytes = (sizes->mean + c->counts.segments - 1) / c->counts.segments,
+            .seconds = seconds[i] + skew_seconds(t, &c->counts, costs, sizes),
         };
         insert_candidate(list, (*count)++, &one);
     }
@@ -287,9 +297,15 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     return 1;
 }
 
-/* Returns the first algorithm of the registry that can do the operation on this torus. */
+/* Returns an algorithm for a torus where none could be counted: the first of the registry that can do the operation.
+ * On other networks these are `tree` and one-port algorithms; `direct` loads links less. */
 static const struct algorithm *first_for(const struct torus *t, enum operation operation)
 {
+    const struct algorithm *direct = algorithm_find("direct");
+
+    if (!torus_is_plain(t) && operation == OPERATION_EXCHANGE &&
+        algorithm_accepts(direct, t, NULL) == 0)
+        return direct;
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         if (a->operation == operation_of_algorithms(operation) &&
@@ -329,6 +345,52 @@ static int choose_gather(struct attempt *x, struct candidate *list, unsigned *co
                               x->mode, list, count, e);
 }
 
+/* The root chooses, and names the disjoint trees in the prepare if it has chosen these: other nodes may have other
+ * costs. Returns 1 with *out, or -1 with *e. */
+static int choose_trees(const struct attempt *x, const struct algorithm **out, struct error *e)
+{
+    const struct detour *found = x->avoided->detour;
+    const struct predict_costs costs = exchanges_costs(x->exchanges);
+
+    *out = detour_gather(found);
+    if (strcmp(x->spec.algorithm, FOUND_DISJOINT_NAME) == 0) {
+        *out = detour_disjoint(found);
+        if (*out == NULL)
+            return error_set(e, ERROR_REFUSED,
+                             "disjoint finds trees on networks of up to %u nodes, and this one has "
+                             "%u: take algorithm auto or trees",
+                             DETOUR_DISJOINT_MOST, torus_of(x)->nodes);
+    } else if (attempt_is_root(x)) {
+        *out = detour_gather_for(found, x->spec.operation == OPERATION_BROADCAST,
+                                 x->mode != MODE_STEPPED, &costs, gathered_bytes(x));
+    }
+    return 1;
+}
+
+/* Takes the routes that are found for the attempt's links. */
+static int choose_detour(struct attempt *x, struct error *e)
+{
+    struct avoided *avoided = x->avoided;
+    int result = 1;
+
+    if (avoided->detour == NULL)
+        result = planner_get_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
+    if (result > 0 && x->spec.operation != OPERATION_EXCHANGE)
+        return choose_trees(x, &x->algorithm, e);
+    if (result > 0)
+        x->algorithm = detour_algorithm(avoided->detour);
+    return result;
+}
+
+/* Takes the routes that are found where nothing is avoided, as the fastest ones. */
+static int choose_found(struct attempt *x, struct error *e)
+{
+    int result = choose_detour(x, e);
+
+    x->avoided->takes_found = result > 0;
+    return result;
+}
+
 /* Chooses the algorithm for "auto", and the mode if it was left to the algorithm. */
 static int choose_fastest(struct attempt *x, struct error *e)
 {
@@ -347,6 +409,8 @@ static int choose_fastest(struct attempt *x, struct error *e)
         return result;
     if (count > 0)
         x->mode = list[0].mode;
+    if (count > 0 && !torus_is_plain(t) && list[0].algorithm == algorithm_find(FOUND_NAME))
+        return choose_found(x, e);
     x->algorithm = count > 0 ? list[0].algorithm : first_for(t, x->spec.operation);
     if (x->algorithm == NULL)
         return error_set(e, ERROR_REFUSED,
@@ -407,42 +471,6 @@ static int choose_schedule(struct attempt *x, struct error *e)
     x->spec.algorithm = name;
     x->algorithm = a;
     return 1;
-}
-
-/* The root chooses, and names the disjoint trees in the prepare if it has chosen these: other nodes may have other
- * costs. Returns 1 with *out, or -1 with *e. */
-static int choose_trees(const struct attempt *x, const struct algorithm **out, struct error *e)
-{
-    const struct detour *found = x->avoided->detour;
-    const struct predict_costs costs = exchanges_costs(x->exchanges);
-
-    *out = detour_gather(found);
-    if (strcmp(x->spec.algorithm, FOUND_DISJOINT_NAME) == 0) {
-        *out = detour_disjoint(found);
-        if (*out == NULL)
-            return error_set(e, ERROR_REFUSED,
-                             "disjoint finds trees on networks of up to %u nodes, and this one has "
-                             "%u: take algorithm auto or trees",
-                             DETOUR_DISJOINT_MOST, torus_of(x)->nodes);
-    } else if (attempt_is_root(x)) {
-        *out = detour_gather_for(found, x->spec.operation == OPERATION_BROADCAST,
-                                 x->mode != MODE_STEPPED, &costs, gathered_bytes(x));
-    }
-    return 1;
-}
-
-static int choose_detour(struct attempt *x, struct error *e)
-{
-    struct avoided *avoided = x->avoided;
-    int result = 1;
-
-    if (avoided->detour == NULL)
-        result = planner_get_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
-    if (result > 0 && x->spec.operation != OPERATION_EXCHANGE)
-        return choose_trees(x, &x->algorithm, e);
-    if (result > 0)
-        x->algorithm = detour_algorithm(avoided->detour);
-    return result;
 }
 
 int choose_for(struct attempt *x, struct error *e)

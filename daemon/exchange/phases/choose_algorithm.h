@@ -1,6 +1,7 @@
 /* Chooses for algorithm and mode "auto": the pair with the shortest predicted time on this torus
  * (schedule/predict/predict.h). Predictions use the latest measured costs, or default costs before any
- * measurement. */
+ * measurement. On networks other than tori the routes of `stream` are found before they are counted. The root chooses; the
+ * other nodes take its choice from Prepare or, if the sizes of blocks must be known first, from Layout. */
 #ifndef TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 #define TORUSD_EXCHANGE_PHASES_CHOOSE_ALGORITHM_H
 
@@ -15,6 +16,7 @@ struct exchanges;
 #define CHOOSE_MOST 64u
 
 struct candidate {
+    /* In the registry. On networks other than tori `stream` stands for the routes that are found there. */
     const struct algorithm *algorithm;
     enum mode mode;
     struct predict_counts counts;

@@ -56,8 +56,10 @@ static void send_prepare(struct attempt *x)
     }
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
-        /* Routes of this attempt have no names, except the trees that the root chooses by its costs. */
-        if (!avoided_has_routes(x) || strcmp(x->algorithm->name, FOUND_DISJOINT_NAME) == 0)
+        /* Other nodes have no name for an algorithm with routes of this attempt; but they find those of
+         * `stream`, and the trees that the root chooses by its costs. */
+        if (!avoided_has_routes(x) || x->avoided->takes_found ||
+            strcmp(x->algorithm->name, FOUND_DISJOINT_NAME) == 0)
             spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
         if (spec_has_schedule(&x->spec))
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
@@ -99,13 +101,14 @@ static void send_sized(struct attempt *x)
 
 static void send_layout(struct attempt *x)
 {
-    const struct peer_message message = {.kind = PEER_LAYOUT,
-                                         .layout = {.exchange = x->handle,
-                                                    .round_bytes = x->local.round_bytes,
-                                                    .window = x->local.window,
-                                                    .timeout_ms = x->timeout_ns / MILLISECONDS,
-                                                    .algorithm = x->algorithm->name,
-                                                    .mode = mode_name(x->mode)}};
+    const struct peer_message message = {
+        .kind = PEER_LAYOUT,
+        .layout = {.exchange = x->handle,
+                   .round_bytes = x->local.round_bytes,
+                   .window = x->local.window,
+                   .timeout_ms = x->timeout_ns / MILLISECONDS,
+                   .algorithm = x->algorithm != NULL ? x->algorithm->name : avoided_routes_name(x),
+                   .mode = mode_name(x->mode)}};
 
     tree_messages_to_children(x, &message);
 }
@@ -243,6 +246,20 @@ int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized
     return 0;
 }
 
+/* Whether the root has chosen `stream` on a network where each node finds its routes. If so, they are found next. */
+static bool takes_found_routes(struct attempt *x, const struct peer_layout *layout)
+{
+    enum mode mode;
+
+    if (torus_is_plain(torus_of(x)) || x->avoided == NULL ||
+        strcmp(layout->algorithm, FOUND_NAME) != 0 || mode_parse(layout->mode, &mode) != 0 ||
+        mode == MODE_OF_ALGORITHM)
+        return false;
+    x->avoided->takes_found = true;
+    x->spec.mode = x->mode = mode;
+    return true;
+}
+
 /* Takes the root's choice of what the spec left open. Returns 0, or -1 with *e. */
 static int take_choice(struct attempt *x, const struct peer_layout *layout, struct error *e)
 {
@@ -251,6 +268,8 @@ static int take_choice(struct attempt *x, const struct peer_layout *layout, stru
     struct error why;
 
     if (x->algorithm != NULL)
+        return 0;
+    if (takes_found_routes(x, layout))
         return 0;
     if (family_check(layout->algorithm, torus_of(x), &why) == 0)
         a = algorithm_find(layout->algorithm);

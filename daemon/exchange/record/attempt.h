@@ -92,7 +92,7 @@ struct attempt {
     uint64_t made_at;   /* when this attempt was made, in nanoseconds of the router's clock */
     uint32_t user;      /* the job's user; without a job, the user that the root names */
     struct tree_node tree;
-    struct avoided *avoided; /* NULL: the attempt avoids no link or node */
+    struct avoided *avoided; /* NULL: the attempt avoids no link or node, and finds no routes */
     bool avoids_links;       /* spec_avoids_links(), of the root's spec */
     struct spec spec;
     /* The schedule that the spec names, until the attempt has ended and its client was told. */

@@ -11,7 +11,16 @@
 
 bool avoided_has_routes(const struct attempt *x)
 {
-    return x->avoided != NULL && spec_finds_routes(&x->spec, torus_of(x), false);
+    return x->avoided != NULL &&
+           (x->avoided->takes_found ||
+            spec_finds_routes(&x->spec, torus_of(x), damage_is_none(&x->avoided->damage)));
+}
+
+const char *avoided_routes_name(const struct attempt *x)
+{
+    if (!damage_is_none(&x->avoided->damage))
+        return DETOUR_NAME;
+    return x->spec.operation == OPERATION_EXCHANGE ? FOUND_NAME : FOUND_GATHER_NAME;
 }
 
 bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole)
@@ -19,8 +28,12 @@ bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole)
     if (torus_is_plain(t))
         return !whole && s->operation == OPERATION_EXCHANGE;
     const char *found = s->operation == OPERATION_EXCHANGE ? FOUND_NAME : FOUND_DISJOINT_NAME;
-    return kind_of_spec(s)->has_blocks && !spec_has_schedule(s) &&
-           (strcmp(s->algorithm, SPEC_AUTO) == 0 || strcmp(s->algorithm, found) == 0);
+    if (!kind_of_spec(s)->has_blocks || spec_has_schedule(s))
+        return false;
+    if (strcmp(s->algorithm, found) == 0)
+        return true;
+    /* In an exchange that avoids nothing "auto" chooses. */
+    return strcmp(s->algorithm, SPEC_AUTO) == 0 && (!whole || s->operation != OPERATION_EXCHANGE);
 }
 
 void avoided_drop(struct attempt *x)

@@ -10,12 +10,17 @@ struct avoided {
     uint8_t *parent; /* by node: the port towards the root (tree_find()) */
     /* NULL: not found yet, not needed any more, or the attempt is a barrier. */
     const struct detour *detour;
+    bool
+        takes_found; /* "auto" has chosen the found routes of a network in which nothing is avoided */
 };
 
 /* Whether the attempt's routes are found for its links, instead of by an algorithm of the registry: if it avoids
- * some, and where the network has other graphs than rings and lines, unless the spec names an algorithm. */
+ * some; and where the network has other graphs than rings and lines, for `stream`, whether the spec names it or
+ * "auto" has chosen it, and for "auto" if the operation is not an exchange. */
 bool avoided_has_routes(const struct attempt *x);
-/* The same of a spec; `whole`: no link or node is avoided. */
+/* Returns the name of these routes. */
+const char *avoided_routes_name(const struct attempt *x);
+/* Whether a spec leaves no other choice than such routes; `whole`: no link or node is avoided. */
 bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole);
 /* Makes the attempt avoid these links and nodes, and finds its tree. Takes *d over, also on failure. If they
  * differ from those before, a root must choose its algorithm again. Returns 0, or -1 with *e. */
