@@ -80,14 +80,6 @@ def test_calibrate_and_bench(torus_of, name):
     assert {row['algorithm'] for row in rows['results']} >= {'stream', 'tree', 'direct'}
 
 
-def test_auto_has_no_candidates(torus_of):
-    """It takes stream, whose routes are found when the exchange begins."""
-    torus = torus_of('petersen')
-    assert torus.json(0, 'exchange', '--block-size', 1000, '--dry-run')['candidates'] == []
-    result = torus.json(0, 'exchange', '--block-size', 1000, '--explain')
-    assert result['algorithm'] == 'stream' and result['candidates'] == []
-
-
 @pytest.mark.parametrize('operation', [('allgather',), ('broadcast', '--root', 1)])
 def test_stream_is_for_exchanges(torus_of, operation):
     result = torus_of('complete:4').ctl(0, *operation, '--block-size', 100, '--algorithm', 'stream')

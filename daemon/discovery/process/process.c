@@ -309,7 +309,7 @@ static void start_handles(struct discovery_process *p)
     p->before_sleep.data = p->wake_up.data = p->look.data = p;
     (void)uv_prepare_start(&p->before_sleep, before_sleep);
     p->handles += 3;
-    p->carrier = carrier_open(p->loop, &user);
+    p->carrier = carrier_open(p->loop, &user, 0);
     p->handles += p->carrier != NULL;
     look_at_interfaces(p);
     (void)uv_timer_start(&p->look, on_look, LOOK_MS, 0);
