@@ -10,8 +10,10 @@
 /* The place of `key` in the table: its entry, or an empty one. */
 static struct tally_entry *find_place(struct tally *t, uint64_t key)
 {
-    size_t mask = t->room - 1;
-    size_t place = (size_t)(key * t->multiplier >> 32) & mask;
+    size_t mask =
+        t->room -
+        1; /* a power of two; the highest bits of the product depend on all bits of the key */
+    size_t place = (size_t)(key * t->multiplier >> (__builtin_clzll(t->room) + 1));
 
     t->finds++;
     for (t->probes++; t->at[place].count != 0 && t->at[place].key != key; t->probes++)

@@ -56,6 +56,19 @@ static void add_soon(struct tally *t, uint64_t key)
     assert_true(t->earlier + t->probes < 64 * (uint64_t)KEYS);
 }
 
+/* Keys of messages, as predict_count() makes them, differ in their highest and middle bits only. */
+static void keys_that_differ_in_few_bits_do_not_meet(void **state)
+{
+    struct tally t = {0};
+
+    (void)state;
+    for (uint64_t i = 0; i < KEYS; i++) /* a node, a port of four, and a step */
+        assert_int_equal(tally_add(&t, (i / 12 / 4 * 32 + i / 12 % 4) << 40 | (i % 12) << 16 | 1),
+                         0);
+    assert_true(t.earlier + t.probes < 8 * (uint64_t)KEYS);
+    tally_free(&t);
+}
+
 /* Keys that would all collide if the multiplier were known beforehand. */
 static void keys_that_were_chosen_to_meet_do_not(void **state)
 {
@@ -82,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_key_is_counted_in_order),
         cmocka_unit_test(an_empty_tally_can_be_sorted),
+        cmocka_unit_test(keys_that_differ_in_few_bits_do_not_meet),
         cmocka_unit_test(keys_that_were_chosen_to_meet_do_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
