@@ -66,6 +66,7 @@ static void take_place(struct pair *p, struct side *s, uint32_t rank, unsigned p
                                         .neighbour = torus_neighbour(&p->torus, rank, port),
                                         .port = port,
                                         .boot = rank + 1,
+                                        .minor = PROTOCOL_MINOR,
                                         .random = fill,
                                         .random_context = s,
                                         .say = say,

@@ -11,6 +11,7 @@
 #include "daemon/core/core.h"
 #include "daemon/engine/generated_blocks.h"
 #include "daemon/router/frames/head_check.h"
+#include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/storage.h"
 #include "tests/unit/router_fixture.h"
@@ -144,6 +145,7 @@ static void shake_hands(struct node *n, struct fixture_connection *c, unsigned p
                                           .neighbour = n->f.rank,
                                           .port = torus_port_opposite(&n->f.torus, port),
                                           .boot = 77,
+                                          .minor = PROTOCOL_MINOR,
                                           .random = any_bytes,
                                           .say = say_to,
                                           .say_context = c};

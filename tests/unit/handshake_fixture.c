@@ -53,6 +53,7 @@ void place(struct pair *p, struct side *s, uint32_t rank, unsigned port, uint64_
                                         .neighbour = torus_neighbour(&p->torus, rank, port),
                                         .port = port,
                                         .boot = rank + 1,
+                                        .minor = PROTOCOL_MINOR,
                                         .random = fill,
                                         .random_context = s,
                                         .say = say,
