@@ -171,7 +171,7 @@ def test_units_are_hardened(unit):
 def test_units_are_valid(unit, tmp_path):
     """The daemon need not be installed: the unit gets the path of the one that is tested."""
     text = (UNITS / unit).read_text()
-    assert text.count('/usr/sbin/torusd ') == 1
+    assert text.count('/usr/sbin/torusd ') == 2  # starts it, and checks settings
     one = tmp_path / unit.replace('@', '@name')
     one.write_text(text.replace('/usr/sbin/torusd ', os.path.realpath(find_program('torusd')) + ' '))
     result = analyze('verify', '--man=no', one)
@@ -187,5 +187,5 @@ def test_both_units_have_the_same_rules():
     """Only what names the instance differs."""
     one, several = settings('torusd.service'), settings('torusd@.service')
     assert {line.partition('=')[0] for line in set(one) ^ set(several)} == {
-        'Description', 'RequiresMountsFor', 'ExecStart', 'RuntimeDirectory', 'StateDirectory',
-        'RuntimeDirectoryPreserve'}
+        'Description', 'RequiresMountsFor', 'ConditionPathExists', 'ExecStart', 'ExecReload', 'RuntimeDirectory',
+        'StateDirectory', 'RuntimeDirectoryPreserve'}
