@@ -30,16 +30,17 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
     double load = (double)report->busiest / a->segments;
     char without[1024];
     uint64_t ticks;
-    int r = json_object_set_new(object, "segments", json_integer(a->segments)) |
-            json_object_set_new(object, "busiest", json_number(load)) |
-            json_object_set_new(object, "bound", json_number(report->bound)) |
-            json_object_set_new(object, "bound_of", json_string(algorithm_bound_name(a))) |
-            json_object_set_new(object, "efficiency",
-                                load > 0 ? json_real(report->bound / load) : json_null());
+    int r = 0;
 
     if (!damage_is_none(damage))
         r |= json_object_set_new(object, "without",
                                  json_string(damage_format(damage, without, sizeof without)));
+    r |= json_object_set_new(object, "segments", json_integer(a->segments)) |
+         json_object_set_new(object, "busiest", json_number(load)) |
+         json_object_set_new(object, "bound", json_number(report->bound)) |
+         json_object_set_new(object, "bound_of", json_string(algorithm_bound_name(a))) |
+         json_object_set_new(object, "efficiency",
+                             load > 0 ? json_real(report->bound / load) : json_null());
     if (a->operation == OPERATION_ALLGATHER)
         return r |
                json_object_set_new(object, "operation", json_string(operation_name(a->operation))) |
