@@ -51,8 +51,8 @@ uint32_t detour_longest(const struct detour *d);
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
 void detour_find_bound(struct detour *d);
-/* Counts the trees of allgathers, for detour_gather_for(); some 10 ms on 64 nodes. Returns 0, or -1
- * with *e (no memory). */
+/* Counts the trees of allgathers, for detour_gather_for(); takes some 50 ms on 64 nodes. Returns 0,
+ * or -1 with *e (no memory). */
 int detour_count_trees(struct detour *d, struct error *e);
 /* The algorithm that is predicted to be faster for an allgather of blocks of this size or, with
  * `one`, a broadcast, in steps or streaming: detour_gather() or detour_disjoint(). The former if
