@@ -31,7 +31,8 @@ struct algorithm_table {
 const struct choice *algorithm_table_find(const struct choices *list, uint64_t block_bytes);
 
 /* Makes the table. `found`: routes that were found on this network, if it has other graphs than rings and lines. The
- * table then only says from which size on allgathers and broadcasts use `disjoint` trees. Returns 1; 0 while schedules are being counted (the part's planner wakes); or -1. */
+ * table then only says from which size on allgathers and broadcasts use `disjoint` trees. Returns 1; 0 while schedules
+ * are being counted (the part's planner wakes); or -1. */
 int algorithm_table_make(struct algorithm_table *d, struct planner *planner, const struct torus *t,
                          const struct predict_costs *costs, const struct detour *found,
                          struct error *e);
