@@ -52,6 +52,8 @@ struct algorithm_methods {
     uint32_t (*route)(const struct algorithm *a, const struct torus *t, uint32_t source,
                       uint32_t destination, uint32_t segment, struct leg *legs);
     double (*bound)(const struct algorithm *a); /* in blocks; NULL: algorithm_bound() computes it */
+    /* NULL, or sets the hops of the longest route, and the blocks on the busiest channel when streamed. */
+    void (*streamed)(const struct algorithm *a, uint32_t *longest, double *blocks);
     const char *(*bound_name)(const struct algorithm *a); /* NULL: by operation, ports and hops */
 };
 

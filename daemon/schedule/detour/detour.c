@@ -92,7 +92,14 @@ static const char *detour_bound_name(const struct algorithm *a)
     return whole ? "all-port" : "all-port, what is in order";
 }
 
+static void detour_streamed(const struct algorithm *a, uint32_t *longest, double *blocks)
+{
+    *longest = detour_longest(a->detour);
+    *blocks = (double)detour_busiest(a->detour) / a->segments;
+}
+
 static const struct algorithm_methods detour_methods = {
+    .streamed = detour_streamed,
     .accepts = detour_accepts,
     .max_legs = detour_max_legs,
     .period = detour_period,

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/predict/relay.h"
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/routes/reduction.h"
@@ -103,8 +102,10 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     if (streaming && a->detour != NULL) { /* found routes know their counts */
         if (algorithm_accepts(a, t, e) != 0)
             return -1;
-        count_streaming(t, detour_longest(a->detour),
-                        (double)detour_busiest(a->detour) / a->segments, counts);
+        uint32_t longest;
+        double blocks;
+        a->methods->streamed(a, &longest, &blocks);
+        count_streaming(t, longest, blocks, counts);
         return 0;
     }
     if (count_messages(t, a, counts, e) != 0)
