@@ -201,9 +201,9 @@ static void say(struct finding *f)
             r->torus.nodes, r->moves > 0 ? ", but some of them work in one direction only" : "",
             r->torus.nodes < f->sorted.input.hosts ? "; other hosts are not cabled" : "");
     else if (r->finding == CABLING_NEAR)
-        (void)snprintf(r->text, size, "the cables nearly make %s %s of %u hosts: %u %s missing",
+        (void)snprintf(r->text, size, "the cables make %s %s of %u hosts after %u %s",
                        kind_of(&r->torus), dims, r->torus.nodes, r->moves,
-                       r->moves == 1 ? "change is" : "changes are");
+                       r->moves == 1 ? "change" : "changes");
     else if (r->finding == CABLING_GRAPH)
         (void)snprintf(r->text, size,
                        "the cables make no torus, mesh or ring, and more than %u would have to be "
@@ -214,13 +214,13 @@ static void say(struct finding *f)
     else if (f->seen.links > 0 && !network_connected(&f->seen))
         (void)snprintf(r->text, size,
                        "the cables leave the hosts in parts that are not connected%s, and more "
-                       "than %u changes are missing",
+                       "than %u changes are needed",
                        wanted, CABLING_MOVES_MOST);
     else
         (void)snprintf(
             r->text, size,
             "cannot tell what is wrong: the cables do not make a network%s, and more than %u "
-            "changes are missing",
+            "changes are needed",
             wanted, CABLING_MOVES_MOST);
 }
 

@@ -4,7 +4,7 @@
 
 #include "daemon/cabling/placing_grow.h"
 
-#define COMPLETE_SEARCH_MOST 8u /* nodes */
+#define COMPLETE_SEARCH_MOST 9u /* nodes */
 #define FIRST_NODES_MOST 12u    /* where the first host is placed, one after the other */
 #define ORDERS_MOST 120u        /* of the neighbours of the first host */
 #define SLACK 4u                /* mismatches that exchanging hosts at the end may remove */
@@ -16,6 +16,7 @@ struct search {
     bool short_of_memory;
     uint32_t order[CABLING_HOSTS_MOST + 1]; /* of nodes */
     uint32_t orders;                        /* tried around the present first host */
+    bool all_tried;
 };
 
 static bool ended(const struct search *s)
@@ -80,16 +81,16 @@ static void try_all(struct search *s)
         board_place(b, node, host);
         try_all(s);
         board_undo(b);
-        if (b->placed == 0 && s->p->alike)
-            return;
+        if (b->placed == 0 && s->p->alike && b->wanted->degree[b->nodes - 1] > 0)
+            return; /* no host can be left out, so this one is at some node, and all are alike */
     }
 }
 
 /* Places all other hosts, reports the result, and takes all away but the first `kept`. */
-static void complete(struct search *s)
+static void complete(struct search *s, uint32_t detour)
 {
     struct grow *g = &s->grow;
-    int grown = grow_on(g, (uint32_t)s->limit + SLACK);
+    int grown = grow_on(g, (uint32_t)s->limit + SLACK, detour);
 
     if (grown < 0) {
         s->short_of_memory = true;
@@ -108,12 +109,11 @@ struct start {
     uint32_t chosen[TORUS_MAX_PORTS * 2]; /* by neighbour of the node: a host, or CABLING_NONE */
 };
 
-static void try_start(struct search *s, const struct start *a)
+static void grow_from(struct search *s, const struct start *a, uint32_t detour)
 {
     struct grow *g = &s->grow;
     int failed;
 
-    s->orders++;
     grow_clear(g);
     failed = grow_place(g, a->node, a->host);
     for (uint32_t i = 0; i < a->nodes && failed == 0; i++)
@@ -121,7 +121,16 @@ static void try_start(struct search *s, const struct start *a)
             failed = grow_place(g, a->node_beside[i], a->chosen[i]);
     s->short_of_memory = failed != 0;
     if (!s->short_of_memory)
-        complete(s);
+        complete(s, detour);
+}
+
+static void try_start(struct search *s, const struct start *a)
+{
+    s->orders++;
+    if (!s->p->detours)
+        grow_from(s, a, GROW_NO_DETOUR);
+    for (uint32_t step = 0; step < s->p->wanted->nodes && s->p->detours && !ended(s); step++)
+        grow_from(s, a, step);
 }
 
 static uint32_t common_neighbours(const struct network *n, uint32_t a, uint32_t b)
@@ -153,6 +162,22 @@ static uint32_t misfit(const struct search *s, const struct start *a, uint32_t c
            (network_links(w, a->node, a->node_beside[count]) != network_links(n, a->host, host));
 }
 
+/* Whether a host may stand at the next neighbour of the first node, of those that a symmetry would exchange. */
+static bool may_stand(const struct search *s, const struct start *a, uint32_t count, uint32_t host)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < s->p->exchangeables && a->node == 0; k++) {
+            const uint32_t *pair = s->p->exchangeable[k];
+            if (pair[0] == a->node_beside[i] && pair[1] == a->node_beside[count] &&
+                a->chosen[i] != CABLING_NONE && host < a->chosen[i])
+                return false;
+            if (pair[1] == a->node_beside[i] && pair[0] == a->node_beside[count] &&
+                a->chosen[i] != CABLING_NONE && host > a->chosen[i])
+                return false;
+        }
+    return true;
+}
+
 /* Tries the hosts beside the first one at the neighbours of the first node, in all orders, the best fitting first. */
 static void try_orders(struct search *s, struct start *a, uint32_t count)
 {
@@ -166,11 +191,13 @@ static void try_orders(struct search *s, struct start *a, uint32_t count)
         return;
     }
     for (uint32_t k = 0; k < a->hosts; k++) {
-        worth[k] = misfit(s, a, count, a->host_beside[k]);
+        bool taken = false;
         for (uint32_t i = 0; i < count; i++)
-            if (a->chosen[i] == a->host_beside[k])
-                worth[k] = CABLING_NONE;
-        any |= worth[k] != CABLING_NONE;
+            taken |= a->chosen[i] == a->host_beside[k];
+        any |= !taken;
+        worth[k] = taken || !may_stand(s, a, count, a->host_beside[k])
+                       ? CABLING_NONE
+                       : misfit(s, a, count, a->host_beside[k]);
     }
     for (uint32_t round = 0; round < a->hosts && any; round++) {
         uint32_t best = 0;
@@ -182,8 +209,6 @@ static void try_orders(struct search *s, struct start *a, uint32_t count)
         worth[best] = CABLING_NONE;
         a->chosen[count] = a->host_beside[best];
         try_orders(s, a, count + 1);
-        if (count == 0 && s->p->alike && s->p->wanted->degree[a->node] == 2)
-            return; /* a ring: the other direction gives the same */
     }
     if (!any) {
         a->chosen[count] = CABLING_NONE;
@@ -235,20 +260,31 @@ static uint32_t choose_first_nodes(const struct search *s, uint32_t *first)
     return count;
 }
 
+static uint32_t divisor(uint32_t a, uint32_t b)
+{
+    return b == 0 ? a : divisor(b, a % b);
+}
+
 static void try_firsts(struct search *s)
 {
     uint32_t first[FIRST_NODES_MOST], count = choose_first_nodes(s, first);
-    uint32_t nodes = s->p->wanted->nodes;
-    uint32_t step =
-        nodes > 2 ? nodes / 2 | 1u : 1; /* so that hosts that are tried in a row lie apart */
+    uint32_t nodes = s->p->wanted->nodes, tries = 0;
+    uint32_t step = nodes / 2 | 1u; /* hosts that are tried in a row lie apart */
 
-    while (step > 1 && nodes % step == 0)
-        step -= step > 2 ? 2 : 1;
+    while (divisor(step, nodes) != 1)
+        step += 2;
+    s->all_tried = true;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < nodes && !ended(s); k++) {
-            uint32_t host = k;
-            if (s->p->wanted->degree[first[i]] == s->p->seen->degree[host])
-                try_first(s, first[i], host);
+            uint32_t host = (uint32_t)((uint64_t)k * step % nodes);
+            if (s->p->wanted->degree[first[i]] != s->p->seen->degree[host] ||
+                tries++ < s->p->first_try)
+                continue;
+            if (tries > s->p->first_try + s->p->tries) {
+                s->all_tried = false;
+                return;
+            }
+            try_first(s, first[i], host);
         }
 }
 
@@ -261,7 +297,7 @@ static void try_fixed(struct search *s)
         if (s->p->fixed[node] != CABLING_NONE && grow_place(g, node, s->p->fixed[node]) != 0)
             s->short_of_memory = true;
     if (!s->short_of_memory)
-        complete(s);
+        complete(s, GROW_NO_DETOUR);
 }
 
 static bool any_fixed(const struct placing *p)
@@ -275,11 +311,11 @@ static bool any_fixed(const struct placing *p)
 int placing_search(const struct placing *p, struct error *e)
 {
     struct search *s = calloc(1, sizeof *s);
-    bool short_of_memory;
+    bool short_of_memory, all_tried;
 
     if (s == NULL)
         return error_set(e, ERROR_MEMORY, "no memory to place hosts");
-    *s = (struct search){.p = p, .limit = p->limit};
+    *s = (struct search){.p = p, .limit = p->limit, .all_tried = true};
     if (grow_make(&s->grow, p->wanted, p->seen, e) != 0) {
         free(s);
         return -1;
@@ -292,7 +328,10 @@ int placing_search(const struct placing *p, struct error *e)
     else
         try_firsts(s);
     short_of_memory = s->short_of_memory;
+    all_tried = s->all_tried;
     grow_free(&s->grow);
     free(s);
-    return short_of_memory ? error_set(e, ERROR_MEMORY, "no memory to place hosts") : 0;
+    if (short_of_memory)
+        return error_set(e, ERROR_MEMORY, "no memory to place hosts");
+    return all_tried ? 0 : 1;
 }

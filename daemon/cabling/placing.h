@@ -13,9 +13,16 @@
 struct placing {
     const struct network *wanted, *seen; /* with the same number of nodes */
     const uint32_t
-        *fixed;       /* by node: the host that has this place, or CABLING_NONE; NULL: none has */
-    bool alike;       /* all nodes of the wanted network are alike, as in a torus */
-    uint32_t limit;   /* placings with more mismatches are not reported */
+        *fixed; /* by node: the host that has this place, or CABLING_NONE; NULL: none has */
+    bool alike; /* all nodes of the wanted network that have links are alike, as in a torus */
+    /* If all nodes are alike: pairs of neighbours of node 0 that a symmetry of the network exchanges. The host at the
+     * first one is the smaller one, so that no placing is tried twice. */
+    const uint32_t (*exchangeable)[2];
+    uint32_t exchangeables;
+    bool detours; /* take a detour at each step of each try */
+    uint32_t first_try,
+        tries;      /* which first hosts are tried; a complete search is made with the first try */
+    uint32_t limit; /* placings with more mismatches are not reported */
     uint64_t *budget; /* hosts that may still be placed; the search counts it down */
     /* Receives a placing, the host of each node. Returns the new limit, at most the one before; a negative number
      * ends the search. */
@@ -23,7 +30,7 @@ struct placing {
     void *context;
 };
 
-/* Returns 0, or -1 with *e if there is no memory. */
+/* Returns 1 if there are more first hosts to try, 0 if all have been tried, -1 with *e if there is no memory. */
 int placing_search(const struct placing *p, struct error *e);
 
 #endif

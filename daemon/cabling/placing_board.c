@@ -1,6 +1,7 @@
 #include "daemon/cabling/placing_board.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int board_make(struct board *b, const struct network *wanted, const struct network *seen,
                struct error *e)
@@ -9,7 +10,8 @@ int board_make(struct board *b, const struct network *wanted, const struct netwo
     b->host_at = calloc((size_t)b->nodes + 1, sizeof *b->host_at);
     b->node_of = calloc((size_t)b->nodes + 1, sizeof *b->node_of);
     b->order = calloc((size_t)b->nodes + 1, sizeof *b->order);
-    if (b->host_at == NULL || b->node_of == NULL || b->order == NULL) {
+    b->beside = calloc((size_t)b->nodes + 1, sizeof *b->beside);
+    if (b->beside == NULL || b->host_at == NULL || b->node_of == NULL || b->order == NULL) {
         board_free(b);
         return error_set(e, ERROR_MEMORY, "no memory to place %u hosts", b->nodes);
     }
@@ -23,6 +25,7 @@ void board_free(struct board *b)
     free(b->host_at);
     free(b->node_of);
     free(b->order);
+    free(b->beside);
 }
 
 static uint32_t difference(uint32_t a, uint32_t b)
@@ -49,12 +52,19 @@ uint32_t board_price(const struct board *b, uint32_t node, uint32_t host)
     return price;
 }
 
+static void count_beside(struct board *b, uint32_t node, uint32_t change)
+{
+    for (uint32_t k = b->wanted->first[node]; k < b->wanted->first[node + 1]; k++)
+        b->beside[b->wanted->neighbour[k]] += change;
+}
+
 void board_place(struct board *b, uint32_t node, uint32_t host)
 {
     b->mismatches += board_price(b, node, host);
     b->host_at[node] = host;
     b->node_of[host] = node;
     b->order[b->placed++] = node;
+    count_beside(b, node, 1);
 }
 
 void board_undo(struct board *b)
@@ -63,6 +73,18 @@ void board_undo(struct board *b)
 
     b->host_at[node] = b->node_of[host] = CABLING_NONE;
     b->mismatches -= board_price(b, node, host);
+    count_beside(b, node, UINT32_MAX); /* one less */
+}
+
+void board_clear(struct board *b)
+{
+    for (uint32_t i = 0; i < b->placed; i++) {
+        uint32_t node = b->order[i];
+        b->node_of[b->host_at[node]] = CABLING_NONE;
+        b->host_at[node] = CABLING_NONE;
+    }
+    memset(b->beside, 0, b->nodes * sizeof *b->beside);
+    b->placed = b->mismatches = 0;
 }
 
 static void exchange_hosts(struct board *b, uint32_t x, uint32_t y)

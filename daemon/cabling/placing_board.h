@@ -10,6 +10,7 @@ struct board {
     uint32_t *host_at;   /* by node; CABLING_NONE: not placed */
     uint32_t *node_of;   /* by host */
     uint32_t placed;     /* how many */
+    uint32_t *beside;    /* by node: how many of its neighbours are placed */
     uint32_t *order;     /* the nodes in the order of placing */
     uint32_t mismatches; /* among the hosts that are placed */
 };
@@ -23,8 +24,9 @@ uint32_t board_price(const struct board *b, uint32_t node, uint32_t host);
 
 void board_place(struct board *b, uint32_t node, uint32_t host);
 
-/* Takes the last host away. */
+/* Takes the last host away, or all hosts. */
 void board_undo(struct board *b);
+void board_clear(struct board *b);
 
 /* Exchanges pairs of hosts as long as this lessens the mismatches of a full board. Nodes with `fixed` hosts keep them
  * (NULL: there are none). */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOPELESS_NODES_LEAST 25u
+
 int grow_make(struct grow *g, const struct network *wanted, const struct network *seen,
               struct error *e)
 {
@@ -36,12 +38,7 @@ void grow_clear(struct grow *g)
     g->written = 0;
     memset(g->stack, 0, sizeof g->stack);
     memset(g->dirty, 0, sizeof g->dirty);
-    for (uint32_t i = 0; i < g->board.placed; i++) {
-        uint32_t node = g->board.order[i];
-        g->board.node_of[g->board.host_at[node]] = CABLING_NONE;
-        g->board.host_at[node] = CABLING_NONE;
-    }
-    g->board.placed = g->board.mismatches = 0;
+    board_clear(&g->board);
 }
 
 static void push(struct grow *g, uint32_t *stack, uint32_t vote)
@@ -90,6 +87,11 @@ int grow_place(struct grow *g, uint32_t node, uint32_t host)
     return 0;
 }
 
+static bool is_barred(const struct grow *g, uint32_t node, uint32_t host)
+{
+    return g->barred_node == node && g->barred_host == host;
+}
+
 /* Takes the next vote from the stacks that have at least two votes. Votes that cause mismatches are put aside. Returns
  * NULL if there is none. */
 static const struct vote *next_vote(struct grow *g, uint32_t *stacks)
@@ -102,7 +104,7 @@ static const struct vote *next_vote(struct grow *g, uint32_t *stacks)
             const struct vote *v = &g->vote[index];
             stacks[height] = v->below;
             if (b->host_at[v->node] != CABLING_NONE || b->node_of[v->host] != CABLING_NONE ||
-                *votes(g, v->node, v->host) != v->votes)
+                *votes(g, v->node, v->host) != v->votes || is_barred(g, v->node, v->host))
                 continue;
             if (stacks == g->dirty || board_price(b, v->node, v->host) == 0)
                 return v;
@@ -145,7 +147,7 @@ static void choose_at(const struct grow *g, uint32_t node, struct choice *best)
         for (uint32_t k = placed == CABLING_NONE ? 1 : s->first[placed];
              k < (placed == CABLING_NONE ? 0 : s->first[placed + 1]); k++) {
             uint32_t host = s->neighbour[k];
-            if (b->node_of[host] != CABLING_NONE)
+            if (b->node_of[host] != CABLING_NONE || is_barred(g, node, host))
                 continue;
             hosts++;
             uint32_t price =
@@ -172,7 +174,7 @@ static struct choice choose(const struct grow *g)
     uint32_t most = 0, left;
 
     for (uint32_t node = 0; node < b->nodes; node++)
-        if (b->host_at[node] == CABLING_NONE)
+        if (b->host_at[node] == CABLING_NONE && b->beside[node] > 0)
             choose_at(g, node, &best);
     if (best.host != CABLING_NONE)
         return best;
@@ -193,21 +195,35 @@ static struct choice choose(const struct grow *g)
     return best;
 }
 
-int grow_on(struct grow *g, uint32_t limit)
+/* Whether so many hosts do not fit that it is better to begin elsewhere. */
+static bool hopeless(const struct board *b)
 {
-    while (g->board.placed < g->board.nodes) {
-        const struct vote *v;
+    return b->nodes >= HOPELESS_NODES_LEAST && b->mismatches > 2 + b->placed / 3;
+}
+
+static struct choice next_choice(struct grow *g)
+{
+    const struct vote *v = next_vote(g, g->stack);
+
+    if (v == NULL)
+        v = next_vote(g, g->dirty);
+    return v != NULL ? (struct choice){v->node, v->host, 0} : choose(g);
+}
+
+int grow_on(struct grow *g, uint32_t limit, uint32_t detour)
+{
+    g->barred_node = g->barred_host = CABLING_NONE;
+    for (uint32_t step = 0; g->board.placed < g->board.nodes; step++) {
         struct choice c;
 
-        if (g->board.mismatches > limit)
+        if (g->board.mismatches > limit || hopeless(&g->board))
             return 0;
-        v = next_vote(g, g->stack);
-        if (v == NULL)
-            v = next_vote(g, g->dirty);
-        if (v != NULL)
-            c = (struct choice){v->node, v->host, 0};
-        else
-            c = choose(g);
+        c = next_choice(g);
+        if (step == detour) {
+            g->barred_node = c.node;
+            g->barred_host = c.host;
+            c = next_choice(g);
+        }
         if (grow_place(g, c.node, c.host) != 0)
             return -1;
     }

@@ -12,6 +12,7 @@ struct vote {
 };
 
 #define GROW_STACKS 16u
+#define GROW_NO_DETOUR UINT32_MAX
 
 struct grow {
     struct board board;
@@ -19,10 +20,12 @@ struct grow {
         *votes; /* node * nodes + host: cables of the host that lead to neighbours of the node */
     struct vote *vote;
     uint32_t written, room;
-    uint32_t stack[GROW_STACKS]; /* by number of votes: the last vote on it, counted from 1 */
-    uint32_t dirty[GROW_STACKS]; /* the same for votes with mismatches */
+    uint32_t barred_node, barred_host; /* are not to be put together, because of a detour */
+    uint32_t stack[GROW_STACKS];       /* by number of votes: the last vote on it, counted from 1 */
+    uint32_t dirty[GROW_STACKS];       /* the same for votes with mismatches */
 };
 
+/* A growth may take a detour: the step of this number is not made as it would be, but in the next best way. */
 int grow_make(struct grow *g, const struct network *wanted, const struct network *seen,
               struct error *e);
 void grow_free(struct grow *g);
@@ -33,8 +36,9 @@ void grow_clear(struct grow *g);
 /* Places a host. Returns 0, or -1 if there is no memory. */
 int grow_place(struct grow *g, uint32_t node, uint32_t host);
 
-/* Places all other hosts, or gives up when there are more than `limit` mismatches. Returns 1 if all are placed, 0 if
+/* Places all other hosts, or gives up when there are more than `limit` mismatches, or in a larger network too many for
+ * the hosts that are placed so far. Returns 1 if all are placed, 0 if
  * it has given up, -1 if there is no memory. */
-int grow_on(struct grow *g, uint32_t limit);
+int grow_on(struct grow *g, uint32_t limit, uint32_t detour);
 
 #endif
