@@ -13,7 +13,8 @@ enum {
     BOX_HEIGHT = 40,
     PITCH_X = 176, /* from a host to the next one */
     PITCH_Y = 104,
-    STUB = 40, /* of a link that wraps or leaves the plane, beyond the box */
+    WORDS = 50, /* more space for the names beside links to other planes */
+    STUB = 40,  /* of a link that wraps or leaves the plane, beyond the box */
     HEAD = 44,
     LINE = 18,
     GAP = 54, /* between planes, with a caption */
@@ -30,6 +31,7 @@ struct sheet {
     unsigned axes[2]; /* dimensions to the right and down; torus->dims: none */
     uint32_t across, rows;
     int width, height; /* of the picture without heading and moves */
+    int margin, pitch; /* to the left of the boxes; from a host to the next one */
     double radius;
 };
 
@@ -91,7 +93,9 @@ static void lay_out(struct sheet *s)
         return;
     }
     choose_axes(s);
-    s->width = (int)s->across * PITCH_X + STUB;
+    s->margin = s->torus->dims > 2 ? STUB + WORDS : STUB;
+    s->pitch = s->torus->dims > 2 ? PITCH_X + WORDS : PITCH_X;
+    s->width = (int)s->across * s->pitch + s->margin;
     s->height = (int)(nodes / (s->across * s->rows)) * plane_height(s);
 }
 
@@ -106,7 +110,7 @@ static struct place centre(const struct sheet *s, uint32_t rank)
                               s->height / 2.0 + s->radius * sin(angle)};
     }
     in_plane = rank % (s->across * s->rows);
-    return (struct place){STUB + BOX_WIDTH / 2.0 + (in_plane % s->across) * PITCH_X,
+    return (struct place){s->margin + BOX_WIDTH / 2.0 + (double)(in_plane % s->across) * s->pitch,
                           GAP + BOX_HEIGHT / 2.0 + (double)plane * plane_height(s) +
                               (double)(in_plane / s->across) * PITCH_Y};
 }
@@ -126,24 +130,39 @@ static const char *class_of(enum cabling_link state)
     return state == CABLING_LINK_GOOD ? "k" : state == CABLING_LINK_ONE_WAY ? "o" : "m";
 }
 
-/* Writes the name of the interface at a port beside the line that leaves the box. */
-static void put_interface(const struct sheet *s, uint32_t rank, unsigned port, struct place edge,
-                          double x, double y)
+/* The name of the interface at a port; NULL if it is not known. */
+static const char *interface_at(const struct sheet *s, uint32_t rank, unsigned port)
 {
     uint32_t host = s->result->host_of_rank[rank];
     uint32_t at = s->result->interface_at[(size_t)rank * torus_ports(s->torus) + port];
-    bool level = fabs(x) > fabs(y);
 
     if (host == CABLING_NONE || at == CABLING_NONE)
+        return NULL;
+    return s->input->host[host].interface[at].name;
+}
+
+/* Writes the name of the interface at a port beside the line that leaves the box; in a circle on the line, at different
+ * distances, since lines are near each other at the box. */
+static void put_interface(const struct sheet *s, uint32_t rank, unsigned port, struct place edge,
+                          double x, double y)
+{
+    const char *name = interface_at(s, rank, port);
+    bool level = fabs(x) > fabs(y);
+
+    if (name == NULL)
         return;
-    (void)fprintf(s->out, "<text class=\"i\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
-                  edge.x + 5 * x + (level ? 0 : 4),
-                  edge.y + 5 * y +
-                      (level   ? -4
-                       : y > 0 ? 8
-                               : 0),
-                  level && x < 0 ? "end" : "start");
-    put_text(s, s->input->host[host].interface[at].name, NAME_SHOWN);
+    if (s->round)
+        (void)fprintf(s->out, "<text class=\"i r\" x=\"%.1f\" y=\"%.1f\">",
+                      edge.x + (20 + 12 * (port % 3)) * x, edge.y + (20 + 12 * (port % 3)) * y + 3);
+    else
+        (void)fprintf(s->out, "<text class=\"i\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
+                      edge.x + 5 * x + (level ? 0 : 4),
+                      edge.y + 5 * y +
+                          (level   ? -4
+                           : y > 0 ? 8
+                                   : 0),
+                      level && x < 0 ? "end" : "start");
+    put_text(s, name, NAME_SHOWN);
     (void)fputs("</text>\n", s->out);
 }
 
@@ -153,24 +172,34 @@ static void put_line(const struct sheet *s, enum cabling_link state, struct plac
                   a.y, b.x, b.y);
 }
 
-/* Draws the end of a link whose other end is not beside it, with the name of the host there. */
+/* Draws the end of a link that wraps. */
 static void put_stub(const struct sheet *s, uint32_t rank, unsigned port, double x, double y)
 {
     struct place edge = edge_of_box(centre(s, rank), x, y);
-    struct place end = {edge.x + STUB * 0.8 * x, edge.y + STUB * 0.8 * y};
+
+    put_line(s, cabling_link_at(s->result, rank, port), edge,
+             (struct place){edge.x + STUB * 0.8 * x, edge.y + STUB * 0.8 * y});
+    put_interface(s, rank, port, edge, x, y);
+}
+
+/* Draws the end of a link to another plane, at a corner of the box, with the names of the interface and of the host at
+ * the other end. */
+static void put_corner(const struct sheet *s, uint32_t rank, unsigned port, double x, double y)
+{
+    struct place c = centre(s, rank);
+    struct place edge = {c.x + x * (BOX_WIDTH / 2.0 - 4), c.y + y * BOX_HEIGHT / 2};
+    const char *interface = interface_at(s, rank, port);
+    uint32_t there = torus_neighbour(s->torus, rank, port);
     char name[NAME_SIZE];
 
-    put_line(s, cabling_link_at(s->result, rank, port), edge, end);
-    put_interface(s, rank, port, edge, x, y);
-    if (fabs(x) > 0.1 && fabs(y) > 0.1) {
-        (void)fprintf(s->out, "<text class=\"i\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", end.x,
-                      end.y + (y > 0 ? 9 : -2), x < 0 ? "end" : "start");
-        put_text(s,
-                 cabling_host_name(s->result, s->input, torus_neighbour(s->torus, rank, port), name,
-                                   sizeof name),
-                 NAME_SHOWN);
-        (void)fputs("</text>\n", s->out);
-    }
+    put_line(s, cabling_link_at(s->result, rank, port), edge,
+             (struct place){edge.x + 10 * x, edge.y + 10 * y});
+    (void)fprintf(s->out, "<text class=\"i\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
+                  edge.x + 12 * x, edge.y + 10 * y + (y > 0 ? 8 : 0), x < 0 ? "end" : "start");
+    put_text(s, interface != NULL ? interface : "?", NAME_SHOWN);
+    (void)fputs(" \xe2\x80\x93 ", s->out);
+    put_text(s, cabling_host_name(s->result, s->input, there, name, sizeof name), NAME_SHOWN);
+    (void)fputs("</text>\n", s->out);
 }
 
 /* Draws a link as a line between two boxes. */
@@ -211,12 +240,16 @@ static void put_links(const struct sheet *s)
                 put_between(s, rank, port);
                 continue;
             }
-            double x = dim == s->axes[0] ? 1 : dim == s->axes[1] ? 0 : 0.6;
-            double y = dim == s->axes[0] ? 0 : dim == s->axes[1] ? 1 : -0.8;
-            if (dim != s->axes[0] && dim != s->axes[1] && dim % 2 != 0)
-                x = -x;
-            put_stub(s, rank, port, x, y);
-            put_stub(s, there, back, -x, -y);
+            if (dim == s->axes[0] || dim == s->axes[1]) {
+                put_stub(s, rank, port, dim == s->axes[0], dim == s->axes[1]);
+                put_stub(s, there, back, -(dim == s->axes[0]), -(dim == s->axes[1]));
+                continue;
+            }
+            double x = dim % 2 == 0
+                           ? 1
+                           : -1; /* a third dimension at two corners, a fourth at the other two */
+            put_corner(s, rank, port, x, -1);
+            put_corner(s, there, back, -x, 1);
         }
 }
 
@@ -250,12 +283,13 @@ static void put_style(const struct sheet *s)
                 ".h{fill:#f2f5f8;stroke:#59626b}.b{stroke:#c4161c;stroke-dasharray:4 3}\n"
                 ".k{stroke:#4a7a9c;stroke-width:2}.o{stroke:#c4161c;stroke-width:2}\n"
                 ".m{stroke:#c4161c;stroke-width:2;stroke-dasharray:6 4}\n"
+                ".r{text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:3px}\n"
                 ".t{font-size:15px;font-weight:bold}.w{font-size:13px;fill:#c4161c}\n"
                 ".n{font-size:12px;font-weight:bold;text-anchor:middle}\n"
                 ".c{font-size:10px;text-anchor:middle}.i{font-size:9px;fill:#59626b}\n"
                 "@media (prefers-color-scheme:dark){text{fill:#e4e6e8}.page{fill:#15181b}\n"
                 ".h{fill:#262c32;stroke:#98a2ac}.k{stroke:#6ea6cc}.i{fill:#98a2ac}\n"
-                ".w{fill:#ff7b7b}.b,.o,.m{stroke:#ff7b7b}}\n</style>\n",
+                ".w{fill:#ff7b7b}.r{stroke:#15181b}.b,.o,.m{stroke:#ff7b7b}}\n</style>\n",
                 s->out);
 }
 
