@@ -186,6 +186,26 @@ static const char *kind_of(const struct torus *t)
     return rings + lines == 1 ? "the line" : "the mesh";
 }
 
+/* Adds what may be a cable of the network that leads nowhere. */
+static void say_loose(const struct finding *f)
+{
+    const struct wiring *w = &f->wiring;
+    uint32_t loose = 0, last = 0;
+    size_t used = strlen(f->result->text);
+
+    for (uint32_t n = w->interfaces; n-- > 0;)
+        if (wiring_usable(w, n) && w->cable_at[n] == CABLING_NONE &&
+            wiring_interface(w, n)->carrier) {
+            loose++;
+            last = n;
+        }
+    if (loose > 0)
+        (void)snprintf(f->result->text + used, sizeof f->result->text - used,
+                       "; %s's %s%s a carrier, but no host is heard there",
+                       w->input->host[w->end[last].host].name, wiring_interface(w, last)->name,
+                       loose > 1 ? " and others have" : " has");
+}
+
 static void say(struct finding *f)
 {
     struct cabling_result *r = f->result;
@@ -239,6 +259,8 @@ static int find(struct finding *f, struct error *e)
     if (found < 0)
         return -1;
     say(f);
+    if (f->result->finding == CABLING_FITS)
+        say_loose(f);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #define BUDGET_LEAST 100000u /* hosts that may be placed for one network */
 #define ALL_TRIES_MOST                                                                             \
     24u /* nodes; in a larger network, wrong cables are not near all of a few first hosts */
+#define DETOURS_MOST 16u /* nodes, likewise */
 #define MANY (UINT32_MAX / 2)
 #define BUDGET_A_HOST 400u
 
@@ -232,7 +233,8 @@ static int look(struct looking *l, struct error *e)
         for (unsigned round = 0; round < sizeof tries / sizeof tries[0]; round++) {
             for (uint32_t i = 0; i < l->candidates; i++)
                 if (!l->candidate[i].done &&
-                    (round < 2 || l->candidate[i].torus.nodes <= ALL_TRIES_MOST) &&
+                    (round < 2 ||
+                     l->candidate[i].torus.nodes <= (l->detours ? DETOURS_MOST : ALL_TRIES_MOST)) &&
                     look_for(l, &l->candidate[i], first_try, tries[round], e) != 0)
                     return -1;
             l->detours = round == 2 && level > 0;

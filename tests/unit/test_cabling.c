@@ -166,12 +166,18 @@ static void sentences_name_hosts_and_interfaces(void **state)
     silence(&ring, 1, 2, true); /* alpha hears beta, beta hears nothing */
     r = find(&ring);
     assert_int_equal(r.finding, CABLING_FITS);
+    assert_null(strstr(r.text, "carrier"));
     expect_move(&ring, &r, CABLING_REPLACE,
                 "replace the cable between beta's eth2 and alpha's eth1: only alpha's eth1 hears "
                 "the other end");
 
+    silence(&ring, 0, 1, true); /* without wanted dimensions, this is a line */
+    r = find(&ring);
+    assert_int_equal(r.finding, CABLING_FITS);
+    assert_string_equal(r.text, "the cables make the line 4m of 4 hosts; alpha's eth1 and others "
+                                "have a carrier, but no host is heard there");
+    cabling_free(&r);
     ring.input.wanted = &wanted;
-    silence(&ring, 0, 1, true);
     r = find(&ring);
     assert_int_equal(r.finding, CABLING_NEAR);
     expect_move(&ring, &r, CABLING_CHECK,
