@@ -11,6 +11,7 @@
 #define BUDGET_LEAST 100000u /* hosts that may be placed for one network */
 #define ALL_TRIES_MOST                                                                             \
     24u /* nodes; in a larger network, wrong cables are not near all of a few first hosts */
+#define ALL_TRIES_ONE_MOVE 12u
 #define DETOURS_MOST 16u /* nodes, likewise */
 #define MANY (UINT32_MAX / 2)
 #define BUDGET_A_HOST 400u
@@ -214,6 +215,14 @@ static int add_all(struct looking *l, struct error *e)
     return linked + 1 < hosts ? add_size(l, linked, e) : 0;
 }
 
+/* The nodes of the largest network that gets all tries. If one cable is wrong, only few first hosts are near it. */
+static uint32_t nodes_most(const struct looking *l)
+{
+    if (l->detours)
+        return DETOURS_MOST;
+    return l->most == 1 ? ALL_TRIES_ONE_MOVE : ALL_TRIES_MOST;
+}
+
 /* First looks for networks that need one move, then for ones that need more: the fewer moves, the faster. If a network
  * is the right one, a few first hosts are often enough; so all networks get a few tries before any gets many. In the last round, small networks get tries with detours. */
 static int look(struct looking *l, struct error *e)
@@ -233,8 +242,7 @@ static int look(struct looking *l, struct error *e)
         for (unsigned round = 0; round < sizeof tries / sizeof tries[0]; round++) {
             for (uint32_t i = 0; i < l->candidates; i++)
                 if (!l->candidate[i].done &&
-                    (round < 2 ||
-                     l->candidate[i].torus.nodes <= (l->detours ? DETOURS_MOST : ALL_TRIES_MOST)) &&
+                    (round < 2 || l->candidate[i].torus.nodes <= nodes_most(l)) &&
                     look_for(l, &l->candidate[i], first_try, tries[round], e) != 0)
                     return -1;
             l->detours = round == 2 && level > 0;
