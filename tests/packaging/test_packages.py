@@ -67,7 +67,7 @@ def test_folders(packages, root):
     assert files['/etc/torusd'] == 'd root root 755 '
     assert files['/var/lib/torusd'] == 'd torusd torusd 750 '
     assert files['/srv/torusd'] == 'd torusd torusd 755 '
-    assert re.search(r'^torusd:x:\d+:\d+:torusd:/var/lib/torusd:/usr/sbin/nologin$', root.text('/etc/passwd'), re.M)
+    assert re.search(r'^torusd:x:\d+:\d+:torusd,*:/var/lib/torusd:/usr/sbin/nologin$', root.text('/etc/passwd'), re.M)
 
 
 def test_upgrade(packages, old_packages, root):
@@ -86,11 +86,11 @@ def test_upgrade(packages, old_packages, root):
 def test_units(packages, root):
     """systemd accepts all units. Only torusd.service is enabled, and does not start without a configuration."""
     root.install(packages['libtorus1'], packages['torusd'])
-    units = root.shell('cd /lib/systemd/system && ls torusd*').split()
+    units = root.shell('cd /lib/systemd/system && ls torus*').split()
     assert set(units) == {path.name for path in (CHECKOUT / 'scripts' / 'packaging' / 'systemd').iterdir()
                           if path.suffix in ('.service', '.socket', '.target')}
     root.run('systemd-analyze', 'verify', '--man=no', *(f'/lib/systemd/system/{name}' for name in units))
-    enabled = root.shell('find /etc/systemd/system -name "torusd*" -printf "%f\\n"').split()
+    enabled = root.shell('find /etc/systemd/system -name "torus*" -printf "%f\\n"').split()
     assert enabled == ['torusd.service']
     assert 'ConditionPathExists=/etc/torusd/torusd.ini\n' in root.text('/lib/systemd/system/torusd.service')
 
