@@ -84,14 +84,19 @@ def test_upgrade(packages, old_packages, root):
 
 
 def test_units(packages, root):
-    """systemd accepts all units. Only torusd.service is enabled, and does not start without a configuration."""
+    """systemd accepts all units. Of those in torusd, only torusd.service is enabled, and does not start without a
+    configuration; discovery has a package of its own."""
+    def enabled():
+        return set(root.shell('find /etc/systemd/system -name "torus*" -printf "%f\\n"').split())
+
     root.install(packages['libtorus1'], packages['torusd'])
+    assert enabled() == {'torusd.service'}
+    root.install(packages['torusd-discover'])
+    assert enabled() == {'torusd.service', 'torusd-discover.service'}
     units = root.shell('cd /lib/systemd/system && ls torus*').split()
     assert set(units) == {path.name for path in (CHECKOUT / 'scripts' / 'packaging' / 'systemd').iterdir()
                           if path.suffix in ('.service', '.socket', '.target')}
     root.run('systemd-analyze', 'verify', '--man=no', *(f'/lib/systemd/system/{name}' for name in units))
-    enabled = root.shell('find /etc/systemd/system -name "torus*" -printf "%f\\n"').split()
-    assert enabled == ['torusd.service']
     assert 'ConditionPathExists=/etc/torusd/torusd.ini\n' in root.text('/lib/systemd/system/torusd.service')
 
 
