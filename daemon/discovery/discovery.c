@@ -90,7 +90,7 @@ void discovery_set_interfaces(struct discovery *d, const struct interface_state 
         struct own_interface *at = find_interface(d, list[n].index);
         if (at == NULL && d->interfaces < DISCOVERY_INTERFACES_MOST) {
             at = &d->interface[d->interfaces++];
-            *at = (struct own_interface){.tokens_at = discovery_now(d)};
+            *at = (struct own_interface){.tokens = SYNC_TOKENS_MOST, .tokens_at = discovery_now(d)};
         }
         if (at == NULL || same_state(&at->state, &list[n]))
             continue;
@@ -166,9 +166,8 @@ void discovery_receive(struct discovery *d, unsigned interface,
     packet = discovery__packet__unpack(allocator, size, bytes);
     if (packet == NULL)
         return;
-    if (packet->version != DISCOVERY_VERSION)
-        packet->kind_case = DISCOVERY__PACKET__KIND__NOT_SET;
-    switch (packet->kind_case) {
+    switch (packet->version == DISCOVERY_VERSION ? packet->kind_case
+                                                 : DISCOVERY__PACKET__KIND__NOT_SET) {
     case DISCOVERY__PACKET__KIND_HELLO:
         neighbours_take_hello(d, at, from, packet->hello);
         break;

@@ -12,16 +12,13 @@
 
 bool sync_allowed(struct discovery *d, struct own_interface *at)
 {
-    const uint64_t cost = SECONDS / DISCOVERY_RATE, now = discovery_now(d);
-    uint64_t passed = now - at->tokens_at;
+    const uint64_t now = discovery_now(d), passed = now - at->tokens_at;
 
     at->tokens_at = now;
-    at->tokens = passed > DISCOVERY_BURST * cost || at->tokens + passed > DISCOVERY_BURST * cost
-                     ? DISCOVERY_BURST * cost
-                     : at->tokens + passed;
-    if (at->tokens < cost)
+    at->tokens = passed > SYNC_TOKENS_MOST - at->tokens ? SYNC_TOKENS_MOST : at->tokens + passed;
+    if (at->tokens < SYNC_TOKEN)
         return false;
-    at->tokens -= cost;
+    at->tokens -= SYNC_TOKEN;
     return true;
 }
 

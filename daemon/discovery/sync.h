@@ -6,6 +6,10 @@
 #include "daemon/discovery/record.h"
 #include "proto/discovery.pb-c.h"
 
+/* The allowance of an interface, in nanoseconds: a packet costs SYNC_TOKEN. */
+#define SYNC_TOKEN (SECONDS / DISCOVERY_RATE)
+#define SYNC_TOKENS_MOST (DISCOVERY_BURST * SYNC_TOKEN)
+
 /* Sends the report of this host to all neighbours. */
 void sync_send_own(struct discovery *d);
 

@@ -258,6 +258,7 @@ int main(int argc, char **argv)
     program_seeds(argv[1]);
     challenge_seeds(argv[1]);
     third_seeds(argv[1]);
+    discovery_seeds(argv[1]);
     msccl_seeds(argv[1]);
     return EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 FILE *open_seed(const char *folder, const char *target, const char *name, int first);
 void close_seed(void);
 
+void discovery_seeds(const char *folder);
 void msccl_seeds(const char *folder);
 void peer_seeds(const char *folder);
 
