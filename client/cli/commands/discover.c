@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/cluster/cluster_file.h"
 #include "client/cli/discovering/discovered_json.h"
+#include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/gather.h"
+#include "client/cli/discovering/recognised.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 
 #define WAIT_MS 60000u
 
@@ -18,6 +22,10 @@ struct discover_arguments {
     const char *key_file;
     const char *from;
     const char *wait;
+    const char *dims;
+    const char *cluster;
+    const char *exclude;
+    const char *output;
 };
 
 static const struct option options[] = {
@@ -27,7 +35,15 @@ static const struct option options[] = {
     {"--key-file", "FILE", offsetof(struct discover_arguments, key_file),
      "cluster key for that process: the result then says which hosts have it"},
     {"--discover-socket", "PATH", offsetof(struct discover_arguments, socket),
-     "socket of the discovery process (default: /run/torusd/discover.sock)"},
+     "socket of the discovery process (default: " DISCOVERY_DEFAULT_SOCKET ")"},
+    {"--dims", "DIMS", offsetof(struct discover_arguments, dims),
+     "the torus that the cables should make, such as 4x4 (default: find it)"},
+    {"--cluster", "FILE", offsetof(struct discover_arguments, cluster),
+     "compare the cables with this cluster file"},
+    {"--exclude", "LIST", offsetof(struct discover_arguments, exclude),
+     "interfaces that do not belong to the torus, such as eth0, on all hosts"},
+    {"--output", "FILE", offsetof(struct discover_arguments, output),
+     "write a cluster file (see torusctl-init(1)); - is standard output"},
     {"--from", "FILE", offsetof(struct discover_arguments, from),
      "read the hosts from the output of 'torusctl discover --json'"},
     {"--wait", "SECONDS", offsetof(struct discover_arguments, wait),
@@ -53,6 +69,18 @@ static const struct field free_fields[] = {
     {"state", "state", FORMAT_PLAIN},
     {0},
 };
+static const struct field node_fields[] = {
+    {"rank", "rank", FORMAT_PLAIN},
+    {"host", "host", FORMAT_PLAIN},
+    {"ports", "ports_text", FORMAT_PLAIN},
+    {0},
+};
+static const struct field network_fields[] = {
+    {"network", "network", FORMAT_PLAIN},
+    {"to do", "moves", FORMAT_LINES},
+    {"cluster file", "output", FORMAT_PLAIN},
+    {0},
+};
 static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "hosts", .fields = host_fields},
     {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
@@ -60,6 +88,8 @@ static const struct section sections[] = {
      .key = "free",
      .title = "interfaces without a neighbour:",
      .fields = free_fields},
+    {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
+    {.layout = LAYOUT_RECORD, .fields = network_fields},
 };
 
 /* --- the value --- */
@@ -133,15 +163,77 @@ static void count_cables(const struct discovered *d, json_t *hosts)
     }
 }
 
-static json_t *value_of(const struct discovered *d, bool settled)
+static bool is_end(const json_t *cable, const char *host_key, const char *interface_key,
+                   const char *host, const char *interface)
 {
-    json_t *hosts = discovered_to_json(d);
+    return strcmp(json_string_value(json_object_get(cable, host_key)), host) == 0 &&
+           strcmp(json_string_value(json_object_get(cable, interface_key)), interface) == 0;
+}
+
+/* Marks the cables that a move moves or removes. */
+static void mark_wrong_cables(const struct recognised *r, json_t *cables)
+{
+    size_t i;
+    json_t *cable;
+
+    json_array_foreach(cables, i, cable)
+    {
+        for (uint32_t n = 0; n < r->result.cables; n++) {
+            const struct cabling_cable *c = &r->result.cable[n];
+            bool same = true;
+            for (int end = 0; end < 2; end++) {
+                const struct cabling_host *host = &r->input.host[c->end[end].host];
+                const char *interface = host->interface[c->end[end].interface].name;
+                same &= is_end(cable, "host", "interface", host->name, interface) ||
+                        is_end(cable, "to_host", "to_interface", host->name, interface);
+            }
+            if (same && c->state == CABLING_CABLE_WRONG)
+                (void)json_object_set_new(cable, "problem", json_string("is wrong here"));
+        }
+    }
+}
+
+/* Writes the ports of each node as a text for the table: "+0 eth1, -0 eth2". */
+static void add_port_texts(json_t *nodes)
+{
+    size_t i;
+    json_t *node, *interface;
+    const char *port;
+
+    json_array_foreach(nodes, i, node)
+    {
+        char text[FORMAT_SIZE] = "";
+        json_object_foreach(json_object_get(node, "ports"), port, interface)
+        {
+            size_t used = strlen(text);
+            (void)snprintf(text + used, sizeof text - used, "%s%s %s", used > 0 ? ", " : "", port,
+                           json_is_string(interface) ? json_string_value(interface) : "(none)");
+        }
+        (void)json_object_set_new(node, "ports_text", json_string(text));
+    }
+}
+
+static json_t *value_of(const struct recognised *r, bool settled, const char *output,
+                        bool for_people)
+{
+    const struct discovered *d = r->discovered;
+    json_t *hosts = discovered_to_json(d), *cables = cables_json(d), *value;
 
     if (hosts != NULL)
         count_cables(d, hosts);
-    return json_pack("{s:o, s:o, s:o, s:b, s:o}", "hosts", hosts, "cables", cables_json(d), "free",
-                     free_json(d), "settled", settled, "key",
-                     d->key[0] != '\0' ? json_string(d->key) : json_null());
+    mark_wrong_cables(r, cables);
+    value = json_pack("{s:o, s:o, s:o, s:b, s:o}", "hosts", hosts, "cables", cables, "free",
+                      free_json(d), "settled", settled, "key",
+                      d->key[0] != '\0' ? json_string(d->key) : json_null());
+    if (value == NULL || recognised_to_json(r, value) != 0) {
+        json_decref(value);
+        return NULL;
+    }
+    if (for_people)
+        add_port_texts(json_object_get(value, "nodes"));
+    if (output != NULL)
+        (void)json_object_set_new(value, "output", json_path(output, ""));
+    return value;
 }
 
 /* --- the command --- */
@@ -178,20 +270,76 @@ static int find_hosts(const struct cli *cli, const struct discover_arguments *a,
     return errno == ENOENT || errno == ECONNREFUSED ? no_process(cli, a, &e) : cli_fail(cli, &e);
 }
 
+/* Recognises the network, and prints and writes everything. */
+static int show(const struct cli *cli, const struct discover_arguments *a,
+                const struct discovered *d, bool settled, const struct recognise_options *o)
+{
+    const bool to_stdout = a->output != NULL && strcmp(a->output, "-") == 0;
+    struct recognised r;
+    struct error e;
+    int code = EXIT_DONE;
+
+    if (recognise(&r, d, o, &e) != 0)
+        return cli_fail(cli, &e);
+    if (r.result.finding != CABLING_FITS)
+        code = EXIT_FAILED;
+    if (a->output != NULL && code == EXIT_DONE &&
+        recognised_write_cluster(&r, a->output, &e) != 0) {
+        recognised_free(&r);
+        return cli_fail(cli, &e);
+    }
+    if (!to_stdout || code != EXIT_DONE) {
+        int printed =
+            cli_print(cli, value_of(&r, settled, code == EXIT_DONE ? a->output : NULL, !cli->json),
+                      &(struct view){sections, sizeof sections / sizeof sections[0]});
+        code = printed != EXIT_DONE ? printed : code;
+    }
+    if (a->output != NULL && code != EXIT_DONE)
+        cli_warn("the cluster file is not written, because the cables make no network yet");
+    recognised_free(&r);
+    return code;
+}
+
+/* Reads what the cables should make. Returns EXIT_DONE, or another exit code after printing the reason. */
+static int read_wanted(const struct cli *cli, const struct discover_arguments *a,
+                       struct torus *torus, struct cluster *cluster, struct recognise_options *o)
+{
+    struct error e;
+
+    *o = (struct recognise_options){.exclude = a->exclude};
+    if (a->dims != NULL && a->cluster != NULL)
+        return cli_fail_usage(cli, "--dims and --cluster exclude each other: the cluster file has "
+                                   "the dimensions");
+    if (a->dims != NULL && torus_parse(torus, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    o->wanted = a->dims != NULL ? torus : NULL;
+    if (a->cluster != NULL && cluster_read(cluster, a->cluster, &e) != 0)
+        return cli_fail(cli, &e);
+    o->cluster = a->cluster != NULL ? cluster : NULL;
+    return EXIT_DONE;
+}
+
 static int run(struct cli *cli, const void *arguments)
 {
     const struct discover_arguments *a = arguments;
+    struct recognise_options o;
     struct discovered d;
+    struct cluster cluster;
+    struct torus torus;
     bool settled;
-    int code = find_hosts(cli, a, &d, &settled);
+    int code = read_wanted(cli, a, &torus, &cluster, &o);
 
     if (code != EXIT_DONE)
         return code;
-    if (!settled)
-        cli_warn("hosts or cables still change: this is what was found so far");
-    code = cli_print(cli, value_of(&d, settled),
-                     &(struct view){sections, sizeof sections / sizeof sections[0]});
-    discovered_free(&d);
+    code = find_hosts(cli, a, &d, &settled);
+    if (code == EXIT_DONE) {
+        if (!settled)
+            cli_warn("hosts or cables still change: this is what was found so far");
+        code = show(cli, a, &d, settled, &o);
+        discovered_free(&d);
+    }
+    if (o.cluster != NULL)
+        cluster_free(&cluster);
     return code;
 }
 
@@ -199,11 +347,31 @@ extern const struct command command_discover;
 const struct command command_discover = {
     .name = "discover",
     .summary = "Find all hosts and cables, and the network that the cables make",
-    .usage = "[--interfaces LIST [--key-file FILE]] [--discover-socket PATH] [--from FILE]\n"
-             "           [--wait SECONDS] [--json]",
+    .usage = "[--interfaces LIST [--key-file FILE]] [--discover-socket PATH]\n"
+             "           [--dims DIMS | --cluster FILE] [--exclude LIST] [--output FILE]\n"
+             "           [--from FILE] [--wait SECONDS] [--json]",
     .details =
-        "Discovery needs no configuration: hosts send multicast packets over each cable, and\n"
-        "tell each other what they hear.\n",
+        "Needs no configuration of the network: hosts that run torusd --discover send packets\n"
+        "over each cable, and tell each other what they hear. The command asks the discovery\n"
+        "process of this machine, and waits until nothing changes any more. If there is no such\n"
+        "process (torusd-discover.service), --interfaces starts one for the while.\n"
+        "\n"
+        "The result lists hosts and cables. If the cables make a torus, a mesh, a ring or another\n"
+        "network, it has a rank for each host, and a port for each interface. Otherwise it says\n"
+        "how to make one with the fewest changes. Ranks follow the names of the hosts.\n"
+        "\n"
+        "Switches are no cables: an interface that hears more than two others is left out. Name\n"
+        "other interfaces that are not of the torus with --exclude.\n"
+        "\n"
+        "The key of a host is open (it has no cluster key), proved (it has the one of the asked\n"
+        "host) or other key. Without a cluster key, a host can claim anything.\n"
+        "\n"
+        "The exit status is 0 if the cables make the network, and 1 if they do not.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl discover --interfaces eth1,eth2,eth3,eth4 --output cluster.ini\n"
+        "  torusctl discover --dims 4x4\n"
+        "  torusctl discover --cluster /etc/torusd/cluster.ini\n",
     .options = options,
     .arguments_size = sizeof(struct discover_arguments),
     .run = run,

@@ -1,0 +1,250 @@
+#include "client/cli/discovering/recognised.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/cluster/cluster_file.h"
+#include "client/cli/terminal/json.h"
+
+#define MOVE_SIZE 512
+
+/* --- the input --- */
+
+static bool is_excluded(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        size_t item = strcspn(at, ",");
+        if (item == length && strncmp(at, name, length) == 0)
+            return true;
+        at += item + (at[item] == ',');
+    }
+    return false;
+}
+
+/* Returns the index in the input of a discovered host; CABLING_NONE: it is not part of it. */
+static uint32_t input_of(const struct recognised *r, uint32_t host)
+{
+    for (uint32_t i = 0; i < r->input.hosts; i++)
+        if (r->host_of[i] == host)
+            return i;
+    return CABLING_NONE;
+}
+
+/* Fills in the neighbours of an interface that belong to the input. Returns 0, or -1 if there is no memory. */
+static int fill_heard(const struct recognised *r, const struct reported_interface *from,
+                      struct cabling_interface *to)
+{
+    struct cabling_end *heard = calloc(from->heards + 1, sizeof *heard);
+
+    if (heard == NULL)
+        return -1;
+    to->heard = heard;
+    for (unsigned i = 0; i < from->heards; i++) {
+        uint32_t host = discovered_find(r->discovered, &from->heard[i].host), at;
+        uint32_t input = host != UINT32_MAX ? input_of(r, host) : CABLING_NONE;
+        if (input == CABLING_NONE)
+            continue;
+        at = discovered_interface(&r->discovered->host[host], from->heard[i].interface);
+        if (at != UINT32_MAX)
+            heard[to->heard_count++] = (struct cabling_end){input, at};
+    }
+    return 0;
+}
+
+/* The port that the cluster file gives to an interface, or -1. */
+static int port_in(const struct cluster *c, int64_t rank, const char *interface)
+{
+    if (rank < 0 || !c->has_dims || !c->has_ports)
+        return -1;
+    for (unsigned port = 0; port < torus_ports(&c->routes.torus); port++)
+        if (strcmp(c->hosts[rank].port[port].interface, interface) == 0)
+            return (int)port;
+    return -1;
+}
+
+static int fill_host(const struct recognised *r, uint32_t number, const struct recognise_options *o,
+                     struct cabling_host *to)
+{
+    const struct report *report = r->discovered->host[r->host_of[number]].report;
+    struct cabling_interface *interface = calloc(report->interfaces + 1, sizeof *interface);
+    int64_t rank = -1;
+
+    if (interface == NULL)
+        return -1;
+    to->name = report->name;
+    to->interface = interface;
+    to->interfaces = report->interfaces;
+    if (o->cluster != NULL && o->cluster->has_dims && o->cluster->has_ports)
+        rank = cluster_find(o->cluster, report->name);
+    to->rank = rank >= 0 ? (uint32_t)rank : CABLING_NONE;
+    for (unsigned i = 0; i < report->interfaces; i++) {
+        const struct reported_interface *from = &report->interface[i];
+        interface[i].name = from->name;
+        interface[i].carrier = from->carrier;
+        interface[i].excluded = is_excluded(o->exclude, from->name);
+        interface[i].port = o->cluster != NULL ? port_in(o->cluster, rank, from->name) : -1;
+        if (fill_heard(r, from, &interface[i]) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void free_input(struct recognised *r)
+{
+    for (uint32_t i = 0; r->input.host != NULL && i < r->input.hosts; i++) {
+        for (uint32_t n = 0; r->input.host[i].interface != NULL && n < r->input.host[i].interfaces;
+             n++)
+            free((void *)(uintptr_t)r->input.host[i].interface[n].heard);
+        free((void *)(uintptr_t)r->input.host[i].interface);
+    }
+    free((void *)(uintptr_t)r->input.host);
+    free(r->host_of);
+}
+
+/* Makes the input of the hosts that are reachable. Returns 0, or -1 if there is no memory. */
+static int make_input(struct recognised *r, const struct recognise_options *o)
+{
+    struct cabling_host *host;
+    int result = 0;
+
+    r->host_of = calloc(r->discovered->hosts + 1, sizeof r->host_of[0]);
+    host = calloc(r->discovered->hosts + 1, sizeof *host);
+    r->input.host = host;
+    r->input.wanted = o->wanted;
+    if (o->cluster != NULL && o->cluster->has_dims)
+        r->input.wanted = &o->cluster->routes.torus;
+    if (r->host_of == NULL || host == NULL)
+        return -1;
+    for (uint32_t i = 0; i < r->discovered->hosts; i++)
+        if (r->discovered->host[i].reachable)
+            r->host_of[r->input.hosts++] = i;
+    for (uint32_t i = 0; i < r->input.hosts && result == 0; i++)
+        result = fill_host(r, i, o, &host[i]);
+    return result;
+}
+
+int recognise(struct recognised *r, const struct discovered *d, const struct recognise_options *o,
+              struct error *e)
+{
+    int result;
+
+    *r = (struct recognised){.discovered = d};
+    result = make_input(r, o) == 0
+                 ? cabling_find(&r->result, &r->input, e)
+                 : error_set(e, ERROR_MEMORY, "out of memory for the cables of %u hosts", d->hosts);
+    if (result != 0)
+        free_input(r);
+    return result;
+}
+
+void recognised_free(struct recognised *r)
+{
+    cabling_free(&r->result);
+    free_input(r);
+}
+
+const char *recognised_finding(const struct recognised *r)
+{
+    switch (r->result.finding) {
+    case CABLING_FITS:
+        return "fits";
+    case CABLING_NEAR:
+        return "near";
+    case CABLING_GRAPH:
+        return "graph";
+    default:
+        return "unclear";
+    }
+}
+
+/* --- the result --- */
+
+/* Returns the name of the host with a rank, or NULL if it is missing. */
+static const char *name_of(const struct recognised *r, uint32_t rank)
+{
+    uint32_t host = r->result.host_of_rank[rank];
+
+    return host != CABLING_NONE ? r->input.host[host].name : NULL;
+}
+
+/* Returns the name of the interface at a port, or NULL if there is none. */
+static const char *interface_of(const struct recognised *r, uint32_t rank, unsigned port)
+{
+    uint32_t at = r->result.interface_at[rank * torus_ports(&r->result.torus) + port];
+    uint32_t host = r->result.host_of_rank[rank];
+
+    return host != CABLING_NONE && at != CABLING_NONE ? r->input.host[host].interface[at].name
+                                                      : NULL;
+}
+
+static json_t *ports_json(const struct recognised *r, uint32_t rank)
+{
+    const struct torus *t = &r->result.torus;
+    char name[TORUS_PORT_NAME_SIZE];
+    json_t *ports = json_object();
+
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        const char *interface = interface_of(r, rank, port);
+        if (torus_neighbour(t, rank, port) != TORUS_NO_NODE)
+            (void)json_object_set_new(ports, torus_port_name(t, rank, port, name),
+                                      interface != NULL ? json_string(interface) : json_null());
+    }
+    return ports;
+}
+
+static json_t *nodes_json(const struct recognised *r)
+{
+    json_t *list = json_array();
+
+    for (uint32_t rank = 0; rank < r->result.torus.nodes; rank++) {
+        const char *name = name_of(r, rank);
+        (void)json_array_append_new(list,
+                                    json_pack("{s:I, s:o, s:o}", "rank", (json_int_t)rank, "host",
+                                              name != NULL ? json_string(name) : json_null(),
+                                              "ports", ports_json(r, rank)));
+    }
+    return list;
+}
+
+static json_t *moves_json(const struct recognised *r)
+{
+    char text[MOVE_SIZE];
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < r->result.moves; i++) {
+        (void)cabling_move_text(&r->result, &r->input, i, text, sizeof text);
+        (void)json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+static json_t *shared_json(const struct recognised *r)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < r->result.shared_count; i++) {
+        const struct cabling_host *host = &r->input.host[r->result.shared[i].host];
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s}", "host", host->name, "interface",
+                                              host->interface[r->result.shared[i].interface].name));
+    }
+    return list;
+}
+
+int recognised_to_json(const struct recognised *r, json_t *object)
+{
+    int result = 0;
+
+    result |= json_object_set_new(object, "finding", json_string(recognised_finding(r)));
+    result |= json_object_set_new(object, "network", json_string(r->result.text));
+    if (r->result.finding != CABLING_UNCLEAR) {
+        result |= json_set_torus(object, &r->result.torus);
+        result |= json_object_set_new(object, "nodes", nodes_json(r));
+    }
+    result |= json_object_set_new(object, "moves", moves_json(r));
+    result |= json_object_set_new(object, "shared", shared_json(r));
+    return result;
+}

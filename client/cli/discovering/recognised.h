@@ -1,0 +1,43 @@
+/* The network that the discovered cables make (daemon/cabling/cabling.h). */
+#ifndef TORUSD_CLI_RECOGNISED_H
+#define TORUSD_CLI_RECOGNISED_H
+
+#include <jansson.h>
+
+#include "client/cli/discovering/discovered.h"
+#include "daemon/cabling/cabling.h"
+
+struct cluster;
+
+struct recognised {
+    const struct discovered *discovered;
+    struct cabling_input input;
+    struct cabling_result result;
+    uint32_t *host_of; /* index in discovered->host[] of each host of the input */
+};
+
+struct recognise_options {
+    const struct torus *wanted;    /* the dimensions that the cables should make; NULL: find them */
+    const struct cluster *cluster; /* the ranks and ports that they should have; NULL: find them */
+    const char
+        *exclude; /* names of interfaces that are not of the network, with commas; NULL: none */
+};
+
+/* Recognises the network of the reachable hosts. *d and *o must outlive the result. Returns 0 with *r, which
+ * the caller gives to recognised_free(); or -1 with *e and nothing to free. */
+int recognise(struct recognised *r, const struct discovered *d, const struct recognise_options *o,
+              struct error *e);
+void recognised_free(struct recognised *r);
+
+/* "fits", "near", "graph" or "unclear". */
+const char *recognised_finding(const struct recognised *r);
+
+/* Adds "finding", "network", "dims", "nodes" ([{"rank", "host", "ports"}]), "moves" and "shared" to a JSON
+ * object. Returns 0, or another value if there is no memory. */
+int recognised_to_json(const struct recognised *r, json_t *object);
+
+/* Writes a cluster file of the network. Returns 0, or -1 with *e: it has no ranks, or the file cannot be
+ * written. */
+int recognised_write_cluster(const struct recognised *r, const char *path, struct error *e);
+
+#endif

@@ -1,0 +1,75 @@
+/* Writes the cluster file of a network. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/discovering/recognised.h"
+#include "client/cli/ip_routes/hosts_file.h"
+#include "client/cli/terminal/output_file.h"
+
+#define DIMS_SIZE 256
+
+static void write_host(FILE *out, const struct recognised *r, uint32_t rank)
+{
+    const struct torus *t = &r->result.torus;
+    const struct cabling_host *host = &r->input.host[r->result.host_of_rank[rank]];
+    char name[TORUS_PORT_NAME_SIZE];
+
+    (void)fprintf(out, "\n[%s]\nrank = %u\n", host->name, rank);
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        uint32_t at = r->result.interface_at[rank * torus_ports(t) + port];
+        if (at != CABLING_NONE)
+            (void)fprintf(out, "%s = %s\n", torus_port_name(t, rank, port, name),
+                          host->interface[at].name);
+    }
+}
+
+/* Checks that each rank has a host with an interface for each port. */
+static int check(const struct recognised *r, const char *path, struct error *e)
+{
+    const struct torus *t = &r->result.torus;
+    char name[TORUS_PORT_NAME_SIZE];
+
+    if (r->result.finding == CABLING_UNCLEAR)
+        return error_set(e, ERROR_REFUSED, "%s is not written: %.200s", path, r->result.text);
+    if (r->result.finding == CABLING_GRAPH)
+        return error_set(e, ERROR_REFUSED,
+                         "%s is not written: the cables make no torus, mesh, ring or other network "
+                         "that has a name",
+                         path);
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        if (r->result.host_of_rank[rank] == CABLING_NONE)
+            return error_set(e, ERROR_REFUSED, "%s is not written: the host of rank %u is missing",
+                             path, rank);
+        if (strcmp(r->input.host[r->result.host_of_rank[rank]].name, CLUSTER_SECTION) == 0 ||
+            hosts_file_check_name(r->input.host[r->result.host_of_rank[rank]].name, e) != 0)
+            return error_set(e, ERROR_REFUSED,
+                             "%s is not written: \"%.60s\" cannot be the name of a host there; "
+                             "rename the host",
+                             path, r->input.host[r->result.host_of_rank[rank]].name);
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (torus_neighbour(t, rank, port) != TORUS_NO_NODE &&
+                r->result.interface_at[rank * torus_ports(t) + port] == CABLING_NONE)
+                return error_set(e, ERROR_REFUSED,
+                                 "%s is not written: host %s has no interface for port %s", path,
+                                 r->input.host[r->result.host_of_rank[rank]].name,
+                                 torus_port_name(t, rank, port, name));
+    }
+    return 0;
+}
+
+int recognised_write_cluster(const struct recognised *r, const char *path, struct error *e)
+{
+    struct output_file file;
+    char dims[DIMS_SIZE];
+
+    if (check(r, path, e) != 0 || output_file_open(&file, path, e) != 0)
+        return -1;
+    (void)cabling_dims(&r->result.torus, NULL, dims, sizeof dims);
+    (void)fprintf(file.stream,
+                  "; %s.\n; Written by torusctl discover. 'torusctl init %s' sets up all hosts.\n"
+                  "[cluster]\ndims = %s\n",
+                  r->result.text, path, dims);
+    for (uint32_t rank = 0; rank < r->result.torus.nodes; rank++)
+        write_host(file.stream, r, rank);
+    return output_file_finish(&file, e);
+}
