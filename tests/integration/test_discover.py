@@ -1,0 +1,271 @@
+"""torusd --discover and torusctl discover on hosts made of namespaces."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from support.discovery import NAMES, discoveries
+from support.waiting import wait_for
+from torus_net.patience import run
+from torus_net.process import find_program
+
+ALL = 'e0,e1,e2,e3'
+REFUSED = 2  # enum error_code
+REPLAY = '''
+import socket, struct, sys
+interface, recorded = sys.argv[1], sys.argv[2]
+out = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+out.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
+out.bind(('::', 7412))
+data = open(recorded, 'rb').read()
+while data:
+    size, = struct.unpack('!I', data[:4])
+    packet, data = data[4:4 + size], data[4 + size:]
+    source, target, payload = packet[8:24], packet[24:40], packet[48:]
+    if target[0] == 0xfe:
+        out.sendto(payload, (socket.inet_ntop(socket.AF_INET6, target), 7412, 0, socket.if_nametoindex(interface)))
+'''
+RECORD = '''
+import socket, struct, sys
+interface, recorded = sys.argv[1], sys.argv[2]
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x86dd))
+wire.bind((interface, 0x86dd))
+print('records', flush=True)
+with open(recorded, 'wb', buffering=0) as out:
+    while True:
+        packet, address = wire.recvfrom(65536)
+        if address[2] != socket.PACKET_OUTGOING and packet[6] == 17 and packet[42:44] == struct.pack('!H', 7412):
+            out.write(struct.pack('!I', len(packet)) + packet)
+'''
+
+
+def ends(move, cables):
+    """The names of hosts and interfaces that a sentence names."""
+    return {(NAMES[host], interface) for cable in cables for host, interface in (cable[:2], cable[2:])
+            if f"{NAMES[host]}'s {interface}" in move}
+
+
+# --- hosts and cables ---
+
+@pytest.mark.hosts
+def test_a_ring_without_a_process_on_the_asked_host():
+    with discoveries(3) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.cable(1, 'b2', 2, 'c1')
+        hosts.cable(2, 'c2', 0, 'a2')
+        hosts.start(1, 'b1,b2')
+        hosts.start(2, 'c1,c2')
+        done = hosts.run(0, '--json', 'discover', '--interfaces', 'a1,a2')
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert found['finding'] == 'fits' and found['dims'] == [3] and found['settled']
+        own = next(host for host in found['hosts'] if host['self'])
+        assert {host['name'] for host in found['hosts']} == {own['name'], 'beta', 'gamma'}
+        assert len(found['cables']) == 3 and all(cable['mutual'] for cable in found['cables'])
+        done = hosts.run(0, 'discover')
+        assert done.returncode == 3 and '--interfaces' in done.stderr
+
+
+@pytest.mark.hosts
+def test_crossed_cables_of_a_torus_are_named(tmp_path):
+    with discoveries(9) as hosts:
+        cables = hosts.torus(3, 3, seed=7)
+        for number in range(9):
+            hosts.start(number, ALL)
+        path, again = tmp_path / 'cluster.ini', tmp_path / 'hosts.json'
+        done = hosts.discover(4, '--output', path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert found['finding'] == 'fits' and found['dims'] == [3, 3] and len(found['cables']) == 18
+        assert [node['host'] for node in found['nodes']][0] == 'alpha'
+        assert 'dims = 3x3' in path.read_text()
+        assert hosts.discover(0, '--cluster', path).returncode == 0
+        again.write_text(done.stdout)
+        assert run([find_program('torusctl'), 'discover', '--from', again, '--dims', '3x3'], 30).returncode == 0
+        assert run([find_program('torusctl'), 'discover', '--from', again, '--dims', '9'], 30).returncode == 1
+        # The far ends of two cables are swapped.
+        (a, at_a, b, at_b), (c, at_c, d, at_d) = cables[0], next(cable for cable in cables
+                                                                  if not {*cables[0][::2]} & {*cable[::2]})
+        hosts.pull(a, at_a)
+        hosts.pull(c, at_c)
+        hosts.cable(a, at_a, d, at_d)
+        hosts.cable(c, at_c, b, at_b)
+
+        def is_seen():
+            neighbours = [heard['host'] for at in hosts.host(4, NAMES[a])['interfaces'] if at['name'] == at_a
+                          for heard in at['heard']]
+            return neighbours == [NAMES[d]]
+        wait_for(is_seen, 60, lambda: hosts.log(4))
+        done = hosts.discover(4, '--cluster', path)
+        found = json.loads(done.stdout)
+        assert done.returncode == 1 and found['finding'] == 'near' and len(found['moves']) == 1, found['moves']
+        crossed = {(NAMES[a], at_a), (NAMES[b], at_b), (NAMES[c], at_c), (NAMES[d], at_d)}
+        named = ends(found['moves'][0], cables)
+        assert len(named) == 2 and named <= crossed, found['moves']
+        assert sum(cable['problem'] == 'is wrong here' for cable in found['cables']) == 2
+        assert hosts.discover(4, '--output', tmp_path / 'none.ini').returncode == 1
+        assert not (tmp_path / 'none.ini').exists()
+
+
+@pytest.mark.hosts
+def test_interfaces_that_are_down_are_set_up_or_shown():
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1', up=False)
+        hosts.start(0, 'a1,a9')
+        free = json.loads(hosts.discover(0).stdout)['free']
+        assert [(one['interface'], 'is down' in one['state']) for one in free] == [('a1', True)]
+        assert 'ip link set a1 up' in hosts.log(0)
+        assert hosts.end(0) == 0
+        hosts.start(0, 'a1', '--set-up-links')
+        hosts.start(1, 'b1', '--set-up-links')
+        hosts.wait_reachable(0, 'beta')
+        # The interface is removed, and created again.
+        hosts.pull(0, 'a1')
+        wait_for(lambda: not (hosts.host(0, 'beta') or {'reachable': False})['reachable'], 60)
+        hosts.cable(0, 'a1', 1, 'b1', up=False)
+        hosts.wait_reachable(0, 'beta')
+
+
+@pytest.mark.hosts
+def test_a_user_without_rights_and_one_process_a_host():
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.folder.chmod(0o777)
+        hosts.start(0, 'a1')
+        done = hosts.run(0, 'discover', '--interfaces', 'a1')
+        assert done.returncode == 1 and 'another discovery process' in done.stderr
+        nobody = subprocess.run(
+            [*hosts[1].enter(), 'setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups',
+             find_program('torusctl'), '--json', 'discover', '--interfaces', 'b1'], capture_output=True, text=True)
+        assert {host['name'] for host in json.loads(nobody.stdout)['hosts']} > {'alpha'}, nobody.stderr
+
+
+# --- setups ---
+
+@pytest.fixture
+def command(tmp_path):
+    """A command for setups that appends its word and its input to a file."""
+    script, runs = tmp_path / 'command', tmp_path / 'runs'
+    script.write_text(f'#!/bin/sh\nread -r line\necho "$1 $2 $line" >>{runs}\necho "took $line"\n'
+                      'echo trouble >&2\nexit 7\n')
+    script.chmod(0o755)
+    runs.touch()
+    return f'{script} word', runs
+
+
+def make_key(path):
+    subprocess.run([find_program('torusctl'), 'key', 'generate', path], check=True, capture_output=True)
+    return path
+
+
+@pytest.mark.hosts
+def test_setups_travel_over_hosts_between(command, tmp_path):
+    with discoveries(3) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.cable(1, 'b2', 2, 'c1')
+        hosts.start(0, 'a1')
+        hosts.start(1, 'b1,b2')
+        hosts.start(2, 'c1', '--accept-setups', command[0])
+        hosts.wait_reachable(0, 'gamma', accepts_setups=True)
+        reply = hosts.send_setup(0, 'gamma', b'first\n' + bytes(200_000))
+        assert reply == {'status': 7, 'output': b'took first\n', 'errors': b'trouble\n'}
+        assert hosts.send_setup(0, 'gamma', b'second\n', apply=False)['status'] == 7
+        assert command[1].read_text() == 'word apply first\nword show second\n'
+        assert hosts.send_setup(0, 'beta', b'third\n')['code'] == REFUSED
+        assert hosts.send_setup(2, 'gamma', b'own\n')['output'] == b'took own\n'
+
+
+@pytest.mark.hosts
+def test_a_host_with_a_key_refuses_setups_without_it_and_replays(command, tmp_path):
+    key, packets = make_key(tmp_path / 'key'), tmp_path / 'packets'
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.start(0, 'a1')
+        hosts.start(1, 'b1', '--accept-setups', command[0], '--key-file', key)
+        assert hosts.wait_reachable(0, 'beta')['trust'] == 'other key'
+        refused = hosts.send_setup(0, 'beta', b'no key\n')
+        assert refused['code'] == REFUSED and 'cluster key' in refused['text']
+        assert hosts.end(0) == 0
+        hosts.start(0, 'a1', '--key-file', key)
+        hosts.wait_reachable(0, 'beta', trust='proved')
+        recorder = subprocess.Popen([*hosts[1].enter(), sys.executable, '-c', RECORD, 'b1', packets],
+                                    stdout=subprocess.PIPE, text=True)
+        try:
+            assert recorder.stdout.readline() == 'records\n'
+            assert hosts.send_setup(0, 'beta', b'with key\n')['status'] == 7
+        finally:
+            recorder.kill()
+            recorder.communicate()
+        assert packets.stat().st_size > 1000
+        hosts.end(0, signal.SIGKILL)
+        subprocess.run([*hosts[0].enter(), sys.executable, '-c', REPLAY, 'a1', packets], check=True)
+        hosts.start(0, 'a1', '--key-file', key)
+        hosts.wait_reachable(0, 'beta', trust='proved')
+        wait_for(lambda: hosts.send_setup(0, 'beta', b'again\n').get('status') == 7, 60)
+        assert command[1].read_text() == 'word apply with key\nword apply again\n'
+
+
+@pytest.mark.hosts
+def test_the_first_setup_brings_the_key(tmp_path):
+    key, installed, script = make_key(tmp_path / 'key'), tmp_path / 'installed', tmp_path / 'install'
+    script.write_text(f'#!/bin/sh\numask 077\ncat >{installed}\n')
+    script.chmod(0o755)
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.start(0, 'a1', '--key-file', key)
+        hosts.start(1, 'b1', '--accept-setups', script, '--key-file', installed)
+        assert hosts.wait_reachable(0, 'beta')['trust'] == 'open'
+        assert hosts.send_setup(0, 'beta', key.read_bytes())['status'] == 0
+        hosts.wait_reachable(0, 'beta', trust='proved')
+        installed.write_bytes(make_key(tmp_path / 'other').read_bytes())
+        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.wait_reachable(0, 'beta', trust='other key')
+
+
+# --- the programs ---
+
+@pytest.mark.parametrize('options, text', (
+    ((), '--interfaces is missing'),
+    (('--interfaces', 'lo'), 'has no cable'),
+    (('--interfaces', 'a b'), 'neither all nor a list'),
+    (('--interfaces', 'e1', '--name', 'a/b'), 'not the name of a host'),
+    (('--interfaces', 'e1', '--accept-setups', 'torusctl init'), 'absolute path'),
+))
+def test_invalid_options(tmp_path, options, text):
+    done = run([find_program('torusd'), '--discover', '--discover-socket', tmp_path / 'socket', *options], 20)
+    assert done.returncode == (1 if 'absolute' in text else 2) and text in done.stderr
+
+
+def test_options_of_discovery_need_discover():
+    done = run([find_program('torusd'), '--interfaces', 'all'], 20)
+    assert done.returncode == 2 and '--discover' in done.stderr
+
+
+@pytest.mark.parametrize('text', ('', '[]', '{}', '{"hosts": 3}', '{"hosts": [{"name": "a/b"}]}',
+                                  '{"hosts": [{"name": "a", "interfaces": [{}]}]}',
+                                  '{"hosts": [{"name": "a", "interfaces": [{"name": "e", "heard": [{}]}]}]}'))
+def test_files_that_are_no_hosts(tmp_path, text):
+    path = tmp_path / 'hosts.json'
+    path.write_text(text)
+    done = run([find_program('torusctl'), '--json', 'discover', '--from', path], 20)
+    assert done.returncode == 1 and str(path) in json.loads(done.stdout)['error']['text']
+
+
+def test_hosts_from_a_file(tmp_path):
+    """A ring of four, and a host that has the name of another one."""
+    def host(name, *heard):
+        return {'name': name, 'interfaces': [
+            {'name': f'e{i}', 'heard': [{'host': other, 'interface': at}]} for i, (other, at) in enumerate(heard)]}
+    path = tmp_path / 'hosts.json'
+    path.write_text(json.dumps({'hosts': [
+        host('a', ('d', 'e1'), ('b', 'e0')), host('b', ('a', 'e1'), ('c', 'e0')),
+        host('c', ('b', 'e1'), ('d', 'e0')), host('d', ('c', 'e1'), ('a', 'e0'))]}))
+    done = run([find_program('torusctl'), '--json', 'discover', '--from', path], 20)
+    assert done.returncode == 0 and json.loads(done.stdout)['dims'] == [4]
+    text = run([find_program('torusctl'), 'discover', '--from', path, '--output', '-'], 20).stdout
+    assert 'dims = 4\n' in text and '[d]\nrank = ' in text
+    done = run([find_program('torusctl'), '--json', 'discover', '--from', path, '--exclude', 'e0'], 20)
+    assert done.returncode == 1 and json.loads(done.stdout)['finding'] != 'fits'
