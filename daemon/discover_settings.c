@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/discovery/process/command.h"
 #include "daemon/discovery/process/interfaces.h"
 #include "daemon/discovery/report.h"
 
@@ -45,8 +46,12 @@ int discover_set_socket(struct config *c, const char *value, struct error *e)
 
 int discover_set_command(struct config *c, const char *value, struct error *e)
 {
+    struct command command = {0};
+
     if (value[0] == '\0')
         return error_set(e, ERROR_USAGE, "the command of --accept-setups is empty");
+    if (command_parse(&command, value, e) != 0)
+        return -1;
     return copy(c->discover.command, sizeof c->discover.command, "--accept-setups", value, e);
 }
 

@@ -134,12 +134,12 @@ static void take_letter(struct discovery *d, const Discovery__Signed *s)
     discovery__letter__free_unpacked(letter, allocator);
 }
 
-static void take_relay(struct discovery *d, struct own_interface *at,
-                       const struct discovery_address *from, Discovery__Relay *relay)
+static void take_relay(struct discovery *d, struct own_interface *at, Discovery__Relay *relay)
 {
     struct host_id to;
 
-    if (relay->letter == NULL || !neighbours_has_address(at, from) ||
+    /* A host may send from several addresses, so that the address says nothing. */
+    if (relay->letter == NULL || at->neighbours == 0 ||
         !host_id_read(&to, relay->to.data, relay->to.len))
         return;
     if (host_id_is(&to, &d->own.host)) {
@@ -181,7 +181,7 @@ void discovery_receive(struct discovery *d, unsigned interface,
         sync_take_reports(d, at, packet->reports);
         break;
     case DISCOVERY__PACKET__KIND_RELAY:
-        take_relay(d, at, from, packet->relay);
+        take_relay(d, at, packet->relay);
         break;
     default:
         break;

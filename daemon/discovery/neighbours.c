@@ -100,14 +100,6 @@ const struct neighbour *neighbours_find(const struct discovery *d, const char *b
     return NULL;
 }
 
-bool neighbours_has_address(const struct own_interface *at, const struct discovery_address *address)
-{
-    for (unsigned n = 0; n < at->neighbours; n++)
-        if (memcmp(at->neighbour[n].address.bytes, address->bytes, DISCOVERY_ADDRESS_SIZE) == 0)
-            return true;
-    return false;
-}
-
 /* Finds or makes the record of a neighbour; NULL: there are too many on the interface. */
 static struct neighbour *neighbour_for(struct discovery *d, struct own_interface *at,
                                        const struct heard *from)

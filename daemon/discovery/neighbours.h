@@ -23,8 +23,4 @@ void neighbours_changed(struct discovery *d);
 const struct neighbour *neighbours_find(const struct discovery *d, const char *by,
                                         const struct heard *from, unsigned *interface);
 
-/* Whether the address is that of a neighbour on the interface. */
-bool neighbours_has_address(const struct own_interface *at,
-                            const struct discovery_address *address);
-
 #endif
