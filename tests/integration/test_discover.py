@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -255,7 +256,7 @@ def test_files_that_are_no_hosts(tmp_path, text):
 
 
 def test_hosts_from_a_file(tmp_path):
-    """A ring of four, and a host that has the name of another one."""
+    """A ring of four."""
     def host(name, *heard):
         return {'name': name, 'interfaces': [
             {'name': f'e{i}', 'heard': [{'host': other, 'interface': at}]} for i, (other, at) in enumerate(heard)]}
@@ -267,5 +268,12 @@ def test_hosts_from_a_file(tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)['dims'] == [4]
     text = run([find_program('torusctl'), 'discover', '--from', path, '--output', '-'], 20).stdout
     assert 'dims = 4\n' in text and '[d]\nrank = ' in text
+    picture = run([find_program('torusctl'), 'discover', '--from', path], 20).stdout.splitlines()[-1]
+    assert picture.split() == ['-', 'a', '--', 'b', '--', 'c', '--', 'd', '-']
+    svg = run([find_program('torusctl'), 'discover', '--from', path, '--svg', '-'], 20).stdout
+    drawn = ElementTree.fromstring(svg)
+    texts = [text.text for text in drawn.iter('{http://www.w3.org/2000/svg}text')]
+    assert texts[0] == json.loads(done.stdout)['network']
+    assert sorted(texts[1:]) == sorted(['0 a', '1 b', '2 c', '3 d'] + 4 * ['e0', 'e1'])
     done = run([find_program('torusctl'), '--json', 'discover', '--from', path, '--exclude', 'e0'], 20)
     assert done.returncode == 1 and json.loads(done.stdout)['finding'] != 'fits'

@@ -9,6 +9,7 @@
 #include "client/cli/discovering/discovered_json.h"
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/gather.h"
+#include "client/cli/discovering/picture.h"
 #include "client/cli/discovering/recognised.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -26,6 +27,7 @@ struct discover_arguments {
     const char *cluster;
     const char *exclude;
     const char *output;
+    const char *svg;
 };
 
 static const struct option options[] = {
@@ -44,6 +46,8 @@ static const struct option options[] = {
      "interfaces that do not belong to the torus, such as eth0, on all hosts"},
     {"--output", "FILE", offsetof(struct discover_arguments, output),
      "write a cluster file (see torusctl-init(1)); - is standard output"},
+    {"--svg", "FILE", offsetof(struct discover_arguments, svg),
+     "draw the hosts and cables; - is standard output"},
     {"--from", "FILE", offsetof(struct discover_arguments, from),
      "read the hosts from the output of 'torusctl discover --json'"},
     {"--wait", "SECONDS", offsetof(struct discover_arguments, wait),
@@ -119,10 +123,10 @@ static json_t *cables_json(const struct discovered *d)
                                         *to = &b->interface[cable[i].interface_b];
         uint32_t speed = at->speed_mbit < to->speed_mbit ? at->speed_mbit : to->speed_mbit;
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:b, s:s}", "host", a->name,
+            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s}", "host", a->name,
                             "interface", at->name, "to_host", b->name, "to_interface", to->name,
                             "speed", speed > 0 ? json_integer(speed) : json_null(), "mtu",
-                            (json_int_t)(at->mtu < to->mtu ? at->mtu : to->mtu), "mutual",
+                            json_known(at->mtu < to->mtu ? at->mtu : to->mtu), "mutual",
                             cable[i].mutual, "problem", problem_of(&cable[i], at, to)));
     }
     free(cable);
@@ -270,34 +274,48 @@ static int find_hosts(const struct cli *cli, const struct discover_arguments *a,
     return errno == ENOENT || errno == ECONNREFUSED ? no_process(cli, a, &e) : cli_fail(cli, &e);
 }
 
+/* Writes the files that are wanted. Returns 0, or -1 with *e. */
+static int write_files(const struct discover_arguments *a, const struct recognised *r,
+                       struct error *e)
+{
+    if (a->svg != NULL && picture_svg(r, a->svg, e) != 0)
+        return -1;
+    if (a->output == NULL)
+        return 0;
+    if (r->result.finding == CABLING_FITS)
+        return recognised_write_cluster(r, a->output, e);
+    cli_warn("the cluster file is not written, because the cables make no network yet");
+    return 0;
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 /* Recognises the network, and prints and writes everything. */
 static int show(const struct cli *cli, const struct discover_arguments *a,
                 const struct discovered *d, bool settled, const struct recognise_options *o)
 {
-    const bool to_stdout = a->output != NULL && strcmp(a->output, "-") == 0;
     struct recognised r;
     struct error e;
     int code = EXIT_DONE;
 
     if (recognise(&r, d, o, &e) != 0)
         return cli_fail(cli, &e);
-    if (r.result.finding != CABLING_FITS)
-        code = EXIT_FAILED;
-    if (a->output != NULL && code == EXIT_DONE &&
-        recognised_write_cluster(&r, a->output, &e) != 0) {
-        recognised_free(&r);
-        return cli_fail(cli, &e);
+    const bool fits = r.result.finding == CABLING_FITS;
+    if (write_files(a, &r, &e) != 0) {
+        code = cli_fail(cli, &e);
+    } else if (!is_stdout(a->svg) && !(is_stdout(a->output) && fits)) {
+        code = cli_print(cli, value_of(&r, settled, fits ? a->output : NULL, !cli->json),
+                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+        if (!cli->json && picture_text_is_possible(&r)) {
+            (void)fputc('\n', stdout);
+            picture_text(stdout, &r);
+        }
     }
-    if (!to_stdout || code != EXIT_DONE) {
-        int printed =
-            cli_print(cli, value_of(&r, settled, code == EXIT_DONE ? a->output : NULL, !cli->json),
-                      &(struct view){sections, sizeof sections / sizeof sections[0]});
-        code = printed != EXIT_DONE ? printed : code;
-    }
-    if (a->output != NULL && code != EXIT_DONE)
-        cli_warn("the cluster file is not written, because the cables make no network yet");
     recognised_free(&r);
-    return code;
+    return code != EXIT_DONE ? code : fits ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* Reads what the cables should make. Returns EXIT_DONE, or another exit code after printing the reason. */
@@ -349,7 +367,7 @@ const struct command command_discover = {
     .summary = "Find all hosts and cables, and the network that the cables make",
     .usage = "[--interfaces LIST [--key-file FILE]] [--discover-socket PATH]\n"
              "           [--dims DIMS | --cluster FILE] [--exclude LIST] [--output FILE]\n"
-             "           [--from FILE] [--wait SECONDS] [--json]",
+             "           [--svg FILE] [--from FILE] [--wait SECONDS] [--json]",
     .details =
         "Needs no configuration of the network: hosts that run torusd --discover send packets\n"
         "over each cable, and tell each other what they hear. The command asks the discovery\n"
