@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "client/cli/discovering/picture.h"
+#include "client/cli/recognising/picture.h"
 
 #define NAME_MOST 14u /* columns; longer names are cut */
 #define COLUMNS_MOST 160u

@@ -1,4 +1,4 @@
-#include "client/cli/discovering/recognised.h"
+#include "client/cli/recognising/recognised.h"
 
 #include <stdio.h>
 #include <stdlib.h>

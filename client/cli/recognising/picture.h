@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/discovering/recognised.h"
+#include "client/cli/recognising/recognised.h"
 
 /* Whether picture_text() can draw the network: it is clear, a product of rings and lines, and not too large. */
 bool picture_text_is_possible(const struct recognised *r);

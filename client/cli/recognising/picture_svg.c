@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "client/cli/discovering/picture.h"
+#include "client/cli/recognising/picture.h"
 #include "client/cli/terminal/output_file.h"
 
 enum { ACROSS = 150, DOWN = 110, BORDER = 90, NODE_WIDTH = 84, NODE_HEIGHT = 26, TITLE = 40 };
