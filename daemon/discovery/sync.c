@@ -126,6 +126,7 @@ static struct report *examine(struct discovery *d, struct own_interface *at,
 {
     struct error e;
     struct report *report;
+    const struct host_entry *h;
 
     if (s->key.len != PUBLIC_KEY_SIZE || !sync_allowed(d, at))
         return NULL;
@@ -133,6 +134,11 @@ static struct report *examine(struct discovery *d, struct own_interface *at,
     if (report == NULL)
         return NULL;
     *trust = signing_trust(&d->secrets, SIGNED_REPORT, s);
+    h = database_find(&d->database, &report->host);
+    if (h != NULL && discovery_now(d) < h->received_at + DISCOVERY_REPORT_SPACING) {
+        free(report); /* a flood; if it is none, the next summaries bring the report */
+        return NULL;
+    }
     if (!host_id_is(&report->host, &d->own.host) &&
         database_judge(&d->database, &report->host, s->key.data, report->sequence, *trust) ==
             REPORT_NEW &&

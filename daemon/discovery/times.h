@@ -15,6 +15,8 @@
 #define DISCOVERY_HOLD_MOST_MS 60000u /* what a neighbour's hello may ask for */
 /* Changes that come within this time go into one report. */
 #define DISCOVERY_REPORT_PAUSE (150 * MILLISECONDS)
+/* Reports of one host that come closer together are not taken, and so not passed on. */
+#define DISCOVERY_REPORT_SPACING (50 * MILLISECONDS)
 #define DISCOVERY_REPORT_RENEWAL (60 * SECONDS)
 /* A report that its host has not renewed is dropped, even if other hosts vouch for the host. */
 #define DISCOVERY_REPORT_LIFE (200 * SECONDS)

@@ -226,6 +226,33 @@ def test_the_first_setup_brings_the_key(tmp_path):
         hosts.wait_reachable(0, 'beta', trust='other key')
 
 
+@pytest.mark.hosts
+def test_from_bare_hosts_to_their_configuration():
+    """torusctl discover writes the cluster file, and torusctl init configures all hosts over the cables."""
+    with discoveries(4) as hosts:
+        roots = [hosts.folder / f'root{number}' for number in range(4)]
+        for number in range(4):
+            hosts.cable(number, 'ea', (number + 1) % 4, 'eb')
+        for number, root in enumerate(roots):
+            (root / 'etc').mkdir(parents=True)
+            (root / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
+            hosts.start(number, 'ea,eb', '--key-file', root / 'etc' / 'torusd' / 'cluster.key', '--accept-setups',
+                        f'{find_program("torusctl")} --json init --root {root} --receive')
+        cluster = hosts.folder / 'cluster.ini'
+        assert hosts.discover(0, '--output', cluster).returncode == 0
+        init = '--json', 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
+        done = hosts.run(0, *init)
+        assert done.returncode == 0, done.stdout + done.stderr
+        for number, root in enumerate(roots):
+            hosts.wait_reachable(0, NAMES[number], trust='proved')
+            settings = (root / 'etc' / 'torusd' / 'torusd.ini').read_text()
+            assert 'dims = 4\n' in settings and 'eb]:7411' in settings
+            assert 'gamma' in (root / 'etc' / 'hosts').read_text()
+        hosts.wait_reachable(2, 'alpha', trust='proved')
+        again = hosts.run(0, *init)
+        assert again.returncode == 0 and 'up to date' in again.stdout, again.stdout + again.stderr
+
+
 # --- the programs ---
 
 @pytest.mark.parametrize('options, text', (

@@ -134,6 +134,27 @@ static void test_floods_are_limited(void **state)
     world_end(&w);
 }
 
+/* Reports of one host that follow each other at once are not taken, and so not passed on to all. */
+static void test_reports_of_one_host_are_spaced(void **state)
+{
+    static struct world w;
+    const struct secrets none = {.count = 0};
+    uint8_t bytes[PACKET_MOST];
+    const struct host_id id = {{220}};
+
+    (void)state;
+    begin(&w, 0);
+    for (uint64_t i = 1; i <= 100; i++)
+        receive(&w, bytes, report_packet(bytes, &id, "busy", i, 1, &none));
+    assert_int_equal(database_find(discovery_database(w.host[2].discovery), &id)->report->sequence,
+                     1);
+    world_run(&w, DISCOVERY_REPORT_SPACING);
+    receive(&w, bytes, report_packet(bytes, &id, "busy", 101, 1, &none));
+    assert_int_equal(database_find(discovery_database(w.host[2].discovery), &id)->report->sequence,
+                     101);
+    world_end(&w);
+}
+
 /* A report in the name of a host that is reachable is not believed. Without a key, one of a host that is not
  * reachable is, until the host is back; with a key, it is not. */
 static void test_false_reports_in_the_name_of_others(void **state)
@@ -274,6 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_invented_hosts_are_bounded_and_forgotten),
         cmocka_unit_test(test_floods_are_limited),
+        cmocka_unit_test(test_reports_of_one_host_are_spaced),
         cmocka_unit_test(test_false_reports_in_the_name_of_others),
         cmocka_unit_test(test_keys_are_shown),
         cmocka_unit_test(test_signatures),
