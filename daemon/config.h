@@ -23,7 +23,8 @@ struct discover_config {
     char interfaces[1024]; /* "all", or names separated by commas */
     char name[65];         /* "": that of the system */
     char socket[PATH_MAX];
-    char command[1024]; /* for setups; "": none are accepted */
+    char config[PATH_MAX]; /* the settings of this host's daemon; "": none. May be missing */
+    char command[1024];    /* for setups; "": none are accepted */
 };
 
 struct config {

@@ -46,15 +46,21 @@ static int read_key(const char *path, struct secrets *secrets, struct error *e)
     return 0;
 }
 
-static int read_keys(void *context, struct secrets *secrets, struct error *e)
+static int read_keys(const struct config *config, const struct config *file,
+                     struct secrets *secrets, struct error *e)
 {
-    const struct config *config = context;
+    const struct config *from = config->key_file[0] != '\0' ? config : file;
+
+    if (read_key(from->key_file, secrets, e) != 0 ||
+        (secrets->count > 0 && read_key(from->second_key_file, secrets, e) != 0))
+        return -1;
+    return 0;
+}
+
+static void log_keys(const struct config *config, const struct secrets *secrets)
+{
     char id[KEY_ID_TEXT_SIZE];
 
-    *secrets = (struct secrets){0};
-    if (read_key(config->key_file, secrets, e) != 0 ||
-        (secrets->count > 0 && read_key(config->second_key_file, secrets, e) != 0))
-        return -1;
     if (secrets->count > 0)
         log_info("cluster key %s: discovery shows which hosts have proved it",
                  key_id_text(secrets->key[0].id, id));
@@ -63,7 +69,39 @@ static int read_keys(void *context, struct secrets *secrets, struct error *e)
                     "reach, until a setup has brought a key");
     else
         log_info("no cluster key: discovery believes every host that its cables reach");
-    return 0;
+}
+
+/* Reads the file of --config, which may be missing, into *file. */
+static int read_file(const struct config *config, struct config *file, struct error *e)
+{
+    const char *path = config->discover.config;
+
+    return path[0] == '\0' || access(path, F_OK) != 0 ? 0 : config_read(file, path, e);
+}
+
+static int read_settings(void *context, struct process_settings *settings, struct error *e)
+{
+    const struct config *config = context;
+    struct config *file = malloc(sizeof *file);
+    int result;
+
+    if (file == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the settings");
+    config_init(file);
+    result = read_file(config, file, e);
+    if (result == 0)
+        result = read_keys(config, file, &settings->secrets, e);
+    if (result == 0) {
+        const struct config *node = config->have_dims ? config : file;
+        if (node->have_dims)
+            (void)torus_format(&node->torus, settings->dims);
+        settings->have_rank = node->have_rank;
+        settings->rank = node->rank;
+        log_keys(config, &settings->secrets);
+    }
+    config_free(file);
+    free(file);
+    return result;
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -71,7 +109,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct running *r = handle->data;
 
     if (number == SIGHUP) {
-        discovery_process_read_keys(r->process);
+        discovery_process_read_settings(r->process);
         return;
     }
     log_info("discovery stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
@@ -103,17 +141,13 @@ static void watch_signals(uv_loop_t *loop, struct running *r)
 int discover_run(const struct config *config)
 {
     const struct discover_config *d = &config->discover;
-    char dims[TORUS_TEXT_SIZE] = "";
     const struct process_setup setup = {
         .interfaces = d->interfaces,
         .socket = d->socket,
         .name = d->name,
         .command = d->command,
         .set_up_links = d->set_up_links || d->command[0] != '\0',
-        .dims = config->have_dims ? torus_format(&config->torus, dims) : dims,
-        .have_rank = config->have_rank,
-        .rank = config->rank,
-        .read_keys = read_keys,
+        .read_settings = read_settings,
         .context = (void *)(uintptr_t)config,
     };
     struct running running;

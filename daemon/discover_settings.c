@@ -22,6 +22,11 @@ int discover_set_mode(struct config *c, const char *value, struct error *e)
     return 0;
 }
 
+int discover_set_config(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->discover.config, sizeof c->discover.config, "--config", value, e);
+}
+
 int discover_set_interfaces(struct config *c, const char *value, struct error *e)
 {
     if (interfaces_check(value, e) != 0)

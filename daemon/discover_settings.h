@@ -8,6 +8,7 @@
 
 /* Functions for the table of settings (settings.h). */
 int discover_set_mode(struct config *c, const char *value, struct error *e);
+int discover_set_config(struct config *c, const char *value, struct error *e);
 int discover_set_interfaces(struct config *c, const char *value, struct error *e);
 int discover_set_name(struct config *c, const char *value, struct error *e);
 int discover_set_socket(struct config *c, const char *value, struct error *e);

@@ -85,16 +85,30 @@ static bool is_option(int option, const char *name)
            strcmp(config_settings[option - FIRST_OPTION].option, name) == 0;
 }
 
-/* Reads the file first, so that options override it wherever they stand. */
+static bool has_option(int argc, char **argv, const struct option *options, const char *name)
+{
+    int option;
+    bool found = false;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        found |= is_option(option, name);
+    optind = 1;
+    return found;
+}
+
+/* Reads the file first, so that options override it wherever they stand. Discovery reads its file itself, again
+ * and again, since it may not exist yet. */
 static int read_config_file(int argc, char **argv, const struct option *options,
                             struct config *config, struct error *e)
 {
     int option, result = 0;
 
     opterr = 0;
+    const bool discover = has_option(argc, argv, options, "discover");
     while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (is_option(option, "config"))
-            result = config_read(config, optarg, e);
+            result =
+                discover ? discover_set_config(config, optarg, e) : config_read(config, optarg, e);
     opterr = 1;
     optind = 1;
     return result;

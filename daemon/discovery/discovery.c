@@ -25,9 +25,6 @@ struct discovery *discovery_new(const struct discovery_setup *setup)
     d->own.host = setup->host;
     (void)strncpy(d->own.name, setup->name, sizeof d->own.name - 1);
     (void)strncpy(d->own.release, setup->release, sizeof d->own.release - 1);
-    (void)strncpy(d->own.dims, setup->dims, sizeof d->own.dims - 1);
-    d->own.have_rank = setup->have_rank;
-    d->own.rank = setup->rank;
     d->own.accepts_setups = setup->io.run != NULL;
     d->changed_at = discovery_now(d);
     return d;
@@ -101,6 +98,14 @@ void discovery_set_interfaces(struct discovery *d, const struct interface_state 
     }
     if (changed)
         neighbours_changed(d);
+}
+
+void discovery_set_node(struct discovery *d, const char *dims, bool have_rank, uint32_t rank)
+{
+    (void)strncpy(d->own.dims, dims, sizeof d->own.dims - 1);
+    d->own.have_rank = have_rank;
+    d->own.rank = rank;
+    d->report_due = 0;
 }
 
 void discovery_set_secrets(struct discovery *d, const struct secrets *secrets)

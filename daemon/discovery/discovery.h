@@ -46,9 +46,6 @@ struct discovery_setup {
     struct host_id host;
     const char *name; /* host_name_is_valid() */
     const char *release;
-    const char *dims; /* "": not configured */
-    bool have_rank;
-    uint32_t rank;
     uint8_t seed[SEED_SIZE];       /* random bytes for the key pair of this process */
     const struct secrets *secrets; /* copied */
 };
@@ -63,6 +60,9 @@ void discovery_free(struct discovery *d);
 /* Replaces the list of this host's interfaces. Interfaces beyond DISCOVERY_INTERFACES_MOST are ignored. */
 void discovery_set_interfaces(struct discovery *d, const struct interface_state *list,
                               unsigned count);
+
+/* Says what this host's daemon is configured to be: dims "" and no rank at the beginning. */
+void discovery_set_node(struct discovery *d, const char *dims, bool have_rank, uint32_t rank);
 
 /* Replaces the cluster keys (copied). */
 void discovery_set_secrets(struct discovery *d, const struct secrets *secrets);

@@ -131,7 +131,6 @@ static struct discovery *begin(uint8_t flags)
                                     .host = own,
                                     .name = "own",
                                     .release = "1",
-                                    .dims = "3x3",
                                     .seed = {9},
                                     .secrets = &secrets};
     struct discovery *d;

@@ -216,11 +216,13 @@ def test_the_first_setup_brings_the_key(tmp_path):
     script.chmod(0o755)
     with discoveries(2) as hosts:
         hosts.cable(0, 'a1', 1, 'b1')
+        settings = tmp_path / 'torusd.ini'
         hosts.start(0, 'a1', '--key-file', key)
-        hosts.start(1, 'b1', '--accept-setups', script, '--key-file', installed)
-        assert hosts.wait_reachable(0, 'beta')['trust'] == 'open'
+        hosts.start(1, 'b1', '--accept-setups', script, '--config', settings)
+        assert hosts.wait_reachable(0, 'beta', dims=None, rank=None)['trust'] == 'open'
+        settings.write_text(f'[node]\ndims = 4x4\nrank = 5\nkey_file = {installed}\n')
         assert hosts.send_setup(0, 'beta', key.read_bytes())['status'] == 0
-        hosts.wait_reachable(0, 'beta', trust='proved')
+        hosts.wait_reachable(0, 'beta', trust='proved', dims='4x4', rank=5)
         installed.write_bytes(make_key(tmp_path / 'other').read_bytes())
         hosts.processes[1].send_signal(signal.SIGHUP)
         hosts.wait_reachable(0, 'beta', trust='other key')

@@ -155,7 +155,6 @@ void world_start(struct world *w, unsigned host)
         .host = world_id(host),
         .name = name,
         .release = "1.2.3",
-        .dims = "",
         .secrets = &h->secrets};
 
     (void)snprintf(name, sizeof name, "host%u", host);

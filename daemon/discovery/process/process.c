@@ -144,16 +144,18 @@ static void on_received(void *context, unsigned interface, const struct discover
     discovery_receive(p->discovery, interface, from, bytes, size);
 }
 
-void discovery_process_read_keys(struct discovery_process *p)
+void discovery_process_read_settings(struct discovery_process *p)
 {
-    struct secrets secrets = {0};
+    struct process_settings settings = {0};
     struct error e;
 
-    if (p->setup->read_keys(p->setup->context, &secrets, &e) != 0)
-        log_error("cluster keys were not read again, and stay as they are: %s", e.text);
-    else
-        discovery_set_secrets(p->discovery, &secrets);
-    sodium_memzero(&secrets, sizeof secrets);
+    if (p->setup->read_settings(p->setup->context, &settings, &e) == 0) {
+        discovery_set_secrets(p->discovery, &settings.secrets);
+        discovery_set_node(p->discovery, settings.dims, settings.have_rank, settings.rank);
+    } else {
+        log_error("settings and keys were not read again, and stay as they are: %s", e.text);
+    }
+    sodium_memzero(&settings, sizeof settings);
 }
 
 static void on_command_ended(void *context, const struct setup_answer *answer)
@@ -166,7 +168,7 @@ static void on_command_ended(void *context, const struct setup_answer *answer)
         log_info("the setup's command ended with status %u", answer->status);
     discovery_command_ended(p->discovery, answer);
     if (p->applies)
-        discovery_process_read_keys(p);
+        discovery_process_read_settings(p);
 }
 
 static void log_picture(struct discovery_process *p)
@@ -250,20 +252,17 @@ static int start_discovery(struct discovery_process *p, struct error *e)
 {
     const struct process_setup *s = p->setup;
     char name[REPORT_NAME_SIZE];
-    struct secrets secrets = {0};
+    struct process_settings settings = {0};
     struct discovery_setup setup = {
         .io = {io_now, io_random, io_send, s->command[0] != '\0' ? io_run : NULL, p},
         .name = name,
         .release = TORUSD_VERSION,
-        .dims = s->dims,
-        .have_rank = s->have_rank,
-        .rank = s->rank,
-        .secrets = &secrets,
+        .secrets = &settings.secrets,
     };
 
     if (s->command[0] != '\0' && command_parse(&p->command, s->command, e) != 0)
         return -1;
-    if (s->read_keys(s->context, &secrets, e) != 0)
+    if (s->read_settings(s->context, &settings, e) != 0)
         return -1;
     p->interfaces = interfaces_read(s->interfaces, p->interface);
     find_name(s, name);
@@ -271,7 +270,9 @@ static int start_discovery(struct discovery_process *p, struct error *e)
     p->interfaces = 0; /* the first look logs their states */
     randombytes_buf(setup.seed, sizeof setup.seed);
     p->discovery = discovery_new(&setup);
-    sodium_memzero(&secrets, sizeof secrets);
+    if (p->discovery != NULL)
+        discovery_set_node(p->discovery, settings.dims, settings.have_rank, settings.rank);
+    sodium_memzero(&settings, sizeof settings);
     sodium_memzero(setup.seed, sizeof setup.seed);
     if (p->discovery == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for discovery");
