@@ -174,24 +174,31 @@ static bool is_end(const json_t *cable, const char *host_key, const char *interf
            strcmp(json_string_value(json_object_get(cable, interface_key)), interface) == 0;
 }
 
+/* Whether the JSON of a cable is about this cable of the result. */
+static bool is_cable(const struct recognised *r, const json_t *cable, const struct cabling_cable *c)
+{
+    for (int end = 0; end < 2; end++) {
+        const struct cabling_host *host = &r->input.host[c->end[end].host];
+        const char *interface = host->interface[c->end[end].interface].name;
+        if (!is_end(cable, "host", "interface", host->name, interface) &&
+            !is_end(cable, "to_host", "to_interface", host->name, interface))
+            return false;
+    }
+    return true;
+}
+
 /* Marks the cables that a move moves or removes. */
 static void mark_wrong_cables(const struct recognised *r, json_t *cables)
 {
     size_t i;
     json_t *cable;
 
-    json_array_foreach(cables, i, cable)
-    {
-        for (uint32_t n = 0; n < r->result.cables; n++) {
-            const struct cabling_cable *c = &r->result.cable[n];
-            bool same = true;
-            for (int end = 0; end < 2; end++) {
-                const struct cabling_host *host = &r->input.host[c->end[end].host];
-                const char *interface = host->interface[c->end[end].interface].name;
-                same &= is_end(cable, "host", "interface", host->name, interface) ||
-                        is_end(cable, "to_host", "to_interface", host->name, interface);
-            }
-            if (same && c->state == CABLING_CABLE_WRONG)
+    for (uint32_t n = 0; n < r->result.cables; n++) {
+        if (r->result.cable[n].state != CABLING_CABLE_WRONG)
+            continue;
+        json_array_foreach(cables, i, cable)
+        {
+            if (is_cable(r, cable, &r->result.cable[n]))
                 (void)json_object_set_new(cable, "problem", json_string("is wrong here"));
         }
     }
