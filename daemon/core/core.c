@@ -9,13 +9,19 @@ struct core {
     struct router *router;
     struct exchanges *exchanges;
     struct groups *groups;
+    struct survey *survey;
 };
 
 static int on_frame(void *context, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
-    return exchanges_frame(((struct core *)context)->exchanges, port, message, body, body_length,
-                           e);
+    struct core *core = context;
+
+    if (message->kind == PEER_SURVEY_QUERY)
+        return survey_query_heard(core->survey, port, &message->survey_query, e);
+    if (message->kind == PEER_SURVEY_ANSWER)
+        return survey_answer_heard(core->survey, &message->survey_answer, e);
+    return exchanges_frame(core->exchanges, port, message, body, body_length, e);
 }
 
 static struct outgoing *on_next(void *context, unsigned port)
@@ -25,7 +31,10 @@ static struct outgoing *on_next(void *context, unsigned port)
 
 static void on_topology(void *context)
 {
-    exchanges_topology(((struct core *)context)->exchanges);
+    struct core *core = context;
+
+    exchanges_topology(core->exchanges);
+    survey_topology(core->survey);
 }
 
 struct core *core_new(const struct core_setup *setup, struct error *e)
@@ -41,7 +50,10 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
     core->router =
         router_new(setup->torus, setup->rank, &setup->io, &handler, setup->pool, setup->secrets);
     core->groups = core->router != NULL ? groups_new(core->router, &setup->workers) : NULL;
-    if (core->groups == NULL) {
+    core->survey = core->groups != NULL ? survey_new(core->router) : NULL;
+    if (core->survey == NULL) {
+        if (core->groups != NULL)
+            groups_free(core->groups);
         if (core->router != NULL)
             router_free(core->router);
         shares_free(core->shares);
@@ -64,6 +76,7 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
     };
     core->exchanges = exchanges_new(&exchanges, e);
     if (core->exchanges == NULL) {
+        survey_free(core->survey);
         groups_free(core->groups);
         router_free(core->router);
         shares_free(core->shares);
@@ -86,6 +99,7 @@ void core_free(struct core *core)
 {
     if (core == NULL)
         return;
+    survey_free(core->survey);
     exchanges_free(core->exchanges);
     groups_free(core->groups);
     router_free(core->router);
@@ -99,7 +113,10 @@ uint64_t core_deadline(const struct core *core)
     uint64_t exchanges = exchanges_deadline(core->exchanges);
     uint64_t groups = groups_deadline(core->groups), first = router;
 
+    uint64_t survey = survey_deadline(core->survey);
+
     first = exchanges < first ? exchanges : first;
+    first = survey < first ? survey : first;
     return groups < first ? groups : first;
 }
 
@@ -113,6 +130,8 @@ void core_tick(struct core *core)
         exchanges_tick(core->exchanges);
     if (now >= groups_deadline(core->groups))
         groups_tick(core->groups);
+    if (now >= survey_deadline(core->survey))
+        survey_tick(core->survey);
 }
 
 int core_check(const struct core *core, struct error *e)
@@ -140,4 +159,9 @@ struct groups *core_groups(struct core *core)
 struct shares *core_shares(struct core *core)
 {
     return core->shares;
+}
+
+struct survey *core_survey(struct core *core)
+{
+    return core->survey;
 }

@@ -1,4 +1,4 @@
-/* One node without I/O: its links (router), its exchanges and its groups, wired once for the
+/* One node without I/O: its links (router), its exchanges, its groups and surveys, wired once for the
  * daemon, the simulator, fuzzing and tests. Connections, time and random numbers come through
  * router/interface/io.h, disks through engine/output_store.h, long work goes to base/work.h.
  *
@@ -10,6 +10,7 @@
 
 #include "daemon/exchange/exchange.h"
 #include "daemon/group/group.h"
+#include "daemon/survey/survey.h"
 
 struct core;
 
@@ -55,6 +56,7 @@ int core_check(const struct core *core, struct error *e);
 struct router *core_router(struct core *core);
 struct exchanges *core_exchanges(struct core *core);
 struct groups *core_groups(struct core *core);
+struct survey *core_survey(struct core *core);
 /* Returns what this node's users hold. Code that serves clients sets the capacities of the resources that they
  * take. */
 struct shares *core_shares(struct core *core);

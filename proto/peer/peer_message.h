@@ -15,6 +15,7 @@
 #include "proto/peer/exchange_messages.h"
 #include "proto/peer/group_messages.h"
 #include "proto/peer/link_messages.h"
+#include "proto/peer/survey_messages.h"
 
 /* Every kind of message, by KIND(NAME, name, Name): PEER_NAME, struct peer_name, and Name in peer.proto. */
 #define PEER_MESSAGES(KIND)                                                                        \
@@ -53,7 +54,9 @@
     KIND(GROUP_CENSUS, group_census, GroupCensus)                                                  \
     KIND(GROUP_ANSWER, group_answer, GroupAnswer)                                                  \
     KIND(GROUP_REPORT, group_report, GroupReport)                                                  \
-    KIND(GROUP_COMPARE, group_compare, GroupCompare)
+    KIND(GROUP_COMPARE, group_compare, GroupCompare)                                               \
+    KIND(SURVEY_QUERY, survey_query, SurveyQuery)                                                  \
+    KIND(SURVEY_ANSWER, survey_answer, SurveyAnswer)
 
 #define PEER_KIND(NAME, name, Name) PEER_##NAME,
 enum peer_kind { PEER_NOTHING, PEER_MESSAGES(PEER_KIND) PEER_KINDS };

@@ -30,6 +30,7 @@ struct client {
 struct node {
     struct router_fixture f;
     struct core *core;
+    struct survey_request survey;
     struct fuzz_storage storage;
     struct work *work[WORKS]; /* run, not done() */
     unsigned works;
@@ -66,6 +67,31 @@ static const struct secrets *cluster_key(void)
     return &secrets;
 }
 
+static void on_survey(void *context, enum survey_kind kind)
+{
+    static const uint8_t bytes[SURVEY_PART + 10] = "answer";
+
+    survey_tell(core_survey(((struct node *)context)->core), kind, bytes, sizeof bytes);
+}
+
+/* The node makes one survey after the other, so that answers may arrive. */
+static void make_survey(struct node *n);
+
+static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t took)
+{
+    (void)nodes, (void)took;
+    make_survey(context);
+}
+
+static void make_survey(struct node *n)
+{
+    struct error e;
+
+    n->survey = (struct survey_request){.context = n, .done = on_surveyed};
+    if (survey_start(core_survey(n->core), SURVEY_STATE, 10 * SECONDS, &n->survey, &e) != 0)
+        REQUIRE(e.code == ERROR_REFUSED); /* a neighbour has an older version */
+}
+
 static void open_node(struct node *n, uint8_t which)
 {
     static const char *const tori[] = {"2x2", "3", "2m", "4x4"};
@@ -88,7 +114,9 @@ static void open_node(struct node *n, uint8_t which)
     n->core = core_new(&setup, &e);
     REQUIRE(n->core != NULL);
     n->f.router = core_router(n->core);
+    survey_set_source(core_survey(n->core), &(struct survey_source){n, on_survey});
     core_start(n->core);
+    make_survey(n);
 }
 
 static void run_works(struct node *n)

@@ -260,6 +260,23 @@ static void schedule_parts(unsigned port, const char *digest, const char *text)
     }
 }
 
+/* A survey of another node, and the answer of a third one to it. */
+static void survey(unsigned port, uint32_t asker, uint32_t node)
+{
+    const struct peer_message messages[] = {
+        {.kind = PEER_SURVEY_QUERY, .survey_query = {.asker = asker, .id = 7, .left = 3}},
+        {.kind = PEER_SURVEY_ANSWER,
+         .survey_answer = {.asker = asker,
+                           .id = 7,
+                           .node = node,
+                           .parts = 1,
+                           .bytes = {(const uint8_t *)"abc", 3},
+                           .left = 3}}};
+
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        frame(port, &messages[i], "");
+}
+
 /* The neighbour reports that all links of all nodes are up, so that an exchange can start. */
 static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
@@ -291,6 +308,17 @@ static void commit_seed(void)
     operation(SEND, 0);
     data(1, 0, 1, 0, 1, "abcdefg");
     commit(1);
+    operation(SEND, 0);
+}
+
+/* Node 1 of a ring of three: answers a survey of node 0, and passes it on. */
+static void survey_seed(void)
+{
+    hello(0);
+    hello(1);
+    survey(1, 0, 2);
+    operation(SEND, 0);
+    survey(0, 1, 2);
     operation(SEND, 0);
 }
 
@@ -422,6 +450,7 @@ void peer_seeds(const char *folder)
     } seeds[] = {
         {"commit", TORUS_2M, 1, commit_seed},
         {"verdict", TORUS_2M, 1, verdict_seed},
+        {"survey", TORUS_3, 1, survey_seed},
         {"schedule", TORUS_2M, 1, schedule_seed},
         {"ring", TORUS_3, 1, ring_seed},
         {"torus", TORUS_4X4, 15, torus_seed},

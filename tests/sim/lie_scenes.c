@@ -81,6 +81,7 @@ const struct lie_scene lie_scenes[LIE_SCENES] = {
      0,
      {.algorithm = "auto", .block_bytes = 2000000, .from = "", .to = ""}},
     {"repair", LIE_SCENE_REPAIR, 0, {.algorithm = "direct", .from = "/same/3000", .to = "/a"}},
+    {"survey", LIE_SCENE_SURVEY, 0, {0}},
 };
 
 static const struct sim_call calls[] = {
@@ -316,6 +317,34 @@ static enum lie_result run_group(struct lie_play *s, const struct lie_scene *sce
     return failed > 0 ? LIE_FAILS : LIE_NOTHING;
 }
 
+static void on_survey(void *context, const struct survey_node *nodes, uint64_t took)
+{
+    (void)nodes, (void)took;
+    *(bool *)context = true;
+}
+
+static bool is_set(struct sim *sim, void *flag)
+{
+    (void)sim;
+    return *(bool *)flag;
+}
+
+/* A survey ends in time, whatever the liar says; the liar makes one, too. */
+static enum lie_result run_survey(struct lie_play *s)
+{
+    for (uint32_t rank = 0; rank <= LIAR; rank++) {
+        bool done = false;
+        struct survey_request request = {.context = &done, .done = on_survey};
+        struct error e;
+        assert_int_equal(
+            survey_start(sim_survey(s->sim, rank), SURVEY_HOST, 2 * SECONDS, &request, &e), 0);
+        sim_settle(&s->sim->node[rank]);
+        if (!sim_run(s->sim, 3 * SECONDS, is_set, &done) && sim_alive(s->sim, rank))
+            sim_violated(s->sim, "ends", "the survey of node %u does not end", rank);
+    }
+    return LIE_NOTHING;
+}
+
 static enum lie_result run_restart(struct lie_play *s, const struct lie_scene *scene)
 {
     sim_kill(s->sim, LIAR, SIM_CRASH);
@@ -335,6 +364,8 @@ enum lie_result lie_play_run(struct lie_play *s, const struct lie_scene *scene)
     if (scene->what == LIE_SCENE_RESTART) {
         result = run_restart(s, scene);
         before += 2; /* once each */
+    } else if (scene->what == LIE_SCENE_SURVEY) {
+        result = run_survey(s);
     } else {
         result = scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_LATE
                      ? run_group(s, scene)

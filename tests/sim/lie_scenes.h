@@ -6,7 +6,7 @@
 #include "tests/sim/lies.h"
 
 #define LIAR 1u
-#define LIE_SCENES 19u
+#define LIE_SCENES 20u
 #define LIE_HEAP_MOST (64u << 20) /* the most bytes that a lie may cost */
 
 enum lie_scene_what {
@@ -18,7 +18,8 @@ enum lie_scene_what {
     LIE_SCENE_LATE,
     LIE_SCENE_RESTART,
     LIE_SCENE_RESUMED,
-    LIE_SCENE_REPAIR
+    LIE_SCENE_REPAIR,
+    LIE_SCENE_SURVEY
 };
 
 struct lie_scene {

@@ -117,6 +117,15 @@ static const struct secrets *cluster_key(struct secrets *secrets)
     return secrets;
 }
 
+static void on_survey(void *context, enum survey_kind kind)
+{
+    const struct node *node = context;
+    uint8_t bytes[SIM_SURVEY_ANSWER];
+
+    memset(bytes, (int)(node->rank + kind), sizeof bytes);
+    survey_tell(core_survey(node->core), kind, bytes, sizeof bytes);
+}
+
 void sim_start_node(struct node *node)
 {
     struct sim *sim = node->sim;
@@ -152,6 +161,7 @@ void sim_start_node(struct node *node)
     node->core = core_new(&setup, &e);
     if (node->core == NULL)
         abort();
+    survey_set_source(core_survey(node->core), &(struct survey_source){node, on_survey});
     core_start(node->core);
     network_node_started(node);
     sim_settle(node);

@@ -111,6 +111,9 @@ void sim_set_minors_back(struct sim *sim, uint32_t rank, uint32_t minors_back);
 struct router *sim_router(struct sim *sim, uint32_t rank);
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank);
 struct groups *sim_groups(struct sim *sim, uint32_t rank);
+struct survey *sim_survey(struct sim *sim, uint32_t rank);
+/* Length of the answers to surveys: bytes of the value (uint8_t)(rank + kind). */
+#define SIM_SURVEY_ANSWER (SURVEY_PART + 1000u)
 
 /* --- links --- */
 

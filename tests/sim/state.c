@@ -117,3 +117,8 @@ struct groups *sim_groups(struct sim *sim, uint32_t rank)
 {
     return core_groups(sim->node[rank].core);
 }
+
+struct survey *sim_survey(struct sim *sim, uint32_t rank)
+{
+    return core_survey(sim->node[rank].core);
+}

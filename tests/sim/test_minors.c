@@ -12,6 +12,7 @@
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/sim/internal.h"
 
 static uint64_t first_seed, seeds = 40;
 
@@ -109,11 +110,51 @@ static void the_least_version_follows_the_nodes_that_are_there(void **state)
     }
 }
 
+static void on_survey(void *context, const struct survey_node *nodes, uint64_t took)
+{
+    (void)nodes, (void)took;
+    *(bool *)context = true;
+}
+
+static bool is_set(struct sim *sim, void *flag)
+{
+    (void)sim;
+    return *(bool *)flag;
+}
+
+/* A survey would cost nodes that do not know it their links. */
+static void surveys_wait_for_the_last_node(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        struct sim *sim = start(seed);
+        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+        const uint32_t asker = (old + 1) % nodes;
+        bool done = false;
+        struct survey_request request = {.context = &done, .done = on_survey};
+        struct error e;
+        restart(sim, old, 1);
+        await(sim, PROTOCOL_MINOR - 1);
+        assert_int_equal(
+            survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e), -1);
+        assert_int_equal(e.code, ERROR_REFUSED);
+        restart(sim, old, 0);
+        await(sim, PROTOCOL_MINOR);
+        assert_int_equal(
+            survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e), 0);
+        sim_settle(&sim->node[asker]);
+        assert_true(sim_run(sim, 2 * SECONDS, is_set, &done));
+        exchange(sim);
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_torus_is_upgraded_node_by_node),
         cmocka_unit_test(the_least_version_follows_the_nodes_that_are_there),
+        cmocka_unit_test(surveys_wait_for_the_last_node),
     };
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);
