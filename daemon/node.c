@@ -261,6 +261,7 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
         .exchanges = core_exchanges(node->core),
         .groups = core_groups(node->core),
         .shares = core_shares(node->core),
+        .survey = core_survey(node->core),
         .roots = node->roots,
         .access = &node->access,
         .endpoint = config->endpoint,
@@ -276,6 +277,17 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
         return -1;
     node->programs = programs_open(&programs_setup, e);
     return node->programs != NULL ? 0 : -1;
+}
+
+/* A survey asks for this node's answer. */
+static void on_survey(void *context, enum survey_kind kind)
+{
+    const struct node *node = context;
+
+    if (kind == SURVEY_STATE)
+        control_tell_state(node->control);
+    else
+        control_tell_facts(node->control, "");
 }
 
 static void start_turns(struct node *node, uv_loop_t *loop)
@@ -297,7 +309,10 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
     log_keys(secrets);
     tcp_attach(node->tcp, core_router(node->core));
     node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
-    return open_sockets(node, loop, e);
+    if (open_sockets(node, loop, e) != 0)
+        return -1;
+    survey_set_source(core_survey(node->core), &(struct survey_source){node, on_survey});
+    return 0;
 }
 
 /* The node owns the data roots, because they may be replaced while exchanges use them. */

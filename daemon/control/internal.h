@@ -35,6 +35,8 @@ struct control_client {
     struct job *exchange;               /* the exchange under way for this client, or NULL */
     char exchange_id[EXCHANGE_ID_SIZE]; /* the last id that the client was told */
     struct schedule *schedule; /* the last schedule that the client has given, or is giving */
+    struct survey_request survey;
+    bool surveys;                           /* the client waits for `survey` */
     Control__CandidatesRequest *candidates; /* the request to answer when schedules have been
                                              * counted */
     enum access access;
@@ -98,6 +100,21 @@ void control_candidates_forget(struct control_client *client);
 
 /* status.c */
 void control_status(struct control_client *client, const Control__Request *request);
+/* Calls use() with the status of this node, as surveys tell it: without graphs, and without what other nodes tell of
+ * themselves. */
+void control_with_own_status(const struct control_server *server,
+                             void (*use)(void *context, Control__Status *status), void *context);
+
+/* links.c */
+void control_links(struct control_client *client, const Control__Request *request);
+/* Calls use() with the links of this node. */
+void control_with_links(const struct control_server *server,
+                        void (*use)(void *context, Control__Links *links), void *context);
+
+/* survey_request.c */
+void control_survey(struct control_client *client, const Control__Request *request);
+/* The client no longer waits for a survey. */
+void control_survey_forget(struct control_client *client);
 
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);

@@ -8,6 +8,7 @@
 #include "daemon/group/group.h"
 #include "daemon/net/local/access.h"
 #include "daemon/net/tcp/tcp.h"
+#include "daemon/survey/survey.h"
 
 /* The parts of the daemon that requests read or change; all pointers are borrowed. */
 struct control_setup {
@@ -17,6 +18,7 @@ struct control_setup {
     struct exchanges *exchanges;
     struct groups *groups;
     struct shares *shares;
+    struct survey *survey;
     const struct roots *roots;
     const struct access_rules *access;
     const struct endpoint *endpoint; /* by port */

@@ -1,12 +1,14 @@
 /* The request for the state of the node and of everything that is under way. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "daemon/control/internal.h"
 #include "proto/version.h"
 
 #define EXCHANGES_SHOWN 16u
+#define ENDED_SHOWN 2u /* in surveys: exchanges, if fewer are under way */
 #define FAULTS_SHOWN 16u
 #define LINK_FAULTS_SHOWN 32u
 #define GROUPS_SHOWN 64u
@@ -182,6 +184,10 @@ static void set_exchanges(Control__Status *status, const struct exchanges *all,
         x->reason = m->info[i].reason;
         x->root = m->info[i].root;
         x->age_ms = m->info[i].age_ns / MILLISECONDS;
+        x->round = m->info[i].round;
+        x->rounds = m->info[i].rounds;
+        x->done_bytes = m->info[i].done_bytes;
+        x->total_bytes = m->info[i].total_bytes;
     }
     status->exchange = m->list;
 }
@@ -189,6 +195,8 @@ static void set_exchanges(Control__Status *status, const struct exchanges *all,
 struct node_message {
     char dims[TORUS_TEXT_SIZE];
     uint32_t coordinates[TORUS_MAX_DIMS];
+    struct utsname host;
+    char key[SECRETS_MOST][KEY_ID_TEXT_SIZE], *keys[SECRETS_MOST];
 };
 
 /* Sets the torus, this node's place in it, and the version of torusd. */
@@ -211,6 +219,11 @@ static void set_node(Control__Status *status, const struct control_server *serve
     status->coordinates = m->coordinates;
     status->uptime_ms = (uv_hrtime() - server->started) / MILLISECONDS;
     status->pid = (uint64_t)getpid();
+    if (uname(&m->host) == 0)
+        status->host = m->host.nodename;
+    for (unsigned i = 0; i < SECRETS_MOST && router_key_id(router, i) != NULL; i++)
+        m->keys[status->n_key++] = key_id_text(router_key_id(router, i), m->key[i]);
+    status->key = m->keys;
 }
 
 static void set_resources(Control__Status *status, const struct control_setup *set)
@@ -254,9 +267,7 @@ static int set_graphs(Control__Status *status, const struct torus *t, struct gra
     return 0;
 }
 
-void control_status(struct control_client *client, const Control__Request *request)
-{
-    const struct control_setup *set = &client->server->set;
+struct status_message {
     struct node_message node;
     struct faults_message faults;
     struct exchanges_message exchanges;
@@ -266,27 +277,70 @@ void control_status(struct control_client *client, const Control__Request *reque
     struct link_faults_message link_faults;
     struct shares_message shares;
     struct graphs_message graphs;
+};
+
+/* Sets everything except graphs. */
+static void set_status(Control__Status *status, const struct control_server *server,
+                       struct status_message *m)
+{
+    const struct control_setup *set = &server->set;
+
+    set_node(status, server, &m->node);
+    set_faults(status, set, &m->faults);
+    set_exchanges(status, set->exchanges, &m->exchanges);
+    set_link_faults(status, set->router, &m->link_faults);
+    set_groups(status, set->groups, &m->groups);
+    set_unconfirmed(status, set->exchanges, &m->unconfirmed);
+    set_shares(status, set->shares, &m->shares);
+    set_resources(status, set);
+    control_calibration_fill(set->exchanges, &m->calibration);
+    status->calibration = &m->calibration.message;
+}
+
+void control_status(struct control_client *client, const Control__Request *request)
+{
+    struct status_message m;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
     (void)request;
-    set_node(&status, client->server, &node);
-    set_faults(&status, set, &faults);
-    set_exchanges(&status, set->exchanges, &exchanges);
-    set_link_faults(&status, set->router, &link_faults);
-    set_groups(&status, set->groups, &groups);
-    set_unconfirmed(&status, set->exchanges, &unconfirmed);
-    set_shares(&status, set->shares, &shares);
-    set_resources(&status, set);
-    control_calibration_fill(set->exchanges, &calibration);
-    status.calibration = &calibration.message;
+    set_status(&status, client->server, &m);
     reply.kind_case = CONTROL__REPLY__KIND_STATUS;
     reply.status = &status;
-    if (set_graphs(&status, router_torus(set->router), &graphs) == 0)
+    if (set_graphs(&status, router_torus(client->server->set.router), &m.graphs) == 0)
         control_reply(client, &reply);
     else
         control_reply_error(
             client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the status"},
             NULL);
-    free_graphs(&graphs, status.n_graph);
+    free_graphs(&m.graphs, status.n_graph);
+}
+
+/* Each node tells this of itself; what others know, too, would come many times. */
+static void leave_out_others(Control__Status *status, struct status_message *m)
+{
+    size_t own = 0, running = 0;
+
+    for (size_t i = 0; i < status->n_link_fault; i++)
+        if (status->link_fault[i]->node == status->rank)
+            m->link_faults.list[own++] = status->link_fault[i];
+    status->n_link_fault = own;
+    for (size_t i = 0; i < status->n_exchange; i++)
+        if (!exchange_has_ended(m->exchanges.info[i].state) || running < ENDED_SHOWN)
+            running++;
+        else
+            break; /* those that have ended come last */
+    status->n_exchange = running;
+    status->n_fault = 0;
+}
+
+void control_with_own_status(const struct control_server *server,
+                             void (*use)(void *context, Control__Status *status), void *context)
+{
+    struct status_message m;
+    Control__Status status = CONTROL__STATUS__INIT;
+
+    set_status(&status, server, &m);
+    leave_out_others(&status, &m);
+    use(context, &status);
 }

@@ -39,6 +39,15 @@ static void add_repetitions(struct exchange_progress *progress, uint64_t bytes, 
         progress->done_bytes += bytes * finished;
 }
 
+/* Returns the bytes that have arrived here in this repetition, or in an earlier attempt. */
+static uint64_t delivered_bytes(const struct attempt *x)
+{
+    if (x->local.engine == NULL)
+        return x->local.delivered_bytes;
+    return x->local.engine->counts.bytes_delivered +
+           (x->local.resumed != NULL ? x->local.resumed->bytes : 0);
+}
+
 /* Sets the progress of the attempt that is under way, or of the last one. */
 static void attempt_progress(const struct attempt *x, struct exchange_progress *progress)
 {
@@ -56,10 +65,7 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
     progress->repetition = kept + r->repetition;
     progress->round = r->round - exchange_first_round(x);
     progress->rounds = r->count;
-    progress->done_bytes = x->local.engine != NULL ? x->local.engine->counts.bytes_delivered
-                                                   : x->local.delivered_bytes;
-    if (x->local.engine != NULL && x->local.resumed != NULL)
-        progress->done_bytes += x->local.resumed->bytes;
+    progress->done_bytes = delivered_bytes(x);
     add_repetitions(progress, bytes, finished);
 }
 
@@ -110,6 +116,11 @@ static void attempt_info(const struct attempt *x, struct exchange_info *out)
                    : avoided_has_routes(x) ? avoided_routes_name(x)
                                            : x->spec.algorithm);
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
+    out->rounds = x->rounds.count;
+    out->round = x->rounds.round - exchange_first_round(x);
+    out->done_bytes = delivered_bytes(x);
+    if (!spec_has_folders(&x->spec) && !kind_of(x)->has_session)
+        out->total_bytes = exchange_receives(x, rank_of(x)) * x->spec.block_bytes;
 }
 
 /* Whether to list the attempt here; groups have a list of their own. */

@@ -212,11 +212,11 @@ int survey_query_heard(struct survey *s, unsigned port, const struct peer_survey
         return 0;
     heard->owes = true;
     heard->parts_left = (uint64_t)t->nodes * SURVEY_PARTS_MOST;
+    answer(s, heard->kind); /* first, while its queues are as they are without the survey */
     onward.survey_query.left--;
     for (unsigned to = 0; to < torus_ports(t) && onward.survey_query.left > 0; to++)
         if (to != port && !router_is_full(s->router, to))
             router_send(s->router, to, &onward);
-    answer(s, heard->kind);
     return 0;
 }
 
@@ -256,14 +256,15 @@ void survey_topology(struct survey *s)
 static void ask_all(struct survey *s, enum survey_kind kind)
 {
     struct run *run = &s->run[kind];
-    uint64_t *id = &run->id[run->tries];
+    uint64_t id;
 
-    router_random(s->router, id, sizeof *id);
-    run->tries++;
+    router_random(s->router, &id, sizeof id);
+    run->id[run->tries++] = id;
+    answer(s, kind); /* first, while its queues are as they are without the survey */
     router_flood(s->router, -1,
                  &(struct peer_message){.kind = PEER_SURVEY_QUERY,
                                         .survey_query = {.asker = router_rank(s->router),
-                                                         .id = *id,
+                                                         .id = id,
                                                          .kind = kind,
                                                          .left = torus_of(s)->nodes}});
 }
@@ -291,7 +292,6 @@ static void begin_run(struct survey *s, enum survey_kind kind)
     run->ends = now + timeout;
     run->pause_until = now + PAUSE;
     ask_all(s, kind);
-    answer(s, kind);
 }
 
 int survey_start(struct survey *s, enum survey_kind kind, uint64_t timeout,

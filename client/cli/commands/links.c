@@ -1,14 +1,19 @@
 /* torusctl links: shows every port, its neighbour, and the state and traffic of the link. */
 #include <stddef.h>
 
+#include "client/cli/survey/link_value.h"
+#include "client/cli/survey/links_all.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 
 struct links_arguments {
-    char none; /* the command has no options */
+    bool all;
 };
 
-static const struct option options[] = {{0}};
+static const struct option options[] = {
+    {"--all", NULL, offsetof(struct links_arguments, all), "show the links of all nodes"},
+    {0},
+};
 
 static const struct field fields[] = {
     {"port", "port", FORMAT_PLAIN},
@@ -38,45 +43,13 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = times},
 };
 
-static const char *security(const struct torus_link *l)
-{
-    return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "proved" : "open";
-}
-
 static json_t *value_of(const struct torus_links *links)
 {
     json_t *o = json_object(), *list = json_array();
     int r = 0;
 
-    for (size_t i = 0; i < links->count; i++) {
-        const struct torus_link *l = links->link[i];
-        const bool up = l->state == TORUS_LINK_UP;
-        json_t *link = json_object();
-        r |= json_object_set_new(link, "port", json_string(l->name));
-        r |= json_object_set_new(link, "neighbour",
-                                 l->neighbour != TORUS_RANK_NONE ? json_integer(l->neighbour)
-                                                                 : json_null());
-        r |= json_object_set_new(link, "up", json_boolean(up));
-        r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
-        r |= json_object_set_new(link, "reason", json_string(l->reason));
-        r |= json_object_set_new(link, "address", json_string(l->address));
-        r |= json_object_set_new(link, "interface",
-                                 l->interface[0] != '\0' ? json_string(l->interface) : json_null());
-        r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
-        r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
-        r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
-        r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
-        r |= json_object_set_new(link, "up_seconds",
-                                 up ? json_real((double)l->up_ms / 1000) : json_null());
-        r |= json_object_set_new(link, "held_seconds",
-                                 l->state == TORUS_LINK_HELD ? json_real((double)l->held_ms / 1000)
-                                                             : json_null());
-        r |= json_object_set_new(link, "connects", json_integer(l->connects));
-        r |= json_object_set_new(link, "security", up ? json_string(security(l)) : json_null());
-        r |=
-            json_object_set_new(link, "key", l->key[0] != '\0' ? json_string(l->key) : json_null());
-        r |= json_array_append_new(list, link);
-    }
+    for (size_t i = 0; i < links->count; i++)
+        r |= json_array_append_new(list, link_value(links->link[i]));
     r |= json_object_set_new(o, "links", list);
     r |= json_object_set_new(o, "heartbeat_seconds", json_real(links->heartbeat_ms / 1000.0));
     r |= json_object_set_new(o, "silence_seconds", json_real(links->silence_ms / 1000.0));
@@ -88,13 +61,15 @@ static json_t *value_of(const struct torus_links *links)
 
 static int run(struct cli *cli, const void *arguments)
 {
+    const struct links_arguments *args = arguments;
     struct torus_links *links;
     struct torus_error e;
     int code = cli_connect(cli);
 
-    (void)arguments;
     if (code != EXIT_DONE)
         return code;
+    if (args->all)
+        return links_all(cli);
     if (torus_client_links(cli->client, &links, &e) != 0)
         return cli_fail_client(cli, &e);
     code = cli_print(cli, value_of(links),
@@ -106,8 +81,8 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_links;
 const struct command command_links = {
     .name = "links",
-    .summary = "Show this node's links: neighbours, state, traffic",
-    .usage = "[--socket PATH] [--json]",
+    .summary = "Show the links of this node or of all nodes: neighbours, state, traffic",
+    .usage = "[--all] [--socket PATH] [--json]",
     .details =
         "A link is up, dialling (this node connects to the neighbour), waiting (the neighbour\n"
         "has to connect), or in hello (each side checks the other side). The reason says why a\n"
@@ -126,8 +101,13 @@ const struct command command_links = {
         "Security is open (no cluster key), proved (both ends have proved to each other that\n"
         "they have the key with the id shown), or encrypted (also proved).\n"
         "\n"
+        "--all shows the links of all nodes, from both ends, with the names of the machines. A\n"
+        "node that cannot be reached, or does not answer, has a line that says so. In JSON,\n"
+        "each link also has the bytes that wait for it, and packets that were sent again.\n"
+        "\n"
         "examples:\n"
         "  torusctl links\n"
+        "  torusctl links --all\n"
         "  torusctl links --json | jq '.links[] | select(.up | not)'\n",
     .options = options,
     .arguments_size = sizeof(struct links_arguments),

@@ -3,14 +3,18 @@
 
 #include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/exchanging/candidates.h"
+#include "client/cli/survey/status_all.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 
 struct status_arguments {
-    char none; /* the command has no options */
+    bool all;
 };
 
-static const struct option options[] = {{0}};
+static const struct option options[] = {
+    {"--all", NULL, offsetof(struct status_arguments, all), "show all nodes"},
+    {0},
+};
 
 static const struct field node_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
@@ -250,15 +254,17 @@ static void set_protocols(json_t *o, const struct torus_status *s)
 
 static int run(struct cli *cli, const void *arguments)
 {
+    const struct status_arguments *args = arguments;
     struct torus_status *status;
     struct torus_error e;
     struct torus torus;
     struct error wrong;
     int code = cli_connect(cli);
 
-    (void)arguments;
     if (code != EXIT_DONE)
         return code;
+    if (args->all)
+        return status_all(cli);
     if (torus_client_status(cli->client, &status, &e) != 0)
         return cli_fail_client(cli, &e);
     if (daemon_torus_of_status(status, &torus, &wrong) != 0) {
@@ -278,7 +284,7 @@ extern const struct command command_status;
 const struct command command_status = {
     .name = "status",
     .summary = "Show the daemon, the torus, its groups and exchanges",
-    .usage = "[--socket PATH] [--json]",
+    .usage = "[--all] [--socket PATH] [--json]",
     .details =
         "The torus is whole if every link of every node is up, as far as this node knows.\n"
         "Otherwise the faults are listed. The times of exchanges are predicted from the costs;\n"
@@ -305,8 +311,13 @@ const struct command command_status = {
         "Calls, calls done and bytes of blocks, with their digests, are those of the program on\n"
         "this node. Early bytes arrived before the program made their calls.\n"
         "\n"
+        "--all asks all nodes, and shows a line for each of them with the name of its machine,\n"
+        "what runs with its progress on all nodes, and what nodes have found out about cables.\n"
+        "Nodes that cannot be reached, or do not answer within three seconds, are named.\n"
+        "\n"
         "examples:\n"
         "  torusctl status\n"
+        "  torusctl status --all\n"
         "  torusctl --json status | jq .whole\n",
     .options = options,
     .arguments_size = sizeof(struct status_arguments),

@@ -19,6 +19,10 @@ struct torus_activity {
     const char *reason;   /* why the exchange failed or is in doubt; "" otherwise */
     uint32_t coordinator; /* rank of the root, the node that was asked for the exchange */
     uint64_t age_ms;      /* time since the exchange began */
+    uint64_t round;       /* of the current repetition, at this node */
+    uint64_t rounds;
+    uint64_t done_bytes;  /* delivered at this node in this repetition */
+    uint64_t total_bytes; /* to be delivered at this node in a repetition; 0: unknown */
 };
 
 /* A committed exchange whose root is this daemon, and for which some nodes have not confirmed yet that their output
@@ -118,6 +122,10 @@ struct torus_status {
     /* Minor version of the peer protocol that the daemon speaks, and the least one of all nodes that can be reached.
      * Minor versions of neighbours may differ by one. */
     uint32_t peer_minor, least_peer_minor;
+    const char *host;                        /* name of the machine (uname -n); "": not known */
+    size_t key_count;
+    const char *const
+        *keys; /* ids of the cluster keys that the node accepts, the preferred one first */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
@@ -166,7 +174,11 @@ struct torus_link {
     const char *key;    /* id of the cluster key that the neighbour has proved to have; "": none */
     uint32_t encrypted; /* 1: all data on the link is encrypted */
     uint64_t held_ms;   /* TORUS_LINK_HELD: how long the link must still be quiet */
-    const char *interface; /* network interface that the link uses or would use; "": not known */
+    const char *interface;  /* network interface that the link uses or would use; "": not known */
+    uint64_t queue_bytes;   /* of frames that wait in the daemon for this link */
+    uint64_t unacked_bytes; /* sent, and not acknowledged by the neighbour's system */
+    uint32_t retransmits;   /* packets that TCP has sent again since the link came up */
+    uint32_t mtu;           /* of the route to the neighbour; 0: unknown */
 };
 
 struct torus_links {

@@ -53,5 +53,6 @@
 #include <torus/exchange.h>
 #include <torus/prediction.h>
 #include <torus/status.h>
+#include <torus/survey.h>
 
 #endif

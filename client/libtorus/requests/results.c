@@ -212,6 +212,10 @@ static int fill_exchanges(struct status_holder *h, struct torus_error *e)
             .reason = clean_text(from->reason),
             .coordinator = from->root,
             .age_ms = from->age_ms,
+            .round = from->round,
+            .rounds = from->rounds,
+            .done_bytes = from->done_bytes,
+            .total_bytes = from->total_bytes,
         };
         h->list[i] = &h->exchange[i];
     }
@@ -376,6 +380,9 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .shares = h->shares,
         .graph_count = in->n_graph,
         .graphs = h->graphs,
+        .host = clean_text(in->host),
+        .key_count = in->n_key,
+        .keys = clean_texts(in->key, in->n_key),
     };
     return 0;
 }
@@ -447,6 +454,10 @@ static int fill_links(struct links_holder *h, struct torus_error *e)
             .encrypted = from->encrypted != 0,
             .held_ms = from->held_ms,
             .interface = clean_text(from->interface),
+            .queue_bytes = from->queue_bytes,
+            .unacked_bytes = from->unacked_bytes,
+            .retransmits = from->retransmits,
+            .mtu = from->mtu,
         };
         h->list[i] = &h->link[i];
     }

@@ -103,6 +103,8 @@ struct exchange_info {
     char reason[sizeof(((struct error *)0)->text)];
     uint32_t root;
     uint64_t age_ns;
+    uint64_t round, rounds;           /* of the current repetition, at this node */
+    uint64_t done_bytes, total_bytes; /* delivered at this node; total_bytes 0: unknown */
 };
 
 /* An exchange that this node, its root, has decided to commit. It stays on record until all nodes have

@@ -45,5 +45,6 @@ void tcp_stat(int fd, struct connection_stat *stat)
     stat->in_flight = (info.tcpi_unacked > 0 || stat->unacked > 0) && !full;
     stat->segment = info.tcpi_snd_mss;
     stat->mtu = route_mtu(fd);
+    stat->retransmits = info.tcpi_total_retrans;
     stat->rate_bps = info.tcpi_delivery_rate * 8;
 }

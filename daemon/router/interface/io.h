@@ -19,6 +19,7 @@ struct connection_stat {
     uint64_t unacked; /* bytes that have been sent and not acknowledged; 0 if unknown */
     uint32_t segment; /* most bytes in one packet; 0 = unknown */
     uint32_t mtu;     /* of the route; 0 = unknown */
+    uint32_t retransmits; /* packets that were sent again */
 };
 
 struct router_io {

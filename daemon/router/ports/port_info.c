@@ -55,6 +55,7 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->rx_bytes = port->link->rx_bytes;
         info->up_ns = router_now(r) - port->up_since;
         info->encrypted = port->link->encrypted;
+        info->queue_bytes = port->control.bytes + port->relay.bytes;
         if (port->link->has_key)
             (void)key_id_text(port->link->key, info->key);
         r->io.stat(r->io.context, port->link->connection, &info->stat);

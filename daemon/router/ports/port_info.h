@@ -27,9 +27,10 @@ struct port_info {
         [KEY_ID_TEXT_SIZE]; /* the id of the key with which the neighbour has proved itself; "" */
     uint64_t tx_bytes;      /* since the link came up */
     uint64_t rx_bytes;
-    uint64_t up_ns;    /* for how long it has been up */
-    uint32_t connects; /* how many times it has come up */
-    uint64_t held_ns;  /* PORT_HELD: for how much longer it must be quiet */
+    uint64_t up_ns;       /* for how long it has been up */
+    uint32_t connects;    /* how many times it has come up */
+    uint64_t held_ns;     /* PORT_HELD: for how much longer it must be quiet */
+    uint64_t queue_bytes; /* of frames that wait for the link */
     struct connection_stat stat;
 };
 

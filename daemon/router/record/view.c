@@ -75,3 +75,8 @@ uint64_t router_silence(const struct router *r)
 {
     return r->silence;
 }
+
+const uint8_t *router_key_id(const struct router *r, unsigned index)
+{
+    return index < r->secrets.count ? r->secrets.key[index].id : NULL;
+}

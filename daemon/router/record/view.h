@@ -29,6 +29,9 @@ uint64_t router_silence(const struct router *r);   /* limit */
  * until then, a node with an older version may receive what it does not know, and ignores it. */
 uint32_t router_least_minor(const struct router *r);
 
+/* Returns the id of a key that this node accepts (KEY_ID_SIZE bytes), the preferred one first; NULL: no more. */
+const uint8_t *router_key_id(const struct router *r, unsigned index);
+
 /* Whether a link is up, so that heartbeats are sent. */
 bool router_beats(const struct router *r);
 

@@ -1,0 +1,124 @@
+#include "client/cli/survey/all_nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/algorithms/daemon_torus.h"
+
+#define NAME_SIZE 100u
+
+static bool has_twin(const struct torus_survey *s, size_t node)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (i != node && strcmp(s->nodes[i]->host, s->nodes[node]->host) == 0)
+            return true;
+    return false;
+}
+
+static int make_names(struct all_nodes *c)
+{
+    const struct torus_survey *s = c->state;
+
+    c->name = calloc(s->count, sizeof *c->name);
+    for (size_t i = 0; c->name != NULL && i < s->count; i++) {
+        const char *host = s->nodes[i]->host;
+        c->name[i] = malloc(NAME_SIZE);
+        if (c->name[i] == NULL)
+            return -1;
+        if (host[0] == '\0')
+            (void)snprintf(c->name[i], NAME_SIZE, "node %zu", i);
+        else if (has_twin(s, i))
+            (void)snprintf(c->name[i], NAME_SIZE, "%.64s (node %zu)", host, i);
+        else
+            (void)snprintf(c->name[i], NAME_SIZE, "%.64s", host);
+    }
+    return c->name != NULL ? 0 : -1;
+}
+
+int all_nodes_ask(struct cli *cli, struct all_nodes *c)
+{
+    const struct error memory = {.code = ERROR_MEMORY, .text = "out of memory"};
+    struct torus_status *status;
+    struct torus_error failed;
+    struct error e;
+
+    *c = (struct all_nodes){0};
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    int result = daemon_torus_of_status(status, &c->torus, &e);
+    c->asker = status->rank;
+    torus_status_free(status);
+    if (result != 0)
+        return cli_fail(cli, &e);
+    if (torus_client_survey(cli->client, TORUS_SURVEY_STATE, 0, &c->state, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    if (c->state->count != c->torus.nodes) {
+        (void)error_set(&e, ERROR_PROTOCOL, "the daemon has asked %zu nodes, its torus has %u",
+                        c->state->count, c->torus.nodes);
+        return cli_fail(cli, &e);
+    }
+    return make_names(c) == 0 ? EXIT_DONE : cli_fail(cli, &memory);
+}
+
+void all_nodes_free(struct all_nodes *c)
+{
+    for (size_t i = 0; c->name != NULL && i < c->state->count; i++)
+        free(c->name[i]);
+    free(c->name);
+    torus_survey_free(c->state);
+    *c = (struct all_nodes){0};
+}
+
+bool all_nodes_answered(const struct all_nodes *c, uint32_t rank)
+{
+    return rank < c->state->count && c->state->nodes[rank]->status != NULL;
+}
+
+const char *all_nodes_name(const struct all_nodes *c, uint32_t rank)
+{
+    static char text[NAME_SIZE];
+
+    if (c->name != NULL && rank < c->state->count)
+        return c->name[rank];
+    (void)snprintf(text, sizeof text, "node %u", rank);
+    return text;
+}
+
+const char *all_nodes_missing(const struct all_nodes *c, uint32_t rank)
+{
+    if (all_nodes_answered(c, rank))
+        return "";
+    switch (c->state->nodes[rank]->outcome) {
+    case TORUS_SURVEY_UNREACHABLE:
+        return "is down, or cannot be reached";
+    case TORUS_SURVEY_SILENT:
+        return "can be reached, and has not answered";
+    case TORUS_SURVEY_TOO_LARGE:
+        return "has sent an answer that is too large";
+    case TORUS_SURVEY_ANSWERED:
+    case TORUS_SURVEY_UNREADABLE:
+        break;
+    }
+    return "has sent an answer that cannot be read: it may run another release of torusd";
+}
+
+int all_nodes_set_node(json_t *o, const struct all_nodes *c, uint32_t rank)
+{
+    const struct torus_node_answer *n = c->state->nodes[rank];
+    uint32_t at[TORUS_MAX_DIMS];
+    json_t *coordinates = json_array();
+    int r = 0;
+
+    torus_coordinates(&c->torus, rank, at);
+    for (unsigned dim = 0; dim < c->torus.dims; dim++)
+        r |= json_array_append_new(coordinates, json_integer(at[dim]));
+    r |= json_object_set_new(o, "rank", json_integer(rank));
+    r |= json_object_set_new(o, "host", n->host[0] != '\0' ? json_string(n->host) : json_null());
+    r |= json_object_set_new(o, "coordinates", coordinates);
+    r |= json_object_set_new(o, "outcome",
+                             json_string(torus_survey_outcome_name(
+                                 all_nodes_answered(c, rank) || n->outcome != TORUS_SURVEY_ANSWERED
+                                     ? n->outcome
+                                     : TORUS_SURVEY_UNREADABLE)));
+    return r;
+}

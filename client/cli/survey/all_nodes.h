@@ -1,0 +1,34 @@
+/* A survey and the torus that it is about, for commands that show all nodes. */
+#ifndef TORUSD_CLI_ALL_NODES_H
+#define TORUSD_CLI_ALL_NODES_H
+
+#include "client/cli/terminal/cli.h"
+#include "daemon/schedule/torus.h"
+
+struct all_nodes {
+    struct torus torus;
+    uint32_t asker;             /* the rank of the node that was asked */
+    struct torus_survey *state; /* TORUS_SURVEY_STATE */
+    /* NULL, or torus.nodes names: "alpha", or "alpha (node 3)" if two nodes have the same name, or "node 3" if the
+     * name is not known. */
+    char **name;
+};
+
+/* Asks the daemon, to which the client is connected, and all nodes. Returns an exit code; on failure what went wrong
+ * has been printed. The caller gives *c to all_nodes_free() in any case. */
+int all_nodes_ask(struct cli *cli, struct all_nodes *c);
+void all_nodes_free(struct all_nodes *c);
+
+/* Whether a node has answered with its state. */
+bool all_nodes_answered(const struct all_nodes *c, uint32_t rank);
+/* Returns the name of a node for people; "node 7" also if there is no such node. Valid until the next call, or as long
+ * as *c. */
+const char *all_nodes_name(const struct all_nodes *c, uint32_t rank);
+/* Why there is no answer of a node, for people: "is down, or cannot be reached"; "" if there is one. */
+const char *all_nodes_missing(const struct all_nodes *c, uint32_t rank);
+
+/* Adds "rank", "host" (null if not known), "coordinates" and "outcome". Returns 0, or another value if memory is
+ * short. */
+int all_nodes_set_node(json_t *o, const struct all_nodes *c, uint32_t rank);
+
+#endif

@@ -1,0 +1,274 @@
+#include "client/cli/survey/status_all.h"
+
+#include <string.h>
+
+#include "client/cli/survey/all_nodes.h"
+#include "client/cli/terminal/json.h"
+
+static const struct field torus_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "node_count", FORMAT_PLAIN},
+    {"answered", "answered", FORMAT_PLAIN},
+    {"links up", "links_up_text", FORMAT_PLAIN},
+    {"asked in", "took_seconds", FORMAT_SECONDS},
+    {0},
+};
+static const struct field node_fields[] = {
+    {"host", "name", FORMAT_PLAIN},
+    {"node", "rank", FORMAT_PLAIN},
+    {"coordinates", "coordinates", FORMAT_PLAIN},
+    {"state", "outcome", FORMAT_PLAIN},
+    {"torusd", "version", FORMAT_PLAIN},
+    {"up for", "uptime_seconds", FORMAT_SECONDS},
+    {"links", "links_text", FORMAT_PLAIN},
+    {"memory in use", "memory_used_bytes", FORMAT_BYTES},
+    {"exchanges", "exchange_count", FORMAT_PLAIN},
+    {"groups", "group_count", FORMAT_PLAIN},
+    {0},
+};
+static const struct field exchange_fields[] = {
+    {"exchange", "id", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"coordinator", "name", FORMAT_PLAIN},
+    {"states", "states", FORMAT_PLAIN},
+    {"age", "age_seconds", FORMAT_SECONDS},
+    {"delivered", "done_bytes", FORMAT_BYTES},
+    {"of", "total_bytes", FORMAT_BYTES},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct field group_fields[] = {
+    {"group", "group", FORMAT_PLAIN},
+    {"on nodes", "nodes", FORMAT_PLAIN},
+    {"open on", "open", FORMAT_PLAIN},
+    {"calls done by all", "calls_done", FORMAT_PLAIN},
+    {"calls made", "calls", FORMAT_PLAIN},
+    {"sent", "bytes_sent", FORMAT_BYTES},
+    {0},
+};
+static const struct field cable_fields[] = {
+    {"found by", "name", FORMAT_PLAIN},
+    {"fault", "code", FORMAT_PLAIN},
+    {"cable", "text", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = torus_fields},
+    {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
+    {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
+    {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
+    {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
+};
+
+static size_t links_up(const struct torus_links *links)
+{
+    size_t up = 0;
+
+    for (size_t i = 0; i < links->count; i++)
+        up += links->link[i]->state == TORUS_LINK_UP;
+    return up;
+}
+
+static size_t running(const struct torus_status *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->exchange_count; i++)
+        count += s->exchanges[i]->state < TORUS_STATE_FINISHED;
+    return count;
+}
+
+static json_t *node_value(const struct all_nodes *c, uint32_t rank)
+{
+    const struct torus_node_answer *n = c->state->nodes[rank];
+    const struct torus_status *s = n->status;
+    json_t *o = json_object(), *keys = json_array();
+    int r = all_nodes_set_node(o, c, rank);
+
+    r |= json_object_set_new(o, "name", json_string(all_nodes_name(c, rank)));
+    for (size_t i = 0; s != NULL && i < s->key_count; i++)
+        r |= json_array_append_new(keys, json_string(s->keys[i]));
+    r |= json_object_set_new(o, "keys", keys);
+    if (s == NULL)
+        return o;
+    const size_t up = links_up(n->links);
+    r |= json_object_set_new(o, "version", json_string(s->version));
+    r |= json_object_set_new(o, "peer_protocol", json_known(s->peer_protocol));
+    r |= json_object_set_new(o, "pid", json_count(s->pid));
+    r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
+    r |= json_object_set_new(o, "links_up", json_count(up));
+    r |= json_object_set_new(o, "links", json_count(n->links->count));
+    r |= json_object_set_new(o, "links_text", json_sprintf("%zu of %zu", up, n->links->count));
+    r |= json_object_set_new(o, "memory_used_bytes", json_count(s->memory_used));
+    r |= json_object_set_new(o, "memory_budget_bytes", json_count(s->memory_budget));
+    r |= json_object_set_new(o, "exchange_count", json_count(running(s)));
+    r |= json_object_set_new(o, "group_count", json_count(s->group_count));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+/* The entry of a list whose `key` is this text, appended if there is none; borrowed. */
+static json_t *entry_of(json_t *list, const char *key, const char *text)
+{
+    json_t *o;
+    size_t i;
+
+    json_array_foreach(list, i, o)
+    {
+        const char *other = json_string_value(json_object_get(o, key));
+        if (other != NULL && strcmp(other, text) == 0)
+            return o;
+    }
+    o = json_object();
+    (void)json_object_set_new(o, key, json_string(text));
+    (void)json_array_append_new(list, o);
+    return o;
+}
+
+static void add(json_t *o, const char *key, uint64_t more)
+{
+    (void)json_object_set_new(
+        o, key, json_count((uint64_t)json_integer_value(json_object_get(o, key)) + more));
+}
+
+static void keep(json_t *o, const char *key, uint64_t number, bool least)
+{
+    const json_t *old = json_object_get(o, key);
+
+    if (old == NULL || ((uint64_t)json_integer_value(old) > number) == least)
+        (void)json_object_set_new(o, key, json_count(number));
+}
+
+/* Adds an exchange at one node to its line. */
+static void add_exchange(json_t *list, const struct all_nodes *c, const struct torus_activity *x)
+{
+    json_t *o = entry_of(list, "id", x->id), *states = json_object_get(o, "state_counts");
+
+    if (states == NULL) {
+        states = json_object();
+        (void)json_object_set_new(o, "state_counts", states);
+        (void)json_object_set_new(o, "algorithm", json_string(x->algorithm));
+        (void)json_object_set_new(o, "coordinator", json_integer(x->coordinator));
+        (void)json_object_set_new(o, "name", json_string(all_nodes_name(c, x->coordinator)));
+        (void)json_object_set_new(o, "reason", json_string(x->reason));
+    }
+    add(states, torus_state_name(x->state), 1);
+    add(o, "done_bytes", x->done_bytes);
+    add(o, "total_bytes", x->total_bytes);
+    const double age = json_real_value(json_object_get(o, "age_seconds"));
+    if ((double)x->age_ms / 1000 > age || age <= 0)
+        (void)json_object_set_new(o, "age_seconds", json_real((double)x->age_ms / 1000));
+    if (x->reason[0] != '\0')
+        (void)json_object_set_new(o, "reason", json_string(x->reason));
+}
+
+/* "running" if all nodes say so, otherwise "running 3, done 13". */
+static void set_states_text(json_t *list)
+{
+    json_t *o, *count;
+    const char *state;
+    size_t i;
+
+    json_array_foreach(list, i, o)
+    {
+        json_t *states = json_object_get(o, "state_counts");
+        char text[200] = "";
+        size_t used = 0;
+        json_object_foreach(states, state, count)
+        {
+            if (used < sizeof text)
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %lld",
+                                         used > 0 ? ", " : "", state,
+                                         (long long)json_integer_value(count));
+        }
+        (void)json_object_set_new(o, "states", json_string(text));
+    }
+}
+
+static void add_group(json_t *list, const struct torus_group_info *g)
+{
+    json_t *o = entry_of(list, "group", g->name);
+
+    add(o, "nodes", 1);
+    add(o, "open", g->open ? 1 : 0);
+    keep(o, "calls", g->calls, false);
+    keep(o, "calls_done", g->calls_done, true);
+    add(o, "bytes_sent", g->bytes_sent);
+}
+
+static void add_cable(json_t *list, const struct all_nodes *c, const struct torus_link_fault *f)
+{
+    json_t *o = json_object();
+
+    (void)json_object_set_new(o, "node", json_integer(f->node));
+    (void)json_object_set_new(o, "name", json_string(all_nodes_name(c, f->node)));
+    (void)json_object_set_new(o, "code", json_string(f->code));
+    (void)json_object_set_new(o, "text", json_string(f->text));
+    (void)json_array_append_new(list, o);
+}
+
+/* Adds up what all nodes say: "exchanges", "groups", "cables". Returns 0, or another value without memory. */
+static int set_activities(json_t *o, const struct all_nodes *c)
+{
+    json_t *exchanges = json_array(), *groups = json_array(), *cables = json_array();
+    int r = 0;
+
+    for (uint32_t rank = 0; rank < c->torus.nodes; rank++) {
+        const struct torus_status *s = c->state->nodes[rank]->status;
+        for (size_t i = 0; s != NULL && i < s->exchange_count; i++)
+            add_exchange(exchanges, c, s->exchanges[i]);
+        for (size_t i = 0; s != NULL && i < s->group_count; i++)
+            add_group(groups, s->groups[i]);
+        for (size_t i = 0; s != NULL && i < s->link_fault_count; i++)
+            add_cable(cables, c, s->link_faults[i]);
+    }
+    set_states_text(exchanges);
+    r |= json_object_set_new(o, "exchanges", exchanges);
+    r |= json_object_set_new(o, "groups", groups);
+    r |= json_object_set_new(o, "cables", cables);
+    return r;
+}
+
+static json_t *value_of(const struct all_nodes *c)
+{
+    json_t *o = json_object(), *nodes = json_array();
+    size_t answered = 0, up = 0, ends = 0;
+    int r = json_set_torus(o, &c->torus);
+
+    for (uint32_t rank = 0; rank < c->torus.nodes; rank++) {
+        const struct torus_links *links = c->state->nodes[rank]->links;
+        r |= json_array_append_new(nodes, node_value(c, rank));
+        for (unsigned port = 0; port < torus_ports(&c->torus); port++)
+            ends += torus_neighbour(&c->torus, rank, port) != TORUS_NO_NODE;
+        if (!all_nodes_answered(c, rank))
+            continue;
+        answered++;
+        up += links_up(links);
+    }
+    r |= json_object_set_new(o, "node_count", json_integer(c->torus.nodes));
+    r |= json_object_set_new(o, "answered", json_count(answered));
+    r |= json_object_set_new(o, "link_ends_up", json_count(up));
+    r |= json_object_set_new(o, "link_ends", json_count(ends));
+    r |= json_object_set_new(o, "links_up_text", json_sprintf("%zu of %zu", up / 2, ends / 2));
+    r |= json_object_set_new(o, "took_seconds", json_real((double)c->state->took_us / 1e6));
+    r |= json_object_set_new(o, "nodes", nodes);
+    r |= set_activities(o, c);
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+int status_all(struct cli *cli)
+{
+    struct all_nodes c;
+    int code = all_nodes_ask(cli, &c);
+
+    if (code == EXIT_DONE)
+        code = cli_print(cli, value_of(&c),
+                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+    all_nodes_free(&c);
+    return code;
+}

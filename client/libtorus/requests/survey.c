@@ -1,0 +1,213 @@
+/* Surveys: the request, and the conversion of the answers. Other nodes have made the answers, so nothing in them is
+ * believed to be well-formed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/requests/operation.h"
+#include "client/libtorus/requests/results.h"
+#include "proto/text.h"
+
+#define WAIT_MS 3000u
+
+struct answer_holder {
+    struct torus_node_answer answer;
+    struct torus_status *status;
+    struct torus_links *links;
+    Control__NodeAnswer *unpacked;
+};
+
+struct survey_holder {
+    struct torus_survey survey; /* must be first: torus_survey_free() frees this address */
+    size_t count;
+    struct answer_holder *node;
+    const struct torus_node_answer **list;
+};
+
+void torus_survey_free(struct torus_survey *survey)
+{
+    struct survey_holder *h = (struct survey_holder *)survey;
+
+    if (h == NULL)
+        return;
+    for (size_t i = 0; h->node != NULL && i < h->count; i++) {
+        torus_status_free(h->node[i].status);
+        torus_links_free(h->node[i].links);
+        if (h->node[i].unpacked != NULL)
+            control__node_answer__free_unpacked(h->node[i].unpacked, NULL);
+    }
+    free(h->node);
+    free(h->list);
+    free(h);
+}
+
+/* Makes each line of a text printable. */
+static const char *clean_lines(char *text)
+{
+    char *line = text;
+
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        text_clean(line);
+        *end = '\n';
+    }
+    text_clean(line);
+    return text;
+}
+
+/* Returns a reply that is as if the node had been asked alone; the caller puts the message into it. */
+static Control__Reply *new_reply(Control__Reply__KindCase kind)
+{
+    Control__Reply *reply = malloc(sizeof *reply);
+
+    if (reply == NULL)
+        return NULL;
+    control__reply__init(reply);
+    reply->kind_case = kind;
+    return reply;
+}
+
+static int convert_status(struct answer_holder *n, struct torus_error *e)
+{
+    Control__Reply *reply = new_reply(CONTROL__REPLY__KIND_STATUS);
+
+    if (reply == NULL)
+        return fail_memory(e);
+    reply->status = n->unpacked->status;
+    n->unpacked->status = NULL;
+    return status_from(reply, &n->status, e);
+}
+
+static int convert_links(struct answer_holder *n, struct torus_error *e)
+{
+    Control__Reply *reply = new_reply(CONTROL__REPLY__KIND_LINKS);
+
+    if (reply == NULL)
+        return fail_memory(e);
+    reply->links = n->unpacked->links;
+    n->unpacked->links = NULL;
+    return links_from(reply, &n->links, e);
+}
+
+/* Reads the answer of a node. Returns 0, or -1 with *e: there is no memory, or the answer makes no sense. */
+static int convert_answer(struct answer_holder *n, const ProtobufCBinaryData *bytes,
+                          struct torus_error *e)
+{
+    n->unpacked = control__node_answer__unpack(NULL, bytes->len, bytes->data);
+    if (n->unpacked == NULL)
+        return invalid_reply(e, "it is not a message");
+    n->answer.host = clean_text(n->unpacked->host);
+    n->answer.facts = clean_lines(n->unpacked->facts);
+    if (n->unpacked->status != NULL && convert_status(n, e) != 0)
+        return -1;
+    if (n->status != NULL && n->status->rank != n->answer.rank)
+        return invalid_reply(e, "it has the rank of another node");
+    if (n->unpacked->links != NULL && convert_links(n, e) != 0)
+        return -1;
+    if ((n->status == NULL) != (n->links == NULL))
+        return invalid_reply(e, "a part of it is missing");
+    n->answer.status = n->status;
+    n->answer.links = n->links;
+    return 0;
+}
+
+static enum torus_survey_outcome outcome_of(uint32_t number)
+{
+    return number < TORUS_SURVEY_UNREADABLE ? (enum torus_survey_outcome)number
+                                            : TORUS_SURVEY_UNREADABLE;
+}
+
+static int fill_survey(struct survey_holder *h, const Control__Survey *in, struct torus_error *e)
+{
+    h->count = in->n_node;
+    h->node = array_new(in->n_node, sizeof *h->node);
+    h->list = array_new(in->n_node, sizeof *h->list);
+    if (h->node == NULL || h->list == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_node; i++) {
+        struct answer_holder *n = &h->node[i];
+        struct torus_error why;
+        n->answer = (struct torus_node_answer){.rank = (uint32_t)i,
+                                               .outcome = outcome_of(in->node[i]->outcome),
+                                               .host = "",
+                                               .facts = ""};
+        h->list[i] = &n->answer;
+        if (n->answer.outcome != TORUS_SURVEY_ANSWERED ||
+            convert_answer(n, &in->node[i]->answer, &why) == 0)
+            continue;
+        if (why.code == TORUS_ERROR_MEMORY)
+            return fail_memory(e);
+        n->answer.outcome = TORUS_SURVEY_UNREADABLE;
+        n->answer.status = NULL;
+        n->answer.links = NULL;
+        n->answer.facts = "";
+    }
+    h->survey =
+        (struct torus_survey){.count = in->n_node, .nodes = h->list, .took_us = in->took_us};
+    return 0;
+}
+
+static int survey_from(Control__Reply *reply, void *result, struct torus_error *e)
+{
+    struct survey_holder *h = calloc(1, sizeof *h);
+    struct torus_survey **out = result;
+    int r = h != NULL ? fill_survey(h, reply->survey, e) : fail_memory(e);
+
+    control__reply__free_unpacked(reply, NULL);
+    if (r == 0)
+        *out = &h->survey;
+    else
+        torus_survey_free(&h->survey);
+    return r;
+}
+
+const char *torus_survey_outcome_name(enum torus_survey_outcome outcome)
+{
+    switch (outcome) {
+    case TORUS_SURVEY_SILENT:
+        return "silent";
+    case TORUS_SURVEY_ANSWERED:
+        return "answered";
+    case TORUS_SURVEY_UNREACHABLE:
+        return "unreachable";
+    case TORUS_SURVEY_TOO_LARGE:
+        return "too large";
+    case TORUS_SURVEY_UNREADABLE:
+        return "unreadable";
+    }
+    return "unknown";
+}
+
+int torus_client_start_survey(struct torus_client *client, enum torus_survey_kind kind,
+                              uint32_t wait_ms, struct torus_survey **survey, torus_done_fn *done,
+                              void *data, struct torus_error *error)
+{
+    const uint32_t wait = wait_ms > 0 ? wait_ms : WAIT_MS;
+    const struct operation operation = {
+        .expects = CONTROL__REPLY__KIND_SURVEY,
+        .convert = survey_from,
+        .result = survey,
+        .done = done,
+        .data = data,
+        .limit_ms = client->timeout_ms > 0 ? (int64_t)client->timeout_ms + wait : 0,
+    };
+    Control__SurveyRequest body = CONTROL__SURVEY_REQUEST__INIT;
+    Control__Request request = CONTROL__REQUEST__INIT;
+
+    *survey = NULL;
+    body.kind = (uint32_t)kind;
+    body.timeout_ms = wait;
+    request.kind_case = CONTROL__REQUEST__KIND_SURVEY;
+    request.survey = &body;
+    return client_start(client, &operation, &request, error);
+}
+
+int torus_client_survey(struct torus_client *client, enum torus_survey_kind kind, uint32_t wait_ms,
+                        struct torus_survey **survey, struct torus_error *error)
+{
+    struct outcome outcome = {.error = error};
+
+    if (torus_client_start_survey(client, kind, wait_ms, survey, outcome_set, &outcome, error) != 0)
+        return -1;
+    return client_wait(client, &outcome);
+}
