@@ -9,9 +9,11 @@
 #include "daemon/control/server.h"
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
+#include "daemon/host/gathering.h"
 #include "daemon/net/discovery/beacon.h"
 #include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
+#include "daemon/setting_facts.h"
 #include "daemon/workers.h"
 #include "proto/frame.h"
 #include "proto/text.h"
@@ -35,6 +37,8 @@ struct node {
     struct control_server *control;
     struct programs *programs;
     struct access_rules access;
+    struct gathering gathering; /* of facts about this host */
+    char *settings;
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
@@ -279,15 +283,22 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
     return node->programs != NULL ? 0 : -1;
 }
 
+static void on_facts(void *context, const char *facts)
+{
+    const struct node *node = context;
+
+    control_tell_facts(node->control, facts);
+}
+
 /* A survey asks for this node's answer. */
 static void on_survey(void *context, enum survey_kind kind)
 {
-    const struct node *node = context;
+    struct node *node = context;
 
     if (kind == SURVEY_STATE)
         control_tell_state(node->control);
     else
-        control_tell_facts(node->control, "");
+        gathering_start(&node->gathering);
 }
 
 static void start_turns(struct node *node, uv_loop_t *loop)
@@ -311,6 +322,12 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
     node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
     if (open_sockets(node, loop, e) != 0)
         return -1;
+    node->settings = setting_facts(node->config, node->roots);
+    if (node->settings == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    node->gathering = (struct gathering){
+        .workers = &node->workers, .done = on_facts, .context = node, .settings = node->settings};
+    setting_folders(node->config, node->roots, &node->gathering.setup);
     survey_set_source(core_survey(node->core), &(struct survey_source){node, on_survey});
     return 0;
 }
@@ -384,6 +401,7 @@ void node_stop(struct node *node)
     }
     node->running = false;
     reload_stop(&node->reload);
+    gathering_stop(&node->gathering);
     if (node->control != NULL)
         control_close(node->control);
     if (node->programs != NULL)
@@ -403,6 +421,7 @@ size_t node_free(struct node *node)
     free_retired(node);
     roots_free(node->roots);
     free(node->roots);
+    free(node->settings);
     free(node);
     return leaked;
 }

@@ -1,6 +1,7 @@
 /* Surveys: a client asks for the answers of all nodes; and this node's own answer about its state. */
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "daemon/base/log.h"
 #include "daemon/control/internal.h"
@@ -12,6 +13,15 @@
 #define TIMEOUT_MOST_MS 60000u
 
 /* --- asking --- */
+
+static uint64_t clock_us(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_REALTIME, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000
+               : 0;
+}
 
 static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t took)
 {
@@ -27,11 +37,13 @@ static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t
         control__survey__node__init(&node[i]);
         node[i].outcome = nodes[i].outcome;
         node[i].answer.data = (uint8_t *)(uintptr_t)nodes[i].bytes;
+        node[i].arrived_us = nodes[i].arrived / 1000;
         node[i].answer.len = nodes[i].outcome == SURVEY_ANSWERED ? nodes[i].length : 0;
     }
     survey.n_node = count;
     survey.node = list;
     survey.took_us = took / 1000;
+    survey.began_us = clock_us() - survey.took_us;
     reply.kind_case = CONTROL__REPLY__KIND_SURVEY;
     reply.survey = &survey;
     if (node != NULL && list != NULL)
@@ -112,6 +124,7 @@ static void tell_with_status(void *context, Control__Status *status)
 
     t->answer.host = status->host;
     t->answer.status = status;
+    status->clock_us = clock_us();
     control_with_links(t->server, tell_with_links, t);
 }
 

@@ -39,7 +39,7 @@ static void shrink(struct collected *c, struct collected_node *n)
         n->bytes = smaller;
 }
 
-bool collected_add(struct collected *c, const struct peer_survey_answer *part)
+bool collected_add(struct collected *c, const struct peer_survey_answer *part, uint64_t now)
 {
     struct collected_node *n = &c->node[part->node];
     const bool last = part->part + 1 == part->parts;
@@ -58,6 +58,7 @@ bool collected_add(struct collected *c, const struct peer_survey_answer *part)
     if (last)
         n->length = (uint32_t)(part->part * SURVEY_PART + part->bytes.len);
     n->complete = n->have == (1u << n->parts) - 1;
+    n->at = now;
     if (n->complete)
         shrink(c, n);
     return n->complete;
@@ -70,5 +71,5 @@ void collected_view(const struct collected *c, uint32_t rank, struct survey_node
     if (n->too_large || (n->complete && n->length == 0))
         *out = (struct survey_node){.outcome = SURVEY_TOO_LARGE};
     else if (n->complete)
-        *out = (struct survey_node){SURVEY_ANSWERED, n->bytes, n->length};
+        *out = (struct survey_node){SURVEY_ANSWERED, n->bytes, n->length, n->at};
 }

@@ -8,6 +8,7 @@ struct collected_node {
     uint8_t *bytes;
     uint32_t length;
     uint32_t parts, have; /* bit i: part i has arrived */
+    uint64_t at;          /* when it was complete */
     bool complete, too_large;
 };
 
@@ -23,8 +24,8 @@ int collected_begin(struct collected *c, uint32_t nodes);
 void collected_end(struct collected *c);
 
 /* Stores a part, whose numbers and length have been checked. Parts that have arrived, or that contradict earlier
- * ones, are dropped. Returns whether the answer of that node is complete now, and was not before. */
-bool collected_add(struct collected *c, const struct peer_survey_answer *part);
+ * ones, are dropped. `now` is the time that is noted. Returns whether the answer of that node is complete now, and was not before. */
+bool collected_add(struct collected *c, const struct peer_survey_answer *part, uint64_t now);
 
 /* Fills *out with the answer of a node, if it is complete. */
 void collected_view(const struct collected *c, uint32_t rank, struct survey_node *out);

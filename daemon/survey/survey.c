@@ -11,9 +11,8 @@
     (500 * MILLISECONDS) /* from the begin of a survey to that of the next one of its kind */
 #define TRIES 3u         /* at the begin, after a quarter, and after three quarters of its time */
 
-/* How long an answer may be given again. */
-static const uint64_t fresh[SURVEY_KINDS] = {
-    [SURVEY_STATE] = 100 * MILLISECONDS, [SURVEY_HOST] = 2 * SECONDS};
+/* How long an answer may be given again. A state is always of this moment: it has the clock of the machine. */
+static const uint64_t fresh[SURVEY_KINDS] = {[SURVEY_STATE] = 0, [SURVEY_HOST] = 2 * SECONDS};
 
 /* This node's last answer. */
 struct own_answer {
@@ -139,7 +138,7 @@ static void keep_part(struct survey *s, const struct peer_survey_answer *part)
 {
     struct run *run = run_of(s, part->id);
 
-    if (run != NULL && collected_add(&run->collected, part))
+    if (run != NULL && collected_add(&run->collected, part, router_now(s->router) - run->began))
         run->recount = true;
 }
 
@@ -326,7 +325,7 @@ static void count_missing(const struct survey *s, struct run *run)
     run->recount = false;
     run->missing = 0;
     for (uint32_t rank = 0; rank < torus_of(s)->nodes; rank++) {
-        struct survey_node node = {SURVEY_SILENT, NULL, 0};
+        struct survey_node node = {.outcome = SURVEY_SILENT};
         collected_view(&run->collected, rank, &node);
         if (node.outcome == SURVEY_SILENT && is_reachable(s, rank))
             run->missing++;

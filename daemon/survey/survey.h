@@ -47,6 +47,7 @@ struct survey_node {
     enum survey_outcome outcome;
     const uint8_t *bytes; /* SURVEY_ANSWERED: the answer */
     size_t length;
+    uint64_t arrived; /* nanoseconds after the survey began */
 };
 
 /* Makes this node's answers. */

@@ -296,7 +296,7 @@ static void endless_queries(void **state)
 /* The sum of all answers is bounded: a node that claims large answers for others only spoils the survey. */
 static void bounded_answers(void **state)
 {
-    struct survey_node node = {SURVEY_SILENT, NULL, 0};
+    struct survey_node node = {.outcome = SURVEY_SILENT};
     const uint8_t bytes[SURVEY_PART] = {1};
     struct collected c;
     uint32_t kept = 0;
@@ -309,13 +309,14 @@ static void bounded_answers(void **state)
                                                       .part = part,
                                                       .parts = SURVEY_PARTS_MOST,
                                                       .bytes = {bytes, sizeof bytes}};
-            kept += collected_add(&c, &answer) && !c.node[rank].too_large;
+            kept += collected_add(&c, &answer, 5) && !c.node[rank].too_large;
         }
     assert_true(c.total <= SURVEY_TOTAL_MOST);
     assert_int_equal(kept, SURVEY_TOTAL_MOST / SURVEY_ANSWER_MOST);
     collected_view(&c, 0, &node);
     assert_int_equal(node.outcome, SURVEY_ANSWERED);
     assert_int_equal(node.length, SURVEY_ANSWER_MOST);
+    assert_int_equal(node.arrived, 5);
     collected_view(&c, 999, &node);
     assert_int_equal(node.outcome, SURVEY_TOO_LARGE);
     collected_end(&c);

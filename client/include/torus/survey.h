@@ -33,6 +33,10 @@ struct torus_node_answer {
      * the link_faults that the node itself has found. */
     const struct torus_status *status;
     const struct torus_links *links;
+    /* TORUS_SURVEY_STATE: how far the clock of the machine is ahead of that of the machine that was asked; the estimate
+     * is wrong by at most clock_error_us (half of the time that the answer took); 0: not known. */
+    int64_t clock_offset_us;
+    uint64_t clock_error_us;
     /* TORUS_SURVEY_HOST, if the node has answered, otherwise "": lines "name value", ended by newlines. */
     const char *facts;
 };

@@ -15,6 +15,7 @@ struct answer_holder {
     struct torus_status *status;
     struct torus_links *links;
     Control__NodeAnswer *unpacked;
+    uint64_t clock_us;
 };
 
 struct survey_holder {
@@ -74,6 +75,7 @@ static int convert_status(struct answer_holder *n, struct torus_error *e)
     if (reply == NULL)
         return fail_memory(e);
     reply->status = n->unpacked->status;
+    n->clock_us = reply->status->clock_us;
     n->unpacked->status = NULL;
     return status_from(reply, &n->status, e);
 }
@@ -111,6 +113,18 @@ static int convert_answer(struct answer_holder *n, const ProtobufCBinaryData *by
     return 0;
 }
 
+/* The node has read its clock between the begin of the survey and the arrival of its answer. */
+static void compare_clocks(struct answer_holder *n, const Control__Survey *in,
+                           const Control__Survey__Node *node, uint64_t clock_us)
+{
+    const uint64_t half = node->arrived_us / 2;
+
+    if (clock_us == 0 || in->began_us == 0)
+        return;
+    n->answer.clock_offset_us = (int64_t)(clock_us - in->began_us - half);
+    n->answer.clock_error_us = half > 0 ? half : 1;
+}
+
 static enum torus_survey_outcome outcome_of(uint32_t number)
 {
     return number < TORUS_SURVEY_UNREADABLE ? (enum torus_survey_outcome)number
@@ -132,9 +146,12 @@ static int fill_survey(struct survey_holder *h, const Control__Survey *in, struc
                                                .host = "",
                                                .facts = ""};
         h->list[i] = &n->answer;
-        if (n->answer.outcome != TORUS_SURVEY_ANSWERED ||
-            convert_answer(n, &in->node[i]->answer, &why) == 0)
+        if (n->answer.outcome != TORUS_SURVEY_ANSWERED)
             continue;
+        if (convert_answer(n, &in->node[i]->answer, &why) == 0) {
+            compare_clocks(n, in, in->node[i], n->clock_us);
+            continue;
+        }
         if (why.code == TORUS_ERROR_MEMORY)
             return fail_memory(e);
         n->answer.outcome = TORUS_SURVEY_UNREADABLE;

@@ -1,0 +1,28 @@
+/* Gathers the facts about this machine. It reads files and asks the kernel, which may take milliseconds, or longer on
+ * disks that hang: not for the loop. It needs no privileges; what root alone may see is left out for others. */
+#ifndef TORUSD_HOST_GATHER_H
+#define TORUSD_HOST_GATHER_H
+
+#include "daemon/host/facts.h"
+
+#define GATHER_FOLDERS_MOST 32u
+
+struct gather_setup {
+    size_t folders;
+    /* Data roots, with the kind "data_root", and the state folder, "state_dir". */
+    const char *folder[GATHER_FOLDERS_MOST], *kind[GATHER_FOLDERS_MOST];
+};
+
+/* `settings`: lines of facts that come first. */
+void gather_facts(struct facts *f, const char *settings, const struct gather_setup *setup);
+
+/* The parts: each adds its facts. */
+void gather_clock(struct facts *f);
+void gather_disks(struct facts *f, const struct gather_setup *setup);
+void gather_firewall(struct facts *f);
+void gather_interfaces(struct facts *f);
+void gather_ip_routes(struct facts *f);
+void gather_limits(struct facts *f);
+void gather_system(struct facts *f);
+
+#endif

@@ -1,0 +1,25 @@
+/* Gathers facts on a worker thread, once for all who ask meanwhile. */
+#ifndef TORUSD_HOST_GATHERING_H
+#define TORUSD_HOST_GATHERING_H
+
+#include "daemon/base/work.h"
+#include "daemon/host/gather.h"
+
+struct gathering {
+    struct work work;
+    const struct workers *workers;
+    /* Called on the loop with the facts, valid during the call; "" if they could not be gathered. */
+    void (*done)(void *context, const char *facts);
+    void *context;
+    struct gather_setup setup; /* its texts must live as long as the gathering runs */
+    const char *settings;      /* lines of facts that come first */
+    struct facts *facts;       /* NULL: nothing runs */
+    bool stopped;
+};
+
+/* Begins to gather, unless that is under way; done() follows, from inside the call only without memory. */
+void gathering_start(struct gathering *g);
+/* done() is not called any more. *g must live until the work is over, which the loop waits for. */
+void gathering_stop(struct gathering *g);
+
+#endif

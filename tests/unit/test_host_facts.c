@@ -1,0 +1,143 @@
+/* Facts about the machine on which the test runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/host/gather.h"
+#include "daemon/host/gathering.h"
+
+/* The value of a fact, or NULL. */
+static const char *value_of(const struct facts *f, const char *name)
+{
+    static char value[600];
+    const size_t length = strlen(name);
+
+    for (const char *line = f->text; *line != '\0'; line = strchr(line, '\n') + 1)
+        if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+            (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(line + length + 1, "\n"),
+                           line + length + 1);
+            return value;
+        }
+    return NULL;
+}
+
+static void each_line_is_a_fact(void **state)
+{
+    static struct facts f;
+    const struct gather_setup setup = {
+        .folders = 2, .folder = {"/", "/nowhere/at/all"}, .kind = {"data_root", "state_dir"}};
+    unsigned lines = 0;
+    struct statvfs root;
+    char host[256];
+
+    (void)state;
+    gather_facts(&f, "setting.rank 7\n", &setup);
+    assert_false(f.full);
+    assert_int_equal(f.length, strlen(f.text));
+    for (const char *line = f.text; *line != '\0'; line = strchr(line, '\n') + 1) {
+        const size_t name = strcspn(line, " \n");
+        assert_true(name > 0 && line[name] == ' ' && line[name + 1] != '\n');
+        lines++;
+    }
+    assert_true(lines > 30);
+    assert_string_equal(value_of(&f, "setting.rank"), "7");
+    assert_int_equal(gethostname(host, sizeof host), 0);
+    assert_string_equal(value_of(&f, "system.host"), host);
+    assert_non_null(value_of(&f, "interface.lo.mtu"));
+    assert_int_equal(statvfs("/", &root), 0);
+    assert_int_equal(strtoull(value_of(&f, "disk.0.total_bytes"), NULL, 10),
+                     (unsigned long long)root.f_blocks * root.f_frsize);
+    assert_non_null(value_of(&f, "disk.1.error"));
+    assert_non_null(value_of(&f, "ip_routes.count"));
+    assert_non_null(value_of(&f, "firewall.forward"));
+    assert_true(strtoull(value_of(&f, "memory.total_bytes"), NULL, 10) > 1 << 20);
+}
+
+static void values_are_printable_and_bounded(void **state)
+{
+    static struct facts f;
+    char name[32];
+
+    (void)state;
+    facts_begin(&f);
+    facts_add(&f, "a", "b\nc\033d");
+    assert_string_equal(f.text, "a b?c?d\n");
+    for (unsigned i = 0; i < 100000; i++) {
+        (void)snprintf(name, sizeof name, "fact.%u", i);
+        facts_add(&f, name, "%u", i);
+    }
+    assert_true(f.full);
+    assert_true(f.length < FACTS_MOST && f.text[f.length] == '\0' && f.text[f.length - 1] == '\n');
+}
+
+/* --- on a worker thread --- */
+
+static struct work *submitted;
+static unsigned told;
+static char last[64];
+
+static int submit(void *context, struct work *work)
+{
+    if (context != NULL)
+        return -1;
+    assert_null(submitted);
+    submitted = work;
+    return 0;
+}
+
+static void on_facts(void *context, const char *facts)
+{
+    (void)context;
+    told++;
+    (void)snprintf(last, sizeof last, "%.20s", facts);
+}
+
+static void finish(void)
+{
+    struct work *work = submitted;
+
+    submitted = NULL;
+    work->run(work);
+    work->done(work);
+}
+
+static void gathers_once_for_all(void **state)
+{
+    const struct workers workers = {NULL, submit}, none = {&told, submit};
+    struct gathering g = {.workers = &workers, .done = on_facts, .settings = "setting.rank 3\n"};
+
+    (void)state;
+    gathering_start(&g);
+    gathering_start(&g);
+    assert_int_equal(told, 0);
+    finish();
+    assert_int_equal(told, 1);
+    assert_memory_equal(last, "setting.rank 3\n", 15);
+    gathering_start(&g);
+    gathering_stop(&g);
+    finish();
+    assert_int_equal(told, 1);
+    g = (struct gathering){.workers = &none, .done = on_facts, .settings = ""};
+    gathering_start(&g);
+    assert_int_equal(told, 2);
+    assert_string_equal(last, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_line_is_a_fact),
+        cmocka_unit_test(values_are_printable_and_bounded),
+        cmocka_unit_test(gathers_once_for_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
