@@ -35,29 +35,39 @@ static int make_names(struct all_nodes *c)
     return c->name != NULL ? 0 : -1;
 }
 
-int all_nodes_ask(struct cli *cli, struct all_nodes *c)
+static int set_error(struct torus_error *to, enum torus_error_code code, const char *text)
 {
-    const struct error memory = {.code = ERROR_MEMORY, .text = "out of memory"};
+    *to = (struct torus_error){.code = code};
+    (void)snprintf(to->text, sizeof to->text, "%s", text);
+    return -1;
+}
+
+int all_nodes_try(const struct cli *cli, struct all_nodes *c, struct torus_error *failed)
+{
     struct torus_status *status;
-    struct torus_error failed;
     struct error e;
 
     *c = (struct all_nodes){0};
-    if (torus_client_status(cli->client, &status, &failed) != 0)
-        return cli_fail_client(cli, &failed);
+    if (torus_client_status(cli->client, &status, failed) != 0)
+        return -1;
     int result = daemon_torus_of_status(status, &c->torus, &e);
     c->asker = status->rank;
     torus_status_free(status);
     if (result != 0)
-        return cli_fail(cli, &e);
-    if (torus_client_survey(cli->client, TORUS_SURVEY_STATE, 0, &c->state, &failed) != 0)
-        return cli_fail_client(cli, &failed);
-    if (c->state->count != c->torus.nodes) {
-        (void)error_set(&e, ERROR_PROTOCOL, "the daemon has asked %zu nodes, its torus has %u",
-                        c->state->count, c->torus.nodes);
-        return cli_fail(cli, &e);
-    }
-    return make_names(c) == 0 ? EXIT_DONE : cli_fail(cli, &memory);
+        return set_error(failed, TORUS_ERROR_PROTOCOL, e.text);
+    if (torus_client_survey(cli->client, TORUS_SURVEY_STATE, 0, &c->state, failed) != 0)
+        return -1;
+    if (c->state->count != c->torus.nodes || c->asker >= c->torus.nodes)
+        return set_error(failed, TORUS_ERROR_PROTOCOL,
+                         "the daemon has asked another number of nodes than its torus has");
+    return make_names(c) == 0 ? 0 : set_error(failed, TORUS_ERROR_MEMORY, "out of memory");
+}
+
+int all_nodes_ask(struct cli *cli, struct all_nodes *c)
+{
+    struct torus_error e;
+
+    return all_nodes_try(cli, c, &e) == 0 ? EXIT_DONE : cli_fail_client(cli, &e);
 }
 
 void all_nodes_free(struct all_nodes *c)

@@ -14,6 +14,9 @@ struct all_nodes {
     char **name;
 };
 
+/* Asks the daemon, to which the client is connected, and all nodes. Returns 0, or -1 with *e. The caller gives *c to
+ * all_nodes_free() in any case. */
+int all_nodes_try(const struct cli *cli, struct all_nodes *c, struct torus_error *e);
 /* Asks the daemon, to which the client is connected, and all nodes. Returns an exit code; on failure what went wrong
  * has been printed. The caller gives *c to all_nodes_free() in any case. */
 int all_nodes_ask(struct cli *cli, struct all_nodes *c);

@@ -1,0 +1,195 @@
+/* The interfaces of links: MTU, speed, errors, offloads. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/known_facts.h"
+
+#define USUAL_MTU 1500u
+#define FAST_MBIT 1000u
+#define ERRORS_LEAST 10u /* fewer are not judged */
+#define ERRORS_PART 1000000u
+#define DROPS_LEAST 1000u
+#define DROPS_PART 1000u
+
+static bool number(const struct doctor *d, uint32_t node, const char *interface, const char *key,
+                   uint64_t *value)
+{
+    return fact_number(d->node[node].facts, fact_name("interface.%s.%s", interface, key), value);
+}
+
+static bool is(const struct doctor *d, uint32_t node, const char *interface, const char *key,
+               const char *value)
+{
+    return fact_is(d->node[node].facts, fact_name("interface.%s.%s", interface, key), value);
+}
+
+/* The interface of a link whose facts are known and which is no loopback, or NULL. */
+static const char *interface_of(const struct doctor *d, uint32_t node, unsigned port)
+{
+    const struct torus_link *l = doctor_link(d, node, port);
+    uint64_t mtu;
+
+    if (l == NULL || l->interface[0] == '\0' || strcmp(l->interface, "lo") == 0 ||
+        !number(d, node, l->interface, "mtu", &mtu))
+        return NULL;
+    return l->interface;
+}
+
+/* What both ends of a cable must have in common. */
+static void check_both_ends(struct doctor *d, uint32_t node, unsigned port, const char *here)
+{
+    const uint32_t there = torus_neighbour(d->torus, node, port);
+    const char *other =
+        there < d->nodes ? interface_of(d, there, torus_port_opposite(d->torus, port)) : NULL;
+    uint64_t mtu, mtu_there, speed, speed_there;
+    struct finding *f;
+
+    if (other == NULL || there < node ||
+        (there == node && torus_port_opposite(d->torus, port) < port))
+        return;
+    (void)number(d, node, here, "mtu", &mtu);
+    (void)number(d, there, other, "mtu", &mtu_there);
+    if (mtu != mtu_there) {
+        f = doctor_find(
+            d, SEVERITY_ERROR, "mtu", node,
+            "%s has an MTU of %llu bytes, and %s of %s at the other end of the cable one "
+            "of %llu",
+            here, (unsigned long long)mtu, other, d->node[there].host,
+            (unsigned long long)mtu_there);
+        f->why = "packets that one end sends are too large for the other, and are lost";
+        finding_mend(f, "on %.60s: ip link set dev %s mtu %llu",
+                     d->node[mtu < mtu_there ? node : there].host, mtu < mtu_there ? here : other,
+                     (unsigned long long)(mtu < mtu_there ? mtu_there : mtu));
+    }
+    if (number(d, node, here, "speed_mbit", &speed) &&
+        number(d, there, other, "speed_mbit", &speed_there) && speed > 0 && speed_there > 0 &&
+        speed != speed_there) {
+        f = doctor_find(
+            d, SEVERITY_WARNING, "speed", node,
+            "%s runs at %llu Mbit/s, and %s of %s at the other end of the cable at %llu", here,
+            (unsigned long long)speed, other, d->node[there].host, (unsigned long long)speed_there);
+        f->why = "a device between the ends has two speeds, and drops packets when it is full";
+        finding_mend(f,
+                     "cable the interfaces directly, or set both to one speed: ethtool -s %s "
+                     "speed N",
+                     here);
+    }
+}
+
+static void check_speed(struct doctor *d, uint32_t node, const char *interface)
+{
+    const double nominal = d->node[node].status->link_mbit;
+    uint64_t speed;
+    struct finding *f;
+
+    if (is(d, node, interface, "duplex", "half")) {
+        f = doctor_find(d, SEVERITY_ERROR, "speed", node, "%s works in half duplex", interface);
+        f->why = "the two directions of the cable disturb each other";
+        finding_mend(f, "ethtool -s %s autoneg on, at both ends; else another cable", interface);
+    }
+    if (number(d, node, interface, "speed_mbit", &speed) && speed > 0 && nominal > 0 &&
+        (double)speed < 0.95 * nominal) {
+        f = doctor_find(d, SEVERITY_WARNING, "speed", node,
+                        "%s runs at %llu Mbit/s; link_mbit says %g", interface,
+                        (unsigned long long)speed, nominal);
+        f->why = "a damaged cable often makes both ends choose a lower speed; one slow link slows "
+                 "every exchange";
+        finding_mend(f, "another cable; or correct link_mbit in torusd.ini");
+    }
+}
+
+static void check_errors(struct doctor *d, uint32_t node, const char *interface)
+{
+    static const char *const sides[] = {"rx", "tx"};
+    struct finding *f;
+
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t packets, errors, drops;
+        (void)number(d, node, interface, fact_name("%s_packets", sides[i]), &packets);
+        (void)number(d, node, interface, fact_name("%s_errors", sides[i]), &errors);
+        (void)number(d, node, interface, fact_name("%s_dropped", sides[i]), &drops);
+        if (errors >= ERRORS_LEAST && errors > packets / ERRORS_PART) {
+            f = doctor_find(d, SEVERITY_WARNING, "interface errors", node,
+                            "%s has counted %llu errors in %llu packets %s", interface,
+                            (unsigned long long)errors, (unsigned long long)packets,
+                            i == 0 ? "received" : "sent");
+            f->why = "a cable, plug or card is damaged; TCP sends again what is lost";
+            finding_mend(f, "another cable; ethtool -S %s shows the kinds of errors", interface);
+        }
+        if (drops >= DROPS_LEAST && drops > packets / DROPS_PART) {
+            f = doctor_find(d, SEVERITY_HINT, "interface errors", node,
+                            "%s has dropped %llu of %llu packets %s", interface,
+                            (unsigned long long)drops, (unsigned long long)packets,
+                            i == 0 ? "received" : "to send");
+            f->why = "its queues are too short, or the processor is too slow";
+            finding_mend(f, "ethtool -G %s rx 4096 tx 4096", interface);
+        }
+    }
+}
+
+static void check_offloads(struct doctor *d, uint32_t node, const char *interface)
+{
+    static const char *const offloads[][2] = {{"tso", "tso"},        {"gso", "gso"},
+                                              {"gro", "gro"},        {"scatter_gather", "sg"},
+                                              {"rx_checksum", "rx"}, {"tx_checksum", "tx"}};
+    char off[128] = "", command[128] = "";
+    size_t used = 0, written = 0;
+
+    if (!is(d, node, interface, "physical", "yes"))
+        return;
+    for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
+        if (!is(d, node, interface, offloads[i][0], "off"))
+            continue;
+        used += (size_t)snprintf(off + used, sizeof off - used, "%s%s", used > 0 ? ", " : "",
+                                 offloads[i][0]);
+        written +=
+            (size_t)snprintf(command + written, sizeof command - written, " %s on", offloads[i][1]);
+    }
+    if (used == 0)
+        return;
+    struct finding *f = doctor_find(d, SEVERITY_HINT, "offloads", node,
+                                    "%s works without these offloads: %s", interface, off);
+    f->why = "the processor does the work of the card, which costs rate on fast links";
+    finding_mend(f, "ethtool -K %s%s", interface, command);
+}
+
+static void check_large_frames(struct doctor *d, uint32_t node, const char *interface)
+{
+    uint64_t mtu, speed;
+
+    if (!number(d, node, interface, "mtu", &mtu) || mtu > USUAL_MTU ||
+        !number(d, node, interface, "speed_mbit", &speed) || speed < FAST_MBIT ||
+        !is(d, node, interface, "physical", "yes"))
+        return;
+    struct finding *f = doctor_find(d, SEVERITY_HINT, "large frames", node,
+                                    "%s has an MTU of %llu bytes at %llu Mbit/s", interface,
+                                    (unsigned long long)mtu, (unsigned long long)speed);
+    f->why = "fewer and larger packets cost less processor time";
+    finding_mend(f, "at both ends of the cable: ip link set dev %s mtu 9000", interface);
+}
+
+void check_interfaces(struct doctor *d)
+{
+    uint32_t seen = 0;
+    const size_t before = d->findings;
+
+    for (uint32_t node = 0; d->torus != NULL && node < d->nodes; node++)
+        for (unsigned port = 0; port < torus_ports(d->torus); port++) {
+            const char *interface = interface_of(d, node, port);
+            if (interface == NULL)
+                continue;
+            seen++;
+            check_both_ends(d, node, port, interface);
+            check_speed(d, node, interface);
+            check_errors(d, node, interface);
+            check_offloads(d, node, interface);
+            check_large_frames(d, node, interface);
+        }
+    if (seen > 0 && d->findings == before)
+        (void)doctor_find(d, SEVERITY_FINE, "interfaces", FINDING_NOBODY,
+                          "MTU, speed, errors and offloads of %u interfaces", seen);
+    else if (seen == 0 && d->torus != NULL)
+        (void)doctor_find(d, SEVERITY_FINE, "interfaces", FINDING_NOBODY,
+                          "no link uses an interface with a cable that is known");
+}

@@ -1,0 +1,89 @@
+/* Nodes that do not answer, and versions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/doctor/judge.h"
+
+/* Adds what the neighbours say of their links to a node that does not answer. */
+static void add_reasons(struct doctor *d, uint32_t node, struct finding *f)
+{
+    for (unsigned port = 0; port < torus_ports(d->torus); port++) {
+        const uint32_t there = torus_neighbour(d->torus, node, port);
+        const unsigned back = there < d->nodes ? torus_port_opposite(d->torus, port) : 0;
+        const struct torus_link *l = doctor_link(d, there, back);
+        const size_t used = strlen(f->what);
+        char name[TORUS_PORT_NAME_SIZE];
+        if (l != NULL && l->reason[0] != '\0')
+            (void)snprintf(f->what + used, sizeof f->what - used, "; port %s of %.80s: %.160s",
+                           torus_port_name(d->torus, there, back, name), d->node[there].host,
+                           l->reason);
+    }
+}
+
+static void check_missing(struct doctor *d)
+{
+    uint32_t answered = 0;
+
+    for (uint32_t i = 0; i < d->nodes; i++) {
+        if (doctor_has_state(d, i)) {
+            answered++;
+            continue;
+        }
+        struct finding *f =
+            doctor_find(d, SEVERITY_ERROR, "nodes", i, "the node %s", d->node[i].missing);
+        add_reasons(d, i, f);
+        f->why = "exchanges that need all nodes fail; what else is wrong there cannot be seen";
+        finding_mend(f, "on that machine: systemctl status torusd; torusctl doctor");
+    }
+    if (answered == d->nodes)
+        (void)doctor_find(d, SEVERITY_FINE, "nodes", FINDING_NOBODY, "all %u nodes answer",
+                          d->nodes);
+}
+
+/* Returns the release that most nodes run; "" if none is known. */
+static const char *usual_version(const struct doctor *d)
+{
+    const char *usual = "";
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < d->nodes; i++) {
+        uint32_t same = 0;
+        for (uint32_t j = 0; doctor_has_state(d, i) && j < d->nodes; j++)
+            same += doctor_has_state(d, j) &&
+                    strcmp(d->node[i].status->version, d->node[j].status->version) == 0;
+        if (same > most) {
+            most = same;
+            usual = d->node[i].status->version;
+        }
+    }
+    return usual;
+}
+
+static void check_versions(struct doctor *d)
+{
+    const char *usual = usual_version(d);
+    bool differ = false;
+
+    for (uint32_t i = 0; i < d->nodes; i++) {
+        if (!doctor_has_state(d, i) || strcmp(d->node[i].status->version, usual) == 0)
+            continue;
+        differ = true;
+        struct finding *f =
+            doctor_find(d, SEVERITY_WARNING, "versions", i,
+                        "runs torusd %s (peer protocol %u); most nodes run %s",
+                        d->node[i].status->version, d->node[i].status->peer_protocol, usual);
+        f->why = "an upgrade is not finished: the older release rules what all nodes can do";
+        finding_mend(f, "install the same release there, then: systemctl restart torusd");
+    }
+    if (!differ && usual[0] != '\0')
+        (void)doctor_find(d, SEVERITY_FINE, "versions", FINDING_NOBODY, "all nodes run torusd %s",
+                          usual);
+}
+
+void check_nodes(struct doctor *d)
+{
+    if (d->torus == NULL)
+        return;
+    check_missing(d);
+    check_versions(d);
+}

@@ -1,0 +1,17 @@
+/* Shows the findings of a diagnosis. */
+#ifndef TORUSD_CLI_DOCTOR_REPORT_H
+#define TORUSD_CLI_DOCTOR_REPORT_H
+
+#include <jansson.h>
+
+#include "client/cli/doctor/diagnosis.h"
+
+/* {"worst": ..., "counts": {...}, "nodes": N, "findings": [...]}; without findings that are fine unless `all`. Equal
+ * findings of several machines are one finding, whose `hosts` lists them. NULL if memory is short. */
+json_t *doctor_report_value(const struct diagnosis *d, bool all);
+/* Prints such a value for people. */
+void doctor_report_print(FILE *out, const json_t *value);
+/* The exit status: 0 fine or hints, 1 warnings, 2 errors, 3 no daemon could be asked. */
+int doctor_report_status(const struct diagnosis *d);
+
+#endif

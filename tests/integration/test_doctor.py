@@ -1,0 +1,170 @@
+"""torusctl doctor finds planted faults on machines made of namespaces, names the machines, and says how to mend them."""
+
+import json
+import subprocess
+
+import pytest
+from support.hosts import PORT
+from support.waiting import wait_for
+
+pytestmark = pytest.mark.hosts
+
+HINTS = {'clocks', 'system'}  # the machine on which the tests run may have these
+
+
+def ring(hosts, count=3, mtu=None, cables=None, **settings):
+    """Machines in a ring: plus0 of each is cabled to minus0 of the next one. mtu: {(node, interface): bytes}."""
+    torus = hosts(str(count), count)
+    for a, interface_a, b, interface_b in cables or [(i, 'plus0', (i + 1) % count, 'minus0') for i in range(count)]:
+        torus.cable(a, interface_a, b, interface_b)
+    for (node, interface), size in (mtu or {}).items():
+        torus[node].ip(f'link set {interface} mtu {size}')
+    for node in range(count):
+        for side, address in ('plus0', 'fe80::a'), ('minus0', 'fe80::b'):
+            torus[node].ip(f'address add {address}/64 dev {side} nodad')
+        torus.configure(node, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}, **settings)
+    return torus
+
+
+def doctor(torus, asked=0, *options):
+    """(exit status, {check: [finding]}) without hints about the machine of the tests."""
+    done = torus.ctl(asked, 'doctor', *options)
+    value = json.loads(done.stdout)
+    found = {}
+    for finding in value['findings']:
+        if finding['check'] not in HINTS or finding['severity'] not in ('hint', 'fine'):
+            found.setdefault(finding['check'], []).append(finding)
+    return done.returncode, found
+
+
+def wait_found(torus, asked, check):
+    """Waits until the doctor finds something by this check. Returns (exit status, findings)."""
+    def found():
+        status, all_found = doctor(torus, asked)
+        return (status, all_found) if check in all_found else None
+    return wait_for(found, 30, lambda: f'{doctor(torus, asked)}\n{torus.log(asked)}')
+
+
+def new_key(torus, name):
+    """Returns the file of a new key, and its id."""
+    done = torus.ctl(0, 'key', 'generate', torus.folder / name)
+    assert done.returncode == 0, done.stderr
+    return torus.folder / name, json.loads(done.stdout)['key']
+
+
+def test_nothing_is_wrong(hosts):
+    torus = ring(hosts)
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    status, found = doctor(torus, 1, '--all')
+    assert status == 0, found
+    assert {severity for finding in found.values() for severity in [one['severity'] for one in finding]} \
+        <= {'fine', 'hint'}
+    assert 'all 3 nodes answer' in found['nodes'][0]['what']
+    assert '3 links are up' in found['links'][0]['what']
+    text = torus.ctl(1, 'doctor').stdout
+    assert json.loads(text)['worst'] in ('fine', 'hint')
+
+
+def test_an_mtu_that_differs(hosts):
+    torus = ring(hosts, mtu={(0, 'plus0'): 9000})
+    torus.start(0, 1, 2)
+    for node, port in (1, '+0'), (2, '+0'), (2, '-0'):
+        torus.wait_link(node, port, up=True)
+    status, found = wait_found(torus, 2, 'mtu')
+    assert status == 2
+    what = ' '.join(one['what'] for one in found['mtu'])
+    assert '9000' in what and '1500' in what and 'plus0' in what
+    assert any('ip link set dev' in one['mend'] for one in found['mtu'])
+
+
+def test_crossed_cables(hosts):
+    """The cables in two plus ports have changed places: each is named with both machines."""
+    cables = [(0, 'plus0', 2, 'minus0'), (1, 'plus0', 1, 'minus0'), (2, 'plus0', 3, 'minus0'), (3, 'plus0', 0, 'minus0')]
+    torus = hosts('4', 4)
+    for a, one, b, other in cables:
+        if a == b:
+            torus[a].ip(f'link add name {one} type veth peer name {other}')
+        else:
+            torus.cable(a, one, b, other, up=False)
+        for node, interface in (a, one), (b, other):
+            torus[node].ip(f'link set {interface} up')
+    for node in range(4):
+        for side, address in ('plus0', 'fe80::a'), ('minus0', 'fe80::b'):
+            torus[node].ip(f'address add {address}/64 dev {side} nodad')
+        torus.configure(node, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'})
+    torus.start(0, 1, 2, 3)
+    one = wait_for(lambda: next((one for one in doctor(torus, 0)[1].get('cables', []) if one['ranks'] == [0]), None))
+    status, found = doctor(torus, 0)
+    assert status == 2
+    host = subprocess.run(['uname', '-n'], capture_output=True, text=True, check=True).stdout.strip()
+    assert f'port +0 of {host} (node 0)' in one['what'] and f'port -0 of {host} (node 2)' in one['what']
+    assert 'port -0 of node 1' in one['mend']
+    assert any(one['ranks'] == [1] and 'is down' in one['what'] for one in found['nodes'])
+
+
+def test_a_full_disk(hosts, tmp_path):
+    torus = ring(hosts, data_roots=tmp_path)
+    torus[1].run('mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', tmp_path)
+    torus[1].run('sh', '-c', f'head -c 990000 /dev/zero > {tmp_path}/file')
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    status, found = doctor(torus, 2)
+    assert status == 2
+    [one] = found['disks']
+    assert one['ranks'] == [1] and f'data_root {tmp_path} has 0 MiB left of 1 MiB' in one['what']
+    assert f'du -xsh {tmp_path}' in one['mend']
+
+
+def test_another_key(hosts):
+    """During a change of the key, the node that has not got the new one is named; then the next step."""
+    torus = ring(hosts)
+    (old, _), (new, id) = new_key(torus, 'old'), new_key(torus, 'new')
+
+    def configure(node, **keys):
+        torus.configure(node, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}, **keys)
+    for node in range(3):
+        configure(node, key_file=old, **({'second_key_file': new} if node < 2 else {}))
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    status, found = doctor(torus, 0)
+    [one] = found['keys']
+    assert status == 1 and one['ranks'] == [2] and id in one['what'] and 'reload' in one['mend']
+    assert torus.end(2) == 0
+    configure(2, key_file=old, second_key_file=new)
+    torus.start(2)
+    torus.wait_up()
+    status, found = doctor(torus, 0)
+    [one] = found['keys']
+    assert status == 0 and one['what'].endswith('go on') and one['hosts'] == []
+
+
+def test_an_interface_that_is_down(hosts):
+    torus = ring(hosts)
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    torus[0].ip('link set plus0 down')
+    one = wait_for(lambda: next((one for one in doctor(torus, 1)[1].get('links', [])
+                                 if 'ip link set dev plus0 up' in one['mend']), None),
+                   what=lambda: doctor(torus, 1))
+    assert 'port +0' in one['what'] and 'port -0' in one['what'] and 'plus0' in one['what']
+
+
+def test_a_dead_node(hosts):
+    """What its neighbours know of it is shown."""
+    torus = ring(hosts)
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    torus.kill(2)
+    status, found = wait_found(torus, 1, 'nodes')
+    [one] = found['nodes']
+    assert status == 2 and one['ranks'] == [2]
+    assert 'port -0 of' in one['what'] and 'port +0 of' in one['what']
+
+
+def test_without_a_daemon(hosts):
+    torus = ring(hosts)
+    done = torus.ctl(0, 'doctor')
+    value = json.loads(done.stdout)
+    assert done.returncode == 3 and value['daemon'] is False
+    assert any(one['check'] == 'daemon' and 'start torusd' in one['mend'] for one in value['findings'])

@@ -1,0 +1,278 @@
+/* What torusctl doctor finds, with made-up states and facts: one fault at a time in a ring that is in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/known_facts.h"
+#include "doctor_fixture.h"
+
+static struct ring r;
+
+static int begin(void **state)
+{
+    (void)state;
+    ring_begin(&r);
+    return 0;
+}
+
+static void nothing(void **state)
+{
+    (void)state;
+    ring_expect_fine(&r);
+}
+
+/* --- nodes --- */
+
+static void missing_node(void **state)
+{
+    (void)state;
+    ring_lose(&r, 2);
+    r.link[1][0].state = TORUS_LINK_DIALLING; /* of course */
+    ring_expect(&r, SEVERITY_ERROR, "nodes", "systemctl status torusd", "is down", NULL);
+}
+
+static void another_release(void **state)
+{
+    (void)state;
+    r.status[3].version = "0.9";
+    ring_expect(&r, SEVERITY_WARNING, "versions", "systemctl restart", "0.9", "1.0", NULL);
+}
+
+/* --- links --- */
+
+static void link_down(void **state)
+{
+    (void)state;
+    r.link[1][0].state = r.link[2][1].state = TORUS_LINK_WAITING;
+    r.link[1][0].reason = "connection refused";
+    ring_expect(&r, SEVERITY_ERROR, "links", "torusd.ini", "port +0 of beta (eth0)",
+                "port -0 of gamma (eth1)", "connection refused", NULL);
+}
+
+static void no_carrier(void **state)
+{
+    (void)state;
+    r.link[1][0].state = r.link[2][1].state = TORUS_LINK_WAITING;
+    ring_set(&r, 2, "interface.eth1.carrier", "0");
+    ring_expect(&r, SEVERITY_ERROR, "links", "plug the cable in", "beta", "gamma", NULL);
+}
+
+static void interface_down(void **state)
+{
+    (void)state;
+    r.link[0][1].state = r.link[3][0].state = TORUS_LINK_WAITING;
+    ring_set(&r, 0, "interface.eth1.state", "down");
+    ring_expect(&r, SEVERITY_ERROR, "links", "on alpha: ip link set dev eth1 up", "delta", NULL);
+}
+
+static void flapping_link(void **state)
+{
+    (void)state;
+    r.link[0][0].state = r.link[1][1].state = TORUS_LINK_HELD;
+    ring_expect(&r, SEVERITY_ERROR, "links", "replace the cable", "alpha", "beta", NULL);
+}
+
+static void one_way_link(void **state)
+{
+    (void)state;
+    r.link[0][0].state = TORUS_LINK_WAITING;
+    r.link[0][0].reason = "silent for 1 s";
+    doctor_judge(&r.doctor);
+    for (size_t i = 0; i < r.doctor.findings; i++)
+        if (r.doctor.finding[i].severity == SEVERITY_ERROR) {
+            assert_non_null(strstr(r.doctor.finding[i].what, "it is up"));
+            assert_non_null(strstr(r.doctor.finding[i].why, "one direction"));
+        }
+    doctor_free(&r.doctor);
+    ring_expect(&r, SEVERITY_ERROR, "links", "", "silent for 1 s", NULL);
+}
+
+static void wrong_cable(void **state)
+{
+    (void)state;
+    ring_fault(&r, 0, 0, "wrong-cable", 2, 1);
+    r.link[0][0].state = r.link[1][1].state = TORUS_LINK_WAITING;
+    ring_expect(&r, SEVERITY_ERROR, "cables",
+                "move that end of the cable to port -0 of beta (eth1)", "port +0 of alpha (eth0)",
+                "leads to port -0 of gamma (eth1)", NULL);
+}
+
+static void duplicate_rank(void **state)
+{
+    (void)state;
+    ring_fault(&r, 1, 0, "duplicate-rank", 3, 1);
+    ring_expect(&r, SEVERITY_ERROR, "ranks", "rank of its own", "rank 3", "beta", NULL);
+}
+
+static void faults_of_no_port(void **state)
+{
+    (void)state;
+    ring_fault(&r, 1, 99, "wrong-cable", 777, 888);
+    ring_expect_fine(&r);
+    ring_fault(&r, 1, 0, "wrong-cable", 777, 888);
+    ring_expect(&r, SEVERITY_ERROR, "cables", "gamma", "another port", NULL);
+}
+
+static void lost_packets(void **state)
+{
+    (void)state;
+    r.link[3][0].retransmits = 90; /* too few to judge */
+    ring_expect_fine(&r);
+    r.link[3][0].retransmits = 500;
+    ring_expect(&r, SEVERITY_WARNING, "losses", "ethtool -S eth0", "delta", "500", NULL);
+    ring_begin(&r);
+    r.link[3][0].connects = 9;
+    ring_expect(&r, SEVERITY_WARNING, "losses", "journalctl", "9 times", NULL);
+}
+
+/* --- interfaces --- */
+
+static void different_mtu(void **state)
+{
+    (void)state;
+    ring_set(&r, 2, "interface.eth1.mtu", "1400");
+    ring_set(&r, 2, "interface.eth1.physical", "no");
+    ring_expect(&r, SEVERITY_ERROR, "mtu", "on gamma: ip link set dev eth1 mtu 9000", "eth0",
+                "9000", "eth1 of gamma", "1400", NULL);
+}
+
+static void small_mtu(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "interface.eth0.mtu", "1500");
+    ring_set(&r, 1, "interface.eth1.mtu", "1500");
+    assert_int_equal(ring_count(&r, "large frames"), 2);
+    assert_int_equal(ring_count(&r, "mtu"), 0);
+}
+
+static void slow_interface(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "interface.eth0.speed_mbit", "100");
+    ring_set(&r, 1, "interface.eth1.speed_mbit", "100");
+    assert_int_equal(ring_count(&r, "speed"), 2);
+    ring_begin(&r);
+    ring_set(&r, 0, "interface.eth0.speed_mbit", "2500");
+    ring_expect(&r, SEVERITY_WARNING, "speed", "ethtool -s eth0", "2500", "beta", NULL);
+    ring_begin(&r);
+    ring_set(&r, 1, "interface.eth0.duplex", "half");
+    ring_expect(&r, SEVERITY_ERROR, "speed", "autoneg on", "half duplex", NULL);
+}
+
+static void interface_errors(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "interface.eth0.rx_errors", "9");
+    ring_expect_fine(&r);
+    ring_set(&r, 0, "interface.eth0.rx_errors", "70");
+    ring_expect(&r, SEVERITY_WARNING, "interface errors", "ethtool -S eth0", "70 errors", NULL);
+    ring_begin(&r);
+    ring_set(&r, 0, "interface.eth0.tx_dropped", "5000");
+    ring_expect(&r, SEVERITY_HINT, "interface errors", "ethtool -G", "5000 of 1000000", NULL);
+}
+
+static void offloads(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "interface.eth1.tso", "off");
+    ring_set(&r, 0, "interface.eth1.gro", "off");
+    ring_expect(&r, SEVERITY_HINT, "offloads", "ethtool -K eth1 tso on gro on", "tso, gro", NULL);
+    ring_set(&r, 0, "interface.eth1.physical", "no");
+    ring_expect_fine(&r);
+}
+
+/* Another machine has sent the facts. */
+static void facts_that_make_no_sense(void **state)
+{
+    static const char *const values[] = {"", "-1", "18446744073709551616", "1e9", "yes", "0"};
+    static const char *const names[] = {"interface.eth0.mtu",
+                                        "interface.eth0.speed_mbit",
+                                        "interface.eth0.rx_errors",
+                                        "disk.0.total_bytes",
+                                        "disk.0.free_bytes",
+                                        "memory.available_bytes",
+                                        "files.limit",
+                                        "files.open",
+                                        "ip_routes.count"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            ring_begin(&r);
+            ring_set(&r, 1, names[i], values[k]);
+            (void)ring_count(&r, "");
+        }
+    (void)strcpy(r.facts[1], "disk.0.path");
+    (void)ring_count(&r, "");
+    (void)strcpy(r.facts[1], "\n\n x\ndisk.0.path /a\ndisk.0.path /b");
+    (void)ring_count(&r, "");
+}
+
+static void reading_facts(void **state)
+{
+    static const char facts[] = "a.b 12\na 3\nlong x y z\nempty \nlast 7";
+    char text[FACT_SIZE];
+    uint64_t n;
+
+    (void)state;
+    assert_true(fact_number(facts, "a", &n) && n == 3);
+    assert_true(fact_number(facts, "a.b", &n) && n == 12);
+    assert_true(fact_number(facts, "last", &n) && n == 7);
+    assert_false(fact_number(facts, "long", &n));
+    assert_false(fact_number(facts, "b", &n));
+    assert_true(fact_is(facts, "long", "x y z"));
+    assert_true(fact_text(facts, "empty", text));
+    assert_string_equal(text, "");
+}
+
+/* The worst case of texts, which are cut. */
+static void long_texts(void **state)
+{
+    static char text[2000];
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    for (uint32_t i = 0; i < RING; i++) {
+        r.node[i].host = text;
+        r.status[i].version = i == 0 ? "1" : text;
+        for (unsigned port = 0; port < 2; port++) {
+            r.link[i][port].interface = r.link[i][port].reason = text;
+            r.link[i][port].state = TORUS_LINK_WAITING;
+        }
+    }
+    ring_fault(&r, 0, 0, text, 2, 1);
+    assert_true(ring_count(&r, "links") > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(nothing, begin),
+        cmocka_unit_test_setup(missing_node, begin),
+        cmocka_unit_test_setup(another_release, begin),
+        cmocka_unit_test_setup(link_down, begin),
+        cmocka_unit_test_setup(no_carrier, begin),
+        cmocka_unit_test_setup(interface_down, begin),
+        cmocka_unit_test_setup(flapping_link, begin),
+        cmocka_unit_test_setup(one_way_link, begin),
+        cmocka_unit_test_setup(wrong_cable, begin),
+        cmocka_unit_test_setup(duplicate_rank, begin),
+        cmocka_unit_test_setup(faults_of_no_port, begin),
+        cmocka_unit_test_setup(lost_packets, begin),
+        cmocka_unit_test_setup(different_mtu, begin),
+        cmocka_unit_test_setup(small_mtu, begin),
+        cmocka_unit_test_setup(slow_interface, begin),
+        cmocka_unit_test_setup(interface_errors, begin),
+        cmocka_unit_test_setup(offloads, begin),
+        cmocka_unit_test_setup(facts_that_make_no_sense, begin),
+        cmocka_unit_test_setup(reading_facts, begin),
+        cmocka_unit_test_setup(long_texts, begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

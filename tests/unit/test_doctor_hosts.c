@@ -1,0 +1,222 @@
+/* What torusctl doctor finds about machines, with made-up facts: keys, clocks, disks, limits, routes, settings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "doctor_fixture.h"
+
+#define OLD "aaaaaaaaaaaaaaaa"
+#define NEW "bbbbbbbbbbbbbbbb"
+
+static struct ring r;
+
+static int begin(void **state)
+{
+    (void)state;
+    ring_begin(&r);
+    return 0;
+}
+
+/* --- keys --- */
+
+static void set_keys(uint32_t node, const char *first, const char *second)
+{
+    r.keys[node][0] = first;
+    r.keys[node][1] = second;
+    r.status[node].key_count = second != NULL ? 2 : first != NULL ? 1 : 0;
+}
+
+static void no_keys(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < RING; i++)
+        set_keys(i, NULL, NULL);
+    ring_expect(&r, SEVERITY_HINT, "keys", "torusctl key generate", "no node", NULL);
+    set_keys(1, OLD, NULL);
+    assert_int_equal(ring_count(&r, "keys"), 3);
+}
+
+/* Every step of a change of the key, as operating.md describes it. */
+static void change_of_the_key(void **state)
+{
+    (void)state;
+    set_keys(0, OLD, NEW);
+    set_keys(1, OLD, NEW);
+    set_keys(2, OLD, NEW);
+    ring_expect(&r, SEVERITY_WARNING, "keys", "second_key_file", NEW, "3 of 4", NULL);
+    set_keys(3, OLD, NEW);
+    ring_expect(&r, SEVERITY_HINT, "keys", "if " NEW " is the new key, swap", "go on",
+                "8 ends of links are proved by the first", NULL);
+    set_keys(2, NEW, OLD);
+    ring_expect(&r, SEVERITY_WARNING, "keys", "swap key_file", "3 prefer the first one, 1", NULL);
+    for (uint32_t i = 0; i < RING; i++)
+        set_keys(i, NEW, OLD);
+    ring_expect(&r, SEVERITY_HINT, "keys", "if it is the old one, remove second_key_file", "go on",
+                NULL);
+    for (uint32_t i = 0; i < RING; i++)
+        set_keys(i, NEW, NULL);
+    ring_expect_fine(&r);
+}
+
+/* --- clocks --- */
+
+static void clocks(void **state)
+{
+    (void)state;
+    r.node[2].clock_offset_us = -90000000;
+    ring_expect(&r, SEVERITY_WARNING, "clocks", "set-ntp", "90.000 s behind that of alpha", NULL);
+    r.node[2].clock_offset_us = 300000;
+    ring_expect(&r, SEVERITY_HINT, "clocks", "set-ntp", "ahead of", NULL);
+    r.node[2].clock_error_us = 250000; /* it may be less */
+    ring_expect_fine(&r);
+    ring_set(&r, 1, "clock.synchronised", "no");
+    ring_expect(&r, SEVERITY_HINT, "clocks", "set-ntp", "nothing keeps", NULL);
+}
+
+/* --- disks --- */
+
+static void full_disk(void **state)
+{
+    (void)state;
+    ring_set(&r, 1, "disk.0.free_bytes", "3000000000");
+    ring_expect(&r, SEVERITY_WARNING, "disks", "du -xsh /var/lib/torusd", "2861 MiB left", NULL);
+    ring_set(&r, 1, "disk.0.free_bytes", "1000000");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "du", "0 MiB left of", NULL);
+    /* A small disk that is not full. */
+    ring_set(&r, 1, "disk.0.total_bytes", "50000000");
+    ring_set(&r, 1, "disk.0.free_bytes", "40000000");
+    ring_expect_fine(&r);
+}
+
+static void inodes(void **state)
+{
+    (void)state;
+    ring_set(&r, 1, "disk.0.free_inodes", "1000");
+    ring_expect(&r, SEVERITY_WARNING, "disks", "du --inodes", "1000 more files", NULL);
+    ring_set(&r, 1, "disk.0.free_inodes", "0");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "du --inodes", "0 more files", NULL);
+    ring_set(&r, 1, "disk.0.inodes", "0"); /* a file system without a table of inodes */
+    ring_expect_fine(&r);
+}
+
+static void unusable_folder(void **state)
+{
+    (void)state;
+    ring_set(&r, 1, "disk.0.read_only", "yes");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "remount,rw", "read-only", NULL);
+    ring_begin(&r);
+    ring_set(&r, 1, "disk.0.writable", "no");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "chown", "may not write", NULL);
+    ring_set(&r, 1, "disk.0.kind", "data_root");
+    ring_expect(&r, SEVERITY_HINT, "disks", "chown", "may not write", NULL);
+    ring_begin(&r);
+    ring_set(&r, 1, "disk.0.error", "No such file or directory");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "install -d", "No such file", NULL);
+}
+
+/* --- limits --- */
+
+static void limits(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "files.limit", "80");
+    ring_expect(&r, SEVERITY_ERROR, "limits", "LimitNOFILE", "40 of 80", NULL);
+    ring_set(&r, 0, "files.limit", "256");
+    ring_expect(&r, SEVERITY_WARNING, "limits", "LimitNOFILE", "256", NULL);
+    ring_begin(&r);
+    ring_set(&r, 3, "memory.available_bytes", "50000000");
+    ring_expect(&r, SEVERITY_WARNING, "memory", "set memory = 23MiB", "95 MiB", "47 MiB", NULL);
+    ring_begin(&r);
+    ring_set(&r, 3, "memory.group_max", "120000000");
+    ring_expect(&r, SEVERITY_WARNING, "memory", "MemoryMax=190M", "114 MiB in all", NULL);
+}
+
+/* --- routes --- */
+
+static void use_routes(void)
+{
+    for (uint32_t i = 0; i < RING; i++) {
+        ring_set(&r, i, "ip_routes.interface", "torus0");
+        ring_set(&r, i, "ip_routes.count", "3");
+        ring_set(&r, i, "sysctl.net.ipv4.ip_forward", "1");
+    }
+}
+
+static void ip_routes(void **state)
+{
+    (void)state;
+    use_routes();
+    ring_expect_fine(&r);
+    ring_set(&r, 2, "ip_routes.count", "2");
+    ring_expect(&r, SEVERITY_WARNING, "ip routes", "sudo sh gamma.sh up", "2 of 3", NULL);
+    ring_set(&r, 2, "ip_routes.count", "0");
+    ring_set(&r, 2, "ip_routes.interface", "none");
+    ring_expect(&r, SEVERITY_ERROR, "ip routes", "sudo sh gamma.sh up", "no IP routes", NULL);
+}
+
+static void forwarding(void **state)
+{
+    (void)state;
+    ring_set(&r, 1, "firewall.forward", "drop"); /* nobody forwards */
+    ring_expect_fine(&r);
+    use_routes();
+    ring_set(&r, 1, "firewall.docker", "yes");
+    ring_expect(&r, SEVERITY_ERROR, "firewall", "DOCKER-USER", "drops packets", "Docker", NULL);
+    ring_set(&r, 1, "firewall.forward", "unknown");
+    ring_expect(&r, SEVERITY_WARNING, "firewall", "sudo torusctl doctor", "Docker runs", NULL);
+    ring_set(&r, 1, "firewall.forward", "accept");
+    ring_expect_fine(&r);
+    ring_set(&r, 1, "sysctl.net.ipv4.ip_forward", "0");
+    ring_expect(&r, SEVERITY_ERROR, "forwarding", "ip_forward=1", "forwards no packets", NULL);
+}
+
+/* --- settings --- */
+
+static void settings(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "sysctl.net.ipv4.tcp_slow_start_after_idle", "1");
+    ring_expect(&r, SEVERITY_HINT, "system", "tcp_slow_start_after_idle=0", "TCP", NULL);
+    ring_begin(&r);
+    ring_set(&r, 0, "cpu.governor", "powersave");
+    ring_expect(&r, SEVERITY_HINT, "system", "cpupower", "powersave", NULL);
+    ring_begin(&r);
+    ring_set(&r, 0, "interface.eth1.rp_filter", "1");
+    ring_expect(&r, SEVERITY_HINT, "rp_filter", "net.ipv4.conf.eth1.rp_filter=2", "eth1", NULL);
+    ring_set(&r, 0, "sysctl.net.ipv4.conf.all.rp_filter", "2"); /* the larger one counts */
+    ring_expect_fine(&r);
+}
+
+static void a_machine_without_a_daemon(void **state)
+{
+    (void)state;
+    ring_set(&r, 0, "disk.0.free_bytes", "0");
+    r.node[0].status = NULL;
+    r.node[0].links = NULL;
+    r.doctor.torus = NULL;
+    r.doctor.nodes = 1;
+    ring_expect(&r, SEVERITY_ERROR, "disks", "du", "0 MiB", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(no_keys, begin),
+        cmocka_unit_test_setup(change_of_the_key, begin),
+        cmocka_unit_test_setup(clocks, begin),
+        cmocka_unit_test_setup(full_disk, begin),
+        cmocka_unit_test_setup(inodes, begin),
+        cmocka_unit_test_setup(unusable_folder, begin),
+        cmocka_unit_test_setup(limits, begin),
+        cmocka_unit_test_setup(ip_routes, begin),
+        cmocka_unit_test_setup(forwarding, begin),
+        cmocka_unit_test_setup(settings, begin),
+        cmocka_unit_test_setup(a_machine_without_a_daemon, begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
