@@ -38,7 +38,6 @@ struct node {
     struct programs *programs;
     struct access_rules access;
     struct gathering gathering; /* of facts about this host */
-    char *settings;
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
@@ -290,6 +289,16 @@ static void on_facts(void *context, const char *facts)
     control_tell_facts(node->control, facts);
 }
 
+static void gather_host(struct node *node)
+{
+    char *settings = setting_facts(node->config, node->roots);
+    struct gather_setup setup;
+
+    setting_folders(node->config, node->roots, &setup);
+    gathering_start(&node->gathering, settings != NULL ? settings : "", &setup);
+    free(settings);
+}
+
 /* A survey asks for this node's answer. */
 static void on_survey(void *context, enum survey_kind kind)
 {
@@ -298,7 +307,7 @@ static void on_survey(void *context, enum survey_kind kind)
     if (kind == SURVEY_STATE)
         control_tell_state(node->control);
     else
-        gathering_start(&node->gathering);
+        gather_host(node);
 }
 
 static void start_turns(struct node *node, uv_loop_t *loop)
@@ -322,12 +331,8 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
     node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
     if (open_sockets(node, loop, e) != 0)
         return -1;
-    node->settings = setting_facts(node->config, node->roots);
-    if (node->settings == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory");
-    node->gathering = (struct gathering){
-        .workers = &node->workers, .done = on_facts, .context = node, .settings = node->settings};
-    setting_folders(node->config, node->roots, &node->gathering.setup);
+    node->gathering =
+        (struct gathering){.workers = &node->workers, .done = on_facts, .context = node};
     survey_set_source(core_survey(node->core), &(struct survey_source){node, on_survey});
     return 0;
 }
@@ -421,7 +426,6 @@ size_t node_free(struct node *node)
     free_retired(node);
     roots_free(node->roots);
     free(node->roots);
-    free(node->settings);
     free(node);
     return leaked;
 }

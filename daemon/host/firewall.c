@@ -37,7 +37,7 @@ void gather_firewall(struct facts *f)
 
     facts_add(f, "firewall.docker", "%s", if_nametoindex("docker0") != 0 ? "yes" : "no");
     for (size_t i = 0; rules != NULL && i < sizeof programs / sizeof *programs; i++) {
-        if (!host_run(programs[i], PATIENCE_MS, rules, RULES_MOST))
+        if (!host_run(programs[i], PATIENCE_MS, rules, RULES_MOST, NULL))
             continue;
         policy = policy_of(rules);
         if (strcmp(policy, "drop") == 0)

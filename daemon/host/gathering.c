@@ -1,5 +1,6 @@
 #include "daemon/host/gathering.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,25 +16,54 @@ static void on_run(struct work *work)
     gather_facts(g->facts, g->settings, &g->setup);
 }
 
+/* Frees the copies of the texts. */
+static void forget(struct gathering *g)
+{
+    for (size_t i = 0; i < g->setup.folders; i++)
+        free((char *)(uintptr_t)g->setup.folder[i]);
+    g->setup.folders = 0;
+    free(g->settings);
+    g->settings = NULL;
+}
+
 static void on_done(struct work *work)
 {
     struct gathering *g = gathering_of(work);
     struct facts *facts = g->facts;
 
     g->facts = NULL;
+    forget(g);
     if (!g->stopped)
         g->done(g->context, facts->text);
     free(facts);
 }
 
-void gathering_start(struct gathering *g)
+static int copy_texts(struct gathering *g, const char *settings, const struct gather_setup *setup)
+{
+    g->settings = strdup(settings);
+    if (g->settings == NULL)
+        return -1;
+    for (size_t i = 0; i < setup->folders; i++) {
+        char *copy = strdup(setup->folder[i]);
+        if (copy == NULL)
+            return -1;
+        g->setup.kind[i] = setup->kind[i];
+        g->setup.folder[i] = copy;
+        g->setup.folders++;
+    }
+    return 0;
+}
+
+void gathering_start(struct gathering *g, const char *settings, const struct gather_setup *setup)
 {
     if (g->facts != NULL)
         return;
     g->facts = malloc(sizeof *g->facts);
     g->work = (struct work){.run = on_run, .done = on_done};
-    if (g->facts != NULL && workers_submit(g->workers, &g->work) == 0)
+    if (g->facts != NULL && copy_texts(g, settings, setup) == 0 &&
+        workers_submit(g->workers, &g->work) == 0)
         return;
+    forget(g);
     free(g->facts);
     g->facts = NULL;
     g->done(g->context, "");

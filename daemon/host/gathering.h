@@ -11,14 +11,15 @@ struct gathering {
     /* Called on the loop with the facts, valid during the call; "" if they could not be gathered. */
     void (*done)(void *context, const char *facts);
     void *context;
-    struct gather_setup setup; /* its texts must live as long as the gathering runs */
-    const char *settings;      /* lines of facts that come first */
-    struct facts *facts;       /* NULL: nothing runs */
+    struct gather_setup setup; /* of the gathering that runs, with copies of the texts */
+    char *settings;
+    struct facts *facts; /* NULL: nothing runs */
     bool stopped;
 };
 
-/* Begins to gather, unless that is under way; done() follows, from inside the call only without memory. */
-void gathering_start(struct gathering *g);
+/* Begins to gather, unless that is under way; done() follows, from inside the call only without memory. `settings` are
+ * lines of facts that come first. All texts are copied. */
+void gathering_start(struct gathering *g, const char *settings, const struct gather_setup *setup);
 /* done() is not called any more. *g must live until the work is over, which the loop waits for. */
 void gathering_stop(struct gathering *g);
 

@@ -20,26 +20,26 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Reads until the end, at most `size` - 1 bytes. */
-static void read_all(int fd, int patience_ms, char *text, size_t size)
+/* Reads until the end, at most `size` - 1 bytes. Returns whether the end has come. */
+static bool read_all(int fd, int patience_ms, char *text, size_t size)
 {
     const int64_t until = now_ms() + patience_ms;
     size_t length = 0;
+    ssize_t n = 1;
 
-    while (length < size - 1) {
+    while (n > 0 && length < size - 1) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         const int64_t left = until - now_ms();
         if (left <= 0 || poll(&ready, 1, (int)left) <= 0)
             break;
-        const ssize_t n = read(fd, text + length, size - 1 - length);
-        if (n <= 0)
-            break;
-        length += (size_t)n;
+        n = read(fd, text + length, size - 1 - length);
+        length += n > 0 ? (size_t)n : 0;
     }
     text[length] = '\0';
+    return n == 0;
 }
 
-bool host_run(const char *const *argv, int patience_ms, char *text, size_t size)
+bool host_run(const char *const *argv, int patience_ms, char *text, size_t size, int *exit_status)
 {
     posix_spawn_file_actions_t actions;
     int ends[2], status = -1, error;
@@ -56,11 +56,13 @@ bool host_run(const char *const *argv, int patience_ms, char *text, size_t size)
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(ends[1]);
     if (error == 0) {
-        read_all(ends[0], patience_ms, text, size);
-        (void)kill(child, SIGKILL); /* it has ended, unless it hangs or prints too much */
+        if (!read_all(ends[0], patience_ms, text, size))
+            (void)kill(child, SIGKILL);
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             continue;
     }
     (void)close(ends[0]);
+    if (exit_status != NULL)
+        *exit_status = error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return error == 0 && text[0] != '\0';
 }

@@ -112,21 +112,22 @@ static void finish(void)
 static void gathers_once_for_all(void **state)
 {
     const struct workers workers = {NULL, submit}, none = {&told, submit};
-    struct gathering g = {.workers = &workers, .done = on_facts, .settings = "setting.rank 3\n"};
+    struct gathering g = {.workers = &workers, .done = on_facts};
+    const struct gather_setup setup = {.folders = 1, .folder = {"/"}, .kind = {"data_root"}};
 
     (void)state;
-    gathering_start(&g);
-    gathering_start(&g);
+    gathering_start(&g, "setting.rank 3\n", &setup);
+    gathering_start(&g, "setting.rank 3\n", &setup);
     assert_int_equal(told, 0);
     finish();
     assert_int_equal(told, 1);
     assert_memory_equal(last, "setting.rank 3\n", 15);
-    gathering_start(&g);
+    gathering_start(&g, "setting.rank 3\n", &setup);
     gathering_stop(&g);
     finish();
     assert_int_equal(told, 1);
-    g = (struct gathering){.workers = &none, .done = on_facts, .settings = ""};
-    gathering_start(&g);
+    g = (struct gathering){.workers = &none, .done = on_facts};
+    gathering_start(&g, "setting.rank 3\n", &setup);
     assert_int_equal(told, 2);
     assert_string_equal(last, "");
 }

@@ -78,7 +78,8 @@ static bool check_unit(struct doctor *d)
     char text[1024];
     struct finding *f;
 
-    if (access("/run/systemd/system", F_OK) != 0 || !host_run(show, PATIENCE_MS, text, sizeof text))
+    if (access("/run/systemd/system", F_OK) != 0 ||
+        !host_run(show, PATIENCE_MS, text, sizeof text, NULL))
         return false;
     for (char *c = text; *c != '\0'; c++)
         *c = *c == '=' ? ' ' : *c;

@@ -51,7 +51,7 @@ static json_t *lines_of(const struct all_nodes *c)
     return NULL;
 }
 
-static json_t *value_of(const struct all_nodes *c)
+json_t *links_all_value(const struct all_nodes *c)
 {
     json_t *o = json_object(), *nodes = json_array();
     int r = 0;
@@ -79,7 +79,7 @@ int links_all(struct cli *cli)
     int code = all_nodes_ask(cli, &c);
 
     if (code == EXIT_DONE)
-        code = cli_print(cli, cli->json ? value_of(&c) : lines_of(&c),
+        code = cli_print(cli, cli->json ? links_all_value(&c) : lines_of(&c),
                          &(struct view){sections, sizeof sections / sizeof sections[0]});
     all_nodes_free(&c);
     return code;

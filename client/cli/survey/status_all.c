@@ -231,7 +231,7 @@ static int set_activities(json_t *o, const struct all_nodes *c)
     return r;
 }
 
-static json_t *value_of(const struct all_nodes *c)
+json_t *status_all_value(const struct all_nodes *c)
 {
     json_t *o = json_object(), *nodes = json_array();
     size_t answered = 0, up = 0, ends = 0;
@@ -267,7 +267,7 @@ int status_all(struct cli *cli)
     int code = all_nodes_ask(cli, &c);
 
     if (code == EXIT_DONE)
-        code = cli_print(cli, value_of(&c),
+        code = cli_print(cli, status_all_value(&c),
                          &(struct view){sections, sizeof sections / sizeof sections[0]});
     all_nodes_free(&c);
     return code;
