@@ -13,7 +13,7 @@
 #define PATIENCE_MS 2000
 
 /* ":FORWARD DROP [0:0]" of iptables-save, or "type filter hook forward ...; policy drop;" of nft. */
-static const char *policy_of(const char *rules)
+const char *firewall_policy(const char *rules)
 {
     const char *forward = strstr(rules, ":FORWARD ");
 
@@ -39,7 +39,7 @@ void gather_firewall(struct facts *f)
     for (size_t i = 0; rules != NULL && i < sizeof programs / sizeof *programs; i++) {
         if (!host_run(programs[i], PATIENCE_MS, rules, RULES_MOST, NULL))
             continue;
-        policy = policy_of(rules);
+        policy = firewall_policy(rules);
         if (strcmp(policy, "drop") == 0)
             break;
     }

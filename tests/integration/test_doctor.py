@@ -1,6 +1,7 @@
 """torusctl doctor finds planted faults on machines made of namespaces, names the machines, and says how to mend them."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -160,6 +161,53 @@ def test_a_dead_node(hosts):
     [one] = found['nodes']
     assert status == 2 and one['ranks'] == [2]
     assert 'port -0 of' in one['what'] and 'port +0 of' in one['what']
+
+
+def test_ip_routes(hosts):
+    """A machine without the routes that others have; routes that are missing; a machine that forwards nothing, and one
+    whose firewall drops what it should forward."""
+    torus = ring(hosts, 4)
+    (torus.folder / 'hosts.ini').write_text('[*]\n+0 = plus0\n-0 = minus0\n' +
+                                            ''.join(f'[h{i}]\nrank = {i}\n' for i in range(4)))
+    done = torus.ctl(0, 'ip-routes', '--dims', '4', '--hosts', torus.folder / 'hosts.ini', '--to', torus.folder / 'to',
+                     '--state', torus.folder)
+    assert done.returncode == 0, done.stderr
+    torus.start(0, 1, 2, 3)
+    torus.wait_up()
+    assert 'ip routes' not in doctor(torus)[1]
+
+    def up(node):
+        torus[node].run('env', f'TORUS_HOST=h{node}', 'sh', torus.folder / 'to' / f'h{node}.sh', 'up')
+    for node in 0, 1, 2:
+        up(node)
+    one = wait_for(lambda: next((one for one in doctor(torus)[1].get('ip routes', []) if one['ranks'] == [3]
+                                 and one['severity'] == 'error'), None), what=lambda: doctor(torus))
+    assert '.sh up' in one['mend']
+    up(3)
+    torus[1].run('ip', 'route', 'del', '10.128.0.4')
+    torus[2].sysctl('net.ipv4.ip_forward', 0)
+    found = wait_for(lambda: found if 'forwarding' in (found := doctor(torus, 3)[1])
+                     and [one['ranks'] for one in found.get('ip routes', [])] == [[1]] else None,
+                     what=lambda: doctor(torus, 3))
+    assert '2 of 3' in found['ip routes'][0]['what'] and found['forwarding'][0]['ranks'] == [2]
+
+
+@pytest.mark.skipif(not shutil.which('nft'), reason='nft is missing')
+def test_a_firewall_that_drops_forwarded_packets(hosts):
+    """torusd runs as root here, so it sees the rules."""
+    torus = ring(hosts)
+    for node in range(3):
+        torus[node].ip('link add torus0 type veth peer name torus0-peer')
+    try:
+        torus[1].run('nft', 'add table ip filter; add chain ip filter FORWARD '
+                     '{ type filter hook forward priority 0; policy drop; }')
+    except AssertionError as error:
+        pytest.skip(f'no rules in a network namespace here: {error}')
+    torus[1].ip('link add docker0 type veth peer name container')
+    torus.start(0, 1, 2)
+    status, found = wait_found(torus, 0, 'firewall')
+    one = next(one for one in found['firewall'] if one['severity'] == 'error')
+    assert status == 2 and one['ranks'] == [1] and 'Docker' in one['what'] and 'DOCKER-USER' in one['mend']
 
 
 def test_without_a_daemon(hosts):

@@ -78,6 +78,26 @@ static void values_are_printable_and_bounded(void **state)
     assert_true(f.length < FACTS_MOST && f.text[f.length] == '\0' && f.text[f.length - 1] == '\n');
 }
 
+static void policies_of_firewalls(void **state)
+{
+    (void)state;
+    assert_string_equal(firewall_policy("*filter\n:INPUT DROP [0:0]\n:FORWARD ACCEPT [5:300]\n"),
+                        "accept");
+    assert_string_equal(firewall_policy("*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n"),
+                        "drop");
+    assert_string_equal(
+        firewall_policy("table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook "
+                        "forward priority filter; policy drop;\n\t}\n}\n"),
+        "drop");
+    assert_string_equal(firewall_policy("\t\ttype filter hook forward priority 0; policy accept;\n"
+                                        "\t\ttype filter hook input priority 0; policy drop;\n"),
+                        "accept");
+    assert_string_equal(firewall_policy("\t\ttype filter hook forward priority 0; policy accept;\n"
+                                        "\t\ttype filter hook forward priority 1; policy drop;\n"),
+                        "drop");
+    assert_string_equal(firewall_policy(""), "accept");
+}
+
 /* --- on a worker thread --- */
 
 static struct work *submitted;
@@ -137,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_line_is_a_fact),
         cmocka_unit_test(values_are_printable_and_bounded),
+        cmocka_unit_test(policies_of_firewalls),
         cmocka_unit_test(gathers_once_for_all),
     };
 

@@ -1,5 +1,6 @@
 #include "client/cli/doctor/diagnosis.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -7,7 +8,6 @@
 
 #include "client/cli/doctor/judge.h"
 #include "client/cli/doctor/this_machine.h"
-#include "client/cli/terminal/long_work.h"
 #include "daemon/host/gather.h"
 
 #define HOST_WAIT_MS 5000u
@@ -57,13 +57,24 @@ static int fill_nodes(struct diagnosis *d)
     return 0;
 }
 
+/* Says on a terminal what is under way; NULL: removes the line. */
+static void show_progress(const char *text)
+{
+    if (isatty(STDERR_FILENO) != 1)
+        return;
+    if (text != NULL)
+        (void)fprintf(stderr, "\rtorusctl: asking for %s ...\033[K", text);
+    else
+        (void)fputs("\r\033[K", stderr);
+}
+
 /* Returns 0; 1 with *e: the daemon cannot be asked; -1: no memory. */
 static int ask_daemon(struct cli *cli, struct diagnosis *d, struct torus_error *e)
 {
     cli->client = torus_client_open(cli->socket, e);
     if (cli->client == NULL || all_nodes_try(cli, &d->all, e) != 0)
         return 1;
-    long_work_next("the facts about %u machines", d->all.torus.nodes);
+    show_progress("facts about all machines");
     if (torus_client_survey(cli->client, TORUS_SURVEY_HOST, HOST_WAIT_MS, &d->hosts, e) != 0)
         return 1;
     return fill_nodes(d);
@@ -92,10 +103,11 @@ int diagnosis_make(struct cli *cli, struct diagnosis *d)
     struct torus_error e;
 
     *d = (struct diagnosis){.hosts = NULL};
-    long_work_next("the state of all nodes");
+    show_progress("the state of all nodes");
     int result = ask_daemon(cli, d, &e);
     if (result > 0)
         result = judge_this_machine(cli, d, &e);
+    show_progress(NULL);
     if (result < 0)
         return cli_fail(cli, &memory);
     doctor_judge(&d->doctor);
