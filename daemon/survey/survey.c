@@ -300,9 +300,10 @@ int survey_start(struct survey *s, enum survey_kind kind, uint64_t timeout,
         return error_set(e, ERROR_REFUSED, "a network of more than %u nodes has no surveys",
                          SURVEY_NODES_MOST);
     if (router_least_minor(s->router) < SURVEY_MINOR)
-        return error_set(e, ERROR_REFUSED,
-                         "a node runs an older release of torusd, which knows no surveys: finish the "
-                         "upgrade ('torusctl status' on each machine shows its release)");
+        return error_set(
+            e, ERROR_REFUSED,
+            "a node runs an older release of torusd, which knows no surveys: finish the "
+            "upgrade ('torusctl status' on each machine shows its release)");
     request->kind = kind;
     request->timeout = timeout;
     request->next = s->run[kind].waiting;

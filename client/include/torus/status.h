@@ -122,7 +122,7 @@ struct torus_status {
     /* Minor version of the peer protocol that the daemon speaks, and the least one of all nodes that can be reached.
      * Minor versions of neighbours may differ by one. */
     uint32_t peer_minor, least_peer_minor;
-    const char *host;                        /* name of the machine (uname -n); "": not known */
+    const char *host; /* name of the machine (uname -n); "": not known */
     size_t key_count;
     const char *const
         *keys; /* ids of the cluster keys that the node accepts, the preferred one first */
