@@ -56,7 +56,7 @@ static void add_speed(const struct list *l, const char *interface)
 
     if (!ask_driver(l->fd, interface, &c))
         return;
-    const uint32_t mbit = ethtool_cmd_speed(&c);
+    const uint32_t mbit = (uint32_t)c.speed_hi << 16 | c.speed;
     if (mbit > 0 && mbit != (uint32_t)SPEED_UNKNOWN && mbit != UINT16_MAX)
         add_number(l->facts, interface, "speed_mbit", mbit);
     if (c.duplex == DUPLEX_FULL || c.duplex == DUPLEX_HALF)
