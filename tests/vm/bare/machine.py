@@ -146,7 +146,10 @@ class BareMachine:
         return output
 
     def json(self, *argv, timeout=60):
-        return json.loads(self.run(*argv, timeout=timeout))
+        """Runs torusctl with --json, a list of words or one text. Returns what it prints, without its progress."""
+        command = argv[0] if len(argv) == 1 else shlex.join(map(str, argv))
+        return json.loads(self.run(f'torusctl --json {command} 2>/tmp/errors || {{ cat /tmp/errors; exit 1; }}',
+                                   timeout=timeout))
 
     def wait_up(self, seconds=BOOT_SECONDS):
         """Waits until systemd has started everything. A request waits in the serial port until the machine has booted."""
