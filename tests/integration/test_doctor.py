@@ -163,6 +163,24 @@ def test_a_dead_node(hosts):
     assert 'port -0 of' in one['what'] and 'port +0 of' in one['what']
 
 
+def test_a_node_of_an_older_release(hosts):
+    """It knows no surveys, so only this machine is judged, until it is upgraded."""
+    torus = ring(hosts)
+    ports = {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}
+    torus.configure(2, ports, protocol_minor=0)
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    status, found = wait_found(torus, 0, 'versions')
+    [one] = found['versions']
+    assert status == 3 and 'older release' in one['what'] and 'same release' in one['mend']
+    assert 'older release' in torus.ctl(0, 'status', '--all').stderr
+    assert torus.end(2) == 0
+    torus.configure(2, ports)
+    torus.start(2)
+    torus.wait_up()
+    wait_for(lambda: doctor(torus)[0] == 0, what=lambda: doctor(torus))
+
+
 def test_ip_routes(hosts):
     """A machine without the routes that others have; routes that are missing; a machine that forwards nothing, and one
     whose firewall drops what it should forward."""

@@ -80,6 +80,15 @@ static int ask_daemon(struct cli *cli, struct diagnosis *d, struct torus_error *
     return fill_nodes(d);
 }
 
+/* The daemon runs, and cannot ask the others. */
+static void find_refusal(struct doctor *d, const char *text)
+{
+    struct finding *f = doctor_find(d, SEVERITY_ERROR, "versions", 0, "%.399s", text);
+
+    f->why = "only this machine is judged, without its links";
+    finding_mend(f, "install the same release of torusd on all machines, and restart it there");
+}
+
 static int judge_this_machine(struct cli *cli, struct diagnosis *d, const struct torus_error *e)
 {
     static struct utsname host;
@@ -92,8 +101,11 @@ static int judge_this_machine(struct cli *cli, struct diagnosis *d, const struct
     (void)uname(&host);
     d->node[0] = (struct doctor_node){.host = host.nodename, .missing = "", .facts = d->facts};
     d->doctor = (struct doctor){.nodes = 1, .node = d->node};
-    this_machine_check_daemon(
-        &d->doctor, cli->socket != NULL ? cli->socket : torus_default_socket(), d->no_daemon);
+    if (cli->client != NULL && e->code == TORUS_ERROR_REFUSED)
+        find_refusal(&d->doctor, d->no_daemon);
+    else
+        this_machine_check_daemon(
+            &d->doctor, cli->socket != NULL ? cli->socket : torus_default_socket(), d->no_daemon);
     return 0;
 }
 
