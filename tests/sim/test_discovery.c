@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "discovery_world.h"
+#include "tests/unit/discovery_world.h"
 
 static void test_torus_in_spite_of_loss(void **state)
 {
