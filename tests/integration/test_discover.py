@@ -297,12 +297,11 @@ def test_hosts_from_a_file(tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)['dims'] == [4]
     text = run([find_program('torusctl'), 'discover', '--from', path, '--output', '-'], 20).stdout
     assert 'dims = 4\n' in text and '[d]\nrank = ' in text
-    picture = run([find_program('torusctl'), 'discover', '--from', path], 20).stdout.splitlines()[-1]
-    assert picture.split() == ['-', 'a', '--', 'b', '--', 'c', '--', 'd', '-']
-    svg = run([find_program('torusctl'), 'discover', '--from', path, '--svg', '-'], 20).stdout
-    drawn = ElementTree.fromstring(svg)
-    texts = [text.text for text in drawn.iter('{http://www.w3.org/2000/svg}text')]
-    assert texts[0] == json.loads(done.stdout)['network']
-    assert sorted(texts[1:]) == sorted(['0 a', '1 b', '2 c', '3 d'] + 4 * ['e0', 'e1'])
+    network = json.loads(done.stdout)['network']
+    picture = run([find_program('torusctl'), 'discover', '--from', path], 20).stdout
+    assert f'\n{network}\n' in picture and '  a -- b -- c -- d --\n' in picture, picture
+    drawn = ElementTree.fromstring(run([find_program('torusctl'), 'discover', '--from', path, '--svg', '-'], 20).stdout)
+    texts = {''.join(text.itertext()) for text in drawn.iter('{http://www.w3.org/2000/svg}text')}
+    assert {'a', 'b', 'c', 'd', 'e0', 'e1'} <= texts, texts
     done = run([find_program('torusctl'), '--json', 'discover', '--from', path, '--exclude', 'e0'], 20)
     assert done.returncode == 1 and json.loads(done.stdout)['finding'] != 'fits'

@@ -1,5 +1,6 @@
 /* torusctl discover: finds all hosts and cables, and the network that the cables make. */
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +10,17 @@
 #include "client/cli/discovering/discovered_json.h"
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/gather.h"
-#include "client/cli/recognising/picture.h"
+#include "client/cli/drawing/cabling_picture.h"
+#include "client/cli/drawing/cabling_svg.h"
 #include "client/cli/recognising/recognised.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
+#include "client/cli/terminal/output_file.h"
+#include "proto/text.h"
 
 #define WAIT_MS 60000u
+#define PICTURE_NODES 64u /* that cabling_picture_draw() draws as a grid */
 
 struct discover_arguments {
     const char *interfaces;
@@ -79,12 +84,6 @@ static const struct field node_fields[] = {
     {"ports", "ports_text", FORMAT_PLAIN},
     {0},
 };
-static const struct field network_fields[] = {
-    {"network", "network", FORMAT_PLAIN},
-    {"to do", "moves", FORMAT_LINES},
-    {"cluster file", "output", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "hosts", .fields = host_fields},
     {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
@@ -93,7 +92,6 @@ static const struct section sections[] = {
      .title = "interfaces without a neighbour:",
      .fields = free_fields},
     {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
-    {.layout = LAYOUT_RECORD, .fields = network_fields},
 };
 
 /* --- the value --- */
@@ -224,6 +222,13 @@ static void add_port_texts(json_t *nodes)
     }
 }
 
+/* Whether the picture for people has a table of ports, because it has no grid. */
+static bool picture_has_table(const struct cabling_result *r)
+{
+    return r->finding != CABLING_UNCLEAR &&
+           (!torus_is_plain(&r->torus) || r->torus.dims > 2 || r->torus.nodes > PICTURE_NODES);
+}
+
 static json_t *value_of(const struct recognised *r, bool settled, const char *output,
                         bool for_people)
 {
@@ -240,7 +245,9 @@ static json_t *value_of(const struct recognised *r, bool settled, const char *ou
         json_decref(value);
         return NULL;
     }
-    if (for_people)
+    if (for_people && picture_has_table(&r->result))
+        (void)json_object_del(value, "nodes");
+    else if (for_people)
         add_port_texts(json_object_get(value, "nodes"));
     if (output != NULL)
         (void)json_object_set_new(value, "output", json_path(output, ""));
@@ -281,11 +288,21 @@ static int find_hosts(const struct cli *cli, const struct discover_arguments *a,
     return errno == ENOENT || errno == ECONNREFUSED ? no_process(cli, a, &e) : cli_fail(cli, &e);
 }
 
+static int write_svg(const struct recognised *r, const char *path, struct error *e)
+{
+    struct output_file file;
+
+    if (output_file_open(&file, path, e) != 0)
+        return -1;
+    cabling_svg_draw(file.stream, &r->result, &r->input);
+    return output_file_finish(&file, e);
+}
+
 /* Writes the files that are wanted. Returns 0, or -1 with *e. */
 static int write_files(const struct discover_arguments *a, const struct recognised *r,
                        struct error *e)
 {
-    if (a->svg != NULL && picture_svg(r, a->svg, e) != 0)
+    if (a->svg != NULL && write_svg(r, a->svg, e) != 0)
         return -1;
     if (a->output == NULL)
         return 0;
@@ -298,6 +315,17 @@ static int write_files(const struct discover_arguments *a, const struct recognis
 static bool is_stdout(const char *path)
 {
     return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* Prints what follows the tables. `output` is the cluster file that has been written, or NULL. */
+static void show_picture(const struct recognised *r, const char *output)
+{
+    char path[PATH_MAX];
+
+    (void)fputc('\n', stdout);
+    cabling_picture_draw(stdout, &r->result, &r->input);
+    if (output != NULL)
+        (void)printf("\nThe cluster file is %s.\n", text_printable(path, sizeof path, output));
 }
 
 /* Recognises the network, and prints and writes everything. */
@@ -316,10 +344,8 @@ static int show(const struct cli *cli, const struct discover_arguments *a,
     } else if (!is_stdout(a->svg) && !(is_stdout(a->output) && fits)) {
         code = cli_print(cli, value_of(&r, settled, fits ? a->output : NULL, !cli->json),
                          &(struct view){sections, sizeof sections / sizeof sections[0]});
-        if (!cli->json && picture_text_is_possible(&r)) {
-            (void)fputc('\n', stdout);
-            picture_text(stdout, &r);
-        }
+        if (!cli->json)
+            show_picture(&r, fits ? a->output : NULL);
     }
     recognised_free(&r);
     return code != EXIT_DONE ? code : fits ? EXIT_DONE : EXIT_FAILED;
