@@ -5,8 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/discovery/process/process.h"
@@ -16,30 +14,12 @@ struct running {
     struct discovery_process *process;
 };
 
-/* Reads a key. Root reads it as the user that owns it, such as torusd, because key_read() trusts only the own
- * user's files and those of root. */
-static int read_as_owner(const char *path, struct key *key, struct error *e)
-{
-    const uid_t before = geteuid();
-    struct stat st;
-    int result, error;
-
-    if (before == 0 && stat(path, &st) == 0 && st.st_uid != 0 && seteuid(st.st_uid) != 0)
-        log_debug("cannot read %s as its owner: %s", path, strerror(errno));
-    result = key_read(path, key, e);
-    error = errno;
-    if (geteuid() != before && seteuid(before) != 0)
-        abort(); /* a process without its rights cannot go on */
-    errno = error;
-    return result;
-}
-
 /* Reads one key. A file that does not exist yet is no error: a setup may bring it. */
 static int read_key(const char *path, struct secrets *secrets, struct error *e)
 {
     if (path[0] == '\0')
         return 0;
-    if (read_as_owner(path, &secrets->key[secrets->count], e) == 0)
+    if (key_read_as_root(path, &secrets->key[secrets->count], e) == 0)
         secrets->count++;
     else if (errno != ENOENT)
         return -1;

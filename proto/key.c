@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,7 +87,8 @@ int key_generate(const char *path, struct key *key, struct error *e)
     return -1;
 }
 
-static int check_file(const char *path, int fd, struct error *e)
+/* `root_may`: root may read the file of any user. */
+static int check_file(const char *path, int fd, bool root_may, struct error *e)
 {
     struct stat st;
 
@@ -100,7 +102,7 @@ static int check_file(const char *path, int fd, struct error *e)
             "key file %.200s has mode %04o: others than its owner can use it; make a new "
             "key if they may have read it, and run chmod 600",
             path, (unsigned)(st.st_mode & 07777));
-    if (st.st_uid != geteuid() && st.st_uid != 0)
+    if (st.st_uid != geteuid() && st.st_uid != 0 && !(root_may && geteuid() == 0))
         return error_set(
             e, ERROR_REFUSED,
             "key file %.200s belongs to user %u; it must belong to root or to the user %u "
@@ -146,7 +148,7 @@ static int read_line(int fd, struct key *key, struct error *e)
     return result;
 }
 
-int key_read(const char *path, struct key *key, struct error *e)
+static int read_file(const char *path, bool root_may, struct key *key, struct error *e)
 {
     int fd, result;
 
@@ -160,10 +162,20 @@ int key_read(const char *path, struct key *key, struct error *e)
         errno = error;
         return -1;
     }
-    result = check_file(path, fd, e);
+    result = check_file(path, fd, root_may, e);
     if (result == 0 && read_line(fd, key, e) != 0)
         result = error_wrap(e, "key file %.200s", path);
     (void)close(fd);
     errno = 0;
     return result;
+}
+
+int key_read(const char *path, struct key *key, struct error *e)
+{
+    return read_file(path, false, key, e);
+}
+
+int key_read_as_root(const char *path, struct key *key, struct error *e)
+{
+    return read_file(path, true, key, e);
 }

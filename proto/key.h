@@ -26,6 +26,10 @@ int key_generate(const char *path, struct key *key, struct error *e);
  * errno is then ENOENT if, and only if, there is no such file. */
 int key_read(const char *path, struct key *key, struct error *e);
 
+/* Like key_read(), but if root reads, the file may belong to any user, such as that of torusd. For programs of the
+ * administrator, who has named the file. */
+int key_read_as_root(const char *path, struct key *key, struct error *e);
+
 /* Writes the line of a key file, with its newline, as key_generate() does. Returns `line`; the caller overwrites it
  * when it is no longer needed. */
 char *key_line(const struct key *key, char line[KEY_LINE_SIZE]);

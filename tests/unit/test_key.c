@@ -119,6 +119,9 @@ static void files_of_other_users_are_refused(void **state)
     assert_int_equal(key_generate(path, &key, &e), 0);
     assert_int_equal(chown(path, 4711, 4711), 0);
     check_refused("belongs to user 4711");
+    assert_int_equal(key_read_as_root(path, &key, &e), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(key_read_as_root(path, &key, &e), -1);
 }
 
 static void malformed_keys_are_refused(void **state)

@@ -35,7 +35,7 @@ static int read_or_make(const char *path, bool keep, struct key *key, bool *made
     uint8_t bytes[KEY_SIZE];
 
     *made = false;
-    if (key_read(path, key, e) == 0)
+    if (key_read_as_root(path, key, e) == 0)
         return 0;
     if (errno != ENOENT)
         return -1;

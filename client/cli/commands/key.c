@@ -38,7 +38,7 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "key: give generate FILE, or id FILE");
     if (a->file == NULL)
         return cli_fail_usage(cli, "key %s: FILE is missing", a->action);
-    if ((a->action[0] == 'g' ? key_generate : key_read)(a->file, &key, &e) != 0)
+    if ((a->action[0] == 'g' ? key_generate : key_read_as_root)(a->file, &key, &e) != 0)
         return cli_fail(cli, &e);
     o = json_object();
     if ((json_object_set_new(o, "file", json_path(a->file, "")) |
