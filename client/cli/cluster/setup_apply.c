@@ -246,6 +246,8 @@ int setup_apply(const struct setup_plan *p, struct error *e)
     struct error ignored;
 
     hold_signals();
+    (void)umask(S_IWGRP |
+                S_IWOTH); /* everybody may read the folders; the files have modes of their own */
     if (check_config(p, e) != 0 || make_all_folders(p, e) != 0)
         return -1;
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
