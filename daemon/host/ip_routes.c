@@ -7,7 +7,7 @@
 #include "daemon/host/gather.h"
 #include "daemon/host/netlink.h"
 
-#define INTERFACE "torus0" /* client/cli/ip_routes/hosts_file.h */
+#define INTERFACE "torus0" /* daemon/cluster/hosts_file.h */
 #define PROTOCOL 84        /* client/cli/ip_routes/route_script.c */
 
 static void count_route(const struct nlmsghdr *m, void *context)

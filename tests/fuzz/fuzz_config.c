@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "client/cli/ip_routes/hosts_file.h"
+#include "daemon/cluster/hosts_file.h"
 #include "daemon/config.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,8 +6,8 @@
 
 #include <arpa/inet.h>
 
-#include "client/cli/ip_routes/hosts_file.h"
 #include "client/cli/measuring/perf.h"
+#include "daemon/cluster/hosts_file.h"
 #include "daemon/router/topology/fault.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/file/export.h"

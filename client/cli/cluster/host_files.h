@@ -3,7 +3,7 @@
 #ifndef TORUSD_CLI_HOST_FILES_H
 #define TORUSD_CLI_HOST_FILES_H
 
-#include "client/cli/cluster/cluster_file.h"
+#include "daemon/cluster/cluster_file.h"
 #include "proto/key.h"
 
 /* Where the files are on a host. */

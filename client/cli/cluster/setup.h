@@ -3,7 +3,7 @@
 #ifndef TORUSD_CLI_SETUP_H
 #define TORUSD_CLI_SETUP_H
 
-#include "client/cli/cluster/cluster_file.h"
+#include "daemon/cluster/cluster_file.h"
 #include "proto/key.h"
 
 #define SETUP_VERSION 1

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/cluster/cluster_file.h"
 #include "client/cli/discovering/discovered_json.h"
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/gather.h"
@@ -17,6 +16,7 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/output_file.h"
+#include "daemon/cluster/cluster_file.h"
 #include "proto/text.h"
 
 #define WAIT_MS 60000u

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/ip_routes/host_address.h"
-#include "client/cli/ip_routes/hosts_file.h"
 #include "client/cli/ip_routes/route_script.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/output_file.h"
+#include "daemon/cluster/host_address.h"
+#include "daemon/cluster/hosts_file.h"
 #include "daemon/schedule/watch.h"
 #include "proto/text.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/ip_routes/hosts_file.h"
+#include "daemon/cluster/hosts_file.h"
 
 struct route_script {
     const struct ip_routes *routes;

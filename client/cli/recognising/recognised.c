@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/cluster/cluster_file.h"
 #include "client/cli/terminal/json.h"
+#include "daemon/cluster/cluster_file.h"
 
 #define MOVE_SIZE 512
 

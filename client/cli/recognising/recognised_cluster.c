@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/ip_routes/hosts_file.h"
 #include "client/cli/recognising/recognised.h"
 #include "client/cli/terminal/output_file.h"
+#include "daemon/cluster/hosts_file.h"
 
 #define DIMS_SIZE 256
 

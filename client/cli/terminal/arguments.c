@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/number.h"
 #include "proto/text.h"
 
 #define MOST INT64_MAX  /* the largest integer in JSON */
@@ -189,13 +190,7 @@ int parse_micros(const char *text, double *micros, struct error *e)
 
 int parse_number(const char *text, uint32_t most, uint32_t *number, struct error *e)
 {
-    uint64_t value = 0;
-    int n = digits(text, most, &value);
-
-    if (n <= 0 || text[n] != '\0')
-        return error_set(e, ERROR_USAGE, "'%.40s' is not a number from 0 to %u", text, most);
-    *number = (uint32_t)value;
-    return 0;
+    return number_parse(text, most, number, e);
 }
 
 int parse_repeat(const char *text, uint32_t *repeat, struct error *e)

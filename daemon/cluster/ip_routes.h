@@ -1,7 +1,7 @@
 /* Shortest-path routes over the cables of a torus, some of which may be broken: the port by which each node forwards
  * packets to each other node. */
-#ifndef TORUSD_CLI_IP_ROUTES_H
-#define TORUSD_CLI_IP_ROUTES_H
+#ifndef TORUSD_CLUSTER_IP_ROUTES_H
+#define TORUSD_CLUSTER_IP_ROUTES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-#include "client/cli/ip_routes/host_address.h"
+#include "daemon/cluster/host_address.h"
 
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "client/cli/terminal/arguments.h"
+#include "proto/number.h"
 
 #define LENGTH 32u /* bits of an address */
 
@@ -48,7 +48,7 @@ int host_address_parse(const char *text, struct in_addr *address, struct error *
         memcpy(alone, text, length);
     if (inet_pton(AF_INET, alone, address) != 1)
         return error_set(e, ERROR_USAGE, "\"%.50s\" is not an IPv4 address of a host", text);
-    if (text[length] == '/' && parse_number(text + length + 1, LENGTH, &prefix, e) != 0)
+    if (text[length] == '/' && number_parse(text + length + 1, LENGTH, &prefix, e) != 0)
         return error_wrap(e, "\"%.50s\": the prefix", text);
     problem = host_address_problem(*address);
     if (problem == NULL)

@@ -1,13 +1,13 @@
-#include "client/cli/cluster/cluster_file.h"
+#include "daemon/cluster/cluster_file.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/ip_routes/host_address.h"
-#include "client/cli/terminal/arguments.h"
+#include "daemon/cluster/host_address.h"
 #include "proto/ini.h"
+#include "proto/number.h"
 
 #define DEFAULT_FIRST_ADDRESS "10.128.0.1"
 #define DEFAULT_PORT 7411u
@@ -65,7 +65,7 @@ static int set_own(struct reading *r, enum own_setting which, const struct ini_l
     case ADDRESS:
         return host_address_parse(line->value, &r->first, e);
     case PORT:
-        if (parse_number(line->value, UINT16_MAX, &port, e) != 0 || port == 0)
+        if (number_parse(line->value, UINT16_MAX, &port, e) != 0 || port == 0)
             return error_set(e, ERROR_USAGE, "port \"%.40s\" is not a TCP port from 1 to %u",
                              line->value, UINT16_MAX);
         r->cluster->port = port;

@@ -1,4 +1,4 @@
-#include "client/cli/ip_routes/ip_routes.h"
+#include "daemon/cluster/ip_routes.h"
 
 #include <stdlib.h>
 

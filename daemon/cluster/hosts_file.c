@@ -1,4 +1,4 @@
-#include "client/cli/ip_routes/hosts_file.h"
+#include "daemon/cluster/hosts_file.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/cli/ip_routes/host_address.h"
-#include "client/cli/terminal/arguments.h"
+#include "daemon/cluster/host_address.h"
 #include "proto/ini.h"
+#include "proto/number.h"
 #include "proto/text.h"
 
 #define BYTES_MOST (16u << 20)
@@ -231,7 +231,7 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
                          line->section);
     if (strcmp(line->name, "rank") == 0)
         return check_once(&s->rank_line, line, e) == 0
-                   ? parse_number(line->value, r->torus->nodes - 1, &s->rank, e)
+                   ? number_parse(line->value, r->torus->nodes - 1, &s->rank, e)
                    : -1;
     if (strcmp(line->name, "ssh") == 0)
         return set_ssh(&s->host, line, e);

@@ -1,11 +1,11 @@
 /* The file of hosts: it assigns machines to the nodes of a torus, and interfaces to their ports. */
-#ifndef TORUSD_CLI_HOSTS_FILE_H
-#define TORUSD_CLI_HOSTS_FILE_H
+#ifndef TORUSD_CLUSTER_HOSTS_FILE_H
+#define TORUSD_CLUSTER_HOSTS_FILE_H
 
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "client/cli/ip_routes/ip_routes.h"
+#include "daemon/cluster/ip_routes.h"
 #include "proto/text_file.h"
 
 #define HOST_NAME_SIZE 254        /* as DNS limits names */

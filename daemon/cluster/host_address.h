@@ -1,6 +1,6 @@
 /* IPv4 addresses that hosts and their interfaces can have. */
-#ifndef TORUSD_CLI_HOST_ADDRESS_H
-#define TORUSD_CLI_HOST_ADDRESS_H
+#ifndef TORUSD_CLUSTER_HOST_ADDRESS_H
+#define TORUSD_CLUSTER_HOST_ADDRESS_H
 
 #include <netinet/in.h>
 

@@ -1,5 +1,5 @@
 /* The cluster file: the hosts of a torus, their interfaces and the settings that they share. It is a file of hosts
- * (client/cli/ip_routes/hosts_file.h) with one more section:
+ * (daemon/cluster/hosts_file.h) with one more section:
  *
  *   [cluster]
  *   dims = 3x3
@@ -7,10 +7,10 @@
  *
  * Whatever differs between the hosts is derived from it, so a host needs only this file, its own name and the cluster
  * key to write its whole configuration. */
-#ifndef TORUSD_CLI_CLUSTER_FILE_H
-#define TORUSD_CLI_CLUSTER_FILE_H
+#ifndef TORUSD_CLUSTER_CLUSTER_FILE_H
+#define TORUSD_CLUSTER_CLUSTER_FILE_H
 
-#include "client/cli/ip_routes/hosts_file.h"
+#include "daemon/cluster/hosts_file.h"
 
 #define CLUSTER_FILE_MOST (128u << 10) /* bytes of a file; a setup has to fit into 256 KiB */
 #define CLUSTER_SETTINGS_SIZE 4096u
