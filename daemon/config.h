@@ -27,8 +27,18 @@ struct discover_config {
     char command[1024];    /* for setups; "": none are accepted */
 };
 
+/* The options of torusd --from-env, and what it has found out. */
+struct from_env_config {
+    bool on;
+    bool guessed; /* the rank is the launcher's, because the cluster file does not have this host */
+    char cluster[PATH_MAX]; /* "": the default */
+    char job[64];
+    char note[400]; /* for the log; "": none */
+};
+
 struct config {
     struct discover_config discover;
+    struct from_env_config from_env;
     struct torus torus;
     bool have_dims;
     uint32_t rank;

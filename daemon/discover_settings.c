@@ -71,10 +71,16 @@ int discover_finish(struct config *c, struct error *e)
 {
     const struct discover_config *d = &c->discover;
 
-    if (!d->on && (d->interfaces[0] != '\0' || d->name[0] != '\0' || d->command[0] != '\0' ||
-                   d->set_up_links))
+    if (d->on && c->from_env.on)
         return error_set(e, ERROR_USAGE,
-                         "--interfaces, --name, --accept-setups and --set-up-links are options of "
+                         "--discover runs no node, and --from-env does: remove one of the two");
+    if (!d->on && d->name[0] != '\0' && !c->from_env.on)
+        return error_set(e, ERROR_USAGE,
+                         "--name is an option of --discover and --from-env: add one of them, or "
+                         "remove it");
+    if (!d->on && (d->interfaces[0] != '\0' || d->command[0] != '\0' || d->set_up_links))
+        return error_set(e, ERROR_USAGE,
+                         "--interfaces, --accept-setups and --set-up-links are options of "
                          "--discover: add --discover, or remove them");
     if (!d->on)
         return 0;

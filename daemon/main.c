@@ -6,6 +6,8 @@
 
 #include "daemon/base/log.h"
 #include "daemon/discover.h"
+#include "daemon/from_env.h"
+#include "daemon/launcher/parent_watch.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
 #include "daemon/service/service.h"
@@ -45,23 +47,36 @@ static void hold_hangup(int how)
 
 struct signals {
     uv_signal_t terminate, interrupt, read_keys;
+    bool for_job; /* the daemon ends with its parent, which `parent` watches */
+    struct parent_watch parent;
     struct node *node;
     struct service service;
     int argc; /* of the command line, which is read again */
     char **argv;
 };
 
-static void on_signal(uv_signal_t *handle, int number)
+static void stop(struct signals *signals)
 {
-    struct signals *signals = handle->data;
-
-    log_info("torusd stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
     hold_hangup(SIG_BLOCK);
+    if (signals->for_job)
+        parent_watch_stop(&signals->parent);
     service_stopping(&signals->service);
     node_stop(signals->node);
     uv_close((uv_handle_t *)&signals->terminate, NULL);
     uv_close((uv_handle_t *)&signals->interrupt, NULL);
     uv_close((uv_handle_t *)&signals->read_keys, NULL);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    log_info("torusd stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
+    stop(handle->data);
+}
+
+static void on_parent_ended(void *context)
+{
+    log_info("torusd stops: the process that started it has ended");
+    stop(context);
 }
 
 static int read_again(void *context, struct config *fresh, struct error *e)
@@ -97,7 +112,7 @@ static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
 static int run(struct config *config, int argc, char **argv)
 {
     uv_loop_t loop;
-    struct signals signals = {.argc = argc, .argv = argv};
+    struct signals signals = {.argc = argc, .argv = argv, .for_job = config->from_env.on};
     struct error e;
     char dims[TORUS_TEXT_SIZE];
     size_t leaked;
@@ -120,6 +135,8 @@ static int run(struct config *config, int argc, char **argv)
     (void)uv_signal_start(&signals.terminate, on_signal, SIGTERM);
     (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
     (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
+    if (signals.for_job)
+        parent_watch_start(&signals.parent, &loop, on_parent_ended, &signals);
     hold_hangup(SIG_UNBLOCK);
     service_open(&signals.service, &loop, on_status, &signals);
     service_ready(&signals.service);
@@ -151,7 +168,11 @@ int main(int argc, char **argv)
         ignore_signals();
         raise_file_limit();
         log_begin();
+        if (config.from_env.on)
+            from_env_log(&config);
         exit_code = config.discover.on ? discover_run(&config) : run(&config, argc, argv);
+        if (exit_code == EXIT_SUCCESS)
+            from_env_remove(&config);
         log_end();
     }
     config_free(&config);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "daemon/discover_settings.h"
+#include "daemon/from_env.h"
 #include "daemon/settings.h"
 #include "proto/version.h"
 
@@ -15,7 +16,7 @@ enum { EXIT_USAGE = 2, OPTIONS_MOST = 64, LEFT_WIDTH = 19, FIRST_OPTION = 256 };
 static const char beginning[] =
     "torusd: one node of a torus of directly cabled machines\n"
     "\n"
-    "usage: torusd [--config FILE] [OPTION ...]\n"
+    "usage: torusd [--config FILE | --from-env] [OPTION ...]\n"
     "\n"
     "Holds one TCP connection per port to its torus neighbours, and forwards the messages of\n"
     "complete exchanges. Runs in the foreground and logs to standard error; SIGTERM or Ctrl-C\n"
@@ -96,21 +97,60 @@ static bool has_option(int argc, char **argv, const struct option *options, cons
     return found;
 }
 
+static int set_option(struct config *config, int option, struct error *e)
+{
+    const struct setting *s = &config_settings[option - FIRST_OPTION];
+
+    if (s->set_option != NULL)
+        return s->set_option(config, optarg, e);
+    return s->set != NULL ? s->set(config, optarg, e) : 0;
+}
+
 /* Reads the file first, so that options override it wherever they stand. Discovery reads its file itself, again
  * and again, since it may not exist yet. */
 static int read_config_file(int argc, char **argv, const struct option *options,
                             struct config *config, struct error *e)
 {
+    const bool discover = has_option(argc, argv, options, "discover");
     int option, result = 0;
 
-    opterr = 0;
-    const bool discover = has_option(argc, argv, options, "discover");
     while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (is_option(option, "config"))
             result =
                 discover ? discover_set_config(config, optarg, e) : config_read(config, optarg, e);
-    opterr = 1;
     optind = 1;
+    return result;
+}
+
+/* Reads the cluster file; some options decide which file, and which host in it. */
+static int read_cluster_file(int argc, char **argv, const struct option *options,
+                             struct config *config, struct error *e)
+{
+    int option, result = 0;
+
+    if (has_option(argc, argv, options, "config"))
+        return error_set(e, ERROR_USAGE,
+                         "--config and --from-env are not possible together: --from-env reads the "
+                         "cluster file");
+    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (option >= FIRST_OPTION && from_env_needs(config_settings[option - FIRST_OPTION].option))
+            result = set_option(config, option, e);
+    optind = 1;
+    return result == 0 ? from_env_begin(config, e) : -1;
+}
+
+/* Reads the file from which settings come before options override them. */
+static int read_file(int argc, char **argv, const struct option *options, struct config *config,
+                     struct error *e)
+{
+    int result;
+
+    opterr = 0;
+    if (has_option(argc, argv, options, "from-env") && !has_option(argc, argv, options, "discover"))
+        result = read_cluster_file(argc, argv, options, config, e);
+    else
+        result = read_config_file(argc, argv, options, config, e);
+    opterr = 1;
     return result;
 }
 
@@ -130,15 +170,6 @@ static int print_and_end(int option, int *exit_code)
     return help || version || option == '?' ? -1 : 0;
 }
 
-static int set_option(struct config *config, int option, struct error *e)
-{
-    const struct setting *s = &config_settings[option - FIRST_OPTION];
-
-    if (s->set_option != NULL)
-        return s->set_option(config, optarg, e);
-    return s->set != NULL ? s->set(config, optarg, e) : 0;
-}
-
 /* A pipe can be read only once: a second reader would wait for ever. */
 static int refuse_pipe(int argc, char **argv, const struct option *options, struct error *e)
 {
@@ -147,7 +178,8 @@ static int refuse_pipe(int argc, char **argv, const struct option *options, stru
 
     optind = 1;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (is_option(option, "config") && stat(optarg, &status) == 0 && !S_ISREG(status.st_mode))
+        if ((is_option(option, "config") || is_option(option, "cluster")) &&
+            stat(optarg, &status) == 0 && !S_ISREG(status.st_mode))
             return error_set(e, ERROR_USAGE,
                              "%s is not a regular file, and cannot be read a second time: restart "
                              "the daemon",
@@ -164,9 +196,11 @@ int options_read_again(int argc, char **argv, struct config *config, struct erro
     make_long_options(options);
     result = refuse_pipe(argc, argv, options, e);
     if (result == 0)
-        result = read_config_file(argc, argv, options, config, e);
+        result = read_file(argc, argv, options, config, e);
     while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
         result = set_option(config, option, e);
+    if (result == 0)
+        result = from_env_finish(config, true, e);
     return result == 0 ? config_finish(config, e) : -1;
 }
 
@@ -180,7 +214,7 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
 
     *exit_code = EXIT_USAGE;
     make_long_options(options);
-    result = read_config_file(argc, argv, options, config, &e);
+    result = read_file(argc, argv, options, config, &e);
     while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (print_and_end(option, exit_code) != 0)
             return -1;
@@ -192,6 +226,8 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
                            argv[optind]);
     if (result == 0)
         result = discover_finish(config, &e);
+    if (result == 0)
+        result = from_env_finish(config, !check, &e);
     if (result == 0 && !config->discover.on)
         result = config_finish(config, &e);
     if (result != 0)

@@ -9,6 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/discover_settings.h"
+#include "daemon/from_env_settings.h"
 #include "daemon/net/sockets/hops.h"
 #include "daemon/router/interface/limits.h"
 #include "proto/frame.h"
@@ -402,7 +403,8 @@ const struct setting config_settings[] = {
      "with --discover: the interfaces that have cables, such as eth1,eth2, or all\n"
      "(every network card, without wireless ones)"},
     {"name", NULL, "NAME", NULL, discover_set_name,
-     "with --discover: this host's name (default: as 'uname -n' prints it)"},
+     "with --discover or --from-env: this host's name (default: as 'uname -n'\n"
+     "prints it)"},
     {"discover-socket", NULL, "PATH", NULL, discover_set_socket,
      "with --discover: socket for torusctl discover (default:\n" DEFAULT_DISCOVER_SOCKET ")"},
     {"accept-setups", NULL, "COMMAND", NULL, discover_set_command,
@@ -412,6 +414,13 @@ const struct setting config_settings[] = {
     {"set-up-links", NULL, NULL, NULL, discover_set_links,
      "with --discover: set interfaces up that are down (needs CAP_NET_ADMIN);\n"
      "--accept-setups does that, too"},
+    {"from-env", NULL, NULL, NULL, from_env_set,
+     "run a node for the time of a job that srun, mpiexec or ssh has started: the\n"
+     "settings come from the cluster file, and the folders are those of the job.\n"
+     "The node ends when the process ends that has started it. See torusd(8)"},
+    {"cluster", NULL, "FILE", NULL, from_env_set_cluster,
+     "with --from-env: the cluster file, as for torusctl init (default:\n" DEFAULT_CLUSTER_FILE
+     ")"},
     {"help", NULL, NULL, NULL, NULL, "print the options"},
     {"version", NULL, NULL, NULL, NULL, "print the version, and those of the protocols"},
     {0},

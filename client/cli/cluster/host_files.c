@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "client/cli/ip_routes/route_script.h"
-
-/* The two ends of each cable. Link-local addresses are valid on one cable only, so all hosts have the same two. */
-#define DIALLING_ADDRESS "fe80::a"
-#define LISTENING_ADDRESS "fe80::b"
+#include "daemon/cluster/cluster_port.h"
 
 #define UNIT_DAEMON "torusd.service"
 #define UNIT_LINKS "torus-links.service"
@@ -27,15 +24,10 @@ const struct host_file_kind host_file_kinds[HOST_FILES] = {
     [HOST_FILE_NAMES] = {"/etc/hosts", 0644, false, true, NULL},
 };
 
-static bool has_cable(const struct cluster *c, uint32_t rank, unsigned port)
-{
-    return torus_neighbour(&c->routes.torus, rank, port) != TORUS_NO_NODE;
-}
-
 static void print_config(FILE *out, const struct cluster *c, uint32_t rank)
 {
     const struct torus *t = &c->routes.torus;
-    char dims[TORUS_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
+    char dims[TORUS_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE], address[CLUSTER_PORT_TEXT_SIZE];
 
     (void)fprintf(out,
                   "; Written by 'torusctl init' for %s from " CLUSTER_FOLDER "/cluster.ini.\n"
@@ -51,10 +43,9 @@ static void print_config(FILE *out, const struct cluster *c, uint32_t rank)
         (void)fputs("data_roots = " CLUSTER_DATA_ROOT "\n", out);
     (void)fprintf(out, "%s\n[ports]\n", c->settings);
     for (unsigned port = 0; port < torus_ports(t); port++)
-        if (has_cable(c, rank, port))
-            (void)fprintf(out, "%s = [" LISTENING_ADDRESS "%%%s]:%u\n",
-                          torus_port_name(t, rank, port, name), c->hosts[rank].port[port].interface,
-                          c->port);
+        if (cluster_has_cable(c, rank, port))
+            (void)fprintf(out, "%s = %s\n", torus_port_name(t, rank, port, name),
+                          cluster_port_address(c, rank, port, false, address));
 }
 
 /* A data root below /home is visible only without ProtectHome. */
@@ -83,9 +74,10 @@ static void print_links(FILE *out, const struct cluster *c, uint32_t rank)
     const struct torus *t = &c->routes.torus;
 
     for (unsigned port = 0; port < torus_ports(t); port++)
-        if (has_cable(c, rank, port))
+        if (cluster_has_cable(c, rank, port))
             (void)fprintf(out, "%s %s/64\n", c->hosts[rank].port[port].interface,
-                          torus_port_dials(t, rank, port) ? DIALLING_ADDRESS : LISTENING_ADDRESS);
+                          torus_port_dials(t, rank, port) ? CLUSTER_DIALLING_ADDRESS
+                                                          : CLUSTER_LISTENING_ADDRESS);
 }
 
 static void print_routes(FILE *out, const struct cluster *c, uint32_t rank)

@@ -1,0 +1,24 @@
+/* Notices that the process which started this one has ended: a server of a launcher, or a shell. */
+#ifndef TORUSD_LAUNCHER_PARENT_WATCH_H
+#define TORUSD_LAUNCHER_PARENT_WATCH_H
+
+#include <sys/types.h>
+#include <uv.h>
+
+typedef void parent_ended_fn(void *context);
+
+struct parent_watch {
+    uv_timer_t timer;
+    pid_t parent;
+    parent_ended_fn *ended;
+    void *context;
+};
+
+/* Calls `ended` once, within a second after the parent has ended. */
+void parent_watch_start(struct parent_watch *w, uv_loop_t *loop, parent_ended_fn *ended,
+                        void *context);
+
+/* Ends it. The object must live until the loop has ended. */
+void parent_watch_stop(struct parent_watch *w);
+
+#endif
