@@ -277,6 +277,7 @@ def test_mpiexec(bench, tmp_path, mpiexec, options):
     done = bench.run('3x3', '--ip-routes', '--quiet', '--run',
                      f'sh {tmp_path}/script {tmp_path} {job} {mpiexec} {" ".join(options)}',
                      PATH=f'{torusd}:{os.environ["PATH"]}')
+    shutil.rmtree(f'/tmp/torusd-{os.geteuid()}/{job}', ignore_errors=True)
     assert done.returncode == 0, (done.stdout, done.stderr)
     states = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
     assert [state['rank'] for state in states] == [0, 4]
