@@ -155,19 +155,21 @@ def test_results_stay(job):
     assert (job.folder / 'data' / 'result').read_text() == 'precious'
 
 
-def test_the_end_of_the_process_that_started_it(job):
-    script = f'"$@" & echo $! >{job.cluster}.pid; exec sleep 1000'
-    shell = subprocess.Popen(['sh', '-c', script, 'sh', *job.command('--name', 'beta')], stderr=subprocess.PIPE,
-                             text=True, env=job.environment({'TORUS_JOB': job.name}))
-    job.daemons.append(shell)
+def test_the_end_of_the_process_that_started_it(job, tmp_path):
+    script = f'"$@" 2>{tmp_path}/log & echo $! >{tmp_path}/pid; exec sleep 1000'
+    with subprocess.Popen(['sh', '-c', script, 'sh', *job.command('--name', 'beta')],
+                          env=job.environment({'TORUS_JOB': job.name})) as shell:
+        try:
+            wait_for((job.folder / 'control.sock').exists, 30)
+        finally:
+            shell.kill()
+    pid = int((tmp_path / 'pid').read_text())
     try:
-        wait_for((job.folder / 'control.sock').exists, 30)
+        wait_for(lambda: not job.folder.exists(), 10, (tmp_path / 'log').read_text)
+        assert 'the process that started it has ended' in (tmp_path / 'log').read_text()
     finally:
-        shell.kill()
-        shell.wait()
-    log = shell.stderr.read()  # to its end: the daemon has it, too
-    assert 'the process that started it has ended' in log, log
-    assert not job.folder.exists()
+        if Path(f'/proc/{pid}/cmdline').exists() and b'--from-env' in Path(f'/proc/{pid}/cmdline').read_bytes():
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_no_launcher(job):
