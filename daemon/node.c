@@ -113,6 +113,14 @@ static void on_planned(void *context)
         control_schedules_counted(node->control);
 }
 
+static void on_links_changed(void *context)
+{
+    struct node *node = context;
+
+    if (node->control != NULL)
+        control_links_changed(node->control);
+}
+
 /* Logs which keys are in use. */
 static void log_keys(const struct secrets *s)
 {
@@ -244,6 +252,8 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
         .minors_back = PROTOCOL_MINOR - config->protocol_minor,
         .planned = on_planned,
         .planned_context = node,
+        .links_changed = on_links_changed,
+        .links_context = node,
     };
     if (core_setup.minors_back > 0)
         log_info("this node speaks peer protocol %u.%u, although it could speak %u.%u "

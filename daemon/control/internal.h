@@ -39,6 +39,7 @@ struct control_client {
     bool surveys;                           /* the client waits for `survey` */
     Control__CandidatesRequest *candidates; /* the request to answer when schedules have been
                                              * counted */
+    struct link_watch *watch;               /* the client is told of all link states; or NULL */
     enum access access;
     uint32_t user;
     bool counted;          /* the client counts in the share of its user */
@@ -99,6 +100,13 @@ void control_candidates_counted(struct control_client *client);
 void control_candidates_forget(struct control_client *client);
 
 /* status.c */
+struct graphs_message { /* edges of the graphs that come from a file, which a client cannot know */
+    Control__Status__Graph one[TORUS_MAX_DIMS], *list[TORUS_MAX_DIMS];
+};
+/* Fills status->graph, which points into *m. Returns 0, or -1 without memory. In both cases the caller calls
+ * control_graphs_free() with status->n_graph. */
+int control_graphs_fill(Control__Status *status, const struct torus *t, struct graphs_message *m);
+void control_graphs_free(struct graphs_message *m, size_t count);
 void control_status(struct control_client *client, const Control__Request *request);
 /* Calls use() with the status of this node, as surveys tell it: without graphs, and without what other nodes tell of
  * themselves. */
@@ -115,6 +123,13 @@ void control_with_links(const struct control_server *server,
 void control_survey(struct control_client *client, const Control__Request *request);
 /* The client no longer waits for a survey. */
 void control_survey_forget(struct control_client *client);
+
+/* watch_links.c */
+void control_watch_links(struct control_client *client, const Control__Request *request);
+/* Tells the client what has changed, if it watches the links. */
+void control_watch_update(struct control_client *client);
+/* The client watches no more. */
+void control_watch_forget(struct control_client *client);
 
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);

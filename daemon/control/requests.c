@@ -31,6 +31,7 @@ static const struct {
     {CONTROL__REQUEST__KIND_CANCEL, ACCESS_READ, on_cancel},
     {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, control_schedule},
     {CONTROL__REQUEST__KIND_SURVEY, ACCESS_READ, control_survey},
+    {CONTROL__REQUEST__KIND_WATCH_LINKS, ACCESS_READ, control_watch_links},
 };
 
 void control_request(struct control_client *client, const Control__Request *request)
@@ -45,7 +46,8 @@ void control_request(struct control_client *client, const Control__Request *requ
         return;
     }
     if (request->kind_case != CONTROL__REQUEST__KIND_CANCEL &&
-        (client->exchange != NULL || client->candidates != NULL || client->surveys)) {
+        (client->exchange != NULL || client->candidates != NULL || client->surveys ||
+         client->watch != NULL)) {
         control_reply_error(client, &busy, NULL);
         return;
     }

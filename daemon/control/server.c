@@ -38,6 +38,7 @@ static void on_closed(struct control_client *client)
             break;
         }
     control_candidates_forget(client);
+    control_watch_forget(client);
     if (client->access == ACCESS_NONE)
         s->denied--;
     free(client);
@@ -162,6 +163,12 @@ void control_schedules_counted(struct control_server *s)
 {
     for (struct control_client *c = s->clients; c != NULL; c = c->next)
         control_candidates_counted(c);
+}
+
+void control_links_changed(struct control_server *s)
+{
+    for (struct control_client *c = s->clients; c != NULL; c = c->next)
+        control_watch_update(c);
 }
 
 void control_settings_changed(struct control_server *s, const struct roots *roots,

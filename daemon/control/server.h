@@ -15,6 +15,9 @@ struct control_server *control_open(const struct control_setup *setup, struct er
 /* Schedules have been counted: answers the clients that wait for that. */
 void control_schedules_counted(struct control_server *server);
 
+/* A link of the torus has come up or gone down: tells the clients that watch the links. */
+void control_links_changed(struct control_server *server);
+
 /* Settings have changed: the access rules, which new clients are checked by; the data roots and the memory budget,
  * which `status` shows. */
 void control_settings_changed(struct control_server *server, const struct roots *roots,

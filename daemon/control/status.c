@@ -236,19 +236,13 @@ static void set_resources(Control__Status *status, const struct control_setup *s
     status->memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
 }
 
-/* Edges of the graphs that come from a file, which a client cannot know. */
-struct graphs_message {
-    Control__Status__Graph one[TORUS_MAX_DIMS], *list[TORUS_MAX_DIMS];
-};
-
-static void free_graphs(struct graphs_message *m, size_t count)
+void control_graphs_free(struct graphs_message *m, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         free(m->one[i].edge);
 }
 
-/* Returns 0, or -1 without memory. */
-static int set_graphs(Control__Status *status, const struct torus *t, struct graphs_message *m)
+int control_graphs_fill(Control__Status *status, const struct torus *t, struct graphs_message *m)
 {
     for (unsigned dim = 0; dim < t->dims; dim++) {
         const struct graph *g = t->graph[dim];
@@ -307,13 +301,13 @@ void control_status(struct control_client *client, const Control__Request *reque
     set_status(&status, client->server, &m);
     reply.kind_case = CONTROL__REPLY__KIND_STATUS;
     reply.status = &status;
-    if (set_graphs(&status, router_torus(client->server->set.router), &m.graphs) == 0)
+    if (control_graphs_fill(&status, router_torus(client->server->set.router), &m.graphs) == 0)
         control_reply(client, &reply);
     else
         control_reply_error(
             client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the status"},
             NULL);
-    free_graphs(&m.graphs, status.n_graph);
+    control_graphs_free(&m.graphs, status.n_graph);
 }
 
 /* Each node tells this of itself; what others know, too, would come many times. */

@@ -10,6 +10,8 @@ struct core {
     struct exchanges *exchanges;
     struct groups *groups;
     struct survey *survey;
+    void (*links_changed)(void *context); /* may be NULL */
+    void *links_context;
 };
 
 static int on_frame(void *context, unsigned port, const struct peer_message *message,
@@ -35,6 +37,8 @@ static void on_topology(void *context)
 
     exchanges_topology(core->exchanges);
     survey_topology(core->survey);
+    if (core->links_changed != NULL)
+        core->links_changed(core->links_context);
 }
 
 struct core *core_new(const struct core_setup *setup, struct error *e)
@@ -47,6 +51,8 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
         free(core);
         return NULL;
     }
+    core->links_changed = setup->links_changed;
+    core->links_context = setup->links_context;
     core->router =
         router_new(setup->torus, setup->rank, &setup->io, &handler, setup->pool, setup->secrets);
     core->groups = core->router != NULL ? groups_new(core->router, &setup->workers) : NULL;

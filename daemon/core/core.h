@@ -32,6 +32,9 @@ struct core_setup {
     /* Called when schedules have been counted (exchange/phases/choose_algorithm.h). May be NULL. */
     void (*planned)(void *context);
     void *planned_context;
+    /* Called when a link of the torus has come up or gone down. May be NULL. */
+    void (*links_changed)(void *context);
+    void *links_context;
 };
 
 /* Creates a node; core_free() frees it. Nothing is dialled before core_start(). Returns NULL with *e if there
