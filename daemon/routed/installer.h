@@ -1,0 +1,50 @@
+/* Puts the planner's routes into the kernel. Remembers what is there, so that only differences are sent. */
+#ifndef TORUSD_ROUTED_INSTALLER_H
+#define TORUSD_ROUTED_INSTALLER_H
+
+#include "daemon/routed/host_addresses.h"
+#include "daemon/routed/planner.h"
+
+/* The end of a cable at this host. */
+struct cable {
+    char name[IFNAMSIZ]; /* "": not known, or no cable */
+    struct netlink_interface interface;
+};
+
+/* A route as it is in the kernel. */
+struct installed {
+    bool known; /* false: perhaps there is none, or another one */
+    enum netlink_kind kind;
+    uint32_t ports;
+};
+
+struct installer {
+    struct netlink *netlink; /* borrowed, as are the next three */
+    const struct host_addresses *hosts;
+    const struct planner *planner;
+    const char *congestion; /* NULL: that of the machine */
+    struct cable cable[TORUS_MAX_PORTS];
+    unsigned mtu;                          /* of the narrowest cable; 0: all are the same */
+    struct installed *installed[FAMILIES]; /* by family and node */
+    unsigned families;
+    unsigned failures;    /* routes that the kernel has refused since the last installer_look() */
+    struct error failure; /* the first of these */
+};
+
+/* The caller has set netlink, hosts, planner and congestion; the rest is zero. Returns 0, or -1 if there is no memory.
+ * The caller calls installer_free(). */
+int installer_init(struct installer *i);
+void installer_free(struct installer *i);
+
+/* Takes the names of the interfaces by port, and looks at the interfaces. Returns whether anything has changed. */
+bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
+
+/* Finds out which routes of ours the kernel has, and removes those to addresses of no host. `adopt`, which may be
+ * NULL, is told the ports of each IPv4 route. */
+void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t to, uint32_t ports),
+                    void *context);
+
+/* Makes the kernel's routes to a node as the planner has them. */
+void installer_put(struct installer *i, uint32_t to);
+
+#endif

@@ -1,0 +1,89 @@
+#include "daemon/routed/kernel/netlink.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+#include "daemon/routed/kernel/netlink_internal.h"
+
+#define ANSWER_SIZE 32768u
+#define ANSWER_SECONDS 5
+
+int netlink_open(struct netlink *nl)
+{
+    const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+
+    *nl = (struct netlink){.socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)};
+    if (nl->socket == NULL || mnl_socket_bind(nl->socket, 0, MNL_SOCKET_AUTOPID) < 0)
+        return -1;
+    nl->port = mnl_socket_get_portid(nl->socket);
+    return setsockopt(mnl_socket_get_fd(nl->socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
+                      sizeof patience);
+}
+
+void netlink_close(struct netlink *nl)
+{
+    if (nl->socket != NULL)
+        (void)mnl_socket_close(nl->socket);
+    nl->socket = NULL;
+}
+
+struct nlmsghdr *netlink_begin(char buffer[NETLINK_REQUEST_SIZE], uint16_t type, uint16_t flags)
+{
+    struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+
+    request->nlmsg_type = type;
+    request->nlmsg_flags = NLM_F_REQUEST | flags;
+    return request;
+}
+
+int netlink_ask(struct netlink *nl, struct nlmsghdr *request, mnl_cb_t each, void *context)
+{
+    static char answer[ANSWER_SIZE];
+    int result = MNL_CB_OK;
+
+    request->nlmsg_seq = ++nl->sequence;
+    if ((request->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
+        request->nlmsg_flags |= NLM_F_ACK;
+    if (mnl_socket_sendto(nl->socket, request, request->nlmsg_len) < 0)
+        return -1;
+    while (result > MNL_CB_STOP) {
+        ssize_t length = mnl_socket_recvfrom(nl->socket, answer, sizeof answer);
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length < 0)
+            return -1;
+        result = mnl_cb_run(answer, (size_t)length, nl->sequence, nl->port, each, context);
+        if (result < 0 && errno == ESRCH) /* the late answer to a request that was given up */
+            result = MNL_CB_OK;
+    }
+    return result < 0 ? -1 : 0;
+}
+
+const struct nlattr *netlink_attribute(const struct nlmsghdr *message, size_t size, unsigned type)
+{
+    const struct nlattr *found = NULL, *at = mnl_nlmsg_get_payload_offset(message, size);
+    const char *end = mnl_nlmsg_get_payload_tail(message);
+
+    for (; mnl_attr_ok(at, (int)(end - (const char *)at)); at = mnl_attr_next(at))
+        if (mnl_attr_get_type(at) == type)
+            found = at;
+    return found;
+}
+
+size_t ip_length(const struct ip *ip)
+{
+    return ip->family == AF_INET ? sizeof ip->v4 : sizeof ip->v6;
+}
+
+bool ip_equal(const struct ip *a, const struct ip *b)
+{
+    return a->family == b->family && (a->family == 0 || memcmp(&a->v6, &b->v6, ip_length(a)) == 0);
+}
+
+void ip_take(struct ip *ip, int family, const struct nlattr *attribute)
+{
+    *ip = (struct ip){.family = family};
+    if (mnl_attr_get_payload_len(attribute) >= ip_length(ip))
+        memcpy(&ip->v6, mnl_attr_get_payload(attribute), ip_length(ip));
+}

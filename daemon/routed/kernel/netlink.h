@@ -1,0 +1,92 @@
+/* Requests to the kernel about interfaces, addresses and routes. Each waits for the kernel's answer, which does not
+ * depend on anybody else. Functions that return int return 0, or -1 with errno. */
+#ifndef TORUSD_ROUTED_NETLINK_H
+#define TORUSD_ROUTED_NETLINK_H
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/schedule/torus.h"
+
+/* By these our routes are told from all others: the routing protocol number, and the metric. */
+#define ROUTE_PROTOCOL 84
+#define ROUTE_METRIC 84
+#define ROUTE_CONGESTION_SIZE 16u
+
+struct mnl_socket;
+
+struct netlink {
+    struct mnl_socket *socket;
+    unsigned port, sequence;
+};
+
+/* Opens the socket; netlink_close() closes it, also after a failure. */
+int netlink_open(struct netlink *nl);
+void netlink_close(struct netlink *nl);
+
+/* An address of a host. */
+struct ip {
+    int family; /* AF_INET or AF_INET6; 0: none */
+    union {
+        struct in_addr v4;
+        struct in6_addr v6;
+    };
+};
+
+bool ip_equal(const struct ip *a, const struct ip *b);
+
+/* --- interfaces --- */
+
+/* Makes the interface `name`, which has no cable, with these addresses, and sets it up. If it exists it is taken over.
+ * Addresses of it that are not in the list are removed. */
+int netlink_own_interface(struct netlink *nl, const char *name, const struct ip *address,
+                          unsigned count);
+
+/* Removes the interface; done if it does not exist. */
+int netlink_remove_interface(struct netlink *nl, const char *name);
+
+/* Finds an interface. Returns false if it does not exist. */
+struct netlink_interface {
+    unsigned index, mtu;
+    bool up;
+};
+bool netlink_interface(struct netlink *nl, const char *name, struct netlink_interface *out);
+
+/* --- routes --- */
+
+enum netlink_kind {
+    NETLINK_WAYS,        /* over the hops */
+    NETLINK_DROP,        /* packets vanish, since there will be a way in a moment */
+    NETLINK_UNREACHABLE, /* senders are told that there is no way */
+};
+
+struct netlink_hop {
+    unsigned interface;
+    struct ip gateway;
+};
+
+struct netlink_route {
+    struct ip to, source; /* source: family 0: the kernel's choice */
+    enum netlink_kind kind;
+    unsigned hops;
+    struct netlink_hop hop[TORUS_MAX_PORTS];
+    unsigned mtu;           /* 0: that of the interface */
+    const char *congestion; /* NULL: that of the machine */
+};
+
+/* Adds a route, or puts it in the place of ours to this address, without a moment between. */
+int netlink_put_route(struct netlink *nl, const struct netlink_route *route);
+
+int netlink_remove_route(struct netlink *nl, const struct ip *to);
+
+/* Calls `on_route` for each of our routes, which may not send requests. Hops whose interface is down are left out. */
+int netlink_list_routes(struct netlink *nl, int family,
+                        void (*on_route)(void *context, const struct netlink_route *route),
+                        void *context);
+
+/* Removes all of our routes. */
+int netlink_remove_routes(struct netlink *nl);
+
+#endif

@@ -1,0 +1,89 @@
+#include <signal.h>
+#include <stdlib.h>
+
+#include "daemon/base/log.h"
+#include "daemon/routed/options.h"
+#include "daemon/routed/routed.h"
+#include "daemon/service/service.h"
+#include "proto/descriptors.h"
+
+struct program {
+    uv_signal_t terminate, interrupt;
+    struct routed *routed;
+    struct service service;
+};
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct program *p = handle->data;
+
+    log_info("torus-routed stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
+    service_stopping(&p->service);
+    routed_stop(p->routed);
+    uv_close((uv_handle_t *)&p->terminate, NULL);
+    uv_close((uv_handle_t *)&p->interrupt, NULL);
+}
+
+static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
+{
+    const struct program *p = context;
+
+    routed_describe(p->routed, out, SERVICE_STATUS_SIZE);
+}
+
+static int run(const struct routed_options *options)
+{
+    struct program p = {0};
+    struct error e;
+    uv_loop_t loop;
+
+    if (uv_loop_init(&loop) != 0) {
+        log_error("torus-routed cannot start: out of descriptors or memory");
+        return EXIT_FAILURE;
+    }
+    p.routed = routed_start(&loop, options, &e);
+    if (p.routed == NULL) {
+        log_error("torus-routed cannot start: %s", e.text);
+        (void)uv_loop_close(&loop);
+        return EXIT_FAILURE;
+    }
+    (void)uv_signal_init(&loop, &p.terminate);
+    (void)uv_signal_init(&loop, &p.interrupt);
+    p.terminate.data = p.interrupt.data = &p;
+    (void)uv_signal_start(&p.terminate, on_signal, SIGTERM);
+    (void)uv_signal_start(&p.interrupt, on_signal, SIGINT);
+    service_open(&p.service, &loop, on_status, &p);
+    service_ready(&p.service);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    service_close(&p.service);
+    routed_free(p.routed);
+    if (uv_loop_close(&loop) != 0)
+        log_error("some handles were not closed: this is a bug");
+    log_info("ended");
+    return EXIT_SUCCESS;
+}
+
+static int clean_up(const struct routed_options *options)
+{
+    struct error e;
+
+    if (routed_clean_up(options, &e) == 0)
+        return EXIT_SUCCESS;
+    log_error("torus-routed --down: %s", e.text);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct routed_options options;
+    int exit_code;
+
+    descriptors_fill_standard();
+    if (routed_options_read(argc, argv, &options, &exit_code) != 0)
+        return exit_code;
+    (void)signal(SIGPIPE, SIG_IGN);
+    log_begin();
+    exit_code = options.down ? clean_up(&options) : run(&options);
+    log_end();
+    return exit_code;
+}

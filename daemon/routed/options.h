@@ -1,0 +1,28 @@
+/* The command line of torus-routed. */
+#ifndef TORUSD_ROUTED_OPTIONS_H
+#define TORUSD_ROUTED_OPTIONS_H
+
+#include <stdbool.h>
+
+struct routed_options {
+    const char *socket;     /* of torusd */
+    const char *addresses;  /* file */
+    const char *state;      /* folder */
+    const char *interface;  /* for the addresses of this host */
+    const char *without;    /* links that routes avoid; NULL: none */
+    const char *congestion; /* NULL: that of the machine */
+    bool down;              /* remove everything, and end */
+};
+
+struct routed_option {
+    const char *name, *value, *help; /* value NULL: it has none */
+};
+
+/* The options, for --help and the man page; name NULL at the end. */
+extern const struct routed_option routed_options[];
+
+/* Reads the command line. Returns 0, or -1 with the exit code of the process, after it has printed the requested text,
+ * or an error. */
+int routed_options_read(int argc, char **argv, struct routed_options *o, int *exit_code);
+
+#endif

@@ -1,0 +1,167 @@
+#include "daemon/routed/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A hop of flooding gathers changes for 3 ms (daemon/router/flooding/flood.c), and the process has to run. */
+#define SETTLE_MS 80u
+#define SETTLE_MS_A_HOP 8u
+
+int planner_init(struct planner *p, const struct torus *torus, uint32_t self, uint64_t settle)
+{
+    *p = (struct planner){.torus = torus, .self = self, .settle = settle, .way = PLANNER_CAREFUL};
+    p->up = calloc(torus->nodes, sizeof *p->up);
+    p->route = calloc(torus->nodes, sizeof *p->route);
+    p->hops = calloc(torus->nodes, sizeof *p->hops);
+    p->queue = calloc(torus->nodes, sizeof *p->queue);
+    if (p->up == NULL || p->route == NULL || p->hops == NULL || p->queue == NULL) {
+        planner_free(p);
+        return -1;
+    }
+    for (uint32_t to = 0; to < torus->nodes; to++)
+        p->route[to] = (struct planner_route){.hops = PLANNER_FAR, .is_new = true};
+    p->heard = PLANNER_NEVER;
+    return 0;
+}
+
+void planner_free(struct planner *p)
+{
+    free(p->up);
+    free(p->route);
+    free(p->hops);
+    free(p->queue);
+    *p = (struct planner){0};
+}
+
+uint32_t planner_settle_ms(const struct torus *torus)
+{
+    uint32_t hops = 0;
+
+    for (unsigned dim = 0; dim < torus->dims; dim++)
+        hops += torus_farthest(torus, dim, torus_centre(torus, dim));
+    return SETTLE_MS + SETTLE_MS_A_HOP * hops;
+}
+
+void planner_adopt(struct planner *p, uint32_t to, uint32_t ports)
+{
+    p->route[to].ports = ports;
+}
+
+/* Stores the distances of all nodes from `from`. */
+static void measure(const struct planner *p, uint32_t from)
+{
+    uint32_t first = 0, last = 0;
+
+    for (uint32_t i = 0; i < p->torus->nodes; i++)
+        p->hops[i] = PLANNER_FAR;
+    p->hops[from] = 0;
+    p->queue[last++] = from;
+    while (first < last) {
+        uint32_t at = p->queue[first++];
+        for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+            uint32_t next = torus_neighbour(p->torus, at, port);
+            if (next == TORUS_NO_NODE || (p->up[at] & 1u << port) == 0 ||
+                p->hops[next] != PLANNER_FAR)
+                continue;
+            p->hops[next] = p->hops[at] + 1;
+            p->queue[last++] = next;
+        }
+    }
+}
+
+/* Computes hops and nearer of all routes. Links lead both ways, so distances do, too. */
+static void compute(struct planner *p)
+{
+    measure(p, p->self);
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        r->is_new |= r->hops != p->hops[to];
+        r->hops = p->hops[to];
+        r->nearer = 0;
+    }
+    for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+        uint32_t next = torus_neighbour(p->torus, p->self, port);
+        if (next == TORUS_NO_NODE || (p->up[p->self] & 1u << port) == 0)
+            continue;
+        measure(p, next);
+        for (uint32_t to = 0; to < p->torus->nodes; to++)
+            if (p->hops[to] < p->route[to].hops)
+                p->route[to].nearer |= 1u << port;
+    }
+}
+
+static void use(struct planner_route *r, uint32_t ports, uint64_t now)
+{
+    if (r->ports == ports)
+        return;
+    r->ports = ports;
+    r->since = now;
+    r->is_new = true;
+}
+
+/* Takes over the link states. Returns which procedure they need: *lost and *found say what has changed. */
+static void compare(struct planner *p, const uint32_t *up, bool *lost, bool *found)
+{
+    for (uint32_t i = 0; i < p->torus->nodes; i++) {
+        *lost |= (p->up[i] & ~up[i]) != 0;
+        *found |= (up[i] & ~p->up[i]) != 0;
+        p->up[i] = up[i];
+    }
+}
+
+void planner_heard(struct planner *p, const uint32_t *up, uint64_t now)
+{
+    bool lost = false, found = false;
+
+    compare(p, up, &lost, &found);
+    if (!lost && !found && p->heard != PLANNER_NEVER)
+        return;
+    if (lost)
+        p->way = PLANNER_FAST;
+    else if (p->settled)
+        p->way = p->way != PLANNER_SMOOTH && now - p->settled_at < p->settle ? PLANNER_CAREFUL
+                                                                             : PLANNER_SMOOTH;
+    p->settled = false;
+    p->heard = now;
+    compute(p);
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        if (p->way != PLANNER_SMOOTH)
+            use(r, r->ports & r->nearer, now);
+    }
+}
+
+void planner_tick(struct planner *p, uint64_t now)
+{
+    uint64_t steps;
+
+    if (p->settled || p->heard == PLANNER_NEVER || now < p->heard + p->settle)
+        return;
+    steps = (now - p->heard) / p->settle;
+    p->settled = true;
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        if (p->way == PLANNER_FAST || r->hops == PLANNER_FAR || r->hops <= steps)
+            use(r, r->nearer, now);
+        else
+            p->settled &= r->ports == r->nearer;
+    }
+    if (p->settled)
+        p->settled_at = now;
+}
+
+uint64_t planner_deadline(const struct planner *p)
+{
+    uint64_t first = PLANNER_FAR;
+
+    if (p->settled || p->heard == PLANNER_NEVER)
+        return PLANNER_NEVER;
+    if (p->way == PLANNER_FAST)
+        return p->heard + p->settle;
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        const struct planner_route *r = &p->route[to];
+        if (to != p->self && r->hops != PLANNER_FAR && r->hops < first && r->ports != r->nearer)
+            first = r->hops;
+    }
+    return p->heard + p->settle * (first == PLANNER_FAR ? 1 : first);
+}

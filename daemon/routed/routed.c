@@ -1,0 +1,404 @@
+#include "daemon/routed/routed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/routed/kernel/firewall.h"
+#include "daemon/routed/kernel/settings.h"
+#include "daemon/routed/report.h"
+#include "daemon/schedule/damage.h"
+
+#define CHECK_MS 2000       /* between two looks at the kernel's routes and interfaces */
+#define FIREWALL_CHECKS 15u /* every so many of them the firewall is looked at, too */
+
+struct routed {
+    uv_loop_t *loop;
+    const struct routed_options *options;
+    struct netlink netlink;
+    struct mnl_socket *reports; /* of changes of interfaces */
+    struct settings settings;
+    struct host_addresses hosts;
+    struct states states;
+    struct report_server server;
+    char *socket_path;
+    int lock;
+    uv_timer_t planned, check;
+    uv_poll_t changes;
+    bool has_changes;
+    unsigned checks;
+
+    /* From the first link states on: */
+    bool placed;
+    struct torus torus;
+    struct planner planner;
+    struct damage without;
+    struct installer installer;
+    uint32_t *up; /* states.up without the links to be avoided */
+};
+
+/* --- the state folder: one process, one folder --- */
+
+static int open_state(struct routed *r, struct error *e)
+{
+    char path[256];
+
+    if (mkdir(r->options->state, 0755) != 0 && errno != EEXIST)
+        return error_set(e, ERROR_IO, "cannot create %.200s: %s", r->options->state,
+                         strerror(errno));
+    (void)snprintf(path, sizeof path, "%.240s/lock", r->options->state);
+    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (r->lock < 0)
+        return error_set(e, ERROR_IO, "cannot open %.200s: %s", path, strerror(errno));
+    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0)
+        return error_set(e, ERROR_REFUSED, "another torus-routed uses %.200s: give --state",
+                         r->options->state);
+    if (settings_open(&r->settings, r->options->state, e) != 0)
+        return -1;
+    if (netlink_open(&r->netlink) != 0)
+        return error_set(e, ERROR_IO, "cannot reach the kernel's routes: %s", strerror(errno));
+    return 0;
+}
+
+static void remove_all(struct routed *r)
+{
+    char path[256];
+
+    if (netlink_remove_routes(&r->netlink) != 0)
+        log_error("some routes could not be removed: %s", strerror(errno));
+    if (netlink_remove_interface(&r->netlink, r->options->interface) != 0)
+        log_error("%s could not be removed: %s", r->options->interface, strerror(errno));
+    firewall_remove();
+    settings_restore(&r->settings);
+    (void)snprintf(path, sizeof path, "%.240s/lock", r->options->state);
+    (void)unlink(path);
+}
+
+/* --- routes --- */
+
+static void wake_up(struct routed *r);
+
+/* Logs what could not be done; it is tried again at the next check. */
+static void complain(struct routed *r)
+{
+    if (r->installer.failures > 0)
+        log_warning("%s (%u routes)", r->installer.failure.text, r->installer.failures);
+    r->installer.failures = 0;
+}
+
+/* Puts the routes that are new, or all, into the kernel. */
+static void install(struct routed *r, bool all)
+{
+    for (uint32_t to = 0; to < r->torus.nodes; to++)
+        if (all || r->planner.route[to].is_new) {
+            r->planner.route[to].is_new = false;
+            installer_put(&r->installer, to);
+        }
+    complain(r);
+}
+
+static void on_planned(uv_timer_t *timer)
+{
+    struct routed *r = timer->data;
+
+    planner_tick(&r->planner, uv_now(r->loop));
+    install(r, false);
+    wake_up(r);
+}
+
+static void wake_up(struct routed *r)
+{
+    uint64_t at = planner_deadline(&r->planner), now = uv_now(r->loop);
+
+    if (at == PLANNER_NEVER)
+        (void)uv_timer_stop(&r->planned);
+    else
+        (void)uv_timer_start(&r->planned, on_planned, at > now ? at - now : 0, 0);
+}
+
+/* --- the host --- */
+
+/* Returns the interfaces of the cables. */
+static unsigned interfaces(const struct routed *r, char list[TORUS_MAX_PORTS][IFNAMSIZ])
+{
+    unsigned count = 0;
+
+    for (unsigned port = 0; port < torus_ports(&r->torus); port++)
+        if (r->installer.cable[port].interface.index != 0)
+            (void)strcpy(list[count++], r->installer.cable[port].name);
+    return count;
+}
+
+static void prepare_interfaces(struct routed *r)
+{
+    char list[TORUS_MAX_PORTS][IFNAMSIZ];
+    unsigned count = interfaces(r, list);
+    struct error e;
+
+    for (unsigned i = 0; i < count; i++)
+        if (settings_prepare_interface(&r->settings, list[i], r->hosts.v6, &e) != 0)
+            log_warning("%s", e.text);
+}
+
+/* Compares the kernel's routes and interfaces with what they should be. */
+static void check(struct routed *r)
+{
+    char list[TORUS_MAX_PORTS][IFNAMSIZ];
+
+    if (!r->placed)
+        return;
+    (void)installer_look_at_cables(&r->installer, r->states.interface);
+    prepare_interfaces(r);
+    installer_look(&r->installer, NULL, NULL);
+    install(r, true);
+    if (r->planner.settled && r->checks++ % FIREWALL_CHECKS == 0)
+        firewall_pass(list, interfaces(r, list));
+}
+
+static void on_check(uv_timer_t *timer)
+{
+    check(timer->data);
+}
+
+/* An interface has changed; what exactly does not matter. */
+static void on_change(uv_poll_t *poll, int status, int events)
+{
+    struct routed *r = poll->data;
+    char report[8192];
+
+    (void)status;
+    (void)events;
+    while (recv(mnl_socket_get_fd(r->reports), report, sizeof report, MSG_DONTWAIT) >= 0 ||
+           errno == EINTR || errno == ENOBUFS)
+        continue;
+    if (r->placed && installer_look_at_cables(&r->installer, r->states.interface))
+        check(r);
+}
+
+/* --- link states --- */
+
+static void forget_place(struct routed *r)
+{
+    installer_free(&r->installer);
+    planner_free(&r->planner);
+    damage_free(&r->without);
+    free(r->up);
+    r->up = NULL;
+    r->placed = false;
+}
+
+static int prepare_host(struct routed *r, struct error *e)
+{
+    const struct host_entry *self = &r->hosts.host[r->states.rank];
+
+    if (netlink_own_interface(&r->netlink, r->options->interface, self->ip, r->hosts.v6 ? 2 : 1) !=
+        0)
+        return error_set(e, ERROR_IO, "cannot give %s the address of this host: %s",
+                         r->options->interface, strerror(errno));
+    return settings_prepare_host(&r->settings, r->states.rank, r->hosts.v6, e);
+}
+
+static void on_adopted(void *context, uint32_t to, uint32_t ports)
+{
+    struct routed *r = context;
+
+    planner_adopt(&r->planner, to, ports);
+}
+
+static int read_without(struct routed *r, struct error *e)
+{
+    const char *list = r->options->without;
+
+    if (list == NULL)
+        return damage_init(&r->without, &r->torus, e);
+    return damage_parse(&r->without, &r->torus, list, e) == 0 ? 0 : error_wrap(e, "--without");
+}
+
+/* Takes a place in the torus. Returns 0, or -1 with *e. */
+static int place(struct routed *r, struct error *e)
+{
+    r->torus = r->states.torus;
+    if (r->hosts.count != r->torus.nodes)
+        return error_set(e, ERROR_USAGE, "%s has %u hosts, but the torus has %u nodes",
+                         r->options->addresses, r->hosts.count, r->torus.nodes);
+    if (read_without(r, e) != 0 || prepare_host(r, e) != 0)
+        return -1;
+    r->up = calloc(r->torus.nodes, sizeof *r->up);
+    if (r->up == NULL ||
+        planner_init(&r->planner, &r->torus, r->states.rank, planner_settle_ms(&r->torus)) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for the routes");
+    r->installer = (struct installer){.netlink = &r->netlink,
+                                      .hosts = &r->hosts,
+                                      .planner = &r->planner,
+                                      .congestion = r->options->congestion};
+    if (installer_init(&r->installer) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for the routes");
+    (void)installer_look_at_cables(&r->installer, r->states.interface);
+    prepare_interfaces(r);
+    installer_look(&r->installer, on_adopted, r);
+    r->placed = true;
+    return 0;
+}
+
+static bool has_moved(const struct routed *r)
+{
+    return !torus_equal(&r->torus, &r->states.torus) || r->planner.self != r->states.rank;
+}
+
+static void on_heard(void *context, bool all)
+{
+    struct routed *r = context;
+    bool fresh = false;
+    struct error e;
+
+    if (r->placed && all && has_moved(r))
+        forget_place(r);
+    if (!r->placed) {
+        if (place(r, &e) != 0) {
+            log_error("no routes: %s", e.text);
+            forget_place(r);
+            return;
+        }
+        fresh = true;
+    } else if (installer_look_at_cables(&r->installer, r->states.interface)) {
+        prepare_interfaces(r);
+    }
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        r->up[rank] = r->states.up[rank] & ~r->without.dead[rank];
+    uv_update_time(r->loop);
+    planner_heard(&r->planner, r->up, uv_now(r->loop));
+    install(r, fresh);
+    wake_up(r);
+}
+
+static json_t *on_report(void *context)
+{
+    const struct routed *r = context;
+    const struct report_of of = {.hosts = &r->hosts,
+                                 .states = &r->states,
+                                 .planner = r->placed ? &r->planner : NULL,
+                                 .installer = &r->installer,
+                                 .now = uv_now(r->loop)};
+
+    return report_make(&of);
+}
+
+/* --- start and end --- */
+
+static int watch_interfaces(struct routed *r, struct error *e)
+{
+    r->reports = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (r->reports == NULL || mnl_socket_bind(r->reports, RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0 ||
+        uv_poll_init(r->loop, &r->changes, mnl_socket_get_fd(r->reports)) != 0)
+        return error_set(e, ERROR_IO, "cannot watch the interfaces: %s", strerror(errno));
+    r->has_changes = true;
+    r->changes.data = r;
+    (void)uv_poll_start(&r->changes, UV_READABLE, on_change);
+    return 0;
+}
+
+static int start(struct routed *r, struct error *e)
+{
+    if (host_addresses_read(&r->hosts, r->options->addresses, e) != 0 || open_state(r, e) != 0)
+        return -1;
+    if (asprintf(&r->socket_path, "%s/routes.sock", r->options->state) < 0) {
+        r->socket_path = NULL;
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    }
+    r->server = (struct report_server){
+        .loop = r->loop, .path = r->socket_path, .make = on_report, .context = r};
+    if (watch_interfaces(r, e) != 0)
+        return -1;
+    return report_serve(&r->server, e);
+}
+
+struct routed *routed_start(uv_loop_t *loop, const struct routed_options *options, struct error *e)
+{
+    struct routed *r = calloc(1, sizeof *r);
+
+    if (r == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    r->loop = loop;
+    r->options = options;
+    r->lock = -1;
+    if (start(r, e) != 0) {
+        if (r->has_changes)
+            uv_close((uv_handle_t *)&r->changes, NULL);
+        report_stop(&r->server);
+        (void)uv_run(loop, UV_RUN_DEFAULT);
+        routed_free(r);
+        return NULL;
+    }
+    (void)uv_timer_init(loop, &r->planned);
+    (void)uv_timer_init(loop, &r->check);
+    r->planned.data = r->check.data = r;
+    (void)uv_timer_start(&r->check, on_check, CHECK_MS, CHECK_MS);
+    r->states.loop = loop;
+    r->states.path = options->socket;
+    r->states.heard = on_heard;
+    r->states.context = r;
+    states_start(&r->states);
+    return r;
+}
+
+void routed_stop(struct routed *r)
+{
+    states_stop(&r->states);
+    uv_close((uv_handle_t *)&r->planned, NULL);
+    uv_close((uv_handle_t *)&r->check, NULL);
+    uv_close((uv_handle_t *)&r->changes, NULL);
+    report_stop(&r->server);
+    remove_all(r);
+}
+
+void routed_free(struct routed *r)
+{
+    forget_place(r);
+    states_free(&r->states);
+    settings_free(&r->settings);
+    host_addresses_free(&r->hosts);
+    netlink_close(&r->netlink);
+    if (r->reports != NULL)
+        (void)mnl_socket_close(r->reports);
+    if (r->lock >= 0)
+        (void)close(r->lock);
+    free(r->socket_path);
+    free(r);
+}
+
+int routed_clean_up(const struct routed_options *options, struct error *e)
+{
+    struct routed r = {.options = options, .lock = -1};
+    int rc = open_state(&r, e);
+
+    if (rc == 0)
+        remove_all(&r);
+    settings_free(&r.settings);
+    netlink_close(&r.netlink);
+    if (r.lock >= 0)
+        (void)close(r.lock);
+    return rc;
+}
+
+void routed_describe(const struct routed *r, char *text, size_t size)
+{
+    uint32_t reached = 0;
+
+    for (uint32_t to = 0; r->placed && to < r->torus.nodes; to++)
+        reached += to != r->planner.self && r->planner.route[to].ports != 0;
+    if (r->placed)
+        (void)snprintf(text, size, "routes to %u of %u hosts%s", reached, r->torus.nodes - 1,
+                       r->states.connected ? "" : "; torusd does not answer");
+    else
+        (void)snprintf(text, size, "waits for torusd");
+}

@@ -1,0 +1,25 @@
+/* torus-routed put together: link states in, routes of the kernel out. */
+#ifndef TORUSD_ROUTED_ROUTED_H
+#define TORUSD_ROUTED_ROUTED_H
+
+#include <uv.h>
+
+#include "daemon/routed/options.h"
+#include "proto/error.h"
+
+struct routed;
+
+/* Starts. Takes over what a former process has left. Returns NULL with *e. */
+struct routed *routed_start(uv_loop_t *loop, const struct routed_options *options, struct error *e);
+
+/* Removes everything that was set, and closes all handles. After the loop has ended, the caller calls routed_free(). */
+void routed_stop(struct routed *r);
+void routed_free(struct routed *r);
+
+/* Removes everything that a former process has left. Returns 0, or -1 with *e. */
+int routed_clean_up(const struct routed_options *options, struct error *e);
+
+/* Writes one line about the state. */
+void routed_describe(const struct routed *r, char *text, size_t size);
+
+#endif

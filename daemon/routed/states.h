@@ -1,0 +1,41 @@
+/* Hears the link states from torusd over its control socket, and connects again whenever the connection ends. */
+#ifndef TORUSD_ROUTED_STATES_H
+#define TORUSD_ROUTED_STATES_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "daemon/schedule/torus.h"
+#include "proto/control.pb-c.h"
+#include "proto/frame.h"
+
+struct states {
+    uv_loop_t *loop;
+    const char *path;
+    /* Called for every message of the daemon; the numbers in it are checked against `torus`. `all`: the first one
+     * after the connection has been made. */
+    void (*heard)(void *context, bool all);
+    void *context;
+    uv_pipe_t pipe;
+    uv_timer_t retry;
+    uv_connect_t connecting;
+    uv_write_t writing;
+    uint8_t *request;
+    struct frame_stream in;
+    bool opened, connected, closing, complained;
+    uint64_t lost_at; /* uv_now() when the connection ended */
+
+    struct torus torus; /* valid when anything was heard */
+    uint32_t rank;
+    uint32_t *up; /* by node: bits of the ports whose links are up */
+    char interface[TORUS_MAX_PORTS][16];
+};
+
+/* Begins to connect. The caller sets loop, path, heard and context; the rest is zero. */
+void states_start(struct states *s);
+
+/* Closes the connection. After the loop has ended, the caller calls states_free(). */
+void states_stop(struct states *s);
+void states_free(struct states *s);
+
+#endif

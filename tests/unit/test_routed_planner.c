@@ -1,0 +1,333 @@
+/* The routes of torus-routed: links are cut and return at random, every node hears of it at its own random moment, and
+ * after each step of any node the ports in use everywhere are checked for loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/routed/planner.h"
+
+#define MOST 32u
+#define SETTLE 100u
+#define CHANGES 100u
+#define WAITING 512u
+
+/* A change on its way to a node. */
+struct news {
+    uint64_t at;
+    uint32_t node, rank;
+    unsigned port;
+    bool up;
+};
+
+struct world {
+    struct torus torus;
+    struct planner planner[MOST];
+    uint32_t up[MOST];         /* the truth */
+    uint32_t seen[MOST][MOST]; /* by node: what it has heard */
+    uint64_t changed[MOST][TORUS_MAX_PORTS], now;
+    struct news news[WAITING];
+    unsigned count;
+    uint64_t delay; /* the most until a node hears of a change */
+    uint32_t seed;
+    bool looped;
+};
+
+static uint32_t draw(struct world *w, uint32_t below)
+{
+    w->seed = w->seed * 1664525u + 1013904223u;
+    return (w->seed >> 8) % below;
+}
+
+static void set_bit(uint32_t *up, const struct torus *t, uint32_t rank, unsigned port, bool on)
+{
+    uint32_t there = torus_neighbour(t, rank, port);
+    unsigned its = torus_port_opposite(t, port);
+
+    up[rank] = on ? up[rank] | 1u << port : up[rank] & ~(1u << port);
+    up[there] = on ? up[there] | 1u << its : up[there] & ~(1u << its);
+}
+
+/* Whether packets to `to` can come back to a node: a search in depth for an edge to a node on the way. */
+static bool visit(const struct world *w, uint32_t at, uint32_t to, uint8_t *state)
+{
+    state[at] = 1;
+    for (unsigned port = 0; port < torus_ports(&w->torus); port++) {
+        if (at == to || (w->planner[at].route[to].ports & 1u << port) == 0)
+            continue;
+        uint32_t next = torus_neighbour(&w->torus, at, port);
+        assert_int_not_equal(next, TORUS_NO_NODE);
+        if (state[next] == 1 || (state[next] == 0 && visit(w, next, to, state)))
+            return true;
+    }
+    state[at] = 2;
+    return false;
+}
+
+static bool has_loop(const struct world *w)
+{
+    for (uint32_t to = 0; to < w->torus.nodes; to++) {
+        uint8_t state[MOST] = {0};
+        for (uint32_t at = 0; at < w->torus.nodes; at++)
+            if (state[at] == 0 && visit(w, at, to, state))
+                return true;
+    }
+    return false;
+}
+
+/* Whether every way from `at` arrives, over links that are up. */
+static bool arrives(const struct world *w, uint32_t at, uint32_t to, uint32_t hops)
+{
+    uint32_t ports = w->planner[at].route[to].ports;
+
+    if (at == to)
+        return true;
+    if (ports == 0 || hops > w->torus.nodes || (ports & ~w->up[at]) != 0)
+        return false;
+    for (unsigned port = 0; port < torus_ports(&w->torus); port++)
+        if ((ports & 1u << port) != 0 &&
+            !arrives(w, torus_neighbour(&w->torus, at, port), to, hops + 1))
+            return false;
+    return true;
+}
+
+static void begin(struct world *w, const char *dims, uint64_t settle, uint64_t delay, uint32_t seed)
+{
+    struct error e;
+
+    memset(w, 0, sizeof *w);
+    assert_int_equal(torus_parse(&w->torus, dims, &e), 0);
+    assert_true(w->torus.nodes <= MOST);
+    w->delay = delay;
+    w->seed = seed;
+    w->now = 1000;
+    for (uint32_t i = 0; i < w->torus.nodes; i++)
+        for (unsigned port = 0; port < torus_ports(&w->torus); port++)
+            if (torus_neighbour(&w->torus, i, port) != TORUS_NO_NODE)
+                w->up[i] |= 1u << port;
+    for (uint32_t i = 0; i < w->torus.nodes; i++) {
+        assert_int_equal(planner_init(&w->planner[i], &w->torus, i, settle), 0);
+        memcpy(w->seen[i], w->up, sizeof w->up);
+        planner_heard(&w->planner[i], w->up, w->now);
+    }
+}
+
+static void end(struct world *w)
+{
+    for (uint32_t i = 0; i < w->torus.nodes; i++)
+        planner_free(&w->planner[i]);
+}
+
+/* Changes a link. Every node hears of it within the delay, the ends of the link first. */
+static void change(struct world *w, uint32_t rank, unsigned port, bool up)
+{
+    set_bit(w->up, &w->torus, rank, port, up);
+    w->changed[rank][port] = w->now;
+    w->changed[torus_neighbour(&w->torus, rank, port)][torus_port_opposite(&w->torus, port)] =
+        w->now;
+    for (uint32_t node = 0; node < w->torus.nodes; node++) {
+        assert_true(w->count < WAITING);
+        w->news[w->count++] =
+            (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1), node, rank, port, up};
+    }
+}
+
+static void hear(struct world *w, unsigned which)
+{
+    struct news n = w->news[which];
+
+    w->news[which] = w->news[--w->count];
+    set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
+    planner_heard(&w->planner[n.node], w->seen[n.node], w->now);
+    w->looped |= has_loop(w);
+}
+
+/* Lets everything happen that is due until `until`, one step of one node after the other. */
+static void run(struct world *w, uint64_t until)
+{
+    for (;;) {
+        uint64_t next = until;
+        int which = -1, ticks = -1;
+        for (unsigned i = 0; i < w->count; i++)
+            if (w->news[i].at < next) {
+                next = w->news[i].at;
+                which = (int)i;
+            }
+        for (uint32_t i = 0; i < w->torus.nodes; i++)
+            if (planner_deadline(&w->planner[i]) < next) {
+                next = planner_deadline(&w->planner[i]);
+                ticks = (int)i;
+            }
+        w->now = next;
+        if (next == until)
+            return;
+        if (ticks >= 0) {
+            planner_tick(&w->planner[ticks], w->now);
+            w->looped |= has_loop(w);
+        } else {
+            hear(w, (unsigned)which);
+        }
+    }
+}
+
+/* A link that was lost takes a while to return: its two ends have to find each other, and to prove it. */
+static void change_any(struct world *w)
+{
+    uint32_t rank = draw(w, w->torus.nodes);
+    unsigned port = draw(w, torus_ports(&w->torus));
+
+    if (torus_neighbour(&w->torus, rank, port) == TORUS_NO_NODE ||
+        w->now < w->changed[rank][port] + w->delay + 1)
+        return;
+    change(w, rank, port, (w->up[rank] & 1u << port) == 0);
+}
+
+static void check_settled(const struct world *w)
+{
+    for (uint32_t at = 0; at < w->torus.nodes; at++)
+        for (uint32_t to = 0; to < w->torus.nodes; to++) {
+            const struct planner_route *r = &w->planner[at].route[to];
+            assert_int_equal(r->ports, r->nearer);
+            if (r->hops != PLANNER_FAR)
+                assert_true(arrives(w, at, to, 0));
+            else
+                assert_int_equal(r->ports, 0);
+        }
+}
+
+/* Returns whether any loop was seen. `pause` is the most between two changes. */
+static bool cut_at_random(const char *dims, uint64_t settle, uint64_t delay, uint32_t pause,
+                          uint32_t seed)
+{
+    static struct world w;
+    bool looped;
+
+    begin(&w, dims, settle, delay, seed);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    check_settled(&w);
+    for (unsigned i = 0; i < CHANGES; i++) {
+        change_any(&w);
+        run(&w, w.now + 1 + draw(&w, pause));
+        if (i % 16 == 15)
+            run(&w, w.now + 2 * SETTLE * MOST);
+        if (i % 16 == 15 && settle > 0)
+            check_settled(&w);
+    }
+    looped = w.looped;
+    end(&w);
+    return looped;
+}
+
+static const char *const networks[] = {"4", "7", "5m", "3x3m", "4x4", "2x2x2", "complete:5", "2x3"};
+
+static void test_no_loop_whatever_the_order(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        for (uint32_t seed = 1; seed <= 3; seed++) {
+            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 40, seed));
+            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 250, 100 + seed));
+            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 1500, 200 + seed));
+        }
+}
+
+/* The check finds loops, if the time to settle is too short for the delay. */
+static void test_loops_would_be_seen(void **state)
+{
+    unsigned seen = 0;
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= 8; seed++)
+        seen += cut_at_random("4x4", 1, SETTLE / 2, 250, seed);
+    assert_true(seen >= 4);
+}
+
+/* Whether all nodes reach each other now. */
+static bool all_arrive(const struct world *w)
+{
+    for (uint32_t at = 0; at < w->torus.nodes; at++)
+        for (uint32_t to = 0; to < w->torus.nodes; to++)
+            if (!arrives(w, at, to, 0))
+                return false;
+    return true;
+}
+
+static void test_nothing_is_lost_when_a_link_returns(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        begin(&w, seed % 2 == 0 ? "4x4" : "6", SETTLE, SETTLE / 2, seed);
+        run(&w, w.now + 2 * SETTLE * MOST);
+        change(&w, 0, 0, false);
+        run(&w, w.now + 2 * SETTLE * MOST);
+        assert_true(all_arrive(&w));
+        change(&w, 0, 0, true);
+        for (uint64_t stop = w.now + SETTLE * MOST; w.now < stop;) {
+            run(&w, w.now + 5);
+            assert_true(all_arrive(&w));
+        }
+        check_settled(&w);
+        end(&w);
+    }
+}
+
+static void test_time_without_a_way_after_a_cut(void **state)
+{
+    static struct world w;
+    uint64_t cut;
+
+    (void)state;
+    begin(&w, "4", SETTLE, 20, 7);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    change(&w, 0, 0, false);
+    cut = w.now;
+    run(&w, cut + 21);
+    assert_false(all_arrive(&w));
+    run(&w, cut + SETTLE + 21);
+    assert_true(all_arrive(&w));
+    end(&w);
+}
+
+static void test_ports_of_a_former_process_stay(void **state)
+{
+    struct torus t;
+    struct planner p;
+    struct error e;
+    uint32_t up[4] = {3, 3, 3, 3};
+
+    (void)state;
+    assert_int_equal(torus_parse(&t, "4", &e), 0);
+    assert_int_equal(planner_init(&p, &t, 0, SETTLE), 0);
+    assert_int_equal(planner_deadline(&p), PLANNER_NEVER);
+    planner_adopt(&p, 1, 3); /* one of them is not nearer */
+    planner_adopt(&p, 2, 3);
+    planner_heard(&p, up, 5);
+    assert_int_equal(p.route[1].ports, 1);
+    assert_int_equal(p.route[2].ports, 3);
+    assert_int_equal(p.route[3].ports, 0);
+    assert_int_equal(planner_deadline(&p), 5 + SETTLE);
+    planner_tick(&p, 5 + SETTLE);
+    assert_int_equal(p.route[3].ports, 2);
+    assert_int_equal(p.route[2].hops, 2);
+    planner_tick(&p, 5 + 2 * SETTLE);
+    assert_int_equal(planner_deadline(&p), PLANNER_NEVER);
+    planner_free(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_loop_whatever_the_order),
+        cmocka_unit_test(test_loops_would_be_seen),
+        cmocka_unit_test(test_nothing_is_lost_when_a_link_returns),
+        cmocka_unit_test(test_time_without_a_way_after_a_cut),
+        cmocka_unit_test(test_ports_of_a_former_process_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
