@@ -1,0 +1,188 @@
+/* torusctl routes: shows the IP routes that torus-routed keeps on this host. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+
+#define DEFAULT_SOCKET "/run/torus-routed/routes.sock"
+#define REPORT_MOST (256u << 20)
+#define PATIENCE_SECONDS 10
+
+struct routes_arguments {
+    const char *from;
+};
+
+static const struct option options[] = {
+    {"--from", "PATH", offsetof(struct routes_arguments, from),
+     "socket of torus-routed (default: $TORUS_ROUTES, or\n" DEFAULT_SOCKET ")"},
+    {0},
+};
+
+static const struct field fields[] = {
+    {"torus", "torus", FORMAT_PLAIN},
+    {"this host", "host", FORMAT_PLAIN},
+    {"address", "address", FORMAT_PLAIN},
+    {"IPv6 address", "address6", FORMAT_PLAIN},
+    {"torusd", "torusd", FORMAT_PLAIN},
+    {"down", "down", FORMAT_PLAIN},
+    {0},
+};
+static const struct field route_fields[] = {
+    {"host", "host", FORMAT_PLAIN},
+    {"address", "address", FORMAT_PLAIN},
+    {"IPv6 address", "address6", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"hops", "hops", FORMAT_PLAIN},
+    {"by", "by", FORMAT_PLAIN},
+    {"for", "seconds", FORMAT_SECONDS},
+    {"why", "why", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = fields},
+    {.layout = LAYOUT_TABLE, .key = "routes", .fields = route_fields},
+};
+
+/* Returns a connection to torus-routed, or -1 with *e. */
+static int connect_to(const char *path, struct error *e)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
+    int fd;
+
+    if (strlen(path) >= sizeof address.sun_path)
+        return error_set(e, ERROR_USAGE, "%.120s...: the path of a socket has at most %zu bytes",
+                         path, sizeof address.sun_path - 1);
+    (void)strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+        connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    (void)error_set(e, ERROR_IO, "cannot ask torus-routed at %s: %s (is it running?)", path,
+                    strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+/* Reads until the end. Returns the text, which the caller frees, or NULL with *e. */
+static char *read_report(int fd, struct error *e)
+{
+    char *text = NULL, *more;
+    size_t used = 0, room = 0;
+    ssize_t n = 1;
+
+    while (n > 0) {
+        room = used == room ? 2 * room + 65536 : room;
+        more = room <= REPORT_MOST ? realloc(text, room + 1) : NULL;
+        if (more == NULL) {
+            free(text);
+            (void)error_set(e, ERROR_MEMORY, "the report of torus-routed is too large");
+            return NULL;
+        }
+        text = more;
+        n = recv(fd, text + used, room - used, 0);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            used += (size_t)n;
+    }
+    text[used] = '\0';
+    if (n == 0)
+        return text;
+    (void)error_set(e, ERROR_IO, "torus-routed does not answer: %s", strerror(errno));
+    free(text);
+    return NULL;
+}
+
+/* Adds "by": the interfaces of the next hosts, and their names. */
+static int add_ways(json_t *route)
+{
+    const json_t *ways = json_object_get(route, "ways"), *way;
+    char text[1024] = "";
+    size_t i, used = 0;
+
+    json_array_foreach(ways, i, way)
+    {
+        const char *interface = json_string_value(json_object_get(way, "interface"));
+        const char *host = json_string_value(json_object_get(way, "host"));
+        if (interface != NULL && host != NULL && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.15s (%.64s)",
+                                     i > 0 ? ", " : "", interface, host);
+    }
+    return json_object_set_new(route, "by", json_string(text));
+}
+
+static json_t *parse(char *text, struct error *e)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, 0, &error), *route;
+    int r = json_is_object(value) ? 0 : -1;
+    size_t i;
+
+    json_array_foreach(json_object_get(value, "routes"), i, route) r |= add_ways(route);
+    if (r == 0)
+        r |= json_object_set_new(value, "torusd",
+                                 json_string(json_is_true(json_object_get(value, "daemon"))
+                                                 ? "connected"
+                                                 : "does not answer: the routes stay as they are"));
+    if (r == 0)
+        return value;
+    json_decref(value);
+    (void)error_set(e, ERROR_PROTOCOL, "the report of torus-routed is not valid");
+    return NULL;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct routes_arguments *a = arguments;
+    const char *environment = getenv("TORUS_ROUTES");
+    const char *path = a->from != NULL       ? a->from
+                       : environment != NULL ? environment
+                                             : DEFAULT_SOCKET;
+    struct error e;
+    json_t *value = NULL;
+    char *text = NULL;
+    int fd = connect_to(path, &e);
+
+    if (fd >= 0) {
+        text = read_report(fd, &e);
+        (void)close(fd);
+    }
+    if (text != NULL)
+        value = parse(text, &e);
+    free(text);
+    if (value == NULL)
+        return cli_fail(cli, &e);
+    return cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
+}
+
+extern const struct command command_routes;
+const struct command command_routes = {
+    .name = "routes",
+    .summary = "Show this host's IP routes to all other hosts, and why they are so",
+    .usage = "[--from PATH] [--json]",
+    .details =
+        "torus-routed keeps a route to every other host. A host is routed; or it changes, while\n"
+        "the hosts hear of a change of the links, and only some of the shortest ways are in use;\n"
+        "or it waits, for at most about a tenth of a second, because every way could lead in a\n"
+        "loop meanwhile; or it is unreachable, as no links that are up lead there.\n"
+        "\n"
+        "The column 'by' has the interfaces by which packets leave, with the host at the other\n"
+        "end of the cable. If there are several, each connection takes one of them. 'for' says\n"
+        "since when they are used.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl routes\n"
+        "  torusctl routes --json | jq -r '.routes[] | select(.state != \"routed\") | .host'\n",
+    .options = options,
+    .arguments_size = sizeof(struct routes_arguments),
+    .run = run,
+};
