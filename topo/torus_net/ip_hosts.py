@@ -1,21 +1,26 @@
 """--ip-routes: the nodes of a Mininet torus as separate hosts that reach each other by IP.
 
-The scripts of `torusctl ip-routes` give each host an address of its own and shortest-path routes over the
-cables. Launchers of MPI expect more: so each host has a process (its keeper) that holds a UTS namespace
+torus-routed gives each host an address of its own, and keeps routes to all others over the links that are up.
+Launchers of MPI expect more: so each host has a process (its keeper) that holds a UTS namespace
 with the host's name and a mount namespace with its own /etc/hosts, /sys and /dev/shm. The agent, a program
 that takes the place of ssh, runs commands on the hosts.
 """
 
+import ipaddress
+import json
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 from . import interrupts
-from .addresses import link_address
 from .patience import Patience, wait
-from .process import CHECKOUT, TorusError
+from .process import CHECKOUT, TorusError, find_program, tail
 
-DEVICE = 'torus0'  # as in client/cli/ip_routes/route_script.c
+DEVICE = 'torus0'  # the default of torus-routed
+FIRST_ADDRESS = ipaddress.ip_address('10.128.0.1')
+READY_SECONDS = 20.0
 PRELOAD = 'libtorus-mpi-hosts.so'
 
 # $1 hosts file, $2 host name. `cat` ends with the IpHosts.
@@ -47,7 +52,7 @@ def wait_ms(ranks):
 class IpHosts:
     """The hosts of a running MininetTorus, until stop() or the end of this program.
 
-    without     cables that are not used, as --without of `torusctl ip-routes`
+    without     links that are not used, as --without of torus-routed
     congestion  congestion control of TCP over the routes (default: the machine's)
     """
 
@@ -55,14 +60,15 @@ class IpHosts:
         self.torus = torus
         self.folder = torus.run.path / 'hosts'
         self.names = [node.host.name for node in torus.nodes]
-        self.addresses = []
+        self.addresses = [str(FIRST_ADDRESS + rank) for rank in range(len(self.names))]
         self.keepers = []
+        self.routed = []
         try:
             self.folder.mkdir()
-            (self.folder / 'state').mkdir()
-            self._write_scripts(without, congestion)
+            self._write_names()
             self._start_keepers()
-            self._run_scripts('up')
+            self._start_routed(without, congestion)
+            self._await_routes()
         except BaseException:
             self.stop()
             raise
@@ -90,6 +96,7 @@ class IpHosts:
                    'rmaps_base_oversubscribe': 1, 'hwloc_base_binding_policy': 'none'}
         values = {**self._preload(), 'PATIENT_POLL_MS': wait_ms(ranks) if busy else 0,
                   'TORUS_SOCKET': run / '%h.sock', 'TORUS_AGENT': self.agent,
+                  'TORUS_ROUTES': self.routes_socket(0),
                   'OMPI_ALLOW_RUN_AS_ROOT': 1, 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': 1, **mpich,
                   **{f'OMPI_MCA_{name}': value for name, value in openmpi.items()}}
         return {name: str(value) for name, value in values.items()}
@@ -104,12 +111,33 @@ class IpHosts:
         self.torus.say(f'{PRELOAD} has not been built: MPI programs may be slow, and hang at their end')
         return {}
 
+    def routes_socket(self, rank):
+        """Where `torusctl routes --from` asks the torus-routed of this host."""
+        return self._state(rank) / 'routes.sock'
+
+    def routes(self, rank):
+        """What `torusctl routes` reports on this host; None if torus-routed does not answer."""
+        done = self.torus.ctl(rank, '--json', 'routes', '--from', self.routes_socket(rank))
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def start_routed(self, rank):
+        """Starts torus-routed on this host, once more if it has been killed."""
+        with interrupts.held(), open(self._log(rank), 'ab') as log:
+            process = subprocess.Popen(self._commands[rank], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       start_new_session=True)
+        self.routed[rank:rank + 1] = [process]
+
     def undo(self):
-        """Removes the addresses and routes. TorusError if a host refuses."""
-        self._run_scripts('down')
+        """Ends torus-routed on all hosts: it removes the addresses and routes. TorusError if one fails."""
+        codes = self._end_routed()
+        for rank, code in enumerate(codes):
+            if code:
+                raise TorusError(f'torus-routed of {self.names[rank]} ended with status {code}: '
+                                 f'{tail(self._log(rank).read_text())}')
 
     def stop(self):
-        """Ends the keepers; the addresses and routes end with the network."""
+        """Ends the keepers, and the routes."""
+        self._end_routed()
         with interrupts.held():
             for keeper in self.keepers:
                 keeper.stdin.close()
@@ -123,25 +151,58 @@ class IpHosts:
                 keeper.stderr.close()
             self.keepers = []
 
-    def _write_scripts(self, without, congestion):
-        geometry = self.torus.geometry
-        lines = []
-        for node, name in zip(self.torus.nodes, self.names):
-            lines += [f'[{name}]', f'rank = {node.rank}']
-            for port in geometry.ports(node.rank):
-                address = link_address(geometry.link(node.rank, port), port)
-                lines.append(f'{port.name} = {node.interface(port.name)} {address}')
-        (self.folder / 'hosts.ini').write_text('\n'.join(lines) + '\n')
-        command = ['ip-routes', '--dims', str(geometry), '--hosts', self.folder / 'hosts.ini',
-                   '--to', self.folder, '--state', self.folder / 'state']
-        command += ['--without', without] if without else []
-        command += ['--congestion', congestion] if congestion else []
-        done = self.torus.ctl(0, *command)
-        if done.returncode:
-            raise TorusError(f'torusctl ip-routes: {done.stderr.strip()}')
-        names = (self.folder / 'hosts').read_text()
-        self.addresses = [line.split()[0] for line in names.splitlines()]
-        (self.folder / 'hosts').write_text('127.0.0.1 localhost\n' + names)
+    def _state(self, rank):
+        return self.folder / f'{self.names[rank]}.routes'
+
+    def _log(self, rank):
+        return self.torus.run.logs / f'{rank}.routes.log'
+
+    def _write_names(self):
+        lines = [f'{address} {name}\n' for address, name in zip(self.addresses, self.names)]
+        (self.folder / 'addresses').write_text(''.join(lines))
+        (self.folder / 'hosts').write_text('127.0.0.1 localhost\n' + ''.join(lines))
+
+    def _start_routed(self, without, congestion):
+        more = ['--without', without] if without else []
+        more += ['--congestion', congestion] if congestion else []
+        program = find_program('torus-routed', Path(self.torus.torusctl).parent)
+        self._commands = [
+            [*node.host.enter(), 'setpriv', '--pdeathsig', 'TERM', program, '--socket', str(node.socket),
+             '--addresses', str(self.folder / 'addresses'), '--state', str(self._state(rank)), *more]
+            for rank, node in enumerate(self.torus.nodes)]
+        for rank in range(len(self.names)):
+            self.start_routed(rank)
+
+    def _await_routes(self):
+        """Waits until all hosts have their routes."""
+        patience = Patience(READY_SECONDS)
+        for rank, name in enumerate(self.names):
+            while True:
+                report = self.routes(rank)
+                if report and report.get('settled') and all(
+                        route['in_kernel'] and route['state'] in ('routed', 'unreachable')
+                        for route in report['routes']):
+                    break
+                log = self._log(rank).read_text()
+                if ' no routes: ' in log or self.routed[rank].poll() is not None or patience.over:
+                    raise TorusError(f'torus-routed of {name} has no routes: {tail(log)}')
+                time.sleep(0.05)
+
+    def _end_routed(self):
+        """Returns the exit statuses."""
+        with interrupts.held():
+            for process in self.routed:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+            codes = []
+            for process in self.routed:
+                try:
+                    codes.append(wait(process, Patience(10)))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    codes.append(process.wait())
+            self.routed = []
+        return codes
 
     def _start_keepers(self):
         for node, name in zip(self.torus.nodes, self.names):
@@ -156,18 +217,6 @@ class IpHosts:
             if keeper.stdout.readline() != 'ready\n':
                 raise TorusError(f'cannot prepare {name}: {keeper.stderr.read().strip()}')
             (self.folder / f'{name}.pid').write_text(f'{keeper.pid}\n')
-
-    def _run_scripts(self, action):
-        """Runs the scripts on all hosts at once."""
-        with interrupts.held():
-            running = [subprocess.Popen(
-                [*self.enter(rank), 'sh', str(self.folder / f'{name}.sh'), action], text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                start_new_session=True) for rank, name in enumerate(self.names)]
-            said = [(process.communicate()[0], process.returncode) for process in running]
-        for text, code in said:
-            if code or text:
-                raise TorusError(text.strip() or f'exit status {code} of a script of routes')
 
     def _write_agent(self):
         agent = self.folder / 'agent'
