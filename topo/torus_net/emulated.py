@@ -295,9 +295,9 @@ class MininetTorus(Torus):
             self._cables.close()
             self._cables = None
 
-    def set_ip_routes(self, without=None, congestion=None):
+    def set_ip_routes(self, without=None, congestion=None, prefix6=None):
         """Makes all nodes reachable by IP, as hosts with names: see IpHosts."""
-        self.ip_hosts = IpHosts(self, without, congestion)
+        self.ip_hosts = IpHosts(self, without, congestion, prefix6)
         for node, address in zip(self.nodes, self.ip_hosts.addresses):
             node.host.own_address = address
 

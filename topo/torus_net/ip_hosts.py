@@ -54,9 +54,11 @@ class IpHosts:
 
     without     links that are not used, as --without of torus-routed
     congestion  congestion control of TCP over the routes (default: the machine's)
+    prefix6     hosts also have IPv6 addresses in this network, as fd12:3456:789a::; the interfaces need fe80::a at the
+                ends that dial, and fe80::b at the others
     """
 
-    def __init__(self, torus, without=None, congestion=None):
+    def __init__(self, torus, without=None, congestion=None, prefix6=None):
         self.torus = torus
         self.folder = torus.run.path / 'hosts'
         self.names = [node.host.name for node in torus.nodes]
@@ -65,7 +67,7 @@ class IpHosts:
         self.routed = []
         try:
             self.folder.mkdir()
-            self._write_names()
+            self._write_names(prefix6)
             self._start_keepers()
             self._start_routed(without, congestion)
             self._await_routes()
@@ -157,9 +159,11 @@ class IpHosts:
     def _log(self, rank):
         return self.torus.run.logs / f'{rank}.routes.log'
 
-    def _write_names(self):
+    def _write_names(self, prefix6):
         lines = [f'{address} {name}\n' for address, name in zip(self.addresses, self.names)]
-        (self.folder / 'addresses').write_text(''.join(lines))
+        both = [f'{address}{f",{ipaddress.ip_address(prefix6) + rank + 1}" if prefix6 else ""} {self.names[rank]}\n'
+                for rank, address in enumerate(self.addresses)]
+        (self.folder / 'addresses').write_text(''.join(both))
         (self.folder / 'hosts').write_text('127.0.0.1 localhost\n' + ''.join(lines))
 
     def _start_routed(self, without, congestion):

@@ -1,0 +1,109 @@
+"""The link states of the whole torus over the control socket: all of them, and then each change."""
+
+import signal
+
+from support.waiting import wait_for
+from support.wire import connect, frame, frames, send
+
+WATCH = frame({8: {}})
+LINK_STATES = 10
+
+
+def read_varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields_of(data):
+    """{number: [value]} of a message without fixed fields."""
+    found, at = {}, 0
+    while at < len(data):
+        key, at = read_varint(data, at)
+        value, at = read_varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def numbers(data):
+    found, at = [], 0
+    while at < len(data):
+        value, at = read_varint(data, at)
+        found.append(value)
+    return found
+
+
+class Watcher:
+    """What a client that watches the links of a node knows."""
+
+    def __init__(self, torus, rank):
+        self.socket = connect(torus.node(rank).socket, 30)
+        self.data, self.up, self.messages = b'', {}, []
+        send(self.socket, WATCH)
+
+    def hear(self):
+        """Waits for a message, and returns what it says about the nodes."""
+        seen = len(self.messages)
+        while len(self.messages) == seen:
+            piece = self.socket.recv(65536)
+            assert piece, 'closed'
+            self.data += piece
+            heads = frames(self.data)
+            self.messages = [fields_of(fields_of(head)[LINK_STATES][0]) for head in heads]
+        for message in self.messages[seen:]:
+            self.up.update(zip(numbers(message[5][0]), numbers(message[6][0])))
+        return self.up
+
+    def hear_until(self, up):
+        while self.up != up:
+            self.hear()
+
+
+def test_all_states_and_then_changes(loopback):
+    torus = loopback('4')
+    everything = {rank: 3 for rank in range(4)}
+    watchers = [Watcher(torus, rank) for rank in (0, 2)]
+    for watcher, rank in zip(watchers, (0, 2)):
+        watcher.hear_until(everything)
+        first = watcher.messages[0]
+        assert first[1] == [1] and first[2] == [b'4'] and first.get(3, [0]) == [rank]
+        assert len(numbers(first[5][0])) == 4
+    torus.node(1).daemon.send_signal(signal.SIGKILL)
+    torus.node(1).daemon.wait()
+    for watcher in watchers:
+        watcher.hear_until({0: 2, 1: 0, 2: 1, 3: 3})
+        assert all(1 not in message for message in watcher.messages[1:])
+    torus.node(1).start()
+    for watcher in watchers:
+        watcher.hear_until(everything)
+
+
+def test_watchers_are_bounded(loopback):
+    torus = loopback('2')
+    watchers = [Watcher(torus, 0) for _ in range(16)]
+    for watcher in watchers:
+        watcher.hear()
+    with connect(torus.node(0).socket, 30) as one_more:
+        send(one_more, WATCH)
+        assert b'16 clients watch the links already' in one_more.recv(4096)
+    watchers.pop().socket.close()
+
+    def has_place():
+        with connect(torus.node(0).socket, 30) as again:
+            send(again, WATCH)
+            return b'clients watch' not in again.recv(4096)
+    wait_for(has_place)
+
+
+def test_a_watcher_makes_no_other_request(loopback):
+    torus = loopback('2')
+    watcher = Watcher(torus, 0)
+    watcher.hear()
+    send(watcher.socket, frame({1: {}}))
+    assert b'one request at a time' in watcher.socket.recv(4096)
