@@ -250,21 +250,50 @@ def ping_all(torus, addresses, missing=()):
 
 @pytest.mark.mininet
 @pytest.mark.parametrize('dims,dead', [('3x3', None), ('1x4', None), ('3x3m', '4:+1')])
-def test_every_pair_pings_and_no_trace_is_left(mininet, dims, dead):
+def test_every_pair_pings_and_no_trace_is_left(mininet, tmp_path, dims, dead):
     torus = mininet(dims)
     if dead:
         rank, _, port = dead.partition(':')
         torus.link_down(int(rank), port)
+    out = write_scripts(tmp_path, dims, '--state', tmp_path, *(['--without', dead] if dead else []),
+                        interface=lambda rank, port: torus.node(rank).interface(port.name))
+
+    def run_all(action):
+        for node in torus.nodes:
+            node.run('env', f'TORUS_HOST=h{node.rank}', 'sh', str(out / f'h{node.rank}.sh'), action)
+
     before = [state_of(node) for node in torus.nodes]
-    torus.set_ip_routes(without=dead)
-    ping_all(torus, torus.ip_hosts.addresses)
+    run_all('up')
+    run_all('check')
+    ping_all(torus, [f'10.128.0.{rank + 1}' for rank in range(len(torus.nodes))])
     for node in torus.nodes:
         settings = node.run('sysctl', '-n', 'net.ipv4.ip_forward', 'net.ipv4.conf.all.rp_filter',
                             'net.ipv4.conf.all.send_redirects')
         assert settings.split() == ['1', '0', '0']
-    torus.ip_hosts.undo()
+    run_all('down')
     for node in torus.nodes:
         assert state_of(node).splitlines() == before[node.rank].splitlines()
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('harm,says', [
+    ('ip route del 10.128.0.3 proto 84', 'for 10.128.0.3 ('),
+    ('ip link set n0-plus1 down; ip link set n0-plus1 up', 'for 10.128.0.2 10.128.0.3 ('),
+    ('ip link del torus0', 'the interface torus0 is missing')])
+def test_check_tells_what_is_missing(mininet, tmp_path, harm, says):
+    torus = mininet('1x4')
+    node = torus.node(0)
+    out = write_scripts(tmp_path, '1x4', '--state', tmp_path,
+                        interface=lambda rank, port: torus.node(rank).interface(port.name))
+    script = ['env', 'TORUS_HOST=h0', 'sh', str(out / 'h0.sh')]
+    node.run(*script, 'up')
+    assert node.run(*script, 'check') == ''
+    node.run('sh', '-c', harm)
+    done = subprocess.run([*node.enter(), *script, 'check'], capture_output=True, text=True)
+    assert done.returncode == 1 and says in done.stderr, done.stderr
+    node.run(*script, 'up')
+    assert node.run(*script, 'check') == ''
+    node.run(*script, 'down')
 
 
 @pytest.mark.mininet

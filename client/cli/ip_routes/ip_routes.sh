@@ -6,8 +6,24 @@ saved=$state/torus-routes-$host
 
 fail() { echo "$host.sh: $*" >&2; exit 1; }
 
-# Checks whether the routes can be set. Changes nothing.
+# Checks whether the routes can be set and, if they have been, whether they are all there. Changes nothing.
 check() {
+    check_host
+    [ ! -e "$saved" ] || check_routes
+}
+
+check_routes() {
+    ip link show dev $device >/dev/null 2>&1 || fail "the interface $device is missing: sh $host.sh up"
+    missing=$({ ip -4 route show table main proto $protocol; echo; routes; } | awk '
+        NF == 0 { rest = 1; next }
+        !rest { if ($0 !~ / (dead|linkdown)( |$)/) found[$1 " " $3 " " $5]; next }
+        { sub("/32", "", $3); if (!($3 " " $5 " " $7 in found)) print $3 }')
+    [ -z "$missing" ] || fail "routes are missing, or lead to a cable that is down, for" \
+        $missing "('sh $host.sh up' sets them again)"
+}
+
+# Checks whether the routes can be set.
+check_host() {
     [ "$(id -u)" = 0 ] || fail "run it as root: sudo sh $host.sh $action"
     command -v ip >/dev/null || fail "ip is missing (Debian: apt-get install iproute2)"
     here=${TORUS_HOST:-$(uname -n)}
@@ -96,7 +112,7 @@ undo() {
 }
 
 up() {
-    check
+    check_host
     [ -d "$state" ] && [ -w "$state" ] || fail "cannot write to the folder $state (--state)"
     trap '' HUP INT PIPE TERM # the ssh connection of this script may use the routes
     [ ! -e "$saved" ] || undo
