@@ -27,8 +27,9 @@ static const char *const shared_settings[] = {
 };
 
 /* The settings of init in [cluster]. */
-enum own_setting { DIMS, ADDRESS, PORT, IP_ROUTES, OWN_SETTINGS };
-static const char *const own_settings[OWN_SETTINGS] = {"dims", "address", "port", "ip_routes"};
+enum own_setting { DIMS, ADDRESS, ADDRESS6, PORT, IP_ROUTES, OWN_SETTINGS };
+static const char *const own_settings[OWN_SETTINGS] = {"dims", "address", "address6", "port",
+                                                       "ip_routes"};
 
 struct reading {
     struct cluster *cluster;
@@ -49,6 +50,25 @@ static int set_yes_or_no(const struct ini_line *line, bool *value, struct error 
     return error_set(e, ERROR_USAGE, "%s \"%.40s\" is neither yes nor no", line->name, line->value);
 }
 
+/* "no", or an address that leaves room for the other hosts in its last two bytes. */
+static int set_address6(struct cluster *c, const char *value, struct error *e)
+{
+    c->address6_kind = ADDRESS6_NONE;
+    if (strcmp(value, "no") == 0)
+        return 0;
+    c->address6_kind = ADDRESS6_GIVEN;
+    if (inet_pton(AF_INET6, value, &c->address6) == 1 && !IN6_IS_ADDR_MULTICAST(&c->address6) &&
+        !IN6_IS_ADDR_LINKLOCAL(&c->address6) && !IN6_IS_ADDR_UNSPECIFIED(&c->address6) &&
+        !IN6_IS_ADDR_LOOPBACK(&c->address6) && !IN6_IS_ADDR_V4MAPPED(&c->address6) &&
+        c->address6.s6_addr[14] < 0xf0)
+        return 0;
+    return error_set(
+        e, ERROR_USAGE,
+        "address6 \"%.60s\" is neither \"no\" nor an IPv6 address for the first host, as "
+        "fd12:3456:789a::1",
+        value);
+}
+
 static int set_own(struct reading *r, enum own_setting which, const struct ini_line *line,
                    struct error *e)
 {
@@ -64,6 +84,8 @@ static int set_own(struct reading *r, enum own_setting which, const struct ini_l
         return torus_parse(&r->torus, line->value, e);
     case ADDRESS:
         return host_address_parse(line->value, &r->first, e);
+    case ADDRESS6:
+        return set_address6(r->cluster, line->value, e);
     case PORT:
         if (number_parse(line->value, UINT16_MAX, &port, e) != 0 || port == 0)
             return error_set(e, ERROR_USAGE, "port \"%.40s\" is not a TCP port from 1 to %u",
@@ -122,11 +144,12 @@ static int set_cluster(struct reading *r, const struct ini_line *line, struct er
         if (strcmp(line->name, shared_settings[i]) == 0)
             return check_once(&r->shared_line[i], line, e) == 0 ? add_shared(r->cluster, line, e)
                                                                 : -1;
-    return error_set(e, ERROR_USAGE,
-                     "unknown setting \"%.40s\" of [" CLUSTER_SECTION
-                     "]: there are dims, address, port, ip_routes, and the settings of torusd.ini "
-                     "that all hosts share, such as link_mbit",
-                     line->name);
+    return error_set(
+        e, ERROR_USAGE,
+        "unknown setting \"%.40s\" of [" CLUSTER_SECTION
+        "]: there are dims, address, address6, port, ip_routes, and the settings of torusd.ini "
+        "that all hosts share, such as link_mbit",
+        line->name);
 }
 
 /* --- the hosts --- */

@@ -27,6 +27,8 @@ struct cluster {
     char data_roots[1024]; /* folders, separated by colons; "": not set in the file */
     bool ip_routes;        /* set IP routes between all hosts (default: yes) */
     unsigned port;         /* of TCP (default: 7411) */
+    enum { ADDRESS6_DERIVED, ADDRESS6_NONE, ADDRESS6_GIVEN } address6_kind;
+    struct in6_addr address6; /* of the first host, if given; the others follow */
 };
 
 /* Reads the file `path`, or `length` bytes of `text`, which `name` names in errors. Returns 0 with *c, which the caller

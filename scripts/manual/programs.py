@@ -91,6 +91,11 @@ def daemon(tables):
     return {'OPTIONS': options([{**row, 'name': '--' + row['option']} for row in tables['options']])}
 
 
+def routed(tables):
+    """The sections of torus-routed(8)."""
+    return {'OPTIONS': options([{**row, 'name': '--' + row['option']} for row in tables['routed']])}
+
+
 def settings(tables):
     """The sections of torusd.ini(5)."""
     return {'SETTINGS': '\n'.join(

@@ -114,6 +114,48 @@ def test_the_files_of_a_host(bench):
     assert again.returncode == 0 and 'up to date' in again.stdout
 
 
+def install_routed(bench, host):
+    program = bench.folder / host / 'usr/sbin/torus-routed'
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\n')
+    program.chmod(0o755)
+
+
+def test_torus_routed_gets_addresses_instead_of_a_script(bench):
+    install_routed(bench, 'beta')
+    for host in 'alpha', 'beta':
+        assert bench.here(host, '--yes').returncode == 0
+    assert (bench.folder / 'alpha/etc/torusd/routes.sh').exists()
+    assert not (bench.folder / 'alpha/etc/torusd/addresses').exists()
+    assert not (bench.folder / 'beta/etc/torusd/routes.sh').exists()
+    lines = [re.fullmatch(r'(10\.128\.0\.\d),(fd[0-9a-f:]*::\d) (\w+)', line).groups()
+             for line in bench.read('beta', 'torusd/addresses').splitlines()]
+    assert [(v4, name) for v4, _, name in lines] == [('10.128.0.1', 'alpha'), ('10.128.0.2', 'beta'),
+                                                     ('10.128.0.3', 'gamma')]
+    assert len({v6.rpartition(':')[0] for _, v6, _ in lines}) == 1
+    for v4, v6, name in lines:
+        assert f'{v4} {name}\n{v6} {name}\n' in bench.read('beta', 'hosts')
+    install_routed(bench, 'alpha')  # later, by an upgrade
+    assert bench.here('alpha', '--yes').returncode == 0
+    assert not (bench.folder / 'alpha/etc/torusd/routes.sh').exists()
+    assert bench.read('alpha', 'torusd/addresses') == bench.read('beta', 'torusd/addresses')
+
+
+@pytest.mark.parametrize('value,third', [('no', '10.128.0.3 gamma'), ('fd00:1::ff', '10.128.0.3,fd00:1::101 gamma')])
+def test_ipv6_addresses_can_be_chosen(bench, value, third):
+    install_routed(bench, 'beta')
+    bench.file.write_text(bench.file.read_text().replace('[cluster]\n', f'[cluster]\naddress6 = {value}\n'))
+    assert bench.here('beta', '--yes').returncode == 0
+    assert bench.read('beta', 'torusd/addresses').splitlines()[2] == third
+
+
+@pytest.mark.parametrize('value', ['yes', 'fe80::1', '::1', '10.0.0.1', 'ff02::1', 'fd00::ffff:ffff'])
+def test_impossible_ipv6_addresses(bench, value):
+    bench.file.write_text(bench.file.read_text().replace('[cluster]\n', f'[cluster]\naddress6 = {value}\n'))
+    done = bench.here('beta', '--yes')
+    assert done.returncode == 2 and 'address6' in done.stderr
+
+
 def test_torusd_accepts_the_configuration(bench):
     assert bench.here('alpha', '--yes').returncode == 0
     config = bench.folder / 'alpha/etc/torusd/torusd.ini'

@@ -221,7 +221,7 @@ def test_ipv6(mininet):
     assert torus.node(0).run('sysctl', '-n', 'net.ipv6.conf.all.forwarding').strip() == '0'
 
 
-DOCKER = '''table ip filter {
+FIREWALLS = '''table ip filter {
     chain DOCKER-USER {
         counter return
     }
@@ -230,15 +230,22 @@ DOCKER = '''table ip filter {
         jump DOCKER-USER
     }
 }
+table inet firewalld {
+    chain filter_FORWARD {
+        type filter hook forward priority filter + 10; policy accept;
+        ct state { established, related } accept
+        reject
+    }
+}
 '''
 
 
 @pytest.mark.skipif(subprocess.run(['sh', '-c', 'command -v nft'], capture_output=True).returncode != 0,
                     reason='nft is not installed')
-def test_the_firewall_of_docker_lets_packets_pass(mininet):
+def test_the_firewalls_of_others_let_packets_pass(mininet):
     torus = mininet('4')
     for node in torus.nodes:
-        node.host.run('nft', '-f', '-', stdin=DOCKER)
+        node.host.run('nft', '-f', '-', stdin=FIREWALLS)
     before = [state_of(node) for node in torus.nodes]
     torus.set_ip_routes()
     wait_for(lambda: 'TORUS-ROUTED' in torus.node(1).run('nft', 'list', 'ruleset') and

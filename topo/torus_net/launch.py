@@ -31,7 +31,8 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
 With --ip-routes, the command runs on the host n0. There mpiexec, of MPICH or of Open MPI, runs programs on
 all hosts, one rank each. $TORUS_AGENT replaces ssh: "$TORUS_AGENT n5 hostname". Each node has the address
 and the name of a host, from 10.128.0.1 (n0) on, and its own /etc/hosts. In TORUS_SOCKET, %h stands for the
-host's name.
+host's name. torus-routed keeps the routes, around links that are down; 'torusctl routes' shows those of n0
+(TORUS_ROUTES is its socket).
 
 """ + EACH_EPILOG + """
 Exit status: that of the command, or of the first program that failed, or 0 without these; 1 if the

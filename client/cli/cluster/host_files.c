@@ -11,6 +11,7 @@
 
 #define UNIT_DAEMON "torusd.service"
 #define UNIT_LINKS "torus-links.service"
+#define UNIT_ROUTED "torus-routed.service"
 
 const struct host_file_kind host_file_kinds[HOST_FILES] = {
     [HOST_FILE_CLUSTER] = {CLUSTER_FOLDER "/cluster.ini", 0644, false, false, NULL},
@@ -21,6 +22,7 @@ const struct host_file_kind host_file_kinds[HOST_FILES] = {
                            false, UNIT_DAEMON},
     [HOST_FILE_LINKS] = {CLUSTER_FOLDER "/links", 0644, false, false, UNIT_LINKS},
     [HOST_FILE_ROUTES] = {CLUSTER_FOLDER "/routes.sh", 0644, false, false, UNIT_LINKS},
+    [HOST_FILE_ADDRESSES] = {CLUSTER_FOLDER "/addresses", 0644, false, false, UNIT_ROUTED},
     [HOST_FILE_NAMES] = {"/etc/hosts", 0644, false, true, NULL},
 };
 
@@ -80,6 +82,51 @@ static void print_links(FILE *out, const struct cluster *c, uint32_t rank)
                                                           : CLUSTER_LISTENING_ADDRESS);
 }
 
+/* What the content of the files depends on. */
+struct making {
+    const struct cluster *cluster;
+    uint32_t rank;
+    const struct key *key, *second_key;
+    bool routed;
+};
+
+/* Writes the IPv6 address of a host. Unless it is given, the network is a random one of RFC 4193, whose 40 bits come
+ * from the id of the cluster key. Returns false if the hosts have none. */
+static bool address6(const struct making *m, uint32_t rank, char text[INET6_ADDRSTRLEN])
+{
+    const struct cluster *c = m->cluster;
+    struct in6_addr address = c->address6;
+    uint32_t carry = rank;
+
+    if (!m->routed || c->address6_kind == ADDRESS6_NONE)
+        return false;
+    if (c->address6_kind == ADDRESS6_DERIVED) {
+        address = (struct in6_addr){0};
+        address.s6_addr[0] = 0xfd;
+        memcpy(&address.s6_addr[1], m->key->id, 5);
+        address.s6_addr[15] = 1;
+    }
+    for (unsigned i = 15; carry > 0; i--, carry >>= 8) {
+        carry += address.s6_addr[i];
+        address.s6_addr[i] = (uint8_t)carry;
+    }
+    (void)inet_ntop(AF_INET6, &address, text, INET6_ADDRSTRLEN);
+    return true;
+}
+
+static void print_addresses(FILE *out, const struct making *m)
+{
+    const struct cluster *c = m->cluster;
+    char v4[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
+
+    for (uint32_t rank = 0; c->ip_routes && m->routed && rank < c->count; rank++) {
+        bool both = address6(m, rank, v6);
+        (void)fprintf(out, "%s%s%s %s\n",
+                      inet_ntop(AF_INET, &c->hosts[rank].address, v4, sizeof v4), both ? "," : "",
+                      both ? v6 : "", c->hosts[rank].name);
+    }
+}
+
 static void print_routes(FILE *out, const struct cluster *c, uint32_t rank)
 {
     const struct route_script script = {&c->routes, c->hosts, "/run", NULL};
@@ -88,17 +135,21 @@ static void print_routes(FILE *out, const struct cluster *c, uint32_t rank)
         route_script_print(out, &script, rank);
 }
 
-static void print_names(FILE *out, const struct cluster *c)
+static void print_names(FILE *out, const struct making *m)
 {
-    char address[INET_ADDRSTRLEN];
+    const struct cluster *c = m->cluster;
+    char address[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
 
     if (!c->ip_routes)
         return;
     (void)fputs(HOST_BLOCK_BEGIN "\n", out);
-    for (uint32_t rank = 0; rank < c->count; rank++)
+    for (uint32_t rank = 0; rank < c->count; rank++) {
         (void)fprintf(out, "%s %s\n",
                       inet_ntop(AF_INET, &c->hosts[rank].address, address, sizeof address),
                       c->hosts[rank].name);
+        if (address6(m, rank, v6))
+            (void)fprintf(out, "%s %s\n", v6, c->hosts[rank].name);
+    }
     (void)fputs(HOST_BLOCK_END "\n", out);
 }
 
@@ -112,41 +163,49 @@ static void print_key(FILE *out, const struct key *key)
     sodium_memzero(line, sizeof line);
 }
 
-static void print_file(FILE *out, enum host_file which, const struct cluster *c, uint32_t rank,
-                       const struct key *key, const struct key *second_key)
+static void print_file(FILE *out, enum host_file which, const struct making *m)
 {
+    const struct cluster *c = m->cluster;
+
     switch (which) {
     case HOST_FILE_CLUSTER:
         (void)fwrite(c->text, 1, c->length, out);
         break;
     case HOST_FILE_KEY:
-        print_key(out, key);
+        print_key(out, m->key);
         break;
     case HOST_FILE_SECOND_KEY:
-        print_key(out, second_key);
+        print_key(out, m->second_key);
         break;
     case HOST_FILE_CONFIG:
-        print_config(out, c, rank);
+        print_config(out, c, m->rank);
         break;
     case HOST_FILE_DROP_IN:
         print_drop_in(out, c);
         break;
     case HOST_FILE_LINKS:
-        print_links(out, c, rank);
+        print_links(out, c, m->rank);
         break;
     case HOST_FILE_ROUTES:
-        print_routes(out, c, rank);
+        if (!m->routed)
+            print_routes(out, c, m->rank);
+        break;
+    case HOST_FILE_ADDRESSES:
+        print_addresses(out, m);
         break;
     case HOST_FILE_NAMES:
     case HOST_FILES:
     default:
-        print_names(out, c);
+        print_names(out, m);
     }
 }
 
 int host_files_make(const struct cluster *c, uint32_t rank, const struct key *key,
-                    const struct key *second_key, char *text[HOST_FILES], struct error *e)
+                    const struct key *second_key, bool routed, char *text[HOST_FILES],
+                    struct error *e)
 {
+    const struct making m = {c, rank, key, second_key, routed};
+
     for (unsigned i = 0; i < HOST_FILES; i++)
         text[i] = NULL;
     for (unsigned i = 0; i < HOST_FILES; i++) {
@@ -154,7 +213,7 @@ int host_files_make(const struct cluster *c, uint32_t rank, const struct key *ke
         FILE *out = open_memstream(&text[i], &size);
         bool failed = out == NULL;
         if (!failed) {
-            print_file(out, (enum host_file)i, c, rank, key, second_key);
+            print_file(out, (enum host_file)i, &m);
             failed = ferror(out) != 0;
             failed |= fclose(out) != 0;
         }

@@ -17,7 +17,8 @@ enum host_file {
     HOST_FILE_CONFIG,     /* torusd.ini */
     HOST_FILE_DROP_IN,    /* lets torusd.service write in other data roots than the default */
     HOST_FILE_LINKS,      /* lines "INTERFACE ADDRESS", which torus-links sets */
-    HOST_FILE_ROUTES,     /* the script that sets the IP routes */
+    HOST_FILE_ROUTES,     /* the script that sets the IP routes, if torus-routed is not installed */
+    HOST_FILE_ADDRESSES,  /* the addresses of all hosts, for torus-routed */
     HOST_FILE_NAMES,      /* a part of /etc/hosts, between two marks */
     HOST_FILES,
 };
@@ -35,10 +36,15 @@ extern const struct host_file_kind host_file_kinds[HOST_FILES];
 #define HOST_BLOCK_BEGIN "# BEGIN torusd: written by torusctl init"
 #define HOST_BLOCK_END "# END torusd"
 
-/* Writes the contents of all files of the host hosts[rank] into text[]. `second_key` NULL: there is none. Returns 0, or
+/* The program that keeps the IP routes. */
+#define ROUTED_PROGRAM "/usr/sbin/torus-routed"
+
+/* Writes the contents of all files of the host hosts[rank] into text[]. `second_key` NULL: there is none. `routed`:
+ * torus-routed is installed there. Returns 0, or
  * -1 with *e; in both cases the caller calls host_files_forget(). */
 int host_files_make(const struct cluster *c, uint32_t rank, const struct key *key,
-                    const struct key *second_key, char *text[HOST_FILES], struct error *e);
+                    const struct key *second_key, bool routed, char *text[HOST_FILES],
+                    struct error *e);
 
 /* Frees the texts, and overwrites the secret ones. */
 void host_files_forget(char *text[HOST_FILES]);

@@ -18,8 +18,9 @@
 
 #define DISCOVERY_UNIT "torusd-discover.service" /* is told of new keys, if it runs */
 
-enum unit { LINKS, DAEMON, UNITS };
-static const char *const units[UNITS] = {"torus-links.service", "torusd.service"};
+enum unit { LINKS, DAEMON, ROUTED, UNITS };
+static const char *const units[UNITS] = {"torus-links.service", "torusd.service",
+                                         "torus-routed.service"};
 
 /* --- files --- */
 
@@ -186,12 +187,30 @@ static const char *command_for(const struct setup_plan *p, enum unit unit)
         const struct host_file_kind *kind = &host_file_kinds[i];
         if (!p->change[i].differs || kind->unit == NULL || strcmp(kind->unit, units[unit]) != 0)
             continue;
-        if (unit == DAEMON && !kind->secret)
+        if ((unit == DAEMON && !kind->secret) || unit == ROUTED)
             return "restart";
         command =
             "reload-or-restart"; /* torus-links sets the new addresses, torusd reads the keys */
     }
     return command;
+}
+
+/* Whether a unit has to run. torus-routed does with its file of addresses only. */
+static bool is_needed(const struct setup_plan *p, enum unit unit)
+{
+    return unit != ROUTED || p->change[HOST_FILE_ADDRESSES].after != NULL;
+}
+
+/* Starts a unit, or stops it if it is not needed any more. */
+static int set_unit(const struct setup_plan *p, enum unit unit, struct error *e)
+{
+    if (is_needed(p, unit))
+        return systemctl("enable", units[unit], e) != 0
+                   ? -1
+                   : systemctl(command_for(p, unit), units[unit], e);
+    if (p->change[HOST_FILE_ADDRESSES].before == NULL)
+        return 0;
+    return systemctl("disable", units[unit], e) != 0 ? -1 : systemctl("stop", units[unit], e);
 }
 
 static int tell_discovery(const struct setup_plan *p, struct error *e)
@@ -210,10 +229,23 @@ static int start_units(const struct setup_plan *p, struct error *e)
     if (p->change[HOST_FILE_DROP_IN].differs && systemctl("daemon-reload", NULL, e) != 0)
         return -1;
     for (unsigned unit = 0; unit < UNITS; unit++)
-        if (systemctl("enable", units[unit], e) != 0 ||
-            systemctl(command_for(p, (enum unit)unit), units[unit], e) != 0)
+        if (set_unit(p, (enum unit)unit, e) != 0)
             return -1;
     return tell_discovery(p, e);
+}
+
+/* Undoes the static routes before their script goes, because torus-routed takes their place. They may not be set. */
+static void leave_static_routes(const struct setup_plan *p)
+{
+    const struct setup_change *c = &p->change[HOST_FILE_ROUTES];
+    const char *const arguments[] = {
+        "sh", "-c",
+        "TORUS_HOST=$(sed -n 's/^host=\\([^ ]*\\) .*/\\1/p' \"$0\") exec sh \"$0\" down", c->path,
+        NULL};
+    struct error ignored;
+
+    if (has_systemd(p) && c->before != NULL && c->after == NULL)
+        (void)run(arguments, NULL, CHECK_MS, &ignored);
 }
 
 /* Restores the former files, and the units that ran with them. The error that led here is the one that counts. */
@@ -225,7 +257,8 @@ static void undo(const struct setup_plan *p, const bool *was_active)
     if (has_systemd(p) && p->change[HOST_FILE_DROP_IN].differs)
         (void)systemctl("daemon-reload", NULL, &e);
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
-        (void)systemctl(was_active[unit] ? "restart" : "stop", units[unit], &e);
+        if (unit != ROUTED || is_needed(p, ROUTED) || was_active[unit])
+            (void)systemctl(was_active[unit] ? "restart" : "stop", units[unit], &e);
 }
 
 /* A signal must not leave half of a setup. */
@@ -252,6 +285,7 @@ int setup_apply(const struct setup_plan *p, struct error *e)
         return -1;
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
         was_active[unit] = systemctl("is-active", units[unit], &ignored) == 0;
+    leave_static_routes(p);
     if (put_files(p, true, e) == 0 && (!has_systemd(p) || start_units(p, e) == 0))
         return 0;
     undo(p, was_active);

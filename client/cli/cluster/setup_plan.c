@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "client/cli/cluster/child.h"
 
@@ -105,6 +106,15 @@ static int plan_file(struct setup_plan *p, enum host_file which, char **text, st
     return 0;
 }
 
+/* Whether torus-routed is installed on this host. */
+static bool has_routed(const char *root)
+{
+    char path[4096];
+
+    return (size_t)snprintf(path, sizeof path, "%s" ROUTED_PROGRAM, root) < sizeof path &&
+           access(path, X_OK) == 0;
+}
+
 int setup_plan_make(struct setup_plan *p, const struct setup *s, const char *root, struct error *e)
 {
     char *text[HOST_FILES];
@@ -112,7 +122,7 @@ int setup_plan_make(struct setup_plan *p, const struct setup *s, const char *roo
 
     *p = (struct setup_plan){.root = root};
     rc = host_files_make(&s->cluster, s->rank, &s->key, s->has_second_key ? &s->second_key : NULL,
-                         text, e);
+                         has_routed(root), text, e);
     for (unsigned i = 0; rc == 0 && i < HOST_FILES; i++)
         rc = plan_file(p, (enum host_file)i, &text[i], e);
     host_files_forget(text);

@@ -18,20 +18,21 @@ static void print_head(FILE *out, const struct route_script *s, uint32_t rank)
     char dims[TORUS_TEXT_SIZE], address[INET_ADDRSTRLEN];
     const char *space = "";
 
-    (void)fprintf(
-        out,
-        "#!/bin/sh\n"
-        "# Routes over the cables of a torus (%s) for %s, which is node %u with address "
-        "%s.\n"
-        "# Written by 'torusctl ip-routes'. On %s, as root:\n"
-        "#   sh %s.sh check    checks whether the routes can be set and, after 'up', whether they are all there; "
-        "changes nothing\n"
-        "#   sh %s.sh up       sets the address and the routes, or renews them\n"
-        "#   sh %s.sh down     restores the previous settings\n"
-        "set -u\n"
-        "host=%s address=%s device=" OWN_INTERFACE " protocol=%d state='%s'\n",
-        torus_format(&s->routes->torus, dims), h->name, rank, text_of(h->address, address), h->name,
-        h->name, h->name, h->name, h->name, address, PROTOCOL, s->state);
+    (void)fprintf(out,
+                  "#!/bin/sh\n"
+                  "# Routes over the cables of a torus (%s) for %s, which is node %u with address "
+                  "%s.\n"
+                  "# Written by 'torusctl ip-routes'. On %s, as root:\n"
+                  "#   sh %s.sh check    checks whether the routes can be set and, after 'up', "
+                  "whether they are all there; "
+                  "changes nothing\n"
+                  "#   sh %s.sh up       sets the address and the routes, or renews them\n"
+                  "#   sh %s.sh down     restores the previous settings\n"
+                  "set -u\n"
+                  "host=%s address=%s device=" OWN_INTERFACE " protocol=%d state='%s'\n",
+                  torus_format(&s->routes->torus, dims), h->name, rank,
+                  text_of(h->address, address), h->name, h->name, h->name, h->name, h->name,
+                  address, PROTOCOL, s->state);
     (void)fputs("interfaces='", out);
     for (unsigned port = 0; port < torus_ports(&s->routes->torus); port++)
         if (damage_has_link(&s->routes->damage, rank, port)) {
