@@ -5,8 +5,8 @@ import signal
 from support.waiting import wait_for
 from support.wire import connect, frame, frames, send
 
-WATCH = frame({8: {}})
-LINK_STATES = 10
+WATCH = frame({9: {}})
+LINK_STATES = 11
 
 
 def read_varint(data, at):
