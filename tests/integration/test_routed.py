@@ -253,3 +253,62 @@ def test_the_firewalls_of_others_let_packets_pass(mininet):
     assert '1 received' in torus.node(0).run('ping', '-c', '1', '-W', '5', torus.ip_hosts.addresses[2])
     torus.ip_hosts.undo()
     assert [state_of(node) for node in torus.nodes] == before
+
+
+def test_one_capability_is_enough(mininet):
+    """As the unit runs it: another user, in the group of the control socket, with CAP_NET_ADMIN only."""
+    torus = mininet('4')
+    before = state_of(torus.node(1))
+    torus.set_ip_routes()
+    hosts = torus.ip_hosts
+    routes = torus.node(1).run('ip', 'route', 'show', 'proto', '84')
+    hosts.routed[1].terminate()
+    assert hosts.routed[1].wait() == 0 and state_of(torus.node(1)) == before
+    torus.run.path.chmod(0o755)
+    hosts.routes_socket(1).parent.chmod(0o777)
+    command = hosts.commands[1]
+    program = next(i for i, word in enumerate(command) if word.endswith('torus-routed'))
+    hosts.commands[1] = [*command[:program], 'setpriv', '--reuid', '65534', '--regid', '0', '--clear-groups',
+                         '--inh-caps', '-all,+net_admin', '--ambient-caps', '-all,+net_admin',
+                         '--bounding-set', '-all,+net_admin', '--no-new-privs', *command[program:]]
+    hosts.start_routed(1)
+    settled(torus, 1)
+    assert torus.node(1).run('ip', 'route', 'show', 'proto', '84') == routes
+    ping_all(torus)
+    hosts.routed[1].terminate()
+    assert hosts.routed[1].wait() == 0 and state_of(torus.node(1)) == before
+
+
+@pytest.mark.hosts  # needs root
+@pytest.mark.parametrize('text,says', [
+    ('10.128.0.1 n0\n', 'has 1 hosts, but the torus has 2 nodes'),
+    ('10.128.0.1 n0\n10.128.0.1 n1\n', ':2: n1 has the address of n0'),
+    ('10.128.0.1 n0\n10.128.0 n1\n', ':2: "10.128.0" is not an address'),
+    ('# none\n', 'has no hosts'),
+    ('fd00::1 n0\n', ':1: no IPv4 address'),
+    ('10.128.0.1\n', ':1: expected addresses and a name'),
+    ('10.128.0.1,10.128.0.2 n0\n', ':1: two addresses of one kind'),
+])
+def test_mistakes_in_the_addresses(loopback, tmp_path, text, says):
+    torus = loopback('2')
+    (tmp_path / 'addresses').write_text(text)
+    process = subprocess.Popen(
+        ['unshare', '--net', find_program('torus-routed'), '--socket', str(torus.node(0).socket), '--addresses',
+         str(tmp_path / 'addresses'), '--state', str(tmp_path / 'state')], stderr=subprocess.PIPE, text=True)
+    try:
+        said = ''
+        while says not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize('arguments,says', [
+    (['--interface', 'a-name-that-is-too-long'], 'is not possible'), (['--nothing'], '--help lists'),
+    (['more'], 'unexpected argument'), (['--log-level', 'loud'], 'is not possible')])
+def test_mistakes_in_the_options(arguments, says):
+    done = subprocess.run([find_program('torus-routed'), *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and says in done.stderr

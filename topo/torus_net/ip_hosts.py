@@ -125,7 +125,7 @@ class IpHosts:
     def start_routed(self, rank):
         """Starts torus-routed on this host, once more if it has been killed."""
         with interrupts.held(), open(self._log(rank), 'ab') as log:
-            process = subprocess.Popen(self._commands[rank], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            process = subprocess.Popen(self.commands[rank], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                        start_new_session=True)
         self.routed[rank:rank + 1] = [process]
 
@@ -170,7 +170,7 @@ class IpHosts:
         more = ['--without', without] if without else []
         more += ['--congestion', congestion] if congestion else []
         program = find_program('torus-routed', Path(self.torus.torusctl).parent)
-        self._commands = [
+        self.commands = [
             [*node.host.enter(), 'setpriv', '--pdeathsig', 'TERM', program, '--socket', str(node.socket),
              '--addresses', str(self.folder / 'addresses'), '--state', str(self._state(rank)), *more]
             for rank, node in enumerate(self.torus.nodes)]
