@@ -1,4 +1,6 @@
 /* The request for the link states of the whole torus: all of them at once, and then each change. */
+#include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +8,12 @@
 
 #define WATCHERS_MOST 16u /* each needs memory for what it was told */
 #define AGAIN_MS 20       /* until a watcher that has not read yet is looked at again */
+#define INTERFACE_MS 200  /* until an interface that is not known yet is looked up again */
 
 struct link_watch {
     bool told_any;
     uint32_t *told; /* by rank: bits of ports whose links the client knows to be up */
+    char interface[TORUS_MAX_PORTS][IFNAMSIZ]; /* that the client knows */
 };
 
 void control_watch_forget(struct control_client *client)
@@ -40,17 +44,14 @@ struct states_message {
 
 /* Sets what does not change: the torus, this node's place in it, and the interfaces of its ports. */
 static void set_place(Control__LinkStates *states, const struct control_setup *set,
-                      struct states_message *m)
+                      struct link_watch *watch, struct states_message *m)
 {
     const struct torus *t = router_torus(set->router);
 
     states->dims = torus_format(t, m->dims);
     states->rank = router_rank(set->router);
-    for (unsigned port = 0; port < torus_ports(t); port++) {
-        m->interface[port] = "";
-        if (torus_neighbour(t, states->rank, port) != TORUS_NO_NODE)
-            m->interface[port] = (char *)(uintptr_t)tcp_interface(set->tcp, port);
-    }
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        m->interface[port] = watch->interface[port];
     states->interface = m->interface;
     states->n_interface = torus_ports(t);
 }
@@ -63,7 +64,7 @@ static void send_states(struct control_client *client, Control__LinkStates *stat
     struct states_message m;
     Control__Status lists = CONTROL__STATUS__INIT;
 
-    set_place(states, set, &m);
+    set_place(states, set, client->watch, &m);
     if (states->all && control_graphs_fill(&lists, router_torus(set->router), &graphs) != 0) {
         control_graphs_free(&graphs, lists.n_graph);
         control_client_close(client);
@@ -82,12 +83,36 @@ static void on_again(uv_timer_t *timer)
     control_watch_update(timer->data);
 }
 
+/* Notes which interfaces this node's ports use. Returns whether any has changed; *unknown tells whether one of a link
+ * that is up is not known, which happens in the first moment of a link. */
+static bool look_at_interfaces(const struct control_setup *set, struct link_watch *watch,
+                               bool *unknown)
+{
+    const struct torus *t = router_torus(set->router);
+    const uint32_t rank = router_rank(set->router);
+    bool changed = false;
+
+    *unknown = false;
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        char *known = watch->interface[port];
+        const char *now =
+            torus_neighbour(t, rank, port) != TORUS_NO_NODE ? tcp_interface(set->tcp, port) : "";
+        *unknown |= now[0] == '\0' && (watch->told[rank] & UINT32_C(1) << port) != 0;
+        if (strncmp(known, now, IFNAMSIZ - 1) == 0)
+            continue;
+        (void)snprintf(known, IFNAMSIZ, "%.*s", IFNAMSIZ - 1, now);
+        changed = true;
+    }
+    return changed;
+}
+
 void control_watch_update(struct control_client *client)
 {
     const struct control_setup *set = &client->server->set;
     const uint32_t nodes = router_torus(set->router)->nodes;
     Control__LinkStates states = CONTROL__LINK_STATES__INIT;
     struct link_watch *watch = client->watch;
+    bool changed, unknown;
 
     if (watch == NULL || uv_is_closing((uv_handle_t *)&client->pipe))
         return;
@@ -104,12 +129,15 @@ void control_watch_update(struct control_client *client)
         states.node[states.n_node++] = rank;
         states.up[states.n_up++] = watch->told[rank] = up;
     }
+    changed = look_at_interfaces(set, watch, &unknown);
     states.all = !watch->told_any;
     watch->told_any = true;
     if (states.node == NULL || states.up == NULL)
         control_client_close(client);
-    else if (states.n_node > 0)
+    else if (states.n_node > 0 || changed)
         send_states(client, &states);
+    if (unknown)
+        (void)uv_timer_start(&client->progress, on_again, INTERFACE_MS, 0);
     free(states.node);
     free(states.up);
 }

@@ -57,7 +57,7 @@ class Watcher:
             heads = frames(self.data)
             self.messages = [fields_of(fields_of(head)[LINK_STATES][0]) for head in heads]
         for message in self.messages[seen:]:
-            self.up.update(zip(numbers(message[5][0]), numbers(message[6][0])))
+            self.up.update(zip(numbers(message.get(5, [b''])[0]), numbers(message.get(6, [b''])[0])))
         return self.up
 
     def hear_until(self, up):
