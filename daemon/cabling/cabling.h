@@ -52,6 +52,8 @@ struct cabling_input {
     const struct cabling_host *host;
     uint32_t hosts;
     const struct torus *wanted; /* the dimensions that the cables should make; NULL: find them */
+    const char *const
+        *expected; /* names of the hosts of `wanted` by rank, for sentences; NULL: not known */
 };
 
 enum cabling_finding {

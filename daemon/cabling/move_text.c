@@ -22,15 +22,18 @@ static struct end_text name(const struct cabling_input *in, struct cabling_end e
     return t;
 }
 
-/* "start the host of rank 5, or cable it: gamma's eth1 and delta's eth0 lead to it" */
+/* "epsilon (rank 4) is missing: start it, or cable it with gamma's eth1, delta's eth0" */
 static int missing_text(const struct cabling_result *r, const struct cabling_input *in,
                         uint32_t rank, char *text, size_t size)
 {
     const struct torus *t = &r->torus;
-    int used =
-        snprintf(text, size, "the host of rank %u is missing: start it, or cable it with", rank);
+    const char *expected = in->expected != NULL ? in->expected[rank] : NULL;
+    int used = expected != NULL ? snprintf(text, size, "%s (rank %u)", expected, rank)
+                                : snprintf(text, size, "the host of rank %u", rank);
     unsigned ports = torus_ports(t), named = 0;
+    size_t begun = (size_t)used < size ? (size_t)used : size;
 
+    used += snprintf(text + begun, size - begun, " is missing: start it, or cable it with");
     for (unsigned port = 0; port < ports; port++) {
         uint32_t there = torus_neighbour(t, rank, port);
         if (there == TORUS_NO_NODE || r->host_of_rank[there] == CABLING_NONE)

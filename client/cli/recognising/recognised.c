@@ -101,6 +101,7 @@ static void free_input(struct recognised *r)
         free((void *)(uintptr_t)r->input.host[i].interface);
     }
     free((void *)(uintptr_t)r->input.host);
+    free(r->expected);
     free(r->host_of);
 }
 
@@ -116,6 +117,12 @@ static int make_input(struct recognised *r, const struct recognise_options *o)
     r->input.wanted = o->wanted;
     if (o->cluster != NULL && o->cluster->has_dims)
         r->input.wanted = &o->cluster->routes.torus;
+    if (o->cluster != NULL && o->cluster->has_dims && o->cluster->has_ports) {
+        r->expected = calloc(o->cluster->count, sizeof r->expected[0]);
+        for (uint32_t i = 0; r->expected != NULL && i < o->cluster->count; i++)
+            r->expected[i] = o->cluster->hosts[i].name;
+        r->input.expected = r->expected;
+    }
     if (r->host_of == NULL || host == NULL)
         return -1;
     for (uint32_t i = 0; i < r->discovered->hosts; i++)

@@ -13,7 +13,8 @@ struct recognised {
     const struct discovered *discovered;
     struct cabling_input input;
     struct cabling_result result;
-    uint32_t *host_of; /* index in discovered->host[] of each host of the input */
+    const char **expected; /* names of the hosts by rank, of the cluster file; NULL: not known */
+    uint32_t *host_of;     /* index in discovered->host[] of each host of the input */
 };
 
 struct recognise_options {
