@@ -8,7 +8,7 @@
 #include "proto/descriptors.h"
 
 struct program {
-    uv_signal_t terminate, interrupt;
+    uv_signal_t terminate, interrupt, reload;
     struct routed *routed;
     struct service service;
 };
@@ -22,6 +22,15 @@ static void on_signal(uv_signal_t *handle, int number)
     routed_stop(p->routed);
     uv_close((uv_handle_t *)&p->terminate, NULL);
     uv_close((uv_handle_t *)&p->interrupt, NULL);
+    uv_close((uv_handle_t *)&p->reload, NULL);
+}
+
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    struct program *p = handle->data;
+
+    (void)number;
+    routed_reload(p->routed);
 }
 
 static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
@@ -49,7 +58,9 @@ static int run(const struct routed_options *options)
     }
     (void)uv_signal_init(&loop, &p.terminate);
     (void)uv_signal_init(&loop, &p.interrupt);
-    p.terminate.data = p.interrupt.data = &p;
+    (void)uv_signal_init(&loop, &p.reload);
+    p.terminate.data = p.interrupt.data = p.reload.data = &p;
+    (void)uv_signal_start(&p.reload, on_hangup, SIGHUP);
     (void)uv_signal_start(&p.terminate, on_signal, SIGTERM);
     (void)uv_signal_start(&p.interrupt, on_signal, SIGINT);
     service_open(&p.service, &loop, on_status, &p);

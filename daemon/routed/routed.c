@@ -192,6 +192,7 @@ static void forget_place(struct routed *r)
     damage_free(&r->without);
     free(r->up);
     r->up = NULL;
+    (void)uv_timer_stop(&r->planned);
     r->placed = false;
 }
 
@@ -253,6 +254,40 @@ static bool has_moved(const struct routed *r)
     return !torus_equal(&r->torus, &r->states.torus) || r->planner.self != r->states.rank;
 }
 
+/* Gives the planner the link states, and the kernel the routes. */
+static void use_states(struct routed *r, bool fresh)
+{
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        r->up[rank] = r->states.up[rank] & ~r->without.dead[rank];
+    uv_update_time(r->loop);
+    planner_heard(&r->planner, r->up, uv_now(r->loop));
+    install(r, fresh);
+    wake_up(r);
+}
+
+void routed_reload(struct routed *r)
+{
+    struct host_addresses fresh;
+    struct error e;
+
+    if (host_addresses_read(&fresh, r->options->addresses, &e) != 0) {
+        log_error("the addresses stay as they are: %s", e.text);
+        return;
+    }
+    log_info("the addresses have been read again");
+    host_addresses_free(&r->hosts);
+    r->hosts = fresh;
+    forget_place(r);
+    if (r->states.up == NULL)
+        return;
+    if (place(r, &e) == 0) {
+        use_states(r, true);
+    } else {
+        log_error("no routes: %s", e.text);
+        forget_place(r);
+    }
+}
+
 static void on_heard(void *context, bool all)
 {
     struct routed *r = context;
@@ -271,12 +306,7 @@ static void on_heard(void *context, bool all)
     } else if (installer_look_at_cables(&r->installer, r->states.interface)) {
         prepare_interfaces(r);
     }
-    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
-        r->up[rank] = r->states.up[rank] & ~r->without.dead[rank];
-    uv_update_time(r->loop);
-    planner_heard(&r->planner, r->up, uv_now(r->loop));
-    install(r, fresh);
-    wake_up(r);
+    use_states(r, fresh);
 }
 
 static json_t *on_report(void *context)

@@ -176,6 +176,28 @@ def test_a_killed_process_is_taken_over(mininet):
     assert state_of(hosts) == before
 
 
+def test_the_addresses_can_change(mininet):
+    torus = mininet('4')
+    torus.set_ip_routes()
+    hosts = torus.ip_hosts
+    file = hosts.routes_socket(0).parent.parent / 'addresses'
+    file.write_text(file.read_text().replace('10.128.0.3 n2', '10.128.9.3 n2'))
+    pings = Pings(torus, 0, 1)
+    for process in hosts.routed:
+        process.send_signal(signal.SIGHUP)
+    wait_for(lambda: re.findall('^10[^ ]*', torus.node(0).run('ip', 'route', 'show', 'proto', '84'), re.M) ==
+             ['10.128.0.2', '10.128.0.4', '10.128.9.3'])
+    hosts.addresses[2] = '10.128.9.3'
+    all_settled(torus)
+    lost, said = pings.end()
+    assert lost <= 1, said
+    ping_all(torus)
+    file.write_text('nonsense\n')
+    hosts.routed[0].send_signal(signal.SIGHUP)
+    wait_for(lambda: 'the addresses stay as they are' in (torus.run.logs / '0.routes.log').read_text())
+    ping_all(torus)
+
+
 def test_daemons_that_restart(mininet):
     torus = mininet('4')
     torus.set_ip_routes()

@@ -187,10 +187,10 @@ static const char *command_for(const struct setup_plan *p, enum unit unit)
         const struct host_file_kind *kind = &host_file_kinds[i];
         if (!p->change[i].differs || kind->unit == NULL || strcmp(kind->unit, units[unit]) != 0)
             continue;
-        if ((unit == DAEMON && !kind->secret) || unit == ROUTED)
+        if (unit == DAEMON && !kind->secret)
             return "restart";
         command =
-            "reload-or-restart"; /* torus-links sets the new addresses, torusd reads the keys */
+            "reload-or-restart"; /* torus-links and torus-routed set the new addresses, torusd reads the keys */
     }
     return command;
 }
