@@ -243,6 +243,13 @@ def test_from_bare_hosts_to_their_configuration():
         cluster = hosts.folder / 'cluster.ini'
         assert hosts.discover(0, '--output', cluster).returncode == 0
         init = '--json', 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
+        # One host fails after others have been configured, as it cannot write its key. The same command goes on.
+        obstacle = roots[2] / 'etc' / 'torusd' / 'cluster.key.torusd-new'
+        obstacle.mkdir(parents=True)
+        failed = hosts.run(0, *init)
+        assert failed.returncode == 1 and f'{NAMES[2]}: ' in failed.stderr and str(obstacle.parent) in failed.stderr
+        assert (roots[1] / 'etc' / 'torusd' / 'cluster.key').exists()
+        obstacle.rmdir()
         done = hosts.run(0, *init)
         assert done.returncode == 0, done.stdout + done.stderr
         for number, root in enumerate(roots):

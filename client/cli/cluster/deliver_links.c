@@ -24,22 +24,29 @@ struct links {
     uint32_t ended, count;
 };
 
+static const struct discovered_host *find_host(const struct links *l, const char *name)
+{
+    for (uint32_t i = 0; i < l->hosts.hosts; i++)
+        if (hosts_file_is_same_host(l->hosts.host[i].report->name, name))
+            return &l->hosts.host[i];
+    return NULL;
+}
+
 /* Finds the host of a delivery. Returns NULL after setting the error of the delivery. */
 static const struct discovered_host *find(const struct links *l, struct delivery *d)
 {
-    for (uint32_t i = 0; i < l->hosts.hosts; i++) {
-        const struct discovered_host *h = &l->hosts.host[i];
-        if (!hosts_file_is_same_host(h->report->name, d->host->name))
-            continue;
-        if (h->reachable || h->self)
-            return h;
+    const struct discovered_host *h = find_host(l, d->host->name);
+
+    if (h != NULL && (h->reachable || h->self))
+        return h;
+    if (h != NULL)
         (void)error_set(&d->error, ERROR_LINK,
                         "%s: no cables that work in both directions lead there", d->host->name);
-        return NULL;
-    }
-    (void)error_set(&d->error, ERROR_LINK,
-                    "%s: discovery does not find this host ('torusctl discover' lists the hosts)",
-                    d->host->name);
+    else
+        (void)error_set(
+            &d->error, ERROR_LINK,
+            "%s: discovery does not find this host ('torusctl discover' lists the hosts)",
+            d->host->name);
     return NULL;
 }
 
@@ -109,21 +116,38 @@ static void send_setup(struct links *l, struct delivery *d, const struct discove
 
 /* --- the order --- */
 
-/* Sends the setups of the hosts at this distance, and waits for the answers. */
-static void send_to(struct links *l, struct delivery *list, uint32_t distance)
+/* Sends the setup of this host, or those of the others, and waits for the answers. Returns whether all hosts have
+ * answered. */
+static bool send_to(struct links *l, struct delivery *list, bool self)
 {
+    bool complete = true;
+
     for (uint32_t i = 0; i < l->count; i++) {
         const struct discovered_host *h = find(l, &list[i]);
-        if (h != NULL && (h->self ? 0 : h->distance) == distance)
+        if (h != NULL && h->self == self)
             send_setup(l, &list[i], h);
     }
     wait_for(l, 0);
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct discovered_host *h = find_host(l, list[i].host->name);
+        complete &= h == NULL || h->self != self || list[i].reply != NULL;
+    }
+    return complete;
+}
+
+static void skip_others(const struct links *l, struct delivery *list)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct discovered_host *h = find_host(l, list[i].host->name);
+        if (h == NULL || !h->self)
+            (void)error_set(&list[i].error, ERROR_REFUSED,
+                            "%s: not tried, because this host failed", list[i].host->name);
+    }
 }
 
 void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket)
 {
     struct links l = {.socket = socket, .apply = apply, .count = count};
-    uint32_t furthest = 0;
     struct error e;
 
     if (discover_hosts(socket, &l.hosts, &e) != 0) {
@@ -131,10 +155,9 @@ void deliver_links(struct delivery *list, uint32_t count, bool apply, const char
             list[i].error = e;
         return;
     }
-    for (uint32_t i = 0; i < l.hosts.hosts; i++)
-        if (l.hosts.host[i].reachable && l.hosts.host[i].distance > furthest)
-            furthest = l.hosts.host[i].distance;
-    for (uint32_t distance = furthest + 1; distance > 0; distance--)
-        send_to(&l, list, distance - 1);
+    if (send_to(&l, list, true) || !apply)
+        (void)send_to(&l, list, false);
+    else
+        skip_others(&l, list);
     discovered_free(&l.hosts);
 }

@@ -4,8 +4,9 @@
 
 #include "client/cli/cluster/deliver.h"
 
-/* Like deliver(), whose parameters these are. Hosts that are further away come first, and this host comes last: a host
- * passes on setups of others before its own configuration changes. Sets the error of each host that failed. */
+/* Like deliver(), whose parameters these are. This host comes first: if it fails, the others are not tried, and if
+ * others fail, this host has the cluster key with which they accept the same setups again. Sets the error of each host
+ * that failed. */
 void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket);
 
 #endif
