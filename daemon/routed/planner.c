@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* A hop of flooding gathers changes for 3 ms (daemon/router/flooding/flood.c), and the process has to run. */
-#define SETTLE_MS 80u
-#define SETTLE_MS_A_HOP 8u
+#define SETTLE_MS 50u
+#define SETTLE_MS_A_HOP 10u
 
 int planner_init(struct planner *p, const struct torus *torus, uint32_t self, uint64_t settle)
 {
@@ -131,11 +131,17 @@ void planner_heard(struct planner *p, const uint32_t *up, uint64_t now)
     }
 }
 
+/* Returns how long after the last change the first ports may be added. */
+static uint64_t wait_of(const struct planner *p)
+{
+    return p->way == PLANNER_FAST ? p->settle / 2 + 1 : p->settle;
+}
+
 void planner_tick(struct planner *p, uint64_t now)
 {
     uint64_t steps;
 
-    if (p->settled || p->heard == PLANNER_NEVER || now < p->heard + p->settle)
+    if (p->settled || p->heard == PLANNER_NEVER || now < p->heard + wait_of(p))
         return;
     steps = (now - p->heard) / p->settle;
     p->settled = true;
@@ -157,7 +163,7 @@ uint64_t planner_deadline(const struct planner *p)
     if (p->settled || p->heard == PLANNER_NEVER)
         return PLANNER_NEVER;
     if (p->way == PLANNER_FAST)
-        return p->heard + p->settle;
+        return p->heard + wait_of(p);
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         const struct planner_route *r = &p->route[to];
         if (to != p->self && r->hops != PLANNER_FAR && r->hops < first && r->ports != r->nearer)

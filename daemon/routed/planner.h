@@ -8,7 +8,7 @@
  *
  * A link is lost:
  *   1. At once, each node keeps only those of the ports that it uses which are nearer in V. It adds none.
- *   2. When it has heard of no change for `settle`, it uses all ports that are nearer in V.
+ *   2. When it has heard of no change for more than `settle` / 2, it uses all ports that are nearer in V.
  * Proof. During 1, ports only disappear, so what had no loop before has none. When the first node does 2, every node
  * has done 1, so that all ports in use anywhere lead nearer in V: no way can come back to where it began.
  *

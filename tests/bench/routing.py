@@ -94,7 +94,7 @@ class Bird(Other):
     name = 'bird'
 
     def programs(self, rank, address, interfaces):
-        cables = ''.join(f'    interface "{name}" {{ type ptp; hello 1; dead 4; bfd on; }};\n' for name in interfaces)
+        cables = ''.join(f'    interface "{name}" {{ type ptp; hello 1; dead 4; check link on; bfd on; }};\n' for name in interfaces)
         text = f'''router id {address};
 protocol device {{ scan time 1; }}
 protocol kernel {{ ipv4 {{ export all; }}; merge paths on; }}

@@ -289,7 +289,7 @@ static void test_time_without_a_way_after_a_cut(void **state)
     cut = w.now;
     run(&w, cut + 21);
     assert_false(all_arrive(&w));
-    run(&w, cut + SETTLE + 21);
+    run(&w, cut + SETTLE / 2 + 22);
     assert_true(all_arrive(&w));
     end(&w);
 }

@@ -169,7 +169,7 @@ class IpHosts:
     def _start_routed(self, without, congestion):
         more = ['--without', without] if without else []
         more += ['--congestion', congestion] if congestion else []
-        program = find_program('torus-routed', Path(self.torus.torusctl).parent)
+        program = find_program('torus-routed', Path(self.torus.torusd).parent)
         self.commands = [
             [*node.host.enter(), 'setpriv', '--pdeathsig', 'TERM', program, '--socket', str(node.socket),
              '--addresses', str(self.folder / 'addresses'), '--state', str(self._state(rank)), *more]

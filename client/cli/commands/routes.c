@@ -172,7 +172,7 @@ const struct command command_routes = {
     .details =
         "torus-routed keeps a route to every other host. A host is routed; or it changes, while\n"
         "the hosts hear of a change of the links, and only some of the shortest ways are in use;\n"
-        "or it waits, for at most about a tenth of a second, because every way could lead in a\n"
+        "or it waits, for a few hundredths of a second, because every way could lead in a\n"
         "loop meanwhile; or it is unreachable, as no links that are up lead there.\n"
         "\n"
         "The column 'by' has the interfaces by which packets leave, with the host at the other\n"
