@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from torus_net import CHECKOUT, find_program
+from torus_net import CHECKOUT, find_program, patience
 
 sys.path.append(str(CHECKOUT / 'scripts'))
 from completion import model, values  # noqa: E402
@@ -59,9 +59,9 @@ def in_zsh(*line):
     """What zsh offers for the last word of a line. zsh shows options only for a word that begins like one."""
     if not shutil.which('zsh'):
         pytest.skip('zsh is not installed')
-    done = subprocess.run(['zsh', '-f', '-c', ZSH, 'zsh', FOLDER / 'zsh', ' '.join(line)], check=True,
-                          capture_output=True, text=True, timeout=60,
-                          env={'PATH': os.environ['PATH'], 'TERM': 'dumb', 'HOME': '/nonexistent'})
+    done = patience.run(['zsh', '-f', '-c', ZSH, 'zsh', FOLDER / 'zsh', ' '.join(line)],
+                        env={'PATH': os.environ['PATH'], 'TERM': 'dumb', 'HOME': '/nonexistent'})
+    assert done.returncode == 0, done
     found = dict.fromkeys(re.findall(r'<([^<>\s]+)>', done.stdout))
     return [word for word in found if line[-1].startswith('-') or not word.startswith('-')]
 

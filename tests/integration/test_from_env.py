@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from support.launcher import LauncherBench, launcher_bench
 from support.waiting import wait_for
-from torus_net import find_program
+from torus_net import Geometry, find_program
+from torus_net.addresses import link_address
+from torus_net.emulated import interface_name
 from torus_net.patience import Patience, run, wait
 
 CLUSTER = '''[cluster]
@@ -53,8 +55,7 @@ class Job:
 
     def refused(self, *options, **variables):
         """The error of a daemon that must not start."""
-        done = subprocess.run(self.command(*options), env=self.environment(variables), capture_output=True, text=True,
-                              timeout=60)
+        done = run(self.command(*options), env=self.environment(variables))
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
         return done.stderr
 
@@ -228,8 +229,8 @@ def test_a_folder_of_somebody_else(job, kind):
         folder.chmod(0o700 if kind == 'foreign' else 0o777)
     try:
         command = job.command('--name', 'beta', '--cluster', other / 'cluster.ini')
-        done = subprocess.run(['setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups', *command],
-                              capture_output=True, text=True, env=job.environment({'TORUS_JOB': job.name}), timeout=60)
+        done = run(['setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups', *command],
+                            env=job.environment({'TORUS_JOB': job.name}))
         assert done.returncode == 2 and str(folder) in done.stderr, done
         assert not (other / job.name).exists()
     finally:
@@ -241,8 +242,6 @@ def test_a_folder_of_somebody_else(job, kind):
 
 # Starts daemons by $1 (the rest is a command), and asks two of them, which no program has started otherwise.
 SCRIPT = '''set -u
-hosts=$(dirname "$TORUS_AGENT")
-{ printf '[cluster]\\ndims = 3x3\\nport = 7533\\n'; cat "$hosts/hosts.ini"; } >"$1/cluster.ini"
 export TORUS_JOB=$2 TORUS_SOCKET=/tmp/torusd-$(id -u)/$2/%h/control.sock
 folder=$1
 shift 2
@@ -260,6 +259,16 @@ while [ -e "/tmp/torusd-$(id -u)/$TORUS_JOB" ]; do sleep 0.1; done
 '''
 
 
+def mininet_cluster(geometry):
+    """The cluster file of an emulated torus whose hosts are n0, n1 ..."""
+    lines = ['[cluster]', f'dims = {geometry}', 'port = 7533']
+    for rank in range(geometry.nodes):
+        lines += [f'[n{rank}]', f'rank = {rank}']
+        lines += [f'{port.name} = {interface_name(rank, port)} {link_address(geometry.link(rank, port), port)}'
+                  for port in geometry.ports(rank)]
+    return '\n'.join(lines) + '\n'
+
+
 @pytest.fixture
 def bench():
     yield from launcher_bench(LauncherBench)
@@ -275,6 +284,7 @@ def test_mpiexec(bench, tmp_path, mpiexec, options):
     job = f'mpi-{uuid.uuid4().hex[:8]}'
     assert run([find_program('torusctl'), 'key', 'generate', tmp_path / 'key']).returncode == 0
     (tmp_path / 'script').write_text(SCRIPT)
+    (tmp_path / 'cluster.ini').write_text(mininet_cluster(Geometry('3x3')))
     torusd = Path(find_program('torusd')).parent
     done = bench.run('3x3', '--ip-routes', '--quiet', '--run',
                      f'sh {tmp_path}/script {tmp_path} {job} {mpiexec} {" ".join(options)}',

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from torus_net import find_program
+from torus_net import find_program, patience
 
 CLUSTER = '''[cluster]
 dims = 3
@@ -316,5 +316,5 @@ wait $links
 {LINKS} down
 ! ip -6 -o addr | grep -q 'fe80::[ab]/'
 ''')
-    done = subprocess.run(['unshare', '--net', 'bash', script], capture_output=True, text=True, timeout=120)
+    done = patience.run(['unshare', '--net', 'bash', script], 120)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from support.waiting import wait_for
-from torus_net import find_program
+from torus_net import find_program, patience
 
 # Everything that torus-routed may change. The kernel needs some time to notice the carrier of a new cable, and to
 # forget neighbours.
@@ -62,7 +62,7 @@ class Pings:
     def end(self):
         """(how many were lost, what ping has printed)"""
         self.process.send_signal(signal.SIGINT)
-        said = self.begin + self.process.communicate(timeout=30)[0]
+        said = self.begin + patience.communicate(self.process, patience.Patience(30))[0]
         sent, received = map(int, re.search(r'(\d+) packets transmitted, (\d+) received', said).groups())
         return sent - received, said
 
