@@ -13,7 +13,8 @@ from torus_net import find_program, patience
 # Everything that torus-routed may change. The kernel needs some time to notice the carrier of a new cable, and to
 # forget neighbours.
 SHOW = ('{ ip -o link | sed "s/ qlen.*//"; ip -o addr; ip route show table all; ip -6 route show table all; ip rule; '
-        'nft list ruleset; } | sed "s/NO-CARRIER,//; s/,LOWER_UP//; s/ linkdown//; s/ state [A-Z]* / /"; '
+        'nft list ruleset; } | sed "s/NO-CARRIER,//; s/,LOWER_UP//; s/ linkdown//; s/ state [A-Z]* / /; "'
+        '"s/counter packets [0-9]* bytes [0-9]*/counter/"; '
         'cd /proc/sys/net && grep -rs . ipv4 ipv6 | grep -v /route/ | sort')
 
 
