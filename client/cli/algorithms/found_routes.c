@@ -28,5 +28,12 @@ const struct algorithm *found_routes(const struct algorithm *a, const struct tor
     *found = NULL;
     if (!found_is_name(a->name, t))
         return a;
-    return detour_new_whole(found, t, e) == 0 ? found_named(*found, a->name, e) : NULL;
+    if (detour_new_whole(found, t, e) != 0)
+        return NULL;
+    a = found_named(*found, a->name, e);
+    if (a == NULL) {
+        detour_free(*found);
+        *found = NULL;
+    }
+    return a;
 }

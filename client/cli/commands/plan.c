@@ -136,6 +136,19 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
     return EXIT_DONE;
 }
 
+/* Takes the algorithm with this name of the found routes; without it, they are freed. */
+static int use_found(const struct cli *cli, struct detour *found, const char *name,
+                     const struct algorithm **algorithm)
+{
+    struct error e;
+
+    *algorithm = found_named(found, name, &e);
+    if (*algorithm != NULL)
+        return EXIT_DONE;
+    detour_free(found);
+    return cli_fail_usage(cli, "%s", e.text);
+}
+
 /* `stream` and `disjoint` where factors are neither rings nor lines: their routes are found. */
 static int resolve_found(const struct cli *cli, const struct plan_arguments *a, const char *name,
                          const struct torus *t, const struct algorithm **algorithm)
@@ -146,8 +159,7 @@ static int resolve_found(const struct cli *cli, const struct plan_arguments *a, 
     long_work_next("the routes of %s on %.80s", name != NULL ? name : FOUND_NAME, a->dims);
     if (detour_new_whole(&found, t, &e) != 0)
         return cli_fail(cli, &e);
-    *algorithm = found_named(found, name, &e);
-    return *algorithm != NULL ? EXIT_DONE : cli_fail_usage(cli, "%s", e.text);
+    return use_found(cli, found, name, algorithm);
 }
 
 /* Routes for the links that are in order. */
@@ -174,8 +186,7 @@ static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
     damage_free(&damage);
     if (found != 0)
         return cli_fail(cli, &e);
-    *algorithm = found_named(detour, a->algorithm, &e);
-    return *algorithm != NULL ? EXIT_DONE : cli_fail_usage(cli, "%s", e.text);
+    return use_found(cli, detour, a->algorithm, algorithm);
 }
 
 /* Reads the torus and the algorithm from the arguments. Returns EXIT_DONE, or another exit code after printing the
