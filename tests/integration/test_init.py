@@ -222,6 +222,16 @@ def test_any_two_hosts_have_a_key_in_common_while_it_changes(bench):
         assert not (bench.folder / host / 'etc/torusd/second.key').exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root gives files away')
+def test_the_file_of_a_changed_key_keeps_its_owner(bench):
+    assert bench.all('--yes').returncode == 0
+    first = bench.key()
+    os.chown(bench.folder / 'key', 4711, 4712)
+    assert bench.all('--yes', '--new-key').returncode == 0
+    after = (bench.folder / 'key').stat()
+    assert (after.st_uid, after.st_gid, after.st_mode & 0o777) == (4711, 4712, 0o600) and bench.key() != first
+
+
 def test_an_interrupted_change_of_the_key_goes_on(bench):
     assert bench.all('--yes').returncode == 0
     first = bench.key()

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/cli/cluster/host_files.h"
@@ -70,7 +71,14 @@ int init_keys_read(struct init_keys *k, const char *path, const char *cluster_fi
 
 int init_keys_finish(struct init_keys *k, struct error *e)
 {
-    if (!k->changing || rename(k->next_path, k->path) == 0)
+    struct stat before;
+    int owned = k->changing ? stat(k->path, &before) : -1;
+
+    if (!k->changing)
+        return 0;
+    /* The file may be that of this host, which belongs to the user of torusd. */
+    if ((owned != 0 || geteuid() != 0 || chown(k->next_path, before.st_uid, before.st_gid) == 0) &&
+        rename(k->next_path, k->path) == 0)
         return 0;
     return error_set(e, ERROR_IO,
                      "all hosts have the new key, but %.200s cannot be renamed to %.200s: %s",
