@@ -30,7 +30,7 @@ static int choose_path(struct init_keys *k, const char *path, const char *cluste
     return 0;
 }
 
-/* Reads a key, or makes it if there is no file. Sets *made. */
+/* Reads a key from a file. Without the file, makes a key and sets *made; `keep`: the new key is not written. */
 static int read_or_make(const char *path, bool keep, struct key *key, bool *made, struct error *e)
 {
     uint8_t bytes[KEY_SIZE];

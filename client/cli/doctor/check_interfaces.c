@@ -24,7 +24,7 @@ static bool is(const struct doctor *d, uint32_t node, const char *interface, con
     return fact_is(d->node[node].facts, fact_name("interface.%s.%s", interface, key), value);
 }
 
-/* The interface of a link whose facts are known and which is no loopback, or NULL. */
+/* Returns the name of the interface that a link uses; NULL if its facts are unknown, or it is a loopback interface. */
 static const char *interface_of(const struct doctor *d, uint32_t node, unsigned port)
 {
     const struct torus_link *l = doctor_link(d, node, port);

@@ -32,7 +32,7 @@ struct finding {
     char mend[320];  /* a command or an instruction; "" if there is none */
 };
 
-/* What is known of one node. */
+/* One node, as the survey describes it. */
 struct doctor_node {
     const char *host;                  /* name for people */
     const char *missing;               /* why the node has not answered; "" if it has */

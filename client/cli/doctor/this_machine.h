@@ -7,7 +7,8 @@
 #define CONFIGURATION "/etc/torusd/torusd.ini"
 #define UNIT "torusd.service"
 
-/* Gathers the facts, with the folders of the configuration if it can be read; malloc'ed. NULL if there is no memory. */
+/* Returns the facts of this machine, which the caller frees with free(); NULL if memory is short. They include the disks
+ * of the folders that the configuration names, if the configuration can be read. */
 char *this_machine_facts(void);
 
 /* Adds findings that say why no daemon can be asked at this socket; `error` is what the attempt said. */

@@ -7,8 +7,8 @@
 #include "client/cli/drawing/point.h"
 #include "daemon/schedule/torus.h"
 
-/* Stores the places of the nodes from coordinate `first` on of dimension `dim` in `at` (array of `count`). Two nodes
- * are at least about 1 apart. Returns 0, or -1 if there is no memory. */
+/* Stores the places of the nodes from coordinate `first` on of dimension `dim` in `at` (array of `count`). The
+ * distance between two nodes is about 1 or more. Returns 0, or -1 if memory is short. */
 int factor_shape(const struct torus *t, unsigned dim, uint32_t first, uint32_t count,
                  struct point *at);
 

@@ -18,7 +18,8 @@ struct network_places {
         height; /* from the leftmost node of a frame to the rightmost one, and from the highest to the lowest */
 };
 
-/* Returns 0 with *p to be freed by network_places_free(), or -1 if there is no memory. */
+/* Finds the places of all nodes. Returns 0 with *p, which the caller passes to network_places_free(), or -1 if memory is
+ * short. */
 int network_places_make(struct network_places *p, const struct torus *t,
                         const struct drawing_part *part);
 void network_places_free(struct network_places *p);
