@@ -6,11 +6,13 @@
 
 #include <cmocka.h>
 
+#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "carrier_fixture.h"
+#include "proto/routes.h"
 
 static void a_carrier_goes_and_comes_back(void **state)
 {
@@ -52,6 +54,38 @@ static void reports_may_be_lost(void **state)
     check(c, "");
     fails = false;
     report();
+    check(c, "3: back; ");
+    end(c);
+}
+
+/* The system reports a change of a route. */
+static void report_route(unsigned char protocol)
+{
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+    } message = {.head = {.nlmsg_len = sizeof message, .nlmsg_type = RTM_NEWROUTE},
+                 .route = {.rtm_protocol = protocol}};
+
+    assert_int_equal(write(reports, &message, sizeof message), sizeof message);
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+/* torus-routed changes its routes after a loss, and must not wait for torusd to look at all of them. */
+static void routes_of_torus_routed_are_no_hurry(void **state)
+{
+    struct carrier *c = begin();
+    (void)state;
+    watch(c, 3, "10.0.0.1", 0);
+    add("eth0", WORKS, "10.0.0.1", 0);
+    check(c, "");
+    entry[0].ifa_flags = CUT;
+    report_route(ROUTE_PROTOCOL);
+    check(c, "");
+    (void)uv_run(&loop, UV_RUN_ONCE); /* until the timer */
+    check(c, "3: no carrier on eth0; ");
+    entry[0].ifa_flags = WORKS;
+    report_route(RTPROT_STATIC);
     check(c, "3: back; ");
     end(c);
 }
@@ -252,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_carrier_goes_and_comes_back),
         cmocka_unit_test(reports_may_be_lost),
+        cmocka_unit_test(routes_of_torus_routed_are_no_hurry),
         cmocka_unit_test(an_address_or_its_interface_goes),
         cmocka_unit_test(names_of_no_interface_are_never_at_fault),
         cmocka_unit_test(addresses_of_two_families),

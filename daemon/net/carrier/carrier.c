@@ -15,10 +15,13 @@
 #include "daemon/net/addresses/address.h"
 #include "daemon/net/addresses/route.h"
 #include "daemon/schedule/torus.h"
+#include "proto/routes.h"
 
 #ifndef IFF_LOWER_UP
 #define IFF_LOWER_UP 0x10000u /* <linux/if.h>, which cannot be included beside <net/if.h> */
 #endif
+
+#define LATER_MS 20
 
 struct watched {
     bool on;
@@ -34,6 +37,8 @@ struct watched {
 
 struct carrier {
     uv_poll_t poll;
+    uv_timer_t later;
+    unsigned handles; /* open */
     int fd;
     struct carrier_user user;
     bool stale; /* something may have changed */
@@ -41,15 +46,47 @@ struct carrier {
     struct watched watched[];
 };
 
-/* Reports are not parsed: their arrival is enough. */
+/* Whether all messages of a report are about routes of torus-routed, which no link uses. */
+static bool is_of_routed(const char *report, size_t length)
+{
+    const struct nlmsghdr *m = (const struct nlmsghdr *)report;
+    unsigned rest = (unsigned)length;
+    bool any = false;
+
+    for (; NLMSG_OK(m, rest); m = NLMSG_NEXT(m, rest)) {
+        const struct rtmsg *route = NLMSG_DATA(m);
+        if ((m->nlmsg_type != RTM_NEWROUTE && m->nlmsg_type != RTM_DELROUTE) ||
+            m->nlmsg_len < NLMSG_LENGTH(sizeof *route) || route->rtm_protocol != ROUTE_PROTOCOL)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static void look(struct carrier *c)
+{
+    c->stale = true;
+    c->user.reported(c->user.context);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    look(timer->data);
+}
+
+/* Apart from that, the arrival of a report is enough. To look at all interfaces and routes takes so long that
+ * torus-routed would wait for it after each of its own changes. But soon after them torusd does look: they follow the
+ * loss of a link, which the system may report a second later at the other end. */
 static void on_report(uv_poll_t *poll, int status, int events)
 {
     struct carrier *c = poll->data;
-    char report[4096];
+    _Alignas(struct nlmsghdr) char report[4096];
+    bool news = false;
+    ssize_t length;
 
     (void)events;
-    c->stale = true;
     if (status < 0) {
+        c->stale = true;
         log_warning(
             "torusd no longer watches interfaces, and notices a pulled cable only by silence: %s",
             uv_strerror(status));
@@ -57,10 +94,13 @@ static void on_report(uv_poll_t *poll, int status, int events)
         return;
     }
     /* ENOBUFS: reports were lost, which counts as a report. */
-    while (recv(c->fd, report, sizeof report, MSG_DONTWAIT) >= 0 || errno == EINTR ||
+    while ((length = recv(c->fd, report, sizeof report, MSG_DONTWAIT)) >= 0 || errno == EINTR ||
            errno == ENOBUFS)
-        continue;
-    c->user.reported(c->user.context);
+        news |= length < 0 || !is_of_routed(report, (size_t)length);
+    if (news)
+        look(c);
+    else if (!uv_is_active((uv_handle_t *)&c->later))
+        (void)uv_timer_start(&c->later, on_later, LATER_MS, 0);
 }
 
 static int open_netlink(void)
@@ -102,7 +142,9 @@ struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user, u
     c->fd = fd;
     c->user = *user;
     c->ports = ports;
-    c->poll.data = c;
+    c->poll.data = c->later.data = c;
+    c->handles = 2;
+    (void)uv_timer_init(loop, &c->later);
     (void)uv_poll_start(&c->poll, UV_READABLE, on_report);
     return c;
 }
@@ -111,6 +153,8 @@ static void on_closed(uv_handle_t *handle)
 {
     struct carrier *c = handle->data;
 
+    if (--c->handles > 0)
+        return;
     (void)close(c->fd);
     c->user.closed(c->user.context);
     free(c);
@@ -118,6 +162,7 @@ static void on_closed(uv_handle_t *handle)
 
 void carrier_close(struct carrier *c)
 {
+    uv_close((uv_handle_t *)&c->later, on_closed);
     uv_close((uv_handle_t *)&c->poll, on_closed);
 }
 

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "daemon/schedule/torus.h"
+#include "proto/routes.h"
 
-/* By these our routes are told from all others: the routing protocol number, and the metric. */
-#define ROUTE_PROTOCOL 84
+/* By this, and by ROUTE_PROTOCOL, our routes are told from all others. */
 #define ROUTE_METRIC 84
 #define ROUTE_CONGESTION_SIZE 16u
 
