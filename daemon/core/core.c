@@ -41,10 +41,18 @@ static void on_topology(void *context)
         core->links_changed(core->links_context);
 }
 
+static void on_confirmed(void *context)
+{
+    const struct core *core = context;
+
+    if (core->links_changed != NULL)
+        core->links_changed(core->links_context);
+}
+
 struct core *core_new(const struct core_setup *setup, struct error *e)
 {
     struct core *core = calloc(1, sizeof *core);
-    const struct router_handler handler = {core, on_frame, on_next, on_topology};
+    const struct router_handler handler = {core, on_frame, on_next, on_topology, on_confirmed};
 
     (void)error_set(e, ERROR_MEMORY, "out of memory for the node");
     if (core == NULL || (core->shares = shares_new()) == NULL) {

@@ -32,7 +32,7 @@ struct core_setup {
     /* Called when schedules have been counted (exchange/phases/choose_algorithm.h). May be NULL. */
     void (*planned)(void *context);
     void *planned_context;
-    /* Called when a link of the torus has come up or gone down. May be NULL. */
+    /* Called when a link of the torus has come up or gone down, or a node has confirmed link states. May be NULL. */
     void (*links_changed)(void *context);
     void *links_context;
 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/router/flooding/flood.h"
 #include "daemon/router/links/probe.h"
 #include "daemon/router/links/silence.h"
 #include "daemon/router/links/stranger.h"

@@ -26,6 +26,7 @@
 
 #include "daemon/base/slab.h"
 #include "daemon/router/flooding/faults.h"
+#include "daemon/router/flooding/flood.h"
 #include "daemon/router/frames/outgoing.h"
 #include "daemon/router/interface/handler.h"
 #include "daemon/router/interface/io.h"

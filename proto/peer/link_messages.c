@@ -26,7 +26,8 @@ PEER_CODEC(link_fault, LinkFault, LINK_FAULT)
 /* --- link states --- */
 
 #define ENTRY(NUMBER, TEXT, BYTES, LIST)                                                           \
-    NUMBER(rank) NUMBER(hops) NUMBER(up) NUMBER(boot) NUMBER(version) NUMBER(minor)
+    NUMBER(rank)                                                                                   \
+    NUMBER(hops) NUMBER(up) NUMBER(boot) NUMBER(version) NUMBER(minor) NUMBER(confirmed)
 
 static void write_entry(const struct peer_link_state_entry *m, Peer__LinkState__Entry *to)
 {

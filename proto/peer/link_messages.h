@@ -53,6 +53,7 @@ struct peer_link_state_entry {
     uint64_t boot;
     uint32_t version;
     uint32_t minor;
+    uint64_t confirmed;
 };
 
 struct peer_link_state {

@@ -167,6 +167,8 @@ def test_a_node_of_an_older_release(hosts):
     """It knows no surveys, so only this machine is judged, until it is upgraded."""
     torus = ring(hosts)
     ports = {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}
+    for node in 0, 1:
+        torus.configure(node, ports, protocol_minor=1)
     torus.configure(2, ports, protocol_minor=0)
     torus.start(0, 1, 2)
     torus.wait_up()
@@ -175,7 +177,7 @@ def test_a_node_of_an_older_release(hosts):
     assert status == 3 and 'older release' in one['what'] and 'same release' in one['mend']
     assert 'older release' in torus.ctl(0, 'status', '--all').stderr
     assert torus.end(2) == 0
-    torus.configure(2, ports)
+    torus.configure(2, ports, protocol_minor=1)
     torus.start(2)
     torus.wait_up()
     wait_for(lambda: doctor(torus)[0] == 0, what=lambda: doctor(torus))

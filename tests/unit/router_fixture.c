@@ -87,6 +87,11 @@ static void on_topology(void *context)
     ((struct router_fixture *)context)->topology_changes++;
 }
 
+static void on_confirmed(void *context)
+{
+    ((struct router_fixture *)context)->confirmations++;
+}
+
 struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint32_t rank)
 {
     const struct router_io io = {f,        io_now,  io_random,  io_dial, io_wake,
@@ -109,7 +114,7 @@ void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
 void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t rank,
                         const struct router_handler *handler, const struct secrets *secrets)
 {
-    const struct router_handler nobody = {f, no_frame, no_next, on_topology};
+    const struct router_handler nobody = {f, no_frame, no_next, on_topology, on_confirmed};
     const struct router_io io = fixture_begin(f, dims, rank);
 
     f->router =

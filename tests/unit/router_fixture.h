@@ -26,7 +26,7 @@ struct router_fixture {
     uint64_t now, random;
     uint32_t minor; /* of the protocol, in the hellos of neighbours */
     unsigned dials[TORUS_MAX_PORTS];
-    unsigned topology_changes;
+    unsigned topology_changes, confirmations;
     struct fixture_connection connection[FIXTURE_CONNECTIONS];
     unsigned connections;
     struct fixture_connection *up[TORUS_MAX_PORTS]; /* by fixture_link_up() */

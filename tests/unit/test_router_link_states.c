@@ -141,10 +141,140 @@ static void link_states_that_cannot_be_cost_the_connection(void **state)
     fixture_close(&f);
 }
 
+/* Returns how often a node's state was sent there, and what it had confirmed the last time. */
+static unsigned sent_of(struct fixture_connection *c, uint32_t rank, uint64_t *confirmed)
+{
+    struct peer_message *head;
+    unsigned found = 0;
+
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++)
+            if (head->link_state.entry[i].rank == rank) {
+                found++;
+                *confirmed = head->link_state.entry[i].confirmed;
+            }
+        message_forget(head);
+    }
+    return found;
+}
+
+static void say_confirmed(struct fixture_connection *c, uint32_t version, uint64_t confirmed)
+{
+    const struct peer_link_state_entry entry = {.rank = 12,
+                                                .hops = 4,
+                                                .version = version,
+                                                .up = 3,
+                                                .boot = 9,
+                                                .minor = PROTOCOL_MINOR,
+                                                .confirmed = confirmed};
+
+    fixture_say(c, &(struct peer_message){.kind = PEER_LINK_STATE, .link_state = {1, &entry}}, NULL,
+                0);
+}
+
+static void confirmations_are_passed_on_once(void **state)
+{
+    struct router_fixture f;
+    uint64_t confirmed = 0;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    for (unsigned port = 0; port < 4; port++)
+        fixture_link_up(&f, port);
+    say_confirmed(f.up[2], 1, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 4; port++)
+        (void)sent_of(f.up[port], 12, &confirmed);
+    assert_int_equal(f.confirmations, 0);
+    const unsigned changes = f.topology_changes;
+    for (int twice = 0; twice < 2; twice++) {
+        say_confirmed(f.up[2], 2, 77);
+        fixture_pass(&f, 50 * MILLISECONDS);
+        for (unsigned port = 0; port < 4; port++)
+            assert_int_equal(sent_of(f.up[port], 12, &confirmed), twice == 0);
+        assert_int_equal(confirmed, 77);
+    }
+    assert_int_equal(f.confirmations, 1);
+    assert_int_equal(f.topology_changes, changes); /* exchanges need not look at it */
+    assert_int_equal(router_topology(f.router)->entry[12].confirmed, 77);
+    fixture_close(&f);
+}
+
+/* What a node confirms within a moment uses up one version, and is told once. */
+static void a_node_states_what_it_confirms(void **state)
+{
+    struct router_fixture f;
+    uint64_t confirmed = 0;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    (void)sent_of(f.up[0], 5, &confirmed);
+    const uint32_t version = router_topology(f.router)->entry[5].version;
+    for (uint64_t digest = 1; digest <= 100; digest++)
+        router_confirm(f.router, digest);
+    router_confirm(f.router, 100);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    assert_int_equal(sent_of(f.up[0], 5, &confirmed), 1);
+    assert_int_equal(confirmed, 100);
+    assert_int_equal(router_topology(f.router)->entry[5].version, version + 1);
+    fixture_close(&f);
+}
+
+static void an_older_neighbour_hears_of_no_confirmation(void **state)
+{
+    struct router_fixture f;
+    uint64_t confirmed = 1;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    f.minor = PROTOCOL_MINOR - 1;
+    fixture_link_up(&f, 1);
+    router_confirm(f.router, 99);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 2; port++) {
+        assert_true(sent_of(f.up[port], 5, &confirmed) > 0);
+        assert_int_equal(confirmed, 0);
+    }
+    fixture_close(&f);
+}
+
+/* The first changes are told at once, without waiting; when there are many, several are told together. */
+static void many_changes_are_gathered(void **state)
+{
+    struct router_fixture f;
+    uint64_t confirmed = 0;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    (void)sent_of(f.up[0], 5, &confirmed);
+    for (uint64_t digest = 1; digest <= 100; digest++) {
+        router_confirm(f.router, digest);
+        router_tick(f.router);
+        if (digest <= 4) {
+            assert_int_equal(sent_of(f.up[0], 5, &confirmed), 1);
+            assert_int_equal(confirmed, digest);
+        }
+    }
+    assert_in_range(sent_of(f.up[0], 5, &confirmed), 1, 10);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    assert_int_equal(sent_of(f.up[0], 5, &confirmed), 1);
+    assert_int_equal(confirmed, 100);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(news_are_passed_on_once),
+        cmocka_unit_test(confirmations_are_passed_on_once),
+        cmocka_unit_test(a_node_states_what_it_confirms),
+        cmocka_unit_test(an_older_neighbour_hears_of_no_confirmation),
+        cmocka_unit_test(many_changes_are_gathered),
         cmocka_unit_test(many_news_at_once_are_told_together),
         cmocka_unit_test(a_new_neighbour_is_told_everything),
         cmocka_unit_test(a_lost_link_takes_its_claims_with_it),

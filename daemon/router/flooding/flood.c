@@ -1,6 +1,7 @@
-/* Link states: tells all neighbours about changes of the topology. Changes are collected for a moment, so
- * that a torus that comes up does not cause one frame per change. When a link comes up, the neighbour is sent
- * all link states, and again every RESTATE, which replaces claims that were damaged on their way. */
+/* Link states: tells all neighbours about changes of the topology: about the first ones at once, and when there
+ * are many, about those of a moment together, so that a torus that comes up does not cause one frame per change.
+ * When a link comes up, the neighbour is sent all link states, and again every RESTATE, which replaces claims that
+ * were damaged on their way. */
 #include "daemon/router/flooding/flood.h"
 
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 #include "daemon/router/record/view.h"
 #include "proto/text.h"
 
-#define GATHER (3 * MILLISECONDS)
+#define GATHER (1 * MILLISECONDS) /* between two floods, on average */
+#define AT_ONCE 8u                /* floods after a pause that need not wait */
+#define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations */
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
 /* Of the changes that arrive together, so many are told to the handler one by one, and the rest together: all
@@ -30,8 +33,11 @@ static void mark_at(struct router *r, struct port *port, uint32_t rank)
         return;
     port->dirty[rank / 8] |= (uint8_t)(1u << rank % 8);
     port->any_dirty = true;
-    if (r->flood_at == ROUTER_NEVER)
-        r->flood_at = router_now(r) + GATHER;
+    if (r->flood_at == ROUTER_NEVER) {
+        const uint64_t now = router_now(r);
+        r->flood_at =
+            now + AT_ONCE * GATHER >= r->flood_free ? now : r->flood_free - AT_ONCE * GATHER;
+    }
 }
 
 static void mark_unsent(struct router *r, uint32_t rank)
@@ -44,6 +50,14 @@ void flood_self_changed(struct router *r)
 {
     mark_unsent(r, r->rank);
     r->handler.topology(r->handler.context);
+}
+
+void router_confirm(struct router *r, uint64_t confirmed)
+{
+    if (r->confirmed == confirmed)
+        return;
+    r->confirmed = confirmed;
+    mark_unsent(r, r->rank);
 }
 
 void flood_mark_all_unsent(struct router *r, unsigned port)
@@ -80,8 +94,13 @@ static void send_entries(struct router *r, unsigned port, const struct peer_link
 void flood_flush(struct router *r)
 {
     struct peer_link_state_entry entry[ENTRIES_A_FRAME];
+    const bool confirms = router_least_minor(r) >= CONFIRM_MINOR;
+    const uint64_t now = router_now(r);
 
     r->flood_at = ROUTER_NEVER;
+    r->flood_free = (r->flood_free > now ? r->flood_free : now) + GATHER;
+    /* Only now, so that a version is used up per flood, and not per call of router_confirm(). */
+    (void)topology_set_confirmed(&r->topology, r->confirmed);
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         struct port *port = &r->port[i];
         size_t n = 0;
@@ -96,7 +115,8 @@ void flood_flush(struct router *r)
                                                       .up = known->up,
                                                       .boot = known->boot,
                                                       .version = known->version,
-                                                      .minor = known->minor};
+                                                      .minor = known->minor,
+                                                      .confirmed = confirms ? known->confirmed : 0};
             if (++n == ENTRIES_A_FRAME) {
                 send_entries(r, i, entry, n);
                 n = 0;
@@ -153,12 +173,15 @@ static void tell_topology(struct router *r)
 
 void flood_tell_handler(struct router *r)
 {
-    bool late = r->must_tell_again;
+    const bool late = r->must_tell_again, confirmed = r->must_tell_confirmed;
 
     r->told = 0;
     r->must_tell_again = false;
+    r->must_tell_confirmed = false;
     if (late)
         r->handler.topology(r->handler.context);
+    if (confirmed && r->handler.confirmed != NULL)
+        r->handler.confirmed(r->handler.context);
 }
 
 int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
@@ -169,11 +192,14 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
 
     for (size_t i = 0; i < state->n_entry && result == 0; i++) {
         const struct peer_link_state_entry *in = &state->entry[i];
-        const struct topology_entry claim = {in->hops, in->version, in->up, in->boot, in->minor};
+        const struct topology_entry claim = {in->hops, in->version, in->up,
+                                             in->boot, in->minor,   in->confirmed};
         result = check_link_state(r, port, in, e);
         if (result != 0)
             break;
+        const uint64_t before = r->topology.entry[in->rank].confirmed;
         enum topology_news news = topology_take_claim(&r->topology, port, in->rank, &claim);
+        r->must_tell_confirmed |= r->topology.entry[in->rank].confirmed != before;
         if (news != TOPOLOGY_SAME &&
             (in->rank != r->rank || in->boot == r->boot || is_answered(r, port)))
             mark_unsent(r, in->rank);

@@ -12,6 +12,9 @@ struct router;
 /* To be called after a link of this node has come up or gone down. */
 void flood_self_changed(struct router *r);
 
+/* States with which link states the IP routes of this node agree (daemon/routed/planner.h); 0: with none. */
+void router_confirm(struct router *r, uint64_t confirmed);
+
 /* Marks all link states as unsent at a port whose link has come up. */
 void flood_mark_all_unsent(struct router *r, unsigned port);
 

@@ -19,6 +19,8 @@ struct router_handler {
     struct outgoing *(*next)(void *context, unsigned port);
     /* A link somewhere has come up or gone down. */
     void (*topology)(void *context);
+    /* Another node has confirmed link states (daemon/routed/planner.h). May be NULL. */
+    void (*confirmed)(void *context);
 };
 
 #endif

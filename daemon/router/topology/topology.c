@@ -52,6 +52,18 @@ uint32_t topology_least_minor(const struct topology *p)
     return least;
 }
 
+bool topology_set_confirmed(struct topology *p, uint64_t confirmed)
+{
+    struct topology_entry *me = &p->entry[p->self];
+
+    if (me->confirmed == confirmed)
+        return false;
+    if (me->version < UINT32_MAX)
+        me->version++;
+    me->confirmed = confirmed;
+    return true;
+}
+
 void topology_set_self(struct topology *p, unsigned port, bool up)
 {
     struct topology_entry *me = &p->entry[p->self];
@@ -91,8 +103,10 @@ static enum topology_news choose_claim(struct topology *p, uint32_t rank)
     p->changes += now->up != before.up;
     if (now->up != before.up || now->boot != before.boot || now->minor != before.minor)
         return TOPOLOGY_NEW;
-    return now->hops != before.hops || now->version != before.version ? TOPOLOGY_REPEAT
-                                                                      : TOPOLOGY_SAME;
+    return now->hops != before.hops || now->version != before.version ||
+                   now->confirmed != before.confirmed
+               ? TOPOLOGY_REPEAT
+               : TOPOLOGY_SAME;
 }
 
 /* Overrules a claim about this node itself. */

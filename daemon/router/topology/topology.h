@@ -41,6 +41,8 @@ struct topology_entry {
     uint32_t up;      /* bit p: port p is up */
     uint64_t boot;    /* differs after every start of the node; 0: never heard of */
     uint32_t minor;   /* minor version of the protocol that the node speaks */
+    uint64_t
+        confirmed; /* link states with which its IP routes agree (daemon/routed/planner.h); 0: not said */
 };
 
 struct topology {
@@ -63,12 +65,15 @@ void topology_set_minor(struct topology *p, uint32_t minor);
 /* Returns the least minor version of all nodes that can be reached, with this node. */
 uint32_t topology_least_minor(const struct topology *p);
 
+/* States with which link states the IP routes of this node agree. Returns whether that has changed. */
+bool topology_set_confirmed(struct topology *p, uint64_t confirmed);
+
 /* To be called when a port of this node has come up or gone down. */
 void topology_set_self(struct topology *p, unsigned port, bool up);
 
 enum topology_news {
     TOPOLOGY_SAME,
-    TOPOLOGY_REPEAT, /* the hops or the version have changed: tell neighbours */
+    TOPOLOGY_REPEAT, /* the hops, the version or `confirmed` have changed: tell neighbours */
     TOPOLOGY_NEW,    /* tell neighbours; a link or node has changed its state */
 };
 
