@@ -51,6 +51,7 @@ static void on_gone(struct control_client *client)
     control_exchange_abandon(client);
     control_schedule_leave(client);
     control_survey_forget(client);
+    control_watch_gone(client);
     if (client->counted)
         shares_give(client->server->set.shares, client->state_only ? SHARE_ASKERS : SHARE_CLIENTS,
                     client->user, 1);

@@ -1,4 +1,5 @@
-/* The request for the link states of the whole torus: all of them at once, and then each change. */
+/* The request for the link states of the whole torus: all of them at once, and then each change. The client may
+ * confirm link states, which all nodes hear of. */
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,14 @@
 #define WATCHERS_MOST 16u /* each needs memory for what it was told */
 #define AGAIN_MS 20       /* until a watcher that has not read yet is looked at again */
 #define INTERFACE_MS 200  /* until an interface that is not known yet is looked up again */
+#define LATER_MS                                                                                   \
+    5 /* until interfaces are looked up after a change, which other nodes hear of first */
 
 struct link_watch {
     bool told_any;
-    uint32_t *told; /* by rank: bits of ports whose links the client knows to be up */
+    uint32_t *told;           /* by rank: bits of ports whose links the client knows to be up */
+    uint64_t *told_confirmed; /* by rank: what the client knows to be confirmed */
+    bool confirms;            /* this node states what the client has confirmed */
     char interface[TORUS_MAX_PORTS][IFNAMSIZ]; /* that the client knows */
 };
 
@@ -21,8 +26,32 @@ void control_watch_forget(struct control_client *client)
     if (client->watch == NULL)
         return;
     free(client->watch->told);
+    free(client->watch->told_confirmed);
     free(client->watch);
     client->watch = NULL;
+}
+
+void control_watch_gone(struct control_client *client)
+{
+    if (client->watch == NULL || !client->watch->confirms)
+        return;
+    client->watch->confirms = false;
+    router_confirm(client->server->set.router, 0);
+}
+
+void control_routes_confirmed(struct control_client *client, const Control__Request *request)
+{
+    const struct error early = {.code = ERROR_PROTOCOL,
+                                .text = "only a client that watches the links can confirm them"};
+
+    if (client->watch == NULL) {
+        control_reply_error(client, &early, NULL);
+        return;
+    }
+    for (struct control_client *c = client->server->clients; c != NULL; c = c->next)
+        if (c->watch != NULL)
+            c->watch->confirms = c == client;
+    router_confirm(client->server->set.router, request->routes_confirmed->digest);
 }
 
 static uint32_t up_ports(const struct router *router, uint32_t rank)
@@ -78,9 +107,11 @@ static void send_states(struct control_client *client, Control__LinkStates *stat
     control_graphs_free(&graphs, lists.n_graph);
 }
 
+static void update(struct control_client *client, bool looks);
+
 static void on_again(uv_timer_t *timer)
 {
-    control_watch_update(timer->data);
+    update(timer->data, true);
 }
 
 /* Notes which interfaces this node's ports use. Returns whether any has changed; *unknown tells whether one of a link
@@ -106,13 +137,52 @@ static bool look_at_interfaces(const struct control_setup *set, struct link_watc
     return changed;
 }
 
-void control_watch_update(struct control_client *client)
+/* Makes room for the states and confirmations of all nodes. Returns 0, or -1 without memory. */
+static int make_room(Control__LinkStates *states, uint32_t nodes)
+{
+    states->node = calloc(nodes, sizeof *states->node);
+    states->up = calloc(nodes, sizeof *states->up);
+    states->confirmed_node = calloc(nodes, sizeof *states->confirmed_node);
+    states->confirmed = calloc(nodes, sizeof *states->confirmed);
+    return states->node != NULL && states->up != NULL && states->confirmed_node != NULL &&
+                   states->confirmed != NULL
+               ? 0
+               : -1;
+}
+
+static void free_room(Control__LinkStates *states)
+{
+    free(states->node);
+    free(states->up);
+    free(states->confirmed_node);
+    free(states->confirmed);
+}
+
+/* Lists what the client does not know yet. */
+static void list_news(Control__LinkStates *states, struct link_watch *watch,
+                      const struct router *router)
+{
+    for (uint32_t rank = 0; rank < router_torus(router)->nodes; rank++) {
+        const uint32_t up = up_ports(router, rank);
+        const uint64_t confirmed = router_topology(router)->entry[rank].confirmed;
+        if (!watch->told_any || up != watch->told[rank]) {
+            states->node[states->n_node++] = rank;
+            states->up[states->n_up++] = watch->told[rank] = up;
+        }
+        if (rank == router_rank(router) || confirmed == watch->told_confirmed[rank])
+            continue;
+        states->confirmed_node[states->n_confirmed_node++] = rank;
+        states->confirmed[states->n_confirmed++] = watch->told_confirmed[rank] = confirmed;
+    }
+}
+
+/* Tells the client what has changed. `looks`: also of interfaces, which takes a while. */
+static void update(struct control_client *client, bool looks)
 {
     const struct control_setup *set = &client->server->set;
-    const uint32_t nodes = router_torus(set->router)->nodes;
     Control__LinkStates states = CONTROL__LINK_STATES__INIT;
     struct link_watch *watch = client->watch;
-    bool changed, unknown;
+    bool changed = false, unknown = false;
 
     if (watch == NULL || uv_is_closing((uv_handle_t *)&client->pipe))
         return;
@@ -120,26 +190,29 @@ void control_watch_update(struct control_client *client)
         (void)uv_timer_start(&client->progress, on_again, AGAIN_MS, 0);
         return;
     }
-    states.node = calloc(nodes, sizeof *states.node);
-    states.up = calloc(nodes, sizeof *states.up);
-    for (uint32_t rank = 0; rank < nodes && states.node != NULL && states.up != NULL; rank++) {
-        uint32_t up = up_ports(set->router, rank);
-        if (watch->told_any && up == watch->told[rank])
-            continue;
-        states.node[states.n_node++] = rank;
-        states.up[states.n_up++] = watch->told[rank] = up;
+    if (make_room(&states, router_torus(set->router)->nodes) != 0) {
+        free_room(&states);
+        control_client_close(client);
+        return;
     }
-    changed = look_at_interfaces(set, watch, &unknown);
+    list_news(&states, watch, set->router);
+    if (looks)
+        changed = look_at_interfaces(set, watch, &unknown);
+    states.confirms = client->access >= ACCESS_EXCHANGE;
     states.all = !watch->told_any;
     watch->told_any = true;
-    if (states.node == NULL || states.up == NULL)
-        control_client_close(client);
-    else if (states.n_node > 0 || changed)
+    if (states.n_node > 0 || states.n_confirmed > 0 || changed)
         send_states(client, &states);
     if (unknown)
         (void)uv_timer_start(&client->progress, on_again, INTERFACE_MS, 0);
-    free(states.node);
-    free(states.up);
+    else if (!looks && states.n_node > 0)
+        (void)uv_timer_start(&client->progress, on_again, LATER_MS, 0);
+    free_room(&states);
+}
+
+void control_watch_update(struct control_client *client)
+{
+    update(client, false);
 }
 
 void control_watch_links(struct control_client *client, const Control__Request *request)
@@ -158,13 +231,16 @@ void control_watch_links(struct control_client *client, const Control__Request *
         return;
     }
     client->watch = calloc(1, sizeof *client->watch);
-    if (client->watch != NULL)
+    if (client->watch != NULL) {
         client->watch->told = calloc(nodes, sizeof *client->watch->told);
-    if (client->watch == NULL || client->watch->told == NULL) {
+        client->watch->told_confirmed = calloc(nodes, sizeof *client->watch->told_confirmed);
+    }
+    if (client->watch == NULL || client->watch->told == NULL ||
+        client->watch->told_confirmed == NULL) {
         control_watch_forget(client);
         (void)error_set(&e, ERROR_MEMORY, "out of memory for the link states");
         control_reply_error(client, &e, NULL);
         return;
     }
-    control_watch_update(client);
+    update(client, true);
 }
