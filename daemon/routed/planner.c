@@ -1,9 +1,12 @@
 #include "daemon/routed/planner.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A hop of flooding gathers changes for 3 ms (daemon/router/flooding/flood.c), and the process has to run. */
+#include "proto/sha256.h"
+
+/* A hop of flooding may gather changes for a moment (daemon/router/flooding/flood.c), and the processes have to run. */
 #define SETTLE_MS 50u
 #define SETTLE_MS_A_HOP 10u
 
@@ -13,8 +16,10 @@ int planner_init(struct planner *p, const struct torus *torus, uint32_t self, ui
     p->up = calloc(torus->nodes, sizeof *p->up);
     p->route = calloc(torus->nodes, sizeof *p->route);
     p->hops = calloc(torus->nodes, sizeof *p->hops);
-    p->queue = calloc(torus->nodes, sizeof *p->queue);
-    if (p->up == NULL || p->route == NULL || p->hops == NULL || p->queue == NULL) {
+    p->queue = calloc(2 * (size_t)torus->nodes, sizeof *p->queue);
+    p->confirmed = calloc(torus->nodes, sizeof *p->confirmed);
+    if (p->up == NULL || p->route == NULL || p->hops == NULL || p->queue == NULL ||
+        p->confirmed == NULL) {
         planner_free(p);
         return -1;
     }
@@ -30,6 +35,7 @@ void planner_free(struct planner *p)
     free(p->route);
     free(p->hops);
     free(p->queue);
+    free(p->confirmed);
     *p = (struct planner){0};
 }
 
@@ -67,6 +73,22 @@ static void measure(const struct planner *p, uint32_t from)
             p->queue[last++] = next;
         }
     }
+}
+
+/* Returns the digest of the links among the nodes that this node reaches; never 0. */
+static uint64_t digest_view(const struct planner *p)
+{
+    char text[SHA256_TEXT_SIZE];
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < p->torus->nodes; i++)
+        if (p->route[i].hops != PLANNER_FAR) {
+            p->queue[length++] = htole32(i);
+            p->queue[length++] = htole32(p->up[i]);
+        }
+    sha256_text(p->queue, length * sizeof *p->queue, text);
+    text[16] = '\0';
+    return strtoull(text, NULL, 16) | 1u;
 }
 
 /* Computes hops and nearer of all routes. Links lead both ways, so distances do, too. */
@@ -114,16 +136,21 @@ void planner_heard(struct planner *p, const uint32_t *up, uint64_t now)
     bool lost = false, found = false;
 
     compare(p, up, &lost, &found);
+    if (found)
+        p->found = now;
     if (!lost && !found && p->heard != PLANNER_NEVER)
         return;
     if (lost)
         p->way = PLANNER_FAST;
     else if (p->settled)
-        p->way = p->way != PLANNER_SMOOTH && now - p->settled_at < p->settle ? PLANNER_CAREFUL
-                                                                             : PLANNER_SMOOTH;
+        p->way = p->way != PLANNER_SMOOTH && now <= p->settled_at + p->settle ? PLANNER_CAREFUL
+                                                                              : PLANNER_SMOOTH;
     p->settled = false;
     p->heard = now;
     compute(p);
+    p->may_confirm = p->way == PLANNER_FAST && now - p->found > PLANNER_CALM * p->settle;
+    p->digest = digest_view(p);
+    p->confirmed[p->self] = 0;
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
         if (p->way != PLANNER_SMOOTH)
@@ -134,14 +161,36 @@ void planner_heard(struct planner *p, const uint32_t *up, uint64_t now)
 /* Returns how long after the last change the first ports may be added. */
 static uint64_t wait_of(const struct planner *p)
 {
-    return p->way == PLANNER_FAST ? p->settle / 2 + 1 : p->settle;
+    return p->way == PLANNER_FAST ? p->settle + 1 : p->settle;
+}
+
+uint64_t planner_statement(const struct planner *p)
+{
+    return p->may_confirm ? p->digest : 0;
+}
+
+void planner_confirm(struct planner *p, uint32_t node, uint64_t digest)
+{
+    p->confirmed[node] = digest;
+}
+
+/* Whether all nodes that can be reached, and this one, have confirmed the last link states. */
+static bool all_confirmed(const struct planner *p)
+{
+    if (!p->may_confirm)
+        return false;
+    for (uint32_t i = 0; i < p->torus->nodes; i++)
+        if (p->route[i].hops != PLANNER_FAR && p->confirmed[i] != p->digest)
+            return false;
+    return true;
 }
 
 void planner_tick(struct planner *p, uint64_t now)
 {
     uint64_t steps;
 
-    if (p->settled || p->heard == PLANNER_NEVER || now < p->heard + wait_of(p))
+    if (p->settled || p->heard == PLANNER_NEVER ||
+        (now < p->heard + wait_of(p) && !all_confirmed(p)))
         return;
     steps = (now - p->heard) / p->settle;
     p->settled = true;
@@ -152,8 +201,9 @@ void planner_tick(struct planner *p, uint64_t now)
         else
             p->settled &= r->ports == r->nearer;
     }
+    /* Nodes that lack confirmations settle later: behave towards them as if this node had waited, too. */
     if (p->settled)
-        p->settled_at = now;
+        p->settled_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
 }
 
 uint64_t planner_deadline(const struct planner *p)
@@ -163,7 +213,7 @@ uint64_t planner_deadline(const struct planner *p)
     if (p->settled || p->heard == PLANNER_NEVER)
         return PLANNER_NEVER;
     if (p->way == PLANNER_FAST)
-        return p->heard + wait_of(p);
+        return all_confirmed(p) ? p->heard : p->heard + wait_of(p);
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         const struct planner_route *r = &p->route[to];
         if (to != p->self && r->hops != PLANNER_FAR && r->hops < first && r->ports != r->nearer)

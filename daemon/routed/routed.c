@@ -43,6 +43,7 @@ struct routed {
     struct damage without;
     struct installer installer;
     uint32_t *up; /* states.up without the links to be avoided */
+    bool unsure;  /* the kernel has refused a route since all were put there */
 };
 
 /* --- the state folder: one process, one folder --- */
@@ -102,7 +103,21 @@ static void install(struct routed *r, bool all)
             r->planner.route[to].is_new = false;
             installer_put(&r->installer, to);
         }
+    r->unsure = r->installer.failures > 0 || (r->unsure && !all);
     complain(r);
+}
+
+/* Tells all nodes with which link states the routes in the kernel agree, and counts what they have said. */
+static void confirm(struct routed *r)
+{
+    const uint64_t digest = r->unsure ? 0 : planner_statement(&r->planner);
+
+    states_confirm(&r->states, digest);
+    for (uint32_t node = 0; node < r->torus.nodes; node++)
+        planner_confirm(&r->planner, node,
+                        node == r->planner.self ? digest : r->states.confirmed[node]);
+    planner_tick(&r->planner, uv_now(r->loop));
+    install(r, false);
 }
 
 static void on_planned(uv_timer_t *timer)
@@ -262,6 +277,7 @@ static void use_states(struct routed *r, bool fresh)
     uv_update_time(r->loop);
     planner_heard(&r->planner, r->up, uv_now(r->loop));
     install(r, fresh);
+    confirm(r);
     wake_up(r);
 }
 
@@ -303,7 +319,7 @@ static void on_heard(void *context, bool all)
             return;
         }
         fresh = true;
-    } else if (installer_look_at_cables(&r->installer, r->states.interface)) {
+    } else if (r->states.renamed && installer_look_at_cables(&r->installer, r->states.interface)) {
         prepare_interfaces(r);
     }
     use_states(r, fresh);

@@ -39,6 +39,7 @@ static void end(struct states *s, const char *why)
 static int take_torus(struct states *s, const Control__LinkStates *states, struct error *e)
 {
     uint32_t *up;
+    uint64_t *confirmed;
 
     for (size_t i = 0; i < states->n_graph; i++)
         if (graph_of_edges(states->graph[i]->edge, states->graph[i]->n_edge / 2, e) == NULL)
@@ -49,10 +50,16 @@ static int take_torus(struct states *s, const Control__LinkStates *states, struc
         return error_set(e, ERROR_PROTOCOL, "there is no node %u in %s", states->rank,
                          states->dims);
     up = calloc(s->torus.nodes, sizeof *up);
-    if (up == NULL)
+    confirmed = calloc(s->torus.nodes, sizeof *confirmed);
+    if (up == NULL || confirmed == NULL) {
+        free(up);
+        free(confirmed);
         return error_set(e, ERROR_MEMORY, "out of memory for %u nodes", s->torus.nodes);
+    }
     free(s->up);
+    free(s->confirmed);
     s->up = up;
+    s->confirmed = confirmed;
     s->rank = states->rank;
     return 0;
 }
@@ -61,16 +68,29 @@ static int take(struct states *s, const Control__LinkStates *states, struct erro
 {
     if (states->all && take_torus(s, states, e) != 0)
         return -1;
-    if (s->up == NULL || states->n_node != states->n_up)
+    if (s->up == NULL || states->n_node != states->n_up ||
+        states->n_confirmed_node != states->n_confirmed)
         return error_set(e, ERROR_PROTOCOL, "its message is not complete");
     for (size_t i = 0; i < states->n_node; i++) {
         if (states->node[i] >= s->torus.nodes)
             return error_set(e, ERROR_PROTOCOL, "there is no node %u", states->node[i]);
         s->up[states->node[i]] = states->up[i];
     }
-    for (size_t port = 0; port < states->n_interface && port < TORUS_MAX_PORTS; port++)
-        if (strlen(states->interface[port]) < sizeof s->interface[port])
-            (void)strcpy(s->interface[port], states->interface[port]);
+    for (size_t i = 0; i < states->n_confirmed_node; i++) {
+        if (states->confirmed_node[i] >= s->torus.nodes || states->confirmed_node[i] == s->rank)
+            return error_set(e, ERROR_PROTOCOL, "node %u cannot have confirmed link states",
+                             states->confirmed_node[i]);
+        s->confirmed[states->confirmed_node[i]] = states->confirmed[i];
+    }
+    s->confirms = states->confirms;
+    s->renamed = false;
+    for (size_t port = 0; port < states->n_interface && port < TORUS_MAX_PORTS; port++) {
+        const char *name = states->interface[port];
+        if (strlen(name) >= sizeof s->interface[port] || strcmp(name, s->interface[port]) == 0)
+            continue;
+        (void)strcpy(s->interface[port], name);
+        s->renamed = true;
+    }
     return 0;
 }
 
@@ -131,6 +151,8 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
         s->connected = true;
         s->complained = false;
         s->heard(s->context, all);
+        if (uv_is_closing((uv_handle_t *)&s->pipe))
+            return;
     }
     if (more < 0)
         end(s, e.text);
@@ -172,6 +194,53 @@ static void on_connected(uv_connect_t *request, int status)
         end(s, "out of memory");
 }
 
+struct confirmation {
+    uv_write_t write;
+    struct states *states;
+    uint8_t *frame;
+};
+
+static void on_confirmed(uv_write_t *write, int status)
+{
+    struct confirmation *c = write->data;
+
+    if (status != 0 && status != UV_ECANCELED)
+        end(c->states, uv_strerror(status));
+    free(c->frame);
+    free(c);
+}
+
+void states_confirm(struct states *s, uint64_t digest)
+{
+    Control__Request message = CONTROL__REQUEST__INIT;
+    Control__RoutesConfirmed confirmed = CONTROL__ROUTES_CONFIRMED__INIT;
+    struct confirmation *c;
+    size_t length = 0;
+    uv_buf_t buffer;
+
+    if (!s->connected || !s->confirms || digest == s->said)
+        return;
+    message.version = CONTROL_VERSION;
+    message.kind_case = CONTROL__REQUEST__KIND_ROUTES_CONFIRMED;
+    message.routes_confirmed = &confirmed;
+    confirmed.digest = digest;
+    c = calloc(1, sizeof *c);
+    if (c == NULL || (c->frame = frame_pack(&message.base, &length)) == NULL) {
+        free(c);
+        end(s, "out of memory"); /* then the daemon takes back what it was told before */
+        return;
+    }
+    s->said = digest;
+    c->states = s;
+    c->write.data = c;
+    buffer = uv_buf_init((char *)c->frame, (unsigned)length);
+    if (uv_write(&c->write, (uv_stream_t *)&s->pipe, &buffer, 1, on_confirmed) == 0)
+        return;
+    free(c->frame);
+    free(c);
+    end(s, "out of memory");
+}
+
 static void on_retry(uv_timer_t *timer)
 {
     struct states *s = timer->data;
@@ -179,6 +248,7 @@ static void on_retry(uv_timer_t *timer)
     if (s->opened || s->closing || uv_pipe_init(s->loop, &s->pipe, 0) != 0)
         return;
     s->opened = true;
+    s->said = 0;
     s->pipe.data = s->connecting.data = s;
     uv_pipe_connect(&s->connecting, &s->pipe, s->path, on_connected);
 }
@@ -208,4 +278,5 @@ void states_free(struct states *s)
     frame_stream_free(&s->in);
     free(s->request);
     free(s->up);
+    free(s->confirmed);
 }

@@ -1,4 +1,5 @@
-/* Hears the link states from torusd over its control socket, and connects again whenever the connection ends. */
+/* Hears the link states from torusd over its control socket, and tells it with which of them the routes agree. Connects
+ * again whenever the connection ends. */
 #ifndef TORUSD_ROUTED_STATES_H
 #define TORUSD_ROUTED_STATES_H
 
@@ -27,12 +28,19 @@ struct states {
 
     struct torus torus; /* valid when anything was heard */
     uint32_t rank;
-    uint32_t *up; /* by node: bits of the ports whose links are up */
+    uint32_t *up;        /* by node: bits of the ports whose links are up */
+    uint64_t *confirmed; /* by node: the digest that it has confirmed; 0: none, or this node */
+    bool confirms;       /* the daemon takes confirmations */
+    uint64_t said;       /* what it has been told over this connection */
     char interface[TORUS_MAX_PORTS][16];
+    bool renamed; /* the last message has changed `interface` */
 };
 
 /* Begins to connect. The caller sets loop, path, heard and context; the rest is zero. */
 void states_start(struct states *s);
+
+/* Tells the daemon with which link states the routes agree (planner_statement()), unless it knows. */
+void states_confirm(struct states *s, uint64_t digest);
 
 /* Closes the connection. After the loop has ended, the caller calls states_free(). */
 void states_stop(struct states *s);

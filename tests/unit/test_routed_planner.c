@@ -1,5 +1,6 @@
-/* The routes of torus-routed: links are cut and return at random, every node hears of it at its own random moment, and
- * after each step of any node the ports in use everywhere are checked for loops. */
+/* The routes of torus-routed: links are cut and return at random, every node hears of it, and of what the others
+ * confirm, at its own random moment, and after each step of any node the ports in use everywhere are checked for
+ * loops. test_routed_orders.c tries all orders of a few events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,14 +15,16 @@
 #define MOST 32u
 #define SETTLE 100u
 #define CHANGES 100u
-#define WAITING 512u
+#define WAITING 32768u
 
-/* A change on its way to a node. */
+/* A change, or what `rank` has confirmed, on its way to a node. */
 struct news {
     uint64_t at;
     uint32_t node, rank;
     unsigned port;
-    bool up;
+    bool up, is_confirmation;
+    unsigned number; /* of the confirmation: later ones replace it */
+    uint64_t digest;
 };
 
 struct world {
@@ -35,6 +38,12 @@ struct world {
     uint64_t delay; /* the most until a node hears of a change */
     uint32_t seed;
     bool looped;
+    bool silent[MOST];     /* the node never confirms */
+    bool blind;            /* nodes believe at once that all others have confirmed */
+    uint64_t stated[MOST]; /* what each node has confirmed last */
+    unsigned statements[MOST],
+        known[MOST][MOST];     /* how many there were; by node: the last one it knows */
+    unsigned by_confirmations; /* how often a node need not wait */
 };
 
 static uint32_t draw(struct world *w, uint32_t below)
@@ -131,8 +140,45 @@ static void change(struct world *w, uint32_t rank, unsigned port, bool up)
         w->now;
     for (uint32_t node = 0; node < w->torus.nodes; node++) {
         assert_true(w->count < WAITING);
-        w->news[w->count++] =
-            (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1), node, rank, port, up};
+        w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
+                                            .node = node,
+                                            .rank = rank,
+                                            .port = port,
+                                            .up = up};
+    }
+}
+
+/* Does what torus-routed does after each change and confirmation. */
+static void act(struct world *w, uint32_t node)
+{
+    struct planner *p = &w->planner[node];
+    const uint64_t digest = w->silent[node] ? 0 : planner_statement(p);
+    bool moved = false, waits;
+
+    for (uint32_t other = 0; w->blind && other < w->torus.nodes; other++)
+        planner_confirm(p, other, p->digest);
+    planner_confirm(p, node, digest);
+    waits = !p->settled;
+    planner_tick(p, w->now);
+    w->by_confirmations += waits && p->settled && w->now <= p->heard + p->settle;
+    for (uint32_t to = 0; to < w->torus.nodes; to++) {
+        moved |= p->route[to].is_new;
+        p->route[to].is_new = false;
+    }
+    w->looped |= moved && has_loop(w);
+    if (digest == w->stated[node])
+        return;
+    w->stated[node] = digest;
+    w->statements[node]++;
+    for (uint32_t to = 0; to < w->torus.nodes; to++) {
+        assert_true(w->count < WAITING);
+        if (to != node)
+            w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
+                                                .node = to,
+                                                .rank = node,
+                                                .is_confirmation = true,
+                                                .number = w->statements[node],
+                                                .digest = digest};
     }
 }
 
@@ -141,9 +187,15 @@ static void hear(struct world *w, unsigned which)
     struct news n = w->news[which];
 
     w->news[which] = w->news[--w->count];
-    set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
-    planner_heard(&w->planner[n.node], w->seen[n.node], w->now);
-    w->looped |= has_loop(w);
+    if (n.is_confirmation && n.number > w->known[n.node][n.rank]) {
+        w->known[n.node][n.rank] = n.number;
+        planner_confirm(&w->planner[n.node], n.rank, n.digest);
+    } else if (!n.is_confirmation) {
+        set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
+        planner_heard(&w->planner[n.node], w->seen[n.node], w->now);
+        w->looped |= has_loop(w);
+    }
+    act(w, n.node);
 }
 
 /* Lets everything happen that is due until `until`, one step of one node after the other. */
@@ -199,14 +251,20 @@ static void check_settled(const struct world *w)
         }
 }
 
+/* Who confirms. */
+enum confirming { NOBODY, EVERYBODY, MANY, BLIND };
+
 /* Returns whether any loop was seen. `pause` is the most between two changes. */
 static bool cut_at_random(const char *dims, uint64_t settle, uint64_t delay, uint32_t pause,
-                          uint32_t seed)
+                          uint32_t seed, enum confirming confirming)
 {
     static struct world w;
     bool looped;
 
     begin(&w, dims, settle, delay, seed);
+    for (uint32_t i = 0; i < w.torus.nodes; i++)
+        w.silent[i] = confirming == NOBODY || (confirming == MANY && draw(&w, 8) == 0);
+    w.blind = confirming == BLIND;
     run(&w, w.now + 2 * SETTLE * MOST);
     check_settled(&w);
     for (unsigned i = 0; i < CHANGES; i++) {
@@ -228,10 +286,11 @@ static void test_no_loop_whatever_the_order(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
-        for (uint32_t seed = 1; seed <= 3; seed++) {
-            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 40, seed));
-            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 250, 100 + seed));
-            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 1500, 200 + seed));
+        for (uint32_t seed = 1; seed <= 6; seed++) {
+            const enum confirming who = (enum confirming)(seed % 3);
+            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 40, seed, who));
+            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 250, 100 + seed, who));
+            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 1500, 200 + seed, who));
         }
 }
 
@@ -242,7 +301,18 @@ static void test_loops_would_be_seen(void **state)
 
     (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++)
-        seen += cut_at_random("4x4", 1, SETTLE / 2, 250, seed);
+        seen += cut_at_random("4x4", 1, SETTLE / 2, 250, seed, NOBODY);
+    assert_true(seen >= 4);
+}
+
+/* The check finds loops, if nodes do not wait for the confirmations. */
+static void test_confirmations_are_needed(void **state)
+{
+    unsigned seen = 0;
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= 8; seed++)
+        seen += cut_at_random("4x4", SETTLE, SETTLE / 2, 1500, seed, BLIND);
     assert_true(seen >= 4);
 }
 
@@ -284,13 +354,47 @@ static void test_time_without_a_way_after_a_cut(void **state)
 
     (void)state;
     begin(&w, "4", SETTLE, 20, 7);
+    w.silent[2] = true;
     run(&w, w.now + 2 * SETTLE * MOST);
     change(&w, 0, 0, false);
     cut = w.now;
     run(&w, cut + 21);
     assert_false(all_arrive(&w));
-    run(&w, cut + SETTLE / 2 + 22);
+    run(&w, cut + SETTLE);
+    assert_false(all_arrive(&w));
+    run(&w, cut + SETTLE + 22);
     assert_true(all_arrive(&w));
+    end(&w);
+}
+
+/* All have heard after 5, and know all confirmations after 5 more. */
+static void test_confirmations_shorten_it(void **state)
+{
+    static struct world w;
+    uint64_t cut;
+
+    (void)state;
+    begin(&w, "4x4", SETTLE, 5, 7);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    change(&w, 0, 0, false);
+    cut = w.now;
+    run(&w, cut + 11);
+    assert_true(all_arrive(&w));
+    check_settled(&w);
+    assert_int_equal(w.by_confirmations, 16);
+    /* A second link, which is lost soon after. */
+    change(&w, 5, 1, false);
+    run(&w, cut + 22);
+    check_settled(&w);
+    assert_int_equal(w.by_confirmations, 32);
+    /* A link has just come up: the old confirmations say nothing about this loss, and new ones do not count. */
+    change(&w, 0, 0, true);
+    run(&w, w.now + SETTLE);
+    change(&w, 0, 0, false);
+    cut = w.now;
+    run(&w, cut + SETTLE + 7);
+    check_settled(&w);
+    assert_int_equal(w.by_confirmations, 32);
     end(&w);
 }
 
@@ -325,8 +429,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_loop_whatever_the_order),
         cmocka_unit_test(test_loops_would_be_seen),
+        cmocka_unit_test(test_confirmations_are_needed),
         cmocka_unit_test(test_nothing_is_lost_when_a_link_returns),
         cmocka_unit_test(test_time_without_a_way_after_a_cut),
+        cmocka_unit_test(test_confirmations_shorten_it),
         cmocka_unit_test(test_ports_of_a_former_process_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
