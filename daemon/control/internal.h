@@ -130,7 +130,7 @@ void control_watch_links(struct control_client *client, const Control__Request *
 void control_watch_update(struct control_client *client);
 /* The client watches no more. */
 void control_watch_forget(struct control_client *client);
-/* Takes back what the client has confirmed. */
+/* Withdraws what the client has confirmed. */
 void control_watch_gone(struct control_client *client);
 void control_routes_confirmed(struct control_client *client, const Control__Request *request);
 

@@ -201,9 +201,11 @@ void planner_tick(struct planner *p, uint64_t now)
         else
             p->settled &= r->ports == r->nearer;
     }
+    if (!p->settled)
+        return;
     /* Nodes that lack confirmations settle later: behave towards them as if this node had waited, too. */
-    if (p->settled)
-        p->settled_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
+    p->settled_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
+    p->waited = now - p->heard;
 }
 
 uint64_t planner_deadline(const struct planner *p)

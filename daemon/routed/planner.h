@@ -15,7 +15,7 @@
  *      V; or when it has heard of no change for more than `settle`. (A node without torus-routed, or with an older
  *      release, never confirms.)
  * A node neither confirms nor counts confirmations if it has heard within PLANNER_CALM * `settle` = 4 D before V that
- * a link has come up. Then, and in the procedure for links that come up, it takes its last confirmation back.
+ * a link has come up. Then, and in the procedure for links that come up, it withdraws its last confirmation.
  *
  * Proof. A loop can only arise when a node adds ports. Let node a add ports at time t, in 2.
  *   By waiting: a heard of its last change at t - 2 D at the latest. All nodes knew D later what a knew then, and a
@@ -85,7 +85,8 @@ struct planner {
     bool settled, may_confirm;
     uint64_t digest; /* of the last link states */
     uint64_t heard, settled_at;
-    uint64_t found; /* when a link has come up last */
+    uint64_t waited; /* from the last change until the last route was settled */
+    uint64_t found;  /* when a link has come up last */
 };
 
 /* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to planner_free(), or -1

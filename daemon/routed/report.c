@@ -126,6 +126,9 @@ json_t *report_make(const struct report_of *r)
         (void)json_object_set_new(value, "address", ip_json(&self->ip[0]));
         (void)json_object_set_new(value, "address6", ip_json(&self->ip[1]));
         (void)json_object_set_new(value, "settled", json_boolean(r->planner->settled));
+        (void)json_object_set_new(
+            value, "waited_seconds",
+            r->planner->settled ? json_real((double)r->planner->waited / 1000.0) : json_null());
         (void)json_object_set_new(value, "settle_seconds",
                                   json_real((double)r->planner->settle / 1000.0));
     }

@@ -227,7 +227,7 @@ void states_confirm(struct states *s, uint64_t digest)
     c = calloc(1, sizeof *c);
     if (c == NULL || (c->frame = frame_pack(&message.base, &length)) == NULL) {
         free(c);
-        end(s, "out of memory"); /* then the daemon takes back what it was told before */
+        end(s, "out of memory"); /* then the daemon withdraws what it was told before */
         return;
     }
     s->said = digest;

@@ -1,9 +1,10 @@
 """The link states of the whole torus over the control socket: all of them, and then each change."""
 
 import signal
+import struct
 
 from support.waiting import wait_for
-from support.wire import connect, frame, frames, send
+from support.wire import Fixed64, connect, frame, frames, send
 
 WATCH = frame({9: {}})
 LINK_STATES = 11
@@ -44,7 +45,7 @@ class Watcher:
 
     def __init__(self, torus, rank):
         self.socket = connect(torus.node(rank).socket, 30)
-        self.data, self.up, self.messages = b'', {}, []
+        self.data, self.up, self.confirmed, self.messages = b'', {}, {}, []
         send(self.socket, WATCH)
 
     def hear(self):
@@ -58,6 +59,8 @@ class Watcher:
             self.messages = [fields_of(fields_of(head)[LINK_STATES][0]) for head in heads]
         for message in self.messages[seen:]:
             self.up.update(zip(numbers(message.get(5, [b''])[0]), numbers(message.get(6, [b''])[0])))
+            digests = message.get(10, [b''])[0]
+            self.confirmed.update(zip(numbers(message.get(9, [b''])[0]), struct.unpack(f'<{len(digests) // 8}Q', digests)))
         return self.up
 
     def hear_until(self, up):
@@ -82,6 +85,46 @@ def test_all_states_and_then_changes(loopback):
     torus.node(1).start()
     for watcher in watchers:
         watcher.hear_until(everything)
+
+
+def confirm(digest):
+    return frame({10: {1: Fixed64(digest)}})
+
+
+def test_confirmed_link_states_are_told_to_all_nodes(loopback):
+    torus = loopback('4')
+    everything = {rank: 3 for rank in range(4)}
+    first, second, other = [Watcher(torus, rank) for rank in (0, 2, 2)]
+    for watcher in first, second, other:
+        watcher.hear_until(everything)
+        assert watcher.messages[0][8] == [1] and not watcher.confirmed
+    digest = 0xfedcba9876543210
+    send(second.socket, confirm(digest))
+    while first.confirmed != {2: digest}:
+        first.hear()
+    send(first.socket, confirm(77))
+    while other.confirmed != {0: 77}:
+        other.hear()
+    send(second.socket, confirm(digest + 1))
+    while first.confirmed != {2: digest + 1}:
+        first.hear()
+    second.socket.close()  # torus-routed has ended
+    while first.confirmed != {2: 0}:
+        first.hear()
+    assert first.up == everything
+    other.socket.close()  # it has confirmed nothing
+    first.socket.close()
+    late = Watcher(torus, 1)
+    late.hear_until(everything)
+    while any(late.confirmed.values()):
+        late.hear()
+
+
+def test_only_watchers_confirm(loopback):
+    torus = loopback('2')
+    with connect(torus.node(0).socket, 30) as client:
+        send(client, confirm(1))
+        assert b'only a client that watches the links can confirm them' in client.recv(4096)
 
 
 def test_watchers_are_bounded(loopback):
