@@ -307,12 +307,6 @@ def complete(options):
     return options
 
 
-def commit():
-    done = subprocess.run(['git', '-C', str(CHECKOUT), 'describe', '--always', '--dirty'],
-                          capture_output=True, text=True, check=False)
-    return done.stdout.strip() or 'of an unknown version'
-
-
 def write_whole(path, results):
     """Writes results as JSON. Replaces the file as a whole, so that a reader never finds half of it."""
     write_text(path, json.dumps(results, indent=1) + '\n')
@@ -331,7 +325,7 @@ class Bench:
         self.begin = time.monotonic()
         kept = {name: value for name, value in vars(options).items()
                 if isinstance(value, (int, float, str, list, bool, type(None)))}
-        self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
+        self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': machine.commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
                         'options': kept, 'tori': [], 'fit': None, 'unlimited': None,
                         'growth': None, 'files': None, 'schedules': None, 'cuts': None, 'groups': None,

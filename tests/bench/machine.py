@@ -88,6 +88,7 @@ def describe():
         'default_congestion_control': congestion.read_text().strip(),
         'mpich': _package('mpich'), 'openmpi': _package('openmpi-bin'),
         'iperf3': _package('iperf3'), 'mininet': _package('mininet'),
+        **{name: _package(name) for name in ('frr', 'bird2', 'babeld')},
     }
 
 
@@ -96,6 +97,11 @@ def _field_of_release(name):
         return platform.freedesktop_os_release().get(name)
     except OSError:
         return None
+
+
+def commit():
+    return _first_line('git', '-C', str(Path(__file__).parent), 'describe', '--always', '--dirty') or \
+        'of an unknown version'
 
 
 def available_memory():

@@ -1,242 +1,287 @@
-"""How long a ping every 10 ms gets no answer after a cut, and how many are lost when the link returns: torus-routed
-beside OSPF of FRR and of BIRD, both with BFD, and babeld, on the same emulated torus, one after the other."""
+"""Called by scripts/routing-bench: IP routes that heal. How long a ping every 10 ms gets no answer after a cut, how
+many pings are lost when the link returns, and what passes over the routes: torus-routed beside OSPF of FRR and of
+BIRD, both with BFD, and babeld, in turn on the same emulated torus."""
 
 import argparse
 import json
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(CHECKOUT / 'topo')]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 
-from torus_net import MininetTorus  # noqa: E402
+from torus_net import CHECKOUT, TorusError, UsageError, interrupts, mininet_obstacle, same_layout  # noqa: E402
+from torus_net.ip_hosts import wait_ms  # noqa: E402
 from torus_net.patience import Patience  # noqa: E402
 
-ADDRESS = '10.128.0.{}'
-HOST = '''set -e
-ip link add torus0 type veth peer name torus0-peer
-ip link set torus0-peer up
-ip addr add {address}/32 dev torus0
-ip link set torus0 up
-cd /proc/sys/net
-echo 1 >ipv4/ip_forward
-echo 1 >ipv4/fib_multipath_hash_policy
-for i in all {interfaces}; do echo 0 >ipv4/conf/$i/rp_filter; done
-for i in {interfaces}; do
-    echo 0 >ipv6/conf/$i/disable_ipv6
-    ip -6 addr add fe80::{rank}/64 dev $i nodad
-done
-'''
+from . import arithmetic, jobs, machine, mpi, network, programs, systems  # noqa: E402
+from .routing_systems import PREPARE, SYSTEMS  # noqa: E402
+from .tables import routing as tables  # noqa: E402
 
-
-class Routed:
-    """torus-routed, as --ip-routes of the launcher starts it."""
-
-    name = 'torus-routed'
-
-    def __init__(self, torus, folder):
-        self.torus = torus
-        torus.set_ip_routes()
-
-    def lines(self):
-        return 1  # "ip_routes = yes", the default, in the one file of the cluster
-
-    def stop(self):
-        self.torus.ip_hosts.stop()
-        self.torus.ip_hosts = None
-
-
-class Other:
-    """A routing daemon on every host. Subclasses say how it is configured and started."""
-
-    def __init__(self, torus, folder):
-        self.torus, self.folder, self.processes, self.texts = torus, folder, [], []
-        for node in torus.nodes:
-            interfaces = [node.interface(port.name) for port in torus.geometry.ports(node.rank)]
-            address = ADDRESS.format(node.rank + 1)
-            node.host.run('sh', '-s', stdin=HOST.format(address=address, rank=node.rank + 1, interfaces=' '.join(interfaces)))
-            for name, text, command in self.programs(node.rank, address, interfaces):
-                (folder / f'{node.rank}.{name}').write_text(text)
-                self.texts.append(text)
-                with open(folder / f'{node.rank}.{name}.log', 'w', encoding='utf-8') as log:
-                    self.processes.append(subprocess.Popen([*node.host.enter(), *command], stdin=subprocess.DEVNULL,
-                                                           stdout=log, stderr=log))
-
-    def lines(self):
-        """Lines of configuration a host."""
-        return round(sum(len(text.splitlines()) for text in self.texts) / len(self.torus.nodes))
-
-    def stop(self):
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in self.processes:
-            process.wait()
-
-
-class Babeld(Other):
-    name = 'babeld'
-
-    def programs(self, rank, address, interfaces):
-        text = ''.join(f'interface {name} type wired link-quality false hello-interval 0.5 update-interval 2\n'
-                       for name in interfaces)
-        text += f'redistribute local ip {address}/32 allow\nredistribute local deny\n'
-        yield 'babeld', text, ['babeld', '-l', '-I', str(self.folder / f'{rank}.pid'), '-S',
-                               str(self.folder / f'{rank}.state'), '-c', str(self.folder / f'{rank}.babeld')]
-
-
-class Bird(Other):
-    name = 'bird'
-
-    def programs(self, rank, address, interfaces):
-        cables = ''.join(f'    interface "{name}" {{ type ptp; hello 1; dead 4; check link on; bfd on; }};\n' for name in interfaces)
-        text = f'''router id {address};
-protocol device {{ scan time 1; }}
-protocol kernel {{ ipv4 {{ export all; }}; merge paths on; }}
-protocol bfd {{ interface "*" {{ min rx interval 50 ms; min tx interval 50 ms; multiplier 3; }}; }}
-protocol ospf v2 {{
-  ecmp yes;
-  ipv4 {{ import all; export none; }};
-  area 0 {{
-    interface "torus0" {{ stub; }};
-{cables}  }};
-}}
-'''
-        yield 'bird', text, ['bird', '-f', '-c', str(self.folder / f'{rank}.bird'), '-s',
-                             str(self.folder / f'{rank}.ctl')]
-
-
-class Frr(Other):
-    name = 'frr'
-
-    def programs(self, rank, address, interfaces):
-        cables = ''.join(f'''interface {name}
- ip ospf area 0
- ip ospf network point-to-point
- ip ospf hello-interval 1
- ip ospf dead-interval 4
- ip ospf bfd 3 50 50
-''' for name in interfaces)
-        text = f'''interface torus0
- ip ospf area 0
-{cables}router ospf
- ospf router-id {address}
- passive-interface torus0
- timers throttle spf 0 50 500
-'''
-        folder = self.folder / f'frr{rank}'
-        folder.mkdir()
-        for path in self.folder, folder:
-            path.chmod(0o777)
-        common = ['-u', 'frr', '-g', 'frr', '--vty_socket', str(folder), '-z', str(folder / 'zserv')]
-        for program, own in ('zebra', ''), ('bfdd', ''), ('ospfd', text):
-            more = ['--bfdctl', str(folder / 'bfdd.sock')] if program == 'bfdd' else []
-            yield program, own, [f'/usr/lib/frr/{program}', '-f', str(self.folder / f'{rank}.{program}'), '-i',
-                                 str(folder / f'{program}.pid'), *common, *more]
-            time.sleep(0.2)  # zebra makes the socket that the others need
-
-
-SYSTEMS = {system.name: system for system in (Routed, Frr, Bird, Babeld)}
+SIZES = (1 << 10, 64 << 10)  # blocks of MPI_Alltoall
+REPEATS = 9
+STARTS = 3                   # runs of iperf3
+IDLE_SECONDS = 5
+ALL_PING = ('for i; do for try in 1 2 3; do ping -c 1 -W 1 $i >/dev/null 2>&1 && echo $i && break; done & done; wait')
 
 
 class Pings:
-    """Pings every 10 ms from node 0."""
+    """Pings every 10 ms from one node's own address to another one's."""
 
-    def __init__(self, torus, to):
-        self.process = subprocess.Popen([*torus.node(0).host.enter(), 'ping', '-D', '-i', '0.01', '-W', '1',
-                                         ADDRESS.format(to + 1)], stdout=subprocess.PIPE, text=True)
+    def __init__(self, net, rank, to):
+        self.process = subprocess.Popen(
+            [*net.torus.node(rank).host.enter(), 'ping', '-D', '-i', '0.01', '-W', '1', '-I', net.own_address(rank),
+             net.own_address(to)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def end(self):
-        """(longest time without an answer in ms, how many were lost, whether one ran out of hops)"""
+        """(longest time between two answers in ms, how many were lost between answers, whether a hop limit ended)"""
         self.process.send_signal(signal.SIGINT)
         said = self.process.communicate()[0]
-        times = [float(t) for t in re.findall(r'^\[(\d+\.\d+)\] \d+ bytes', said, re.M)]
-        sent, received = map(int, re.search(r'(\d+) packets transmitted, (\d+) received', said).groups())
-        longest = max((b - a for a, b in zip(times, times[1:])), default=0)
-        return 1000 * longest, sent - received, 'xceeded' in said
+        answers = [(float(when), int(number)) for when, number in
+                   re.findall(r'^\[(\d+\.\d+)\] \d+ bytes .*icmp_seq=(\d+)', said, re.M)]
+        if not answers:
+            raise TorusError('no ping was answered')
+        times = [when for when, _ in answers]
+        numbers = {number for _, number in answers}
+        longest = max((after - before for before, after in zip(times, times[1:])), default=0)
+        return 1000 * longest, max(numbers) - min(numbers) + 1 - len(numbers), 'xceeded' in said
 
 
-def answers(torus, to):
-    return subprocess.run([*torus.node(0).host.enter(), 'ping', '-c', '1', '-W', '1', ADDRESS.format(to + 1)],
-                          stdout=subprocess.DEVNULL).returncode == 0
+def opposite(geometry, rank):
+    """The node half around each ring, or mirrored in each line."""
+    return geometry.rank([(at + size // 2) % size if wraps else size - 1 - at for at, size, wraps in
+                          zip(geometry.coordinates(rank), geometry.sizes, geometry.wraps)])
 
 
-def wait_for(condition, what):
-    patience = Patience(60)
-    while not condition():
-        if patience.over:
-            sys.exit(f'routing-bench: {what}')
-        time.sleep(0.2)
+class Turn:
+    """One system on one torus. `result` is filled step by step."""
 
+    def __init__(self, net, system, options):
+        self.net, self.system, self.options = net, system, options
+        self.to = net.geometry.neighbour(0, net.geometry.port(0, '+0'))
+        self.result = {'idle': [], 'idle_with_torusd': [], 'cuts_ms': [], 'silent_ms': [], 'lost': [], 'loops': 0,
+                       'iperf_mbit': [], 'mpi': {}, 'failures': [], 'lines': system.lines()}
 
-def processor_seconds(processes):
-    total = 0
-    for process in processes:
-        fields = Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / 100
+    def run(self):
+        self._await_all()
+        time.sleep(self.options.rest)
+        self._idle()
+        self._load()
+        for _ in range(self.options.cuts):
+            self._cut('cuts_ms', lambda: self.net.torus.link_down(0, '+0'), lambda: self.net.torus.link_up(0, '+0'))
+        for _ in range(self.options.silent):
+            self._cut('silent_ms', lambda: self._silence(True), lambda: self._silence(False))
+        return self.result
 
+    def failure(self, text):
+        print(f'{self.system.name}: {text}', file=sys.stderr, flush=True)
+        self.result['failures'].append(text)
 
-def measure(name, options):
-    with tempfile.TemporaryDirectory(prefix='routing') as folder, MininetTorus(options.dims, bw=options.bw) as torus:
-        to = torus.geometry.neighbour(0, torus.geometry.port(0, '+0'))
-        system = SYSTEMS[name](torus, Path(folder))
+    def _await_all(self):
+        addresses = [self.net.own_address(rank) for rank in range(self.net.geometry.nodes)]
+        patience = Patience(90)
+        for node in self.net.torus.nodes:
+            others = set(addresses) - {addresses[node.rank]}
+            while set(node.run('sh', '-c', ALL_PING, 'sh', *others).split()) != others:
+                if patience.over:
+                    raise TorusError(f'node {node.rank} does not reach all others')
+
+    def _idle(self):
+        """Processor seconds a second and host."""
+        own = self.system.processes
+        both = own + [node.daemon.process for node in self.net.torus.nodes if node.daemon.process]
+        before = [sum(machine.process_seconds(process.pid) for process in each) for each in (own, both)]
+        time.sleep(IDLE_SECONDS)
+        after = [sum(machine.process_seconds(process.pid) for process in each) for each in (own, both)]
+        for name, begin, end in zip(('idle', 'idle_with_torusd'), before, after):
+            self.result[name].append((end - begin) / IDLE_SECONDS / self.net.geometry.nodes)
+
+    # --- cuts ---
+
+    def _silence(self, silent):
+        """Neither end of the cable hears the other one, though both have a carrier."""
+        geometry = self.net.geometry
+        port = geometry.port(0, '+0')
+        for rank, name in (0, port.name), (self.to, port.opposite.name):
+            node = self.net.torus.node(rank)
+            interface = node.interface(name)
+            node.run('nft', f'add table netdev silent; add chain netdev silent here {{ type filter hook ingress device '
+                     f'"{interface}" priority 0; policy drop; }}' if silent else 'delete table netdev silent')
+
+    def _reaches(self):
+        return subprocess.run([*self.net.torus.node(0).host.enter(), 'ping', '-c', '1', '-W', '1', '-I',
+                               self.net.own_address(0), self.net.own_address(self.to)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def _cut(self, key, cut, mend):
+        pings = Pings(self.net, 0, self.to)
+        time.sleep(0.3)
+        cut()
+        time.sleep(1)
+        patience = Patience(60)
+        while not self._reaches():
+            if patience.over:
+                self.failure('no way around the cut after 60 s')
+                break
+            time.sleep(0.1)
+        outage, _, looped = pings.end()
+        self.result[key].append(outage)
+        time.sleep(self.options.rest)
+        pings = Pings(self.net, 0, self.to)
+        time.sleep(0.3)
+        mend()
+        time.sleep(self.options.rest)
+        _, lost, looped_again = pings.end()
+        self.result['lost'].append(lost)
+        self.result['loops'] += looped + looped_again
+
+    # --- load ---
+
+    def _load(self):
         try:
-            wait_for(lambda: answers(torus, to), f'{name}: no routes')
-            time.sleep(options.rest)
-            processes = torus.ip_hosts.routed if name == Routed.name else system.processes
-            before = processor_seconds(processes)
-            time.sleep(5)
-            idle = (processor_seconds(processes) - before) / 5 / len(torus.nodes)
-            cuts, lost, loops = [], [], 0
-            for _ in range(options.repeats):
-                pings = Pings(torus, to)
-                time.sleep(0.3)
-                torus.link_down(0, '+0')
-                time.sleep(1)
-                wait_for(lambda: answers(torus, to), f'{name}: no way around the cut')
-                outage, _, looped = pings.end()
-                cuts.append(outage)
-                time.sleep(options.rest)
-                pings = Pings(torus, to)
-                time.sleep(0.3)
-                torus.link_up(0, '+0')
-                time.sleep(options.rest)
-                _, count, looped_again = pings.end()
-                lost.append(max(0, count - 1))  # one may be on its way at the end
-                loops += looped + looped_again
-            return {'system': name, 'dims': options.dims, 'bw': options.bw, 'outage_ms': round(statistics.median(cuts)),
-                    'outage_most_ms': round(max(cuts)), 'lost_at_return': statistics.median(lost),
-                    'lost_at_return_most': max(lost), 'loops': loops, 'lines_a_host': system.lines(),
-                    'idle_processor': round(idle, 5)}
+            for _ in range(STARTS if self.options.iperf_seconds else 0):
+                self.result['iperf_mbit'].append(self._iperf())
+        except (TorusError, ValueError, KeyError, subprocess.TimeoutExpired) as e:
+            self.failure(f'iperf3: {e}')
+        for library in mpi.LIBRARIES if self.options.mpi else ():
+            try:
+                self._alltoall(library)
+            except (systems.Failed, programs.Unavailable, TorusError) as e:
+                self.failure(f'{library.family}: {e}')
+
+    def _iperf(self):
+        """Mbit/s of all streams together, one from each node to the opposite one, all at once."""
+        pairs = [(rank, opposite(self.net.geometry, rank)) for rank in range(self.net.geometry.nodes)]
+        pairs = [(rank, to) for rank, to in pairs if rank != to]
+        servers, clients = [], []
+        try:
+            for _, to in pairs:
+                servers.append(self._start(to, '--server', '--one-off', '--forceflush', '--bind',
+                                           self.net.own_address(to)))
+            for server in servers:
+                if not any('Server listening' in line for line in server.stdout):
+                    raise TorusError('a server did not start')
+            for rank, to in pairs:
+                clients.append(self._start(rank, '--client', self.net.own_address(to), '--json', '--time',
+                                           str(self.options.iperf_seconds)))
+            answers = [client.communicate(timeout=self.options.iperf_seconds + 60)[0] for client in clients]
+        finally:
+            with interrupts.held():
+                for process in servers + clients:
+                    process.kill()
+                    process.communicate()
+        return sum(json.loads(answer)['end']['sum_received']['bits_per_second'] for answer in answers) / 1e6
+
+    def _start(self, rank, *arguments):
+        with interrupts.held():
+            return subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', *self.net.torus.node(rank).host.enter(),
+                                     *same_layout(), 'iperf3', *arguments], stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                    start_new_session=True)
+
+    def _alltoall(self, library):
+        folder = CHECKOUT / 'build' / 'bench' / 'programs'
+        program = programs.with_mpi(folder, library.key, library.compiler)
+        environment = {'LD_PRELOAD': str(programs.patient_poll(folder)),
+                       'PATIENT_POLL_MS': str(wait_ms(self.net.geometry.nodes))}
+        job = mpi.MpiJob(self.net, library, program, self.net.torus.ip_hosts.agent, environment,
+                         self.net.folder / library.key)
+        job.start(60)
+        try:
+            for size in SIZES:
+                seconds = job.run('alltoall', size, 2, REPEATS, 120)
+                self.result['mpi'][f'{library.family} {arithmetic.format_size(size)}'] = [1000 * s for s in seconds]
+        finally:
+            job.stop()
+
+
+def measure(dims, mbit, name, options):
+    """The figures of one system, in a network of its own."""
+    with tempfile.TemporaryDirectory(prefix='routing') as folder, network.Network(dims, mbit) as net:
+        for node in net.torus.nodes:
+            node.run('sh', '-s', stdin=PREPARE.format(congestion=options.congestion))
+        system = SYSTEMS[name](net, Path(folder))
+        try:
+            turn = Turn(net, system, options)
+            begin = machine.load()
+            result = turn.run()
         finally:
             system.stop()
+    return {'system': name, 'dims': dims, 'mbit': mbit, 'load': begin, 'rest': options.rest,
+            'congestion': options.congestion, **result}
+
+
+def positive(text):
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def torus_at_rate(text):
+    dims, at, rate = text.partition('@')
+    return dims, float(rate) if at else None
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog='routing-bench', description='Measures how long hosts do not reach each other after a cut, what is lost '
+        'when the link returns, and what passes over the routes: torus-routed beside FRR, BIRD and babeld, in turn. '
+        'Prints a line of JSON for each of them. Needs root, and the packages of the group bench '
+        '(scripts/packages.txt).')
+    parser.add_argument('tori', nargs='*', type=torus_at_rate, default=[('4', None)], metavar='DIMS[@MBIT]',
+                        help='tori, and the rates of their links (default: 4, without a limit)')
+    parser.add_argument('--cuts', type=positive, default=10, metavar='N', help='cuts for each system (10)')
+    parser.add_argument('--silent', type=positive, default=3, metavar='N',
+                        help='faults after which a cable passes nothing, but has a carrier (3)')
+    parser.add_argument('--rest', type=float, default=6, metavar='SECONDS',
+                        help='how long nothing happens between a cut and a return (6: a router of OSPF says news at '
+                        'most every 5 s)')
+    parser.add_argument('--systems', default=','.join(SYSTEMS), metavar='NAME,...',
+                        help=f'some of {",".join(SYSTEMS)} (all)')
+    parser.add_argument('--iperf-seconds', type=positive, default=3, metavar='N', help='of each run of iperf3 (3); 0: none')
+    parser.add_argument('--no-mpi', dest='mpi', action='store_false', help='no MPI_Alltoall')
+    parser.add_argument('--congestion', default='cubic', metavar='NAME', help='congestion control of TCP (cubic)')
+    parser.add_argument('--into', type=Path, metavar='DIR',
+                        help=f'put the results into {tables.FILE} there, in place of those of the same system on the '
+                        f'same torus, and write {tables.PAGE}')
+    options = parser.parse_args()
+    options.systems = options.systems.split(',')
+    for name in options.systems:
+        if name not in SYSTEMS:
+            parser.error(f'argument --systems: "{name}" is none of {", ".join(SYSTEMS)}')
+    if options.into and not options.into.is_dir():
+        parser.error(f'--into: {options.into} is not a folder')
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        prog='routing-bench', description='Measures how long hosts do not reach each other after a cut, and what is '
-        'lost when the link returns: torus-routed beside FRR, BIRD and babeld. Needs root, and the packages frr, bird2 '
-        'and babeld.')
-    parser.add_argument('dims', nargs='?', default='4', help='dimensions (default: 4)')
-    parser.add_argument('--bw', metavar='MBIT', help='rate of each link (default: no limit)')
-    parser.add_argument('--repeats', type=int, default=20, help='cuts (default: 20)')
-    parser.add_argument('--rest', type=float, default=7, metavar='SECONDS',
-                        help='how long nothing happens between a cut and a return (default: 7; OSPF waits 5 between two news of one router)')
-    parser.add_argument('--systems', default=','.join(SYSTEMS), help=f'some of {",".join(SYSTEMS)} (default: all)')
-    options = parser.parse_args()
-    names = options.systems.split(',')
-    for name in names:
-        if name not in SYSTEMS:
-            parser.error(f'argument --systems: "{name}" is none of {", ".join(SYSTEMS)}')
-    for name in names:
-        print(json.dumps(measure(name, options)), flush=True)
+    options = parse_arguments()
+    obstacle = mininet_obstacle()
+    if obstacle:
+        sys.exit(f'routing-bench: {obstacle}')
+    interrupts.install()
+    about = {'when': time.strftime('%Y-%m-%d %H:%M %Z', time.gmtime()).replace('GMT', 'UTC'),
+             'commit': machine.commit(), 'machine': machine.describe()}
+    status = 0
+    for dims, mbit in options.tori:
+        for name in options.systems:
+            try:
+                result = {**measure(dims, mbit, name, options), **about}
+            except (TorusError, UsageError, OSError) as e:
+                print(f'routing-bench: {dims}: {name}: {e}', file=sys.stderr)
+                status = 1
+                continue
+            print(json.dumps(result), flush=True)
+            status = 1 if result['failures'] else status
+            if options.into:
+                tables.put(options.into, result)
+    return status
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main())
