@@ -61,13 +61,13 @@ class Prober:
         self._lock = threading.Lock()
         self._ends = threading.Event()
         self._sockets = []
+        self._former = {}        # settings of each host
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.error = None
 
     def __enter__(self):
-        hops = len(self.addresses)
         for node, address in zip(self.torus.nodes, self.addresses):
-            node.run('sh', '-c', f'echo {hops} >/proc/sys/net/ipv4/ip_default_ttl')
+            self._set(node, ip_default_ttl=len(self.addresses), icmp_ratelimit=0)
             with namespace_of(node.host.pid):
                 end = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
             self._sockets.append(end)
@@ -83,7 +83,13 @@ class Prober:
         for end in self._sockets:
             end.close()
         for node in self.torus.nodes:
-            node.run('sh', '-c', 'echo 64 >/proc/sys/net/ipv4/ip_default_ttl')
+            self._set(node, **self._former[node.rank])
+
+    def _set(self, node, **settings):
+        for name, value in settings.items():
+            path = f'/proc/sys/net/ipv4/{name}'
+            self._former.setdefault(node.rank, {}).setdefault(name, node.run('cat', path).strip())
+            node.run('sh', '-c', f'echo {value} >{path}')
 
     def await_answers(self, pairs, seconds, since=None):
         """Returns after how many seconds the last of these pairs was answered, with pings that were sent from now (or

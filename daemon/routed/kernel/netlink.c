@@ -37,6 +37,18 @@ struct nlmsghdr *netlink_begin(char buffer[NETLINK_REQUEST_SIZE], uint16_t type,
     return request;
 }
 
+/* Whether it is the answer to a request that was given up. mnl_cb_run() says ESRCH then, as the kernel does if a route
+ * does not exist. */
+static bool is_late(const char *answer, size_t length, unsigned sequence)
+{
+    struct nlmsghdr head;
+
+    if (length < sizeof head)
+        return true;
+    memcpy(&head, answer, sizeof head);
+    return head.nlmsg_seq != sequence;
+}
+
 int netlink_ask(struct netlink *nl, struct nlmsghdr *request, mnl_cb_t each, void *context)
 {
     static char answer[ANSWER_SIZE];
@@ -53,9 +65,9 @@ int netlink_ask(struct netlink *nl, struct nlmsghdr *request, mnl_cb_t each, voi
             continue;
         if (length < 0)
             return -1;
+        if (is_late(answer, (size_t)length, nl->sequence))
+            continue;
         result = mnl_cb_run(answer, (size_t)length, nl->sequence, nl->port, each, context);
-        if (result < 0 && errno == ESRCH) /* the late answer to a request that was given up */
-            result = MNL_CB_OK;
     }
     return result < 0 ? -1 : 0;
 }

@@ -122,7 +122,9 @@ static int on_message(const struct nlmsghdr *message, void *context)
     const struct nlattr *interface = netlink_attribute(message, sizeof *head, RTA_OIF);
     struct netlink_route r = {0};
 
-    if (head->rtm_protocol != ROUTE_PROTOCOL || head->rtm_table != RT_TABLE_MAIN || to == NULL)
+    /* The kernel also lists what it has learned about a route, such as the MTU of its way: a clone of the route. */
+    if (head->rtm_protocol != ROUTE_PROTOCOL || head->rtm_table != RT_TABLE_MAIN || to == NULL ||
+        (head->rtm_flags & RTM_F_CLONED) != 0)
         return MNL_CB_OK;
     ip_take(&r.to, head->rtm_family, to);
     r.kind = head->rtm_type == RTN_UNICAST     ? NETLINK_WAYS
