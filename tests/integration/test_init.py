@@ -141,6 +141,42 @@ def test_torus_routed_gets_addresses_instead_of_a_script(bench):
     assert bench.read('alpha', 'torusd/addresses') == bench.read('beta', 'torusd/addresses')
 
 
+def test_ipv6_addresses_stay_when_the_key_changes(bench):
+    for host in 'alpha', 'beta', 'gamma':
+        install_routed(bench, host)
+    assert bench.all('--yes').returncode == 0
+    before, key = bench.read('beta', 'torusd/addresses'), bench.key()
+    assert ',fd' in before
+    assert bench.all('--new-key', '--yes').returncode == 0
+    assert bench.read('beta', 'torusd/addresses') == before and bench.key() != key
+    bench.file.write_text(bench.file.read_text().replace('[alpha]', '[other]'))
+    assert bench.here('beta', '--yes').returncode == 0
+    assert bench.read('beta', 'torusd/addresses').partition(',')[2][:12] != before.partition(',')[2][:12]
+
+
+# The interface and its route, and the warning.
+@pytest.mark.hosts  # needs root
+@pytest.mark.parametrize('commands,says', [
+    ('ip addr add 10.128.0.77/24 dev lan', '10.128.0.1 of alpha is in the network 10.128.0.0/24, .* over lan: '),
+    ('ip route add 10.128.0.2/31 dev lan', '10.128.0.2 of beta is in the network 10.128.0.2/31, .* over lan: '),
+    ('ip -6 addr add fd00:1::77/120 dev lan nodad', 'fd00:1::1 of alpha is in the network fd00:1::/120, .* over lan: '),
+    ('ip addr add 10.128.0.4/30 dev lan; ip route add 10.128.0.2/31 dev lan proto 84', None),
+    ('ip addr add 10.129.0.1/16 dev lan; ip route add default dev lan', None),
+    ('ip link set lan name eth1; ip link set eth1 up; ip addr add 10.128.0.77/24 dev eth1', None)])
+def test_addresses_that_a_network_has_already(bench, commands, says):
+    bench.file.write_text(bench.file.read_text().replace('[cluster]\n', '[cluster]\naddress6 = fd00:1::1\n'))
+    script = ('set -e; ip link add lan type veth peer name other; ip link set other up; ip link set lan up; '
+              f'{commands}; shift; "$@"')
+    done = subprocess.run(['unshare', '--net', 'sh', '-c', script, 'sh', 'init', find_program('torusctl'), 'init', bench.file,
+                           '--here', '--host', 'beta', '--key', bench.folder / 'key', '--dry-run'],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    overlaps = re.findall('warning: the address (.*)', done.stdout)
+    assert len(overlaps) == (1 if says else 0), done.stdout
+    if says:
+        assert re.match(says, overlaps[0]) and 'in [cluster]' in overlaps[0]
+
+
 @pytest.mark.parametrize('value,third', [('no', '10.128.0.3 gamma'), ('fd00:1::ff', '10.128.0.3,fd00:1::101 gamma')])
 def test_ipv6_addresses_can_be_chosen(bench, value, third):
     install_routed(bench, 'beta')

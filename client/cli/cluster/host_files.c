@@ -90,26 +90,47 @@ struct making {
     bool routed;
 };
 
-/* Writes the IPv6 address of a host. Unless it is given, the network is a random one of RFC 4193, whose 40 bits come
- * from the id of the cluster key. Returns false if the hosts have none. */
-static bool address6(const struct making *m, uint32_t rank, char text[INET6_ADDRSTRLEN])
+/* The network of the hosts unless it is given: one of RFC 4193 whose 40 bits come from the name of the first host. They
+ * must stay when the key changes or hosts are added, because people write down addresses. */
+static struct in6_addr derived_address6(const struct cluster *c)
 {
-    const struct cluster *c = m->cluster;
-    struct in6_addr address = c->address6;
+    static const char purpose[] = "torusd address6 ";
+    struct in6_addr address = {0};
+    uint8_t hash[crypto_generichash_BYTES];
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof hash);
+    (void)crypto_generichash_update(&state, (const uint8_t *)purpose, strlen(purpose));
+    (void)crypto_generichash_update(&state, (const uint8_t *)c->hosts[0].name,
+                                    strlen(c->hosts[0].name));
+    (void)crypto_generichash_final(&state, hash, sizeof hash);
+    address.s6_addr[0] = 0xfd;
+    memcpy(&address.s6_addr[1], hash, 5);
+    address.s6_addr[15] = 1;
+    return address;
+}
+
+bool host_files_address6(const struct cluster *c, uint32_t rank, struct in6_addr *address)
+{
     uint32_t carry = rank;
 
-    if (!m->routed || c->address6_kind == ADDRESS6_NONE)
+    if (c->address6_kind == ADDRESS6_NONE)
         return false;
-    if (c->address6_kind == ADDRESS6_DERIVED) {
-        address = (struct in6_addr){0};
-        address.s6_addr[0] = 0xfd;
-        memcpy(&address.s6_addr[1], m->key->id, 5);
-        address.s6_addr[15] = 1;
-    }
+    *address = c->address6_kind == ADDRESS6_DERIVED ? derived_address6(c) : c->address6;
     for (unsigned i = 15; carry > 0; i--, carry >>= 8) {
-        carry += address.s6_addr[i];
-        address.s6_addr[i] = (uint8_t)carry;
+        carry += address->s6_addr[i];
+        address->s6_addr[i] = (uint8_t)carry;
     }
+    return true;
+}
+
+/* The same as a text, if torus-routed is installed. */
+static bool address6(const struct making *m, uint32_t rank, char text[INET6_ADDRSTRLEN])
+{
+    struct in6_addr address;
+
+    if (!m->routed || !host_files_address6(m->cluster, rank, &address))
+        return false;
     (void)inet_ntop(AF_INET6, &address, text, INET6_ADDRSTRLEN);
     return true;
 }

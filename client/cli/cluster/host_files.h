@@ -3,6 +3,8 @@
 #ifndef TORUSD_CLI_HOST_FILES_H
 #define TORUSD_CLI_HOST_FILES_H
 
+#include <netinet/in.h>
+
 #include "daemon/cluster/cluster_file.h"
 #include "proto/key.h"
 
@@ -45,6 +47,9 @@ extern const struct host_file_kind host_file_kinds[HOST_FILES];
 int host_files_make(const struct cluster *c, uint32_t rank, const struct key *key,
                     const struct key *second_key, bool routed, char *text[HOST_FILES],
                     struct error *e);
+
+/* Stores the IPv6 address of the host hosts[rank]. Returns false if the cluster file says that hosts have none. */
+bool host_files_address6(const struct cluster *c, uint32_t rank, struct in6_addr *address);
 
 /* Frees the texts, and overwrites the secret ones. */
 void host_files_forget(char *text[HOST_FILES]);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client/cli/cluster/child.h"
+#include "client/cli/cluster/overlap.h"
 
 #define FILE_MOST (16u << 20)
 #define DIFF_MS 10000
@@ -231,6 +232,7 @@ static json_t *warnings(const struct setup_plan *p, const struct setup *s)
         if (h->port[port].interface[0] != '\0' && if_nametoindex(h->port[port].interface) == 0)
             (void)json_array_append_new(
                 list, json_sprintf("there is no interface %s now", h->port[port].interface));
+    overlap_warn(&s->cluster, s->rank, list);
     return list;
 }
 
