@@ -353,7 +353,7 @@ static int watch_interfaces(struct routed *r, struct error *e)
 
 static int start(struct routed *r, struct error *e)
 {
-    if (host_addresses_read(&r->hosts, r->options->addresses, e) != 0 || open_state(r, e) != 0)
+    if (host_addresses_read(&r->hosts, r->options->addresses, e) != 0)
         return -1;
     if (asprintf(&r->socket_path, "%s/routes.sock", r->options->state) < 0) {
         r->socket_path = NULL;
@@ -364,6 +364,17 @@ static int start(struct routed *r, struct error *e)
     if (watch_interfaces(r, e) != 0)
         return -1;
     return report_serve(&r->server, e);
+}
+
+/* Removes what a former process has left: nobody will make its routes follow the links. */
+static void give_up(struct routed *r)
+{
+    if (r->has_changes)
+        uv_close((uv_handle_t *)&r->changes, NULL);
+    report_stop(&r->server);
+    (void)uv_run(r->loop, UV_RUN_DEFAULT);
+    remove_all(r);
+    routed_free(r);
 }
 
 struct routed *routed_start(uv_loop_t *loop, const struct routed_options *options, struct error *e)
@@ -377,12 +388,12 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
     r->loop = loop;
     r->options = options;
     r->lock = -1;
-    if (start(r, e) != 0) {
-        if (r->has_changes)
-            uv_close((uv_handle_t *)&r->changes, NULL);
-        report_stop(&r->server);
-        (void)uv_run(loop, UV_RUN_DEFAULT);
+    if (open_state(r, e) != 0) {
         routed_free(r);
+        return NULL;
+    }
+    if (start(r, e) != 0) {
+        give_up(r);
         return NULL;
     }
     (void)uv_timer_init(loop, &r->planned);

@@ -1,34 +1,14 @@
 """torus-routed: IP routes follow the links; nothing is lost when a link returns; a killed process is taken over, and
-at the end nothing is left."""
+at the end nothing is left. test_routed_trials.py does all of it at random."""
 
-import random
 import re
 import signal
 import subprocess
 
 import pytest
+from support.routed import settled, state_of
 from support.waiting import wait_for
 from torus_net import find_program, patience
-
-# Everything that torus-routed may change. The kernel needs some time to notice the carrier of a new cable, and to
-# forget neighbours.
-SHOW = ('{ ip -o link | sed "s/ qlen.*//"; ip -o addr; ip route show table all; ip -6 route show table all; ip rule; '
-        'nft list ruleset; } | sed "s/NO-CARRIER,//; s/,LOWER_UP//; s/ linkdown//; s/ state [A-Z]* / /; "'
-        '"s/counter packets [0-9]* bytes [0-9]*/counter/"; '
-        'cd /proc/sys/net && grep -rs . ipv4 ipv6 | grep -v /route/ | sort')
-
-
-def state_of(node):
-    return node.run('sh', '-c', SHOW).splitlines()
-
-
-def settled(torus, rank=0, down=''):
-    """The report of torus-routed on this host when it knows that these links are down, and has its routes."""
-    def report():
-        found = torus.ip_hosts.routes(rank)
-        return found if found and found['daemon'] and found['settled'] and found['down'] == down else None
-    return wait_for(report, what=lambda: str(torus.ip_hosts.routes(rank)))
-
 
 def all_settled(torus, down=''):
     return [settled(torus, rank, down) for rank in range(len(torus.nodes))]
@@ -365,59 +345,3 @@ def test_mistakes_in_the_addresses(loopback, tmp_path, text, says):
 def test_mistakes_in_the_options(arguments, says):
     done = subprocess.run([find_program('torus-routed'), *arguments], capture_output=True, text=True)
     assert done.returncode == 2 and says in done.stderr
-
-
-def reachable(torus, cut, start):
-    """The nodes that links lead to from `start`."""
-    found, todo = {start}, [start]
-    while todo:
-        at = todo.pop()
-        for port in torus.geometry.ports(at):
-            there = torus.geometry.neighbour(at, port)
-            if torus.geometry.link(at, port) not in cut and there not in found:
-                found.add(there)
-                todo.append(there)
-    return found
-
-
-@pytest.mark.full  # the tests above find most of what this finds
-@pytest.mark.parametrize('seed', range(3))
-def test_random_faults(mininet, seed):
-    """Links are cut and return, daemons and helpers are killed and start again. After each fault all that is connected
-    pings, no packet has gone round in a loop, and nothing is left at the end."""
-    torus, chance, cut = mininet('3x3'), random.Random(seed), set()
-    before = [state_of(node) for node in torus.nodes]
-    torus.set_ip_routes()
-    pings = [Pings(torus, rank, (rank + 4) % 9) for rank in range(9)]
-    for _ in range(20):
-        what, rank = chance.choice(('cut', 'cut', 'return', 'helper', 'daemon')), chance.randrange(9)
-        if what == 'cut' and len(cut) < 5:
-            link = torus.geometry.link(rank, chance.choice(torus.geometry.ports(rank)))
-            torus.link_down(*end_of(link))
-            cut.add(link)
-        elif what == 'return' and cut:
-            link = cut.pop()
-            torus.link_up(*end_of(link))
-        elif what == 'helper':
-            torus.ip_hosts.routed[rank].kill()
-            torus.ip_hosts.routed[rank].wait()
-            torus.ip_hosts.start_routed(rank)
-        elif what == 'daemon':
-            torus.node(rank).kill()
-            torus.node(rank).start()
-        wait_for(lambda: all(
-            {route['node'] for route in report['routes'] if route['state'] == 'routed'} | {at} ==
-            reachable(torus, cut, at) for at in range(9) for report in [torus.ip_hosts.routes(at) or {'routes': []}]))
-        # A daemon that was killed may be missed only now.
-        ping_all(torus, missing={(a, b) for a in range(9) for b in set(range(9)) - reachable(torus, cut, a)}, tries=3)
-    for ping in pings:
-        assert 'xceeded' not in ping.end()[1]
-    for link in cut:
-        torus.link_up(*end_of(link))
-    torus.ip_hosts.undo()
-    assert [state_of(node) for node in torus.nodes] == before
-
-
-def end_of(link):
-    rank, port = link.ends[0]
-    return rank, port.name
