@@ -10,6 +10,7 @@ from support.routed import settled, state_of
 from support.waiting import wait_for
 from torus_net import find_program, patience
 
+
 def all_settled(torus, down=''):
     return [settled(torus, rank, down) for rank in range(len(torus.nodes))]
 

@@ -54,11 +54,11 @@ class Trials:
     def event(self):
         rank = self.chance.randrange(self.geometry.nodes)
         down = [link for link in self.geometry.links if link not in self.up]
-        kinds = ['helper', 'daemon', *['cut', 'cut', 'cut without helper'] * (len(down) < len(self.geometry.links) / 2),
+        kinds = ['helper', 'daemon', *['cut', 'cut', 'cut without helper', 'flap'] * (len(down) < len(self.geometry.links) / 2),
                  *['return', 'return'] * bool(down)]
         kind = self.chance.choice(kinds)
         link = self.chance.choice(down if kind == 'return' else sorted(self.up, key=self.geometry.links.index))
-        self.said.append(f'{kind} of {link if kind in ("cut", "return", "cut without helper") else rank}')
+        self.said.append(f'{kind} of {link if kind in ("cut", "return", "cut without helper", "flap") else rank}')
         getattr(self, kind.replace(' ', '_'))(rank, link)
         self.answer(kind)
         if self.chance.random() < 0.5:
@@ -80,6 +80,12 @@ class Trials:
         self.answer('return')  # nothing is lost that was connected
         self.await_up([link])
         self.up.add(link)
+
+    def flap(self, _rank, link):
+        """A cable is pulled, and returns while hosts are still changing their routes."""
+        self.cut(None, link)
+        time.sleep(self.chance.random() / 10)
+        self.mend(None, link)
 
     def helper(self, rank, _link):
         self.kill_helper(rank)
