@@ -117,7 +117,16 @@ class Turn:
                                self.net.own_address(0), self.net.own_address(self.to)], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
+    def _await_direct(self):
+        """Until packets to the neighbour leave over the cable that will be cut."""
+        node, patience = self.net.torus.node(0), Patience(60)
+        while f' dev {node.interface("+0")} ' not in node.run('ip', 'route', 'get', self.net.own_address(self.to)):
+            if patience.over:
+                raise TorusError('the link that has returned is not used after 60 s')
+            time.sleep(0.1)
+
     def _cut(self, key, cut, mend):
+        self._await_direct()
         pings = Pings(self.net, 0, self.to)
         time.sleep(0.3)
         cut()
