@@ -30,8 +30,10 @@ void netlink_close(struct netlink *nl)
 
 struct nlmsghdr *netlink_begin(char buffer[NETLINK_REQUEST_SIZE], uint16_t type, uint16_t flags)
 {
-    struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+    struct nlmsghdr *request;
 
+    memset(buffer, 0, NETLINK_REQUEST_SIZE); /* libmnl leaves gaps between attributes as they are */
+    request = mnl_nlmsg_put_header(buffer);
     request->nlmsg_type = type;
     request->nlmsg_flags = NLM_F_REQUEST | flags;
     return request;
