@@ -224,6 +224,39 @@ def measure(dims, mbit, name, options):
             'congestion': options.congestion, **result}
 
 
+def add_round(result, more):
+    """Adds the figures of another round to `result`, in place."""
+    for key, value in more.items():
+        if key == 'mpi':
+            for call, times in value.items():
+                result[key].setdefault(call, []).extend(times)
+        elif key == 'loops':
+            result[key] += value
+        elif isinstance(value, list):
+            result[key] += value
+    result['load'] = max(result['load'], more['load'])
+
+
+def measure_all(dims, mbit, options, failed):
+    """The figures of all systems, which take turns. A system that fails is left out from then on."""
+    results, names = {}, list(options.systems)
+    for round_number in range(options.rounds):
+        for name in list(names):
+            shares = {key: getattr(options, key) * (round_number + 1) // options.rounds -
+                      getattr(options, key) * round_number // options.rounds for key in ('cuts', 'silent')}
+            try:
+                more = measure(dims, mbit, name, argparse.Namespace(**{**vars(options), **shares}))
+            except (TorusError, UsageError, OSError) as e:
+                failed(f'{dims}: {name}: {e}')
+                names.remove(name)
+                continue
+            if name in results:
+                add_round(results[name], more)
+            else:
+                results[name] = more
+    return [results[name] for name in options.systems if name in results]
+
+
 def positive(text):
     number = int(text)
     if number < 0:
@@ -247,6 +280,8 @@ def parse_arguments():
     parser.add_argument('--cuts', type=positive, default=10, metavar='N', help='cuts for each system (10)')
     parser.add_argument('--silent', type=positive, default=3, metavar='N',
                         help='faults after which a cable passes nothing, but has a carrier (3)')
+    parser.add_argument('--rounds', type=positive, default=1, metavar='N',
+                        help='how often each system has its turn; the cuts are shared out (1)')
     parser.add_argument('--rest', type=float, default=6, metavar='SECONDS',
                         help='how long nothing happens between a cut and a return (6: a router of OSPF says news at '
                         'most every 5 s)')
@@ -276,20 +311,20 @@ def main():
     interrupts.install()
     about = {'when': time.strftime('%Y-%m-%d %H:%M %Z', time.gmtime()).replace('GMT', 'UTC'),
              'commit': machine.commit(), 'machine': machine.describe()}
-    status = 0
+    failures = []
+
+    def failed(text):
+        print(f'routing-bench: {text}', file=sys.stderr, flush=True)
+        failures.append(text)
+
     for dims, mbit in options.tori:
-        for name in options.systems:
-            try:
-                result = {**measure(dims, mbit, name, options), **about}
-            except (TorusError, UsageError, OSError) as e:
-                print(f'routing-bench: {dims}: {name}: {e}', file=sys.stderr)
-                status = 1
-                continue
+        for result in measure_all(dims, mbit, options, failed):
+            result.update(about)
+            failures += result['failures']
             print(json.dumps(result), flush=True)
-            status = 1 if result['failures'] else status
             if options.into:
                 tables.put(options.into, result)
-    return status
+    return 1 if failures else 0
 
 
 if __name__ == '__main__':

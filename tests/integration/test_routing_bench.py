@@ -1,5 +1,6 @@
 """scripts/routing-bench: its errors, and a short measurement."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench import machine, routing
 from bench.tables import routing as tables
-from torus_net import CHECKOUT, Geometry, find_program
+from torus_net import CHECKOUT, Geometry, TorusError, find_program
 
 SCRIPT = CHECKOUT / 'scripts' / 'routing-bench'
 
@@ -58,6 +59,29 @@ def test_a_page_keeps_what_was_not_measured_again(tmp_path):
     assert text.index('## 4, unlimited links') < text.index('| torus-routed | 15.0 (15.0, n=1) |')
     assert text.index('| FRR | 70.0 (70.0, n=1) | - | 0 (2) | 1 | 20 | 28 |') < text.index('## 4, 50 Mbit/s')
     assert '| FRR | 30.0 (40.0, n=3) |' in text and 'two processors' in text and 'FRR failed: iperf3: no end' in text
+
+
+def test_rounds_are_added():
+    total = result(load=1, cuts_ms=[20], lost=[0], loops=1)
+    routing.add_round(total, result(load=3, cuts_ms=[50, 60], lost=[1], mpi={'MPICH 1 KiB': [0.7], 'Open MPI 1 KiB': [2]}))
+    assert total['cuts_ms'] == [20, 50, 60] and total['lost'] == [0, 1] and total['loops'] == 2 and total['load'] == 3
+    assert total['mpi'] == {'MPICH 1 KiB': [0.5, 0.7], 'Open MPI 1 KiB': [2]} and total['dims'] == '4'
+
+
+def test_systems_take_turns(monkeypatch):
+    turns = []
+
+    def measure(dims, mbit, name, options):
+        turns.append((name, options.cuts))
+        if name == 'bird':
+            raise TorusError('it does not start')
+        return result(system=name)
+    monkeypatch.setattr(routing, 'measure', measure)
+    said = []
+    options = argparse.Namespace(systems=['frr', 'bird', 'babeld'], rounds=2, cuts=5, silent=0)
+    found = routing.measure_all('4', None, options, said.append)
+    assert turns == [('frr', 2), ('bird', 2), ('babeld', 2), ('frr', 3), ('babeld', 3)]
+    assert said == ['4: bird: it does not start'] and [one['system'] for one in found] == ['frr', 'babeld']
 
 
 def test_opposite_nodes():
