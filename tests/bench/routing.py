@@ -120,7 +120,8 @@ class Turn:
     def _await_direct(self):
         """Until packets to the neighbour leave over the cable that will be cut."""
         node, patience = self.net.torus.node(0), Patience(60)
-        while f' dev {node.interface("+0")} ' not in node.run('ip', 'route', 'get', self.net.own_address(self.to)):
+        while f' dev {node.interface("+0")} ' not in node.run(
+                'sh', '-c', 'ip route get $1 || true', 'sh', self.net.own_address(self.to)):
             if patience.over:
                 raise TorusError('the link that has returned is not used after 60 s')
             time.sleep(0.1)
@@ -183,7 +184,11 @@ class Turn:
                 for process in servers + clients:
                     process.kill()
                     process.communicate()
-        return sum(json.loads(answer)['end']['sum_received']['bits_per_second'] for answer in answers) / 1e6
+        found = [json.loads(answer) for answer in answers]
+        for one in found:
+            if 'error' in one:
+                raise TorusError(one['error'])
+        return sum(one['end']['sum_received']['bits_per_second'] for one in found) / 1e6
 
     def _start(self, rank, *arguments):
         with interrupts.held():
