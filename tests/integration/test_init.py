@@ -159,6 +159,8 @@ def test_ipv6_addresses_stay_when_the_key_changes(bench):
 @pytest.mark.parametrize('commands,says', [
     ('ip addr add 10.128.0.77/24 dev lan', '10.128.0.1 of alpha is in the network 10.128.0.0/24, .* over lan: '),
     ('ip route add 10.128.0.2/31 dev lan', '10.128.0.2 of beta is in the network 10.128.0.2/31, .* over lan: '),
+    ('ip addr add 10.9.0.1/24 dev lan; ip route add 10.128.0.0/16 nexthop via 10.9.0.2 nexthop via 10.9.0.3',
+     '10.128.0.1 of alpha is in the network 10.128.0.0/16, .* over lan: '),
     ('ip -6 addr add fd00:1::77/120 dev lan nodad', 'fd00:1::1 of alpha is in the network fd00:1::/120, .* over lan: '),
     ('ip addr add 10.128.0.4/30 dev lan; ip route add 10.128.0.2/31 dev lan proto 84', None),
     ('ip addr add 10.129.0.1/16 dev lan; ip route add default dev lan', None),

@@ -43,6 +43,8 @@ static struct network read_route(const struct nlmsghdr *m)
             n.to = RTA_DATA(a);
         if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof index)
             memcpy(&index, RTA_DATA(a), sizeof index);
+        if (a->rta_type == RTA_MULTIPATH && RTA_PAYLOAD(a) >= sizeof(struct rtnexthop))
+            index = (unsigned)((const struct rtnexthop *)RTA_DATA(a))->rtnh_ifindex;
     }
     if (index == 0 || if_indextoname(index, n.interface) == NULL)
         (void)strcpy(n.interface, "?");
