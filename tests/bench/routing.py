@@ -24,7 +24,6 @@ from .tables import routing as tables  # noqa: E402
 
 SIZES = (1 << 10, 64 << 10)  # blocks of MPI_Alltoall
 REPEATS = 9
-STARTS = 3                   # runs of iperf3
 IDLE_SECONDS = 5
 ALL_PING = ('for i; do for try in 1 2 3; do ping -c 1 -W 1 $i >/dev/null 2>&1 && echo $i && break; done & done; wait')
 
@@ -153,7 +152,7 @@ class Turn:
 
     def _load(self):
         try:
-            for _ in range(STARTS if self.options.iperf_seconds else 0):
+            for _ in range(self.options.iperf_runs if self.options.iperf_seconds else 0):
                 self.result['iperf_mbit'].append(self._iperf())
         except (TorusError, ValueError, KeyError, subprocess.TimeoutExpired) as e:
             self.failure(f'iperf3: {e}')
@@ -293,6 +292,8 @@ def parse_arguments():
     parser.add_argument('--systems', default=','.join(SYSTEMS), metavar='NAME,...',
                         help=f'some of {",".join(SYSTEMS)} (all)')
     parser.add_argument('--iperf-seconds', type=positive, default=3, metavar='N', help='of each run of iperf3 (3); 0: none')
+    parser.add_argument('--iperf-runs', type=positive, default=3, metavar='N',
+                        help='runs of iperf3 in a turn (3); each gives its streams other ways')
     parser.add_argument('--no-mpi', dest='mpi', action='store_false', help='no MPI_Alltoall')
     parser.add_argument('--congestion', default='cubic', metavar='NAME', help='congestion control of TCP (cubic)')
     parser.add_argument('--into', type=Path, metavar='DIR',
