@@ -8,7 +8,7 @@
  *
  * On disks and between nodes a manifest is: a head, then entries of variable length, then an index with the place in the
  * manifest and the begin in the stream of every MANIFEST_STRIDE-th entry, and at its end the digest of everything
- * before. Numbers are little-endian; manifest.c defines each field. */
+ * before. Numbers are little-endian; manifest_format.h defines each field. */
 #ifndef TORUSD_TREE_MANIFEST_H
 #define TORUSD_TREE_MANIFEST_H
 
@@ -67,7 +67,7 @@ struct manifest_maker;
 
 /* Makes a manifest in an open, empty file, which the caller keeps open and closes. Returns NULL with *e. */
 struct manifest_maker *manifest_maker_new(int file, struct error *e);
-/* Adds an entry behind all others: checks the order, and sets entry->index and entry->begin. */
+/* Adds an entry behind all others: checks it and the order, and sets entry->index, entry->begin and entry->bytes. */
 int manifest_maker_add(struct manifest_maker *m, struct entry *entry, struct error *e);
 /* Completes it. Returns 0 with the size of the manifest and of the stream in bytes. */
 int manifest_maker_finish(struct manifest_maker *m, uint64_t *size, uint64_t *stream,
@@ -94,7 +94,8 @@ struct manifest_cursor *manifest_cursor_new(const struct manifest *m); /* NULL: 
 void manifest_cursor_free(struct manifest_cursor *c);
 /* Returns 1 with the next entry, valid until the next call; 0 behind the last one; -1 with *e. */
 int manifest_next(struct manifest_cursor *c, struct entry *entry, struct error *e);
-/* Go to an entry by its number; to the file that holds a byte of the stream. manifest_next() returns it. */
+/* Go to an entry by its number; to the file that holds a byte of the stream. manifest_next() returns it, or 0 if the
+ * number is that of no entry, or the stream ends before. */
 int manifest_seek_index(struct manifest_cursor *c, uint64_t index, struct error *e);
 int manifest_seek_stream(struct manifest_cursor *c, uint64_t offset, struct error *e);
 
