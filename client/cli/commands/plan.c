@@ -2,14 +2,13 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/plan_report.h"
+#include "client/cli/animation/plan_animation.h"
 #include "client/cli/drawing/plan_picture.h"
-#include "client/cli/schedule_files/goal.h"
-#include "client/cli/schedule_files/msccl.h"
+#include "client/cli/schedule_files/plan_export.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -19,7 +18,6 @@
 #include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/file/export.h"
 #include "daemon/schedule/routes/plan_build.h"
-#include "daemon/schedule/work.h"
 
 struct plan_arguments {
     const char *dims;
@@ -28,10 +26,10 @@ struct plan_arguments {
     const char *without;
     const char *import;
     const char *node;
-    const char *export;
-    const char *block_size;
-    bool routes, period;
+    struct export_arguments export;
+    bool routes;
     struct picture_arguments picture;
+    struct animation_arguments animation;
 };
 
 static const struct option options[] = {
@@ -51,20 +49,24 @@ static const struct option options[] = {
      "also show what this node sends, relays and receives in each step"},
     {"--routes", NULL, offsetof(struct plan_arguments, routes),
      "print the route of every block instead, one JSON object per line"},
-    {"--period", NULL, offsetof(struct plan_arguments, period),
+    {"--period", NULL, offsetof(struct plan_arguments, export.period),
      "with --export torusd: print only the routes from which all others follow\n"
      "when they are moved along the torus"},
-    {"--export", "FORMAT", offsetof(struct plan_arguments, export),
+    {"--export", "FORMAT", offsetof(struct plan_arguments, export.format),
      "print the schedule as a file instead: torusd, msccl or goal"},
-    {"--block-size", "SIZE", offsetof(struct plan_arguments, block_size),
+    {"--block-size", "SIZE", offsetof(struct plan_arguments, export.block_size),
      "with --export goal: size of a block (default: 64KiB)"},
     {"--svg", "FILE", offsetof(struct plan_arguments, picture.file),
      "also draw the schedule into FILE, a torus for each step; '-' is standard\n"
      "output"},
+    {"--html", "FILE", offsetof(struct plan_arguments, animation.file),
+     "also make a page for a browser in which the schedule plays, step by step"},
+    {"--compare", "NAME", offsetof(struct plan_arguments, animation.compare),
+     "with --html: play this algorithm beside it"},
     {"--steps", "STEPS", offsetof(struct plan_arguments, picture.steps),
      "draw only these steps: 3, or 0-7"},
     {"--source", "RANK", offsetof(struct plan_arguments, picture.source),
-     "draw only the blocks of this source"},
+     "draw, or play, only the blocks of this source"},
     {"--load", NULL, offsetof(struct plan_arguments, picture.load),
      "draw the blocks that each channel carries in all steps, instead of the\n"
      "steps"},
@@ -247,6 +249,21 @@ static int set_imported(json_t *o, const struct torus *t, const struct algorithm
                json_sprintf("every segment of all %" PRIu64 " blocks arrives once", blocks));
 }
 
+/* Draws the picture and makes the page, if they were asked for. */
+static int draw(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                const struct algorithm *algorithm, const struct schedule_report *report,
+                const uint32_t *rank)
+{
+    const struct animated animated = {algorithm, report};
+    struct picture_arguments picture = a->picture;
+
+    if (picture.file == NULL && a->animation.file != NULL)
+        picture.source = NULL; /* it is for the page */
+    int code = plan_picture(cli, &picture, t, algorithm, report, rank);
+    return code != EXIT_DONE ? code
+                             : plan_animation(cli, &a->animation, a->picture.source, t, &animated);
+}
+
 static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                       const struct algorithm *algorithm, const uint32_t *rank)
 {
@@ -257,8 +274,9 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
 
     if (schedule_verify(t, algorithm, &report, &e) != 0)
         return cli_fail(cli, &e);
-    int code = plan_picture(cli, &a->picture, t, algorithm, &report, rank);
-    if (code != EXIT_DONE || plan_picture_is_output(&a->picture))
+    int code = draw(cli, a, t, algorithm, &report, rank);
+    if (code != EXIT_DONE || plan_picture_is_output(&a->picture) ||
+        plan_animation_is_output(&a->animation))
         return code;
     o = json_object();
     r |= json_set_torus(o, t);
@@ -285,48 +303,6 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     return cli_print(cli, o, &(struct view){sections, sizeof sections / sizeof sections[0]});
 }
 
-/* Checks that the output is not too large. On a terminal, the output itself shows the progress. */
-static int check_output(const struct torus *t, const struct algorithm *a, bool by_period,
-                        struct error *e)
-{
-    if (isatty(STDOUT_FILENO))
-        long_work_end();
-    return work_check(t, a, by_period ? work_of(t, a) : work_of_all(t, a), WORK_MOST, e);
-}
-
-/* Prints the schedule as a file. */
-static int export(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
-                  const struct algorithm *algorithm)
-{
-    bool torusd = strcmp(a->export, "torusd") == 0, goal = strcmp(a->export, "goal") == 0;
-    uint64_t block_bytes = 64 * 1024;
-    struct error e;
-    int r;
-
-    for (uint32_t node = 0; algorithm->detour != NULL && node < t->nodes; node++)
-        if (detour_damage(algorithm->detour)->gone[node])
-            return cli_fail_usage(
-                cli, "--export: a file must have the routes of all nodes, but node %u is down",
-                node);
-    if (!torusd && !goal && strcmp(a->export, "msccl") != 0)
-        return cli_fail_usage(cli, "--export: '%.20s' is not a format: give torusd, msccl or goal",
-                              a->export);
-    if (a->period && !torusd)
-        return cli_fail_usage(cli, "--period is for --export torusd");
-    if (a->block_size != NULL && !goal)
-        return cli_fail_usage(cli, "--block-size is for --export goal");
-    if (a->block_size != NULL && parse_size(a->block_size, &block_bytes, &e) != 0)
-        return cli_fail_usage(cli, "--block-size: %s", e.text);
-    if (check_output(t, algorithm, a->period, &e) != 0)
-        return cli_fail(cli, &e);
-    r = torusd ? schedule_export(stdout, t, algorithm, a->period, &e)
-        : goal ? goal_print(stdout, t, algorithm, block_bytes, &e)
-               : msccl_print(stdout, t, algorithm, &e);
-    if (r == 0)
-        return EXIT_DONE;
-    return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
-}
-
 static int show(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                 const struct algorithm *algorithm)
 {
@@ -335,24 +311,29 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
     uint32_t rank;
 
     long_work_next("the routes of %s on %s", algorithm->name, torus_format(t, dims));
-    if ((a->node != NULL) + a->routes + (a->export != NULL) > 1)
+    if ((a->node != NULL) + a->routes + (a->export.format != NULL) > 1)
         return cli_fail_usage(cli, "--node, --routes and --export: give one of them");
-    if ((a->routes || a->export != NULL) && plan_picture_option(&a->picture) != NULL)
+    if ((a->routes || a->export.format != NULL) &&
+        (a->animation.file != NULL || a->animation.compare != NULL))
+        return cli_fail_usage(cli, "--html and %s: give one or the other",
+                              a->routes ? "--routes" : "--export");
+    if ((a->routes || a->export.format != NULL) && plan_picture_option(&a->picture) != NULL)
         return cli_fail_usage(cli, "%s and %s: give one or the other",
                               plan_picture_option(&a->picture),
                               a->routes ? "--routes" : "--export");
-    if (a->export == NULL && (a->period || a->block_size != NULL))
-        return cli_fail_usage(cli, "%s is for --export", a->period ? "--period" : "--block-size");
+    if (a->export.format == NULL && (a->export.period || a->export.block_size != NULL))
+        return cli_fail_usage(cli, "%s is for --export",
+                              a->export.period ? "--period" : "--block-size");
     if (a->node != NULL && parse_number(a->node, t->nodes - 1, &rank, &e) != 0)
         return cli_fail_usage(cli, "--node: %s", e.text);
     if (a->node != NULL && algorithm->detour != NULL &&
         detour_damage(algorithm->detour)->gone[rank])
         return cli_fail_usage(cli, "--node: node %u is down", rank);
-    if (a->export != NULL)
-        return export(cli, a, t, algorithm);
+    if (a->export.format != NULL)
+        return plan_export(cli, &a->export, t, algorithm);
     if (!a->routes)
         return print_plan(cli, a, t, algorithm, a->node != NULL ? &rank : NULL);
-    if (check_output(t, algorithm, false, &e) != 0 ||
+    if (plan_export_check(t, algorithm, false, &e) != 0 ||
         schedule_export_routes(stdout, t, algorithm, &e) != 0)
         return cli_fail(cli, &e);
     return EXIT_DONE;
@@ -380,7 +361,8 @@ const struct command command_plan = {
     .summary = "Show what a schedule costs on a torus, and its routes",
     .usage = "--dims DIMS [--algorithm NAME [--q N]] [--without LIST] | --import FILE\n"
              "       [--node RANK | --routes | --export FORMAT] [--json]\n"
-             "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
+             "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]\n"
+             "       [--html FILE [--compare NAME] [--source RANK]]",
     .details =
         "The command follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
@@ -454,11 +436,16 @@ const struct command command_plan = {
         "a larger torus, around the node of --node or --source, and the first steps of a longer\n"
         "schedule. It says what it leaves out.\n"
         "\n"
+        "--html makes one file that needs no network. It shows what each node holds, the blocks\n"
+        "on their way in the colours of their destinations, the load of the channels, contention\n"
+        "and the paper's names of the phases; time can run by steps, or by start-ups and bytes.\n"
+        "\n"
         "examples:\n"
         "  torusctl plan --dims 8x8 --algorithm at2\n"
         "  torusctl plan --dims 8x8 --algorithm at2 --node 0\n"
         "  torusctl plan --dims 4x4 --algorithm direct --routes | jq -c 'select(.src == 0)'\n"
         "  torusctl plan --dims 8x8 --algorithm at2 --svg at2.svg\n"
+        "  torusctl plan --dims 8x8 --algorithm at2 --html at2.html --compare direct\n"
         "  torusctl plan --dims 5x5 --algorithm yangwang --source 12 --svg - > broadcast.svg\n"
         "  torusctl plan --dims 4x4 --without 3:+0,7\n"
         "  torusctl plan --dims 8x8 --algorithm stream --export torusd > mine\n"

@@ -1,0 +1,147 @@
+#include "client/cli/animation/phase_name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/schedule/algorithms/one_port.h"
+#include "daemon/schedule/algorithms/ring.h"
+#include "daemon/schedule/algorithms/rows.h"
+
+/* The two dimensions of a torus that have more than one node, and whether its sizes are multiples of `multiple`. */
+static unsigned long_dims(const struct torus *t, uint32_t multiple, unsigned *dim, bool *fits)
+{
+    unsigned count = 0;
+
+    *fits = true;
+    for (unsigned i = 0; i < t->dims; i++) {
+        if (t->size[i] == 1)
+            continue;
+        *fits = *fits && t->size[i] % multiple == 0;
+        if (count < 2)
+            dim[count] = i;
+        count++;
+    }
+    return count;
+}
+
+/* AR: Stage 1, stage 2 with floor(p/4) steps, stage 3 with ceil(p/4) - 1 steps; `step` counts from the ring's first
+ * step. */
+static void name_stage(uint32_t nodes, uint32_t step, const char *before, char *text)
+{
+    uint32_t second = nodes / 4, third = (nodes + 3) / 4 - 1;
+
+    if (step == 0)
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%sstage 1: to nodes of the destination's parity on the ring", before);
+    else if (step <= second)
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%sstage 2, step %" PRIu32 " of %" PRIu32 ": even nodes send +, odd nodes -",
+                       before, step, second);
+    else if (step <= second + third)
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%sstage 3, step %" PRIu32 " of %" PRIu32 ": even nodes send -, odd nodes +",
+                       before, step - second, third);
+}
+
+static void name_ar(const struct torus *t, uint32_t step, char *text)
+{
+    unsigned dim[2];
+    bool fits;
+
+    if (long_dims(t, 2, dim, &fits) != 1 || !fits)
+        return;
+    name_stage(t->size[dim[0]], step, "", text);
+    text[0] = 'S'; /* begins the text */
+}
+
+static void name_at2(const struct torus *t, uint32_t step, char *text)
+{
+    static const char *const lines[] = {
+        "Phase 2, nodes with x + y even along dimension 1, others along 0, ",
+        "Phase 3, nodes with x + y even along dimension 0, others along 1, "};
+    unsigned dim[2];
+    bool fits;
+
+    if (long_dims(t, 4, dim, &fits) != 2 || !fits)
+        return;
+    uint32_t longer = t->size[dim[0]] > t->size[dim[1]] ? t->size[dim[0]] : t->size[dim[1]];
+    uint32_t steps = ring_steps(longer / 2);
+    if (step < 2)
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "Phase 1, step %" PRIu32 " of 2: to nodes of the destination's parities",
+                       step + 1);
+    else if (step < 2 + 2 * steps)
+        name_stage(longer / 2, (step - 2) % steps, lines[(step - 2) / steps], text);
+}
+
+/* AR1: a swap, rotations, a swap. */
+static void name_rotation(uint32_t step, uint32_t steps, const char *before, char *text)
+{
+    if (step == 0)
+        (void)snprintf(text, PHASE_NAME_SIZE, "%seven nodes swap with the odd nodes before them",
+                       before);
+    else if (step + 1 < steps)
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%srotation %" PRIu32 " of %" PRIu32
+                       ": even nodes two hops +, odd nodes two hops -",
+                       before, step, steps - 2);
+    else
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%sswap with the next node in the direction of the rotation", before);
+}
+
+static void name_ar1(const struct torus *t, uint32_t step, char *text)
+{
+    struct one_port p;
+    unsigned dim[2];
+    bool fits;
+
+    one_port_init(&p, t);
+    if (long_dims(t, 2, dim, &fits) != 1 || !fits || step >= p.ring_steps)
+        return;
+    name_rotation(step, p.ring_steps, "", text);
+    text[0] = text[0] == 'e' ? 'E' : text[0] == 'r' ? 'R' : 'S';
+}
+
+/* Phase 1 in rounds, in which AR1 runs along one dimension after the other, then phase 2 in small squares or cubes. */
+static void name_rounds(const struct torus *t, uint32_t step, char *text)
+{
+    struct one_port p;
+    unsigned dim[2];
+    char round[64];
+    bool fits;
+
+    one_port_init(&p, t);
+    if (p.k < 2 || long_dims(t, p.multiple, dim, &fits) != p.k || !fits)
+        return;
+    if (step >= p.k * p.ring_steps) {
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "Phase 2, step %" PRIu32 ": within %s of %u nodes a side",
+                       step - p.k * p.ring_steps + 1, p.k == 2 ? "squares" : "cubes", p.k);
+        return;
+    }
+    (void)snprintf(round, sizeof round,
+                   "Phase 1, round %" PRIu32 " of %u: ", step / p.ring_steps + 1, p.k);
+    name_rotation(step % p.ring_steps, p.ring_steps, round, text);
+}
+
+void phase_name(const struct algorithm *a, const struct torus *t, uint32_t step, char *text)
+{
+    static const struct {
+        const struct algorithm *algorithm;
+        void (*name)(const struct torus *t, uint32_t step, char *text);
+    } named[] = {
+        {&algorithm_ar, name_ar},
+        {&algorithm_at2, name_at2},
+        {&algorithm_at2_printed, name_at2},
+        {&algorithm_ar1, name_ar1},
+        {&algorithm_at2_1port, name_rounds},
+        {&algorithm_mt, name_rounds},
+    };
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+        if (a == named[i].algorithm)
+            named[i].name(t, step, text);
+}
