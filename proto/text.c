@@ -53,6 +53,35 @@ char *text_printable(char *out, size_t size, const char *text)
     return out;
 }
 
+char *text_escaped(const uint8_t *bytes, size_t length)
+{
+    char *ended = malloc(length + 1), *out = NULL;
+    size_t used = 0;
+
+    if (ended != NULL && length <= (SIZE_MAX - 1) / 4)
+        out = malloc(4 * length + 1);
+    if (out != NULL) {
+        if (length > 0)
+            memcpy(ended, bytes, length);
+        ended[length] = '\0'; /* ends the checks of characters */
+    }
+    for (size_t i = 0; out != NULL && i < length;) {
+        const uint8_t *p = (const uint8_t *)ended + i;
+        unsigned n = *p == '\\' ? 0 : character_length(p);
+
+        if (n > 0)
+            memcpy(out + used, p, n);
+        else
+            (void)snprintf(out + used, 5, "\\x%02x", *p);
+        used += n > 0 ? n : 4;
+        i += n > 0 ? n : 1;
+    }
+    if (out != NULL)
+        out[used] = '\0';
+    free(ended);
+    return out;
+}
+
 int text_parse_bytes(const char *text, uint64_t *bytes)
 {
     static const struct {

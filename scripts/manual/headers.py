@@ -6,7 +6,7 @@ from . import scdoc
 from .page import PageError
 
 HEADERS = {'error.h': 'ERRORS AND VERSION', 'client.h': 'CLIENTS', 'exchange.h': 'OPERATIONS ON THE WHOLE TORUS',
-           'prediction.h': 'PREDICTIONS AND COSTS', 'status.h': 'STATUS AND LINKS',
+           'copy.h': 'COPIES OF FILES', 'prediction.h': 'PREDICTIONS AND COSTS', 'status.h': 'STATUS AND LINKS',
            'survey.h': 'SURVEYS', 'group.h': 'GROUPS'}
 MAIN = 'torus.h'
 EXPORT = 'TORUS_EXPORT '

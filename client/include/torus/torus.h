@@ -1,6 +1,6 @@
 /* libtorus is the C interface to the torusd daemon on this machine. It reports the state of the daemon
- * and its links, and runs collective operations on the torus: complete exchanges (MPI_Alltoall),
- * allgathers, broadcasts and barriers. torus/group.h is for programs that exchange data in their memory.
+ * and its links, copies trees of files between nodes, and runs collective operations on the torus: complete
+ * exchanges (MPI_Alltoall), allgathers, broadcasts and barriers. torus/group.h is for programs that exchange data in their memory.
  *
  *     struct torus_error error;
  *     struct torus_client *client = torus_client_open(NULL, &error);
@@ -38,8 +38,8 @@
  * - The library installs no signal handlers and raises no SIGPIPE.
  *
  * Compatibility: programs built with this header keep working with every later libtorus.so.1.
- * - Structs that the caller fills (torus_request, torus_costs) begin with struct_size, which
- *   torus_request_init() or torus_costs_init() sets. New fields are added at the end only. Fields that are newer
+ * - Structs that the caller fills (torus_request, torus_copy, torus_costs) begin with struct_size, which
+ *   torus_request_init(), torus_copy_init() or torus_costs_init() sets. New fields are added at the end only. Fields that are newer
  *   than the program count as zero, and zero always means the behaviour from before the field was added. A library
  *   that is older than the program rejects fields that it does not know (TORUS_ERROR_USAGE), unless they are zero.
  * - Structs that the library allocates or passes to callbacks also get new fields at the end only. Do not allocate,
@@ -49,6 +49,7 @@
 #define TORUS_TORUS_H
 
 #include <torus/client.h>
+#include <torus/copy.h>
 #include <torus/error.h>
 #include <torus/exchange.h>
 #include <torus/prediction.h>

@@ -7,12 +7,15 @@
 /* The sizes of these structs in the first version of the ABI. Never change them. A struct must not end in padding,
  * because a later version could put a field there. */
 #define REQUEST_SIZE_1 (offsetof(struct torus_request, missing_ok) + 8)
+#define COPY_SIZE_1 (offsetof(struct torus_copy, wait) + 1)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
 #define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, unchecked) + 4)
 _Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,
                "the struct has grown, or ends in padding");
 _Static_assert(sizeof(struct torus_request) ==
                    offsetof(struct torus_request, schedule) + sizeof(const char *),
+               "the struct has grown, or ends in padding");
+_Static_assert(sizeof(struct torus_copy) == COPY_SIZE_1,
                "the struct has grown, or ends in padding");
 _Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1,
                "the struct has grown, or ends in padding");
@@ -60,6 +63,11 @@ int group_options_read(const struct torus_group_options *in, struct torus_group_
     if (memcmp(out->reserved, none, sizeof none) != 0)
         return fail(e, TORUS_ERROR_USAGE, "the reserved bytes of the options are not 0");
     return 0;
+}
+
+int copy_read(const struct torus_copy *in, struct torus_copy *out, struct torus_error *e)
+{
+    return read_struct(in, out, COPY_SIZE_1, sizeof *out, "torus_copy_init", e);
 }
 
 int costs_read(const struct torus_costs *in, struct torus_costs *out, struct torus_error *e)

@@ -22,9 +22,11 @@ struct operation {
     int64_t limit_ms; /* time limit, counted from acceptance for an exchange; 0: no limit */
 
     bool is_exchange; /* an exchange or barrier: progress replies come before the last reply */
+    bool is_copy;     /* the same for a copy, which has progress of another kind */
     bool commits;     /* the exchange writes files, so its outcome can be in doubt */
     bool waits;       /* after a restart of the daemon, the request is sent again if that is safe */
     torus_progress_fn *progress;
+    torus_copy_progress_fn *copy_progress;
     void *progress_data;
 };
 
@@ -48,6 +50,8 @@ struct torus_client {
     enum phase phase;
     struct operation operation;     /* under way, unless idle */
     struct torus_progress progress; /* of that operation */
+    struct torus_copy_progress copy;
+    bool accepted; /* the daemon has accepted it, or has reported its progress */
     char id[64];
     char missing[128];            /* progress.missing */
     int64_t limit_ms;             /* the limit from which deadline_ms was computed */

@@ -33,9 +33,11 @@ static int queue_again(struct torus_client *c, struct torus_error *e)
 
     if (request == NULL)
         return fail_memory(e);
-    Torus__Spec *spec = request->exchange->spec;
-    if (spec->timeout_ms > 0 && (left < 1 || (uint64_t)left < spec->timeout_ms))
-        spec->timeout_ms = left < 1 ? 1 : (uint64_t)left;
+    uint64_t *timeout = request->kind_case == CONTROL__REQUEST__KIND_COPY
+                            ? &request->copy->timeout_ms
+                            : &request->exchange->spec->timeout_ms;
+    if (*timeout > 0 && (left < 1 || (uint64_t)left < *timeout))
+        *timeout = left < 1 ? 1 : (uint64_t)left;
     r = connection_queue(&c->connection, request, e);
     control__request__free_unpacked(request, NULL);
     return r;
@@ -82,13 +84,16 @@ int client_start(struct torus_client *c, const struct operation *operation,
     c->operation = *operation;
     c->phase = PHASE_RUNNING;
     c->progress = (struct torus_progress){.waits_for = ""};
+    c->copy = (struct torus_copy_progress){.waits_for = ""};
+    c->accepted = false;
     c->until_ms = NEVER;
     if (operation->waits)
         c->until_ms =
             client_clock_after(operation->limit_ms > 0 ? operation->limit_ms : LONGEST_AWAY);
     c->id[0] = c->missing[0] = '\0';
-    client_limit(c, operation->is_exchange ? c->timeout_ms : operation->limit_ms);
-    c->tick_ms = operation->progress != NULL ? client_clock_after(CLIENT_TICK) : NEVER;
+    client_limit(c, operation->is_exchange || operation->is_copy ? c->timeout_ms
+                                                                 : operation->limit_ms);
+    c->tick_ms = client_shows_progress(c) ? client_clock_after(CLIENT_TICK) : NEVER;
     client_watch(c);
     return 0;
 }

@@ -32,16 +32,23 @@ bool client_await_daemon(struct torus_client *c, bool undecided)
     client_disconnect(c);
     c->phase = PHASE_AWAY;
     c->id[0] = '\0';
+    c->accepted = false;
     c->retry_ms = client_clock_after(CLIENT_RETRY);
     c->deadline_ms = c->until_ms;
     (void)snprintf(c->waits_for, sizeof c->waits_for, "the daemon at %s", c->connection.path);
     c->progress = (struct torus_progress){.waits_for = c->waits_for};
+    c->copy = (struct torus_copy_progress){.waits_for = c->waits_for};
     return true;
+}
+
+static const char *operation_noun(const struct torus_client *c)
+{
+    return c->operation.is_copy ? "copy" : "exchange";
 }
 
 void client_break_off(struct torus_client *c, struct torus_error *e)
 {
-    bool accepted = c->id[0] != '\0';
+    const bool accepted = c->accepted;
     char why[sizeof e->text];
 
     if (e->code == TORUS_ERROR_LOST && client_await_daemon(c, false))
@@ -54,8 +61,8 @@ void client_break_off(struct torus_client *c, struct torus_error *e)
              "folders, or ask another node for its status",
              why);
     } else if (accepted && e->code == TORUS_ERROR_LOST) {
-        fail(e, TORUS_ERROR_LOST, "the daemon at %s has gone away during the exchange",
-             c->connection.path);
+        fail(e, TORUS_ERROR_LOST, "the daemon at %s has gone away during the %s",
+             c->connection.path, operation_noun(c));
     }
     client_finish(c, NULL, e);
 }
@@ -70,9 +77,9 @@ void client_expire(struct torus_client *c)
              c->connection.path);
     else if (c->phase == PHASE_AWAY)
         fail(&e, TORUS_ERROR_LOST,
-             "the daemon at %s has gone away during the exchange, and did not come back within "
-             "the timeout",
-             c->connection.path);
+             "the daemon at %s has gone away during the %s, and did not come back within the "
+             "timeout",
+             c->connection.path, operation_noun(c));
     else
         fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.10g s",
              c->connection.path, (double)c->limit_ms / 1000);

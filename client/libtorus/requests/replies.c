@@ -5,13 +5,37 @@
 #include "client/libtorus/requests/client_watch.h"
 #include "client/libtorus/requests/operation_end.h"
 
+bool client_shows_progress(const struct torus_client *c)
+{
+    return c->operation.progress != NULL || c->operation.copy_progress != NULL;
+}
+
 void client_report(struct torus_client *c)
 {
+    int stop;
+
     c->tick_ms = client_clock_after(CLIENT_TICK);
     c->progress.exchange = c->id;
     c->progress.missing = c->missing;
-    if (c->operation.progress(c->operation.progress_data, &c->progress) != 0)
+    if (c->operation.is_copy)
+        stop = c->operation.copy_progress(c->operation.progress_data, &c->copy);
+    else
+        stop = c->operation.progress(c->operation.progress_data, &c->progress);
+    if (stop != 0)
         client_end_early(c);
+}
+
+static void store_copy_progress(struct torus_client *c, const Control__CopyProgress *progress)
+{
+    copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
+    c->copy = (struct torus_copy_progress){
+        .phase = progress->phase <= TORUS_COPY_PLACING ? (enum torus_copy_phase)progress->phase
+                                                       : TORUS_COPY_PLACING,
+        .files = progress->files,
+        .bytes = progress->bytes,
+        .bytes_of = progress->bytes_of,
+        .waits_for = c->waits_for,
+    };
 }
 
 static void store_progress(struct torus_client *c, const Control__Progress *progress)
@@ -60,40 +84,53 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
     client_finish(c, NULL, &e);
 }
 
-/* The first Accepted shows that the daemon is running. From then on the limit of the operation applies. */
-static void store_accepted(struct torus_client *c, const Control__Accepted *accepted)
+/* The first Accepted or progress shows that the daemon is running. From then on the limit of the operation applies. */
+static void note_acceptance(struct torus_client *c)
 {
-    if (c->id[0] == '\0' && c->phase == PHASE_RUNNING)
+    if (!c->accepted && c->phase == PHASE_RUNNING)
         client_limit(c, c->operation.limit_ms);
     if (c->deadline_ms > c->until_ms) /* the limit has been running since the first daemon */
         c->deadline_ms = c->until_ms;
-    copy_text(c->id, sizeof c->id, accepted->id); /* every attempt has a new id */
+    c->accepted = true;
+}
+
+/* Stores a reply that is not the last one. Returns whether such a reply belongs to the operation. */
+static bool store_interim(struct torus_client *c, const Control__Reply *reply)
+{
+    const struct operation *o = &c->operation;
+
+    if (reply->kind_case == CONTROL__REPLY__KIND_ACCEPTED && (o->is_exchange || o->is_copy)) {
+        note_acceptance(c);
+        copy_text(c->id, sizeof c->id, reply->accepted->id); /* every attempt has a new id */
+    } else if (reply->kind_case == CONTROL__REPLY__KIND_PROGRESS && o->is_exchange) {
+        store_progress(c, reply->progress);
+    } else if (reply->kind_case == CONTROL__REPLY__KIND_COPY_PROGRESS && o->is_copy) {
+        note_acceptance(c);
+        store_copy_progress(c, reply->copy_progress);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 void client_handle(struct torus_client *c, Control__Reply *reply)
 {
-    const bool is_last = reply->kind_case != CONTROL__REPLY__KIND_ACCEPTED &&
-                         reply->kind_case != CONTROL__REPLY__KIND_PROGRESS;
     struct torus_error e;
 
     if (reply->kind_case == CONTROL__REPLY__KIND_ERROR) {
         end_with_error(c, reply);
     } else if (reply->kind_case == c->operation.expects) {
         client_finish(c, reply, NULL);
-    } else if (is_last || !c->operation.is_exchange) {
+    } else if (store_interim(c, reply)) {
+        control__reply__free_unpacked(reply, NULL);
+        if (client_shows_progress(c))
+            client_report(c);
+    } else {
         control__reply__free_unpacked(reply, NULL);
         fail(&e, TORUS_ERROR_PROTOCOL,
              "unexpected reply from the daemon at %s: it may have another version than this "
              "program (%s)",
              c->connection.path, TORUSD_VERSION);
         client_break_off(c, &e);
-    } else {
-        if (reply->kind_case == CONTROL__REPLY__KIND_ACCEPTED)
-            store_accepted(c, reply->accepted);
-        else
-            store_progress(c, reply->progress);
-        control__reply__free_unpacked(reply, NULL);
-        if (c->operation.progress != NULL)
-            client_report(c);
     }
 }

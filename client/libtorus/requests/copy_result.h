@@ -1,0 +1,14 @@
+/* Converts the daemon's reply to the result of a copy. */
+#ifndef TORUSD_CLIENT_COPY_RESULT_H
+#define TORUSD_CLIENT_COPY_RESULT_H
+
+#include <torus/torus.h>
+
+#include "proto/control.pb-c.h"
+
+/* A convert_fn: stores a struct torus_copy_result * at `result`, a struct torus_copy_result **. The user of the library
+ * frees it. Takes ownership of `reply`, also on failure. Returns 0, or -1 with *e: _PROTOCOL if the reply contradicts
+ * itself, or _MEMORY. */
+int copy_result_from(Control__Reply *reply, void *result, struct torus_error *e);
+
+#endif
