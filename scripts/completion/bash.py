@@ -91,9 +91,11 @@ def _values(command, common):
         if word.placeholder:
             rows.setdefault(_described(word.value), []).append(word.name)
     for number, word in enumerate(command.arguments):
-        rows.setdefault(_described(word.value), []).append(str(number))
+        rows.setdefault(_described(word.value), []).append('[0-9]*' if word.repeated else str(number))
     for text, names in rows.items():
-        yield f'    {" | ".join(shlex.quote(f"{command.name} {name}") for name in names)}) echo {text} ;;'
+        patterns = [f'{shlex.quote(command.name + " ")}{name}' if name == '[0-9]*' else
+                    shlex.quote(f'{command.name} {name}') for name in names]
+        yield f'    {" | ".join(patterns)}) echo {text} ;;'
 
 
 def write(program):

@@ -14,6 +14,11 @@ class Word:
     help: str
     value: values.Value
 
+    @property
+    def repeated(self):
+        """Whether it may be given several times."""
+        return (self.placeholder or self.name).endswith('...')
+
 
 @dataclass(frozen=True)
 class Command:

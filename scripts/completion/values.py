@@ -23,10 +23,14 @@ PLACEHOLDERS = {
     'FILE': Value(FILES), 'PATH': Value(FILES), 'FOLDER': Value(FOLDERS), 'DIR': Value(FOLDERS), 'GROUP': Value(GROUPS),
     'MODE': words('stepped', 'streaming'), 'LEVEL': words('error', 'warning', 'info', 'debug'),
     'FORMAT': words('torusd', 'msccl', 'goal'), 'N|best': words('best'),
+    'SOURCE...': Value(FILES), 'FILE...': Value(FILES), 'TARGET': Value(FILES),
     'LIBRARY': words('mpich', 'openmpi'), 'CLUSTER': Value(FILES),
 }
 OPTIONS = {
     ('exchange', '--on-failure'): words('fail', 'shrink', 'wait'),
+    ('copy', '--on-failure'): words('fail', 'shrink', 'wait'),
+    ('gather', '--on-failure'): words('fail', 'shrink', 'wait'),
+    ('scatter', '--on-failure'): words('fail', 'shrink', 'wait'),
     ('allgather', '--on-failure'): words('fail', 'wait'),
     ('broadcast', '--on-failure'): words('fail', 'wait'),
     ('bench', '--schedules'): Value(FILES),

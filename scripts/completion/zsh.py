@@ -25,11 +25,12 @@ def _action(value):
 
 
 def _specification(word):
+    star = '*' if word.repeated else ''
     if not word.name.startswith('-'):
-        return _quoted(f':{_escaped(word.name)}:{_action(word.value)}')
+        return _quoted(f'{star}:{_escaped(word.name)}:{_action(word.value)}')
     if not word.placeholder:
         return _quoted(f'{word.name}[{_escaped(word.help)}]')
-    return _quoted(f'{word.name}=[{_escaped(word.help)}]:{_escaped(word.placeholder)}:{_action(word.value)}')
+    return _quoted(f'{star}{word.name}=[{_escaped(word.help)}]:{_escaped(word.placeholder)}:{_action(word.value)}')
 
 
 def _lines(words, indent):

@@ -3,6 +3,7 @@
 
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/exchange_run.h"
+#include "client/cli/exchanging/exchange_trees.h"
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
@@ -13,27 +14,32 @@ static const struct option options[] = {
      "exchange a generated pattern, with SIZE bytes for each destination"},
     {"--from", "FOLDER", offsetof(struct exchange_arguments, from),
      "exchange files: send FOLDER/5 to node 5"},
+    {"--trees", NULL, offsetof(struct exchange_arguments, trees),
+     "FOLDER/5 may be a folder, and is sent with everything in it"},
     MOVING_OPTIONS("what to do if nodes are down: fail, shrink (leave them out), or wait for "
                    "them\n(default: fail)"),
     {"--explain", NULL, offsetof(struct exchange_arguments, explain),
      "first list the algorithms that auto chooses from, with their predicted\n"
      "times"},
     {"--dry-run", NULL, offsetof(struct exchange_arguments, dry_run),
-     "list the algorithms that auto chooses from, and exchange nothing"},
+     "list the algorithms that auto chooses from, and exchange nothing;\n"
+     "with --trees: say what would be done, and change nothing"},
     FINAL_OPTIONS,
     {0},
 };
 
 static int run(struct cli *cli, const void *arguments)
 {
-    return exchange_run(cli, TORUS_EXCHANGE, arguments);
+    const struct exchange_arguments *a = arguments;
+
+    return a->trees ? exchange_trees(cli, a) : exchange_run(cli, TORUS_EXCHANGE, a);
 }
 
 extern const struct command command_exchange;
 const struct command command_exchange = {
     .name = "exchange",
     .summary = "Run a complete exchange on the whole torus",
-    .usage = "--block-size SIZE | --from FOLDER --to FOLDER [options]",
+    .usage = "--block-size SIZE | --from FOLDER --to FOLDER [--trees] [options]",
     .details =
         "Every node sends a different block to every other node. The command ends when all\n"
         "nodes have received and committed all blocks, or when the exchange has failed at all\n"
@@ -56,6 +62,14 @@ const struct command command_exchange = {
         "none, and the old one is removed. If there was a folder, the result keeps its owner,\n"
         "group, mode and access-control lists. If there was none, torusd's setting output_mode\n"
         "says who may use the result (0700: only torusd's user).\n"
+        "\n"
+        "With --trees, FOLDER/5 may be a folder as well as a file, and node 5 receives it with\n"
+        "everything in it, as 'torusctl copy' copies it: links, holes, permissions and times are\n"
+        "preserved, and what a node has already is not sent. The folder to write may hold\n"
+        "anything. What the source lacks stays there, or is removed with --replace. A node\n"
+        "that lacks FOLDER/5 sends nothing to node 5. Each node gets everything or nothing: if\n"
+        "one fails, the others keep what they have got, and the exit status is 1. Options of\n"
+        "algorithms and blocks do not go with --trees.\n"
         "\n"
         "The exit status is 4 if it is not known whether the exchange was committed, because\n"
         "the daemon or a node was cut off at the end. The nodes find the outcome by themselves\n"
@@ -114,6 +128,7 @@ const struct command command_exchange = {
         "  torusctl exchange --schedule mine --mode streaming --block-size 64KiB\n"
         "  torusctl exchange --from /data/out --to /data/in --timeout 60\n"
         "  torusctl exchange --from /data/out --to /data/in --on-failure shrink\n"
+        "  torusctl exchange --from /data/out --to /data/in --trees --dry-run\n"
         "  torusctl exchange --block-size 1K --repeat 100000 --on-failure wait\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),

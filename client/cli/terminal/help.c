@@ -5,13 +5,15 @@
 const char help_usage[] = "[--socket PATH] [--json] COMMAND [options]";
 const char help_purpose[] = "Complete exchange (MPI_Alltoall) on tori of directly cabled machines";
 const char help_examples[] = "  torusctl status\n"
+                             "  torusctl copy /data/model --to /data/model\n"
                              "  torusctl exchange --block-size 64KiB\n"
                              "  torusctl exchange --from out/%r --to in/%r\n"
                              "  torusctl plan --dims 8x8 --algorithm at2\n";
 
 const struct exit_meaning exit_meanings[] = {
     {EXIT_DONE, "success; delivered data has been checked"},
-    {EXIT_FAILED, "the command failed; a failed exchange leaves no output at any node"},
+    {EXIT_FAILED, "the command failed; a failed exchange leaves no output at any node; a copy has\n"
+                  "failed at one node or more, or --verify has found a difference"},
     {EXIT_USAGE, "invalid options or arguments"},
     {EXIT_NO_DAEMON, "cannot connect to the daemon"},
     {EXIT_IN_DOUBT,

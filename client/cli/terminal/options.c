@@ -24,6 +24,35 @@ static const char **text_of(const struct match *m)
     return (const char **)(void *)((char *)m->arguments + m->option->offset);
 }
 
+/* Returns whether the option may be given several times. */
+static bool is_list(const struct option *o)
+{
+    const char *name = is_named(o) ? o->value : o->name;
+    const size_t length = name != NULL ? strlen(name) : 0;
+
+    return length > 3 && strcmp(name + length - 3, "...") == 0;
+}
+
+static struct option_list *list_of(const struct match *m)
+{
+    return (struct option_list *)(void *)((char *)m->arguments + m->option->offset);
+}
+
+/* Stores a value. Returns 0, or -1 with *e. */
+static int set_text(const struct match *m, const char *text, struct error *e)
+{
+    if (!is_list(m->option)) {
+        *text_of(m) = text;
+        return 0;
+    }
+    struct option_list *list = list_of(m);
+    if (list->count == OPTION_LIST_MOST)
+        return error_set(e, ERROR_USAGE, "more than %u times %s", OPTION_LIST_MOST,
+                         m->option->name);
+    list->given[list->count++] = (struct option_given){m->option, text};
+    return 0;
+}
+
 static bool find_named(const struct option_set *sets, size_t count, const char *name, size_t length,
                        struct match *m)
 {
@@ -38,13 +67,13 @@ static bool find_named(const struct option_set *sets, size_t count, const char *
     return false;
 }
 
-/* Finds the first positional argument that has not been given yet. */
+/* Finds the first positional argument that has not been given yet, or may be given again. */
 static bool find_positional(const struct option_set *sets, size_t count, struct match *m)
 {
     for (size_t i = 0; i < count; i++) {
         for (const struct option *o = sets[i].options; o->name != NULL; o++) {
             *m = (struct match){o, sets[i].arguments};
-            if (!is_named(o) && *text_of(m) == NULL)
+            if (!is_named(o) && (is_list(o) || *text_of(m) == NULL))
                 return true;
         }
     }
@@ -84,15 +113,12 @@ static int parse_named(const struct option_set *sets, size_t count, int argc, ch
         *flag_of(&m) = true;
         return 1;
     }
-    if (equals != NULL) {
-        *text_of(&m) = equals + 1;
-        return 1;
-    }
+    if (equals != NULL)
+        return set_text(&m, equals + 1, e) == 0 ? 1 : -1;
     if (argc < 2 || strncmp(argv[1], "--", 2) == 0)
         return error_set(e, ERROR_USAGE, "%s needs a value: %s %s", m.option->name, m.option->name,
                          m.option->value);
-    *text_of(&m) = argv[1];
-    return 2;
+    return set_text(&m, argv[1], e) == 0 ? 2 : -1;
 }
 
 int options_parse(const struct option_set *sets, size_t count, int argc, char **argv,
@@ -114,7 +140,8 @@ int options_parse(const struct option_set *sets, size_t count, int argc, char **
         } else {
             if (!find_positional(sets, count, &m))
                 return i;
-            *text_of(&m) = argv[i++];
+            if (set_text(&m, argv[i++], e) != 0)
+                return -1;
         }
     }
     return i;

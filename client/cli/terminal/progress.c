@@ -74,7 +74,7 @@ static double part_of(const struct torus_progress *progress)
 struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
                                    int64_t now)
 {
-    struct progress_pace pace = {.elapsed_ms = now - p->began_ms, .left_ms = -1};
+    struct progress_pace pace = {.elapsed_ms = now - p->began_ms, .left_ms = -1, .doing = p->doing};
     double part = part_of(progress), seconds;
 
     if (progress->done_bytes == 0 && part <= 0)
@@ -93,10 +93,13 @@ struct progress_pace progress_pace(struct progress *p, const struct torus_progre
     return pace;
 }
 
-static void state_text(char out[SIDE], const struct torus_progress *progress)
+static void state_text(char out[SIDE], const struct torus_progress *progress,
+                       const struct progress_pace *pace)
 {
     if (progress->waits_for != NULL && progress->waits_for[0] != '\0')
         (void)snprintf(out, SIDE, "waiting for %.100s", progress->waits_for);
+    else if (pace->doing != NULL)
+        (void)snprintf(out, SIDE, "%s", pace->doing);
     else if (progress->missing_count > 0 && progress->missing != NULL)
         (void)snprintf(out, SIDE, "waiting for %s %.100s",
                        text_plural(progress->missing_count, "node", "nodes"), progress->missing);
@@ -123,11 +126,12 @@ static void clock_text(char out[32], int64_t ms)
         (void)snprintf(out, 32, "%" PRId64 ":%02d", minutes, seconds);
 }
 
-static void left_text(char left[SIDE], unsigned detail, const struct torus_progress *progress)
+static void left_text(char left[SIDE], unsigned detail, const struct torus_progress *progress,
+                      const struct progress_pace *pace)
 {
     char state[SIDE];
 
-    state_text(state, progress);
+    state_text(state, progress, pace);
     if (detail < 3)
         (void)snprintf(left, SIDE, "%.150s ", state);
     else if (progress->repeat > 1)
@@ -167,7 +171,7 @@ static void texts(char left[SIDE], char right[SIDE], unsigned detail,
     clock_text(time, pace->elapsed_ms);
     left[0] = '\0';
     if (detail > 0)
-        left_text(left, detail, progress);
+        left_text(left, detail, progress, pace);
     if (detail > 0)
         bytes_text(bytes, detail, progress, pace);
     if (part >= 0)

@@ -14,12 +14,14 @@ struct progress_pace {
     int64_t elapsed_ms;
     int64_t left_ms;         /* below 0: not known */
     double bytes_per_second; /* 0: not known */
+    const char *doing;       /* shown instead of the state; NULL: the state */
 };
 
 struct progress {
     bool shown;        /* the progress is shown at all */
     bool lines;        /* as new lines, not as a bar */
     const char *title; /* written before the line; may be NULL */
+    const char *doing; /* what is shown instead of the state; may be NULL */
     int64_t began_ms;
     int64_t drawn_ms;         /* time of the last drawing; 0: nothing is on the screen */
     size_t drawn_width;       /* columns of the last drawing */

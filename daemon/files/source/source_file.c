@@ -35,6 +35,17 @@ bool source_file_is_as_before(const struct file_status *now, const struct file_s
            now->number == before->number;
 }
 
+/* Says what to use for a file that is not regular. */
+static int not_regular(const struct folder_source *s, const struct file *f, const char *path,
+                       struct error *e)
+{
+    if (f->status.kind != FILE_FOLDER)
+        return error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
+    return error_set(e, ERROR_REFUSED, "%.200s is a folder: to send folders, use 'torusctl %s'",
+                     path,
+                     s->request.operation == OPERATION_EXCHANGE ? "exchange --trees" : "copy");
+}
+
 int source_file_open(struct folder_source *s, uint32_t d, struct error *e)
 {
     const struct file_system *files = source_files(s);
@@ -52,7 +63,7 @@ int source_file_open(struct folder_source *s, uint32_t d, struct error *e)
         files->close(files->context, fd);
     }
     if (f->there && f->status.kind != FILE_REGULAR)
-        return error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
+        return not_regular(s, f, path, e);
     if (!f->there)
         f->status = (struct file_status){0};
     if (!f->there && e->code != ERROR_NONE)

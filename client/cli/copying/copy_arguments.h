@@ -1,0 +1,51 @@
+/* The options of copy, gather and scatter, and of exchange with --trees. */
+#ifndef TORUSD_CLI_COPY_ARGUMENTS_H
+#define TORUSD_CLI_COPY_ARGUMENTS_H
+
+#include "client/cli/terminal/options.h"
+
+struct copy_arguments {
+    struct option_list sources;
+    struct option_list
+        patterns; /* --exclude, --include and --exclude-from, in the order of the command line */
+    const char *to, *nodes, *on_failure, *timeout;
+    bool delete, checksum, dry_run, verify, as_it_comes, per_node;
+};
+
+#define COPY_EXCLUDE "--exclude"
+#define COPY_INCLUDE "--include"
+#define COPY_EXCLUDE_FROM "--exclude-from"
+
+/* The rows of these options, except the first two. */
+#define COPY_OPTIONS(if_down)                                                                      \
+    {"--nodes", "LIST", offsetof(struct copy_arguments, nodes),                                    \
+     "the other nodes that take part: all (default), or ranks such as 0,3-5"},                     \
+        {"--delete", NULL, offsetof(struct copy_arguments, delete),                                \
+         "remove what the target has and the source lacks"},                                       \
+        {"--checksum", NULL, offsetof(struct copy_arguments, checksum),                            \
+         "compare contents, even if sizes and times are equal"},                                   \
+        {"--dry-run", NULL, offsetof(struct copy_arguments, dry_run),                              \
+         "change nothing, and say what would be done"},                                            \
+        {"--verify", NULL, offsetof(struct copy_arguments, verify),                                \
+         "change nothing: compare contents, and say what differs"},                                \
+        {COPY_EXCLUDE, "PATTERN...", offsetof(struct copy_arguments, patterns),                    \
+         "leave out names that match PATTERN (as rsync does)"},                                    \
+        {COPY_INCLUDE, "PATTERN...", offsetof(struct copy_arguments, patterns),                    \
+         "keep names that match PATTERN although a later pattern leaves them\nout"},               \
+        {COPY_EXCLUDE_FROM, "FILE...", offsetof(struct copy_arguments, patterns),                  \
+         "read patterns from FILE, one a line"},                                                   \
+        {"--as-it-comes", NULL, offsetof(struct copy_arguments, as_it_comes),                      \
+         "put each file in place when it is complete, not all at the end"},                        \
+        {"--on-failure", "ACTION", offsetof(struct copy_arguments, on_failure), if_down},          \
+        {"--timeout", "SECONDS", offsetof(struct copy_arguments, timeout),                         \
+         "give up after SECONDS (default: no limit)"},                                             \
+    {                                                                                              \
+        "--per-node", NULL, offsetof(struct copy_arguments, per_node),                             \
+            "also show the figures of each node (always in JSON)"                                  \
+    }
+
+#define COPY_IF_DOWN                                                                               \
+    "what to do if nodes are down: fail, shrink (leave them out), or wait for\n"                   \
+    "them (default: fail)"
+
+#endif

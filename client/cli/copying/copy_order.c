@@ -1,0 +1,205 @@
+#include "client/cli/copying/copy_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/copying/copy_paths.h"
+#include "client/cli/terminal/arguments.h"
+#include "daemon/schedule/torus.h"
+#include "proto/text.h"
+
+/* ---- Paths ----------------------------------------------------------------------------------- */
+
+/* Whether per cent signs in the sources stand for themselves: shells write these names. */
+static bool is_literal(enum torus_copy_kind kind)
+{
+    return kind == TORUS_COPY_TO_ALL;
+}
+
+/* Sources that keep their names must have different ones. */
+static int check_names(const struct copy_order *o, struct error *e)
+{
+    for (size_t i = 0; o->copy.into && i < o->copy.source_count; i++) {
+        const char *name = copy_path_name(o->source[i]);
+        if (name[0] == '\0')
+            return error_set(e, ERROR_USAGE,
+                             "/ has no name that it could keep in the folder %s: name a target "
+                             "without a '/' at its end",
+                             o->target);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(copy_path_name(o->source[k]), name) == 0)
+                return error_set(e, ERROR_USAGE,
+                                 "two sources would have the same name in %.60s: %.80s and %.80s",
+                                 o->target, o->source[k], o->source[i]);
+    }
+    return 0;
+}
+
+static int check_ranks(const struct copy_order *o, struct error *e)
+{
+    if (o->copy.kind == TORUS_COPY_GATHER && !copy_path_has_rank(o->target))
+        return error_set(e, ERROR_USAGE,
+                         "--to: the target must contain %%r, which stands for the rank of the node "
+                         "that the files come from, so that each node has a place of its own: "
+                         "%.120s/%%r",
+                         o->target);
+    for (size_t i = 0; o->copy.kind == TORUS_COPY_SCATTER && i < o->copy.source_count; i++)
+        if (!copy_path_has_rank(o->source[i]))
+            return error_set(e, ERROR_USAGE,
+                             "%.120s must contain %%r, which stands for the rank of the node that "
+                             "the files go to; to send the same files to all nodes, use 'torusctl "
+                             "copy'",
+                             o->source[i]);
+    return 0;
+}
+
+static int read_paths(struct copy_order *o, const struct copy_arguments *a, struct error *e)
+{
+    const struct option_list *list = &a->sources;
+
+    if (list->count == 0)
+        return error_set(e, ERROR_USAGE, "nothing to copy: name a file or folder");
+    if (a->to == NULL)
+        return error_set(e, ERROR_USAGE, "--to is missing: give the path of the copy");
+    if (list->count > TORUS_COPY_LIST_MAX)
+        return error_set(e, ERROR_USAGE,
+                         "more than %u sources: name their folder, and leave out the rest with "
+                         "--exclude",
+                         TORUS_COPY_LIST_MAX);
+    for (size_t i = 0; i < list->count; i++) {
+        if (copy_path_absolute(list->given[i].text, is_literal(o->copy.kind), &o->source[i], e) !=
+            0)
+            return error_wrap(e, "%.80s", list->given[i].text);
+        o->copy.source_count++;
+    }
+    if (copy_path_absolute(a->to, false, &o->target, e) != 0)
+        return error_wrap(e, "--to");
+    o->copy.source = (const char *const *)o->source;
+    o->copy.target = o->target;
+    o->copy.into =
+        o->copy.kind != TORUS_COPY_EXCHANGE && (list->count > 1 || a->to[strlen(a->to) - 1] == '/');
+    return check_names(o, e) != 0 || check_ranks(o, e) != 0 ? -1 : 0;
+}
+
+/* ---- Other options --------------------------------------------------------------------------- */
+
+static int read_on_failure(struct copy_order *o, const char *text, struct error *e)
+{
+    static const char *const names[] = {"fail", "shrink", "wait", NULL};
+    size_t i = 0;
+
+    if (text != NULL && parse_named(text, names, &i, e) != 0)
+        return error_wrap(e, "--on-failure");
+    o->copy.shrink = i == 1;
+    o->copy.wait = i == 2;
+    return 0;
+}
+
+/* Reads "5" or "3-5", and marks these ranks. */
+static int mark_ranks(char *item, bool *marked, struct error *e)
+{
+    char *dash = strchr(item, '-');
+    uint32_t first, last;
+
+    if (dash != NULL)
+        *dash = '\0';
+    if (parse_number(item, TORUS_MAX_NODES - 1, &first, e) != 0)
+        return -1;
+    last = first;
+    if (dash != NULL && parse_number(dash + 1, TORUS_MAX_NODES - 1, &last, e) != 0)
+        return -1;
+    if (last < first)
+        return error_set(e, ERROR_USAGE, "%u-%u: the first rank is the larger one", first, last);
+    for (uint32_t i = first; i <= last; i++)
+        marked[i] = true;
+    return 0;
+}
+
+static int read_nodes(const char *list, bool *marked, struct error *e)
+{
+    char item[32];
+
+    while (list != NULL)
+        if (parse_item(&list, item, sizeof item, e) != 0 || mark_ranks(item, marked, e) != 0)
+            return -1;
+    return 0;
+}
+
+int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struct copy_arguments *a,
+                    struct error *e)
+{
+    memset(o, 0, sizeof *o);
+    torus_copy_init(&o->copy);
+    o->copy.kind = kind;
+    if (a->dry_run && a->verify)
+        return error_set(e, ERROR_USAGE,
+                         "--dry-run and --verify: give one or the other; --verify compares "
+                         "contents");
+    if (read_paths(o, a, e) != 0 || read_on_failure(o, a->on_failure, e) != 0 ||
+        copy_patterns_read(&o->patterns, &a->patterns, e) != 0)
+        return -1;
+    if (a->timeout != NULL && parse_seconds(a->timeout, &o->copy.timeout_ms, e) != 0)
+        return error_wrap(e, "--timeout");
+    o->copy.pattern = (const char *const *)o->patterns.pattern;
+    o->copy.pattern_count = o->patterns.count;
+    o->copy.remove = a->delete;
+    o->copy.checksum = a->checksum;
+    o->copy.dry_run = a->dry_run;
+    o->copy.verify = a->verify;
+    o->copy.as_it_comes = a->as_it_comes;
+    return 0;
+}
+
+/* Stores the marked ranks, except that of the asked node. */
+static int store_nodes(struct copy_order *o, const bool *marked, uint32_t rank, uint32_t nodes,
+                       struct error *e)
+{
+    o->nodes = calloc(nodes, sizeof *o->nodes);
+    if (o->nodes == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < TORUS_MAX_NODES; i++) {
+        if (marked[i] && i >= nodes)
+            return error_set(e, ERROR_USAGE,
+                             "--nodes: there is no node %u: the torus has %u %s, from 0 to %u", i,
+                             nodes, text_plural(nodes, "node", "nodes"), nodes - 1);
+        if (marked[i] && i != rank)
+            o->nodes[o->copy.node_count++] = i;
+    }
+    o->copy.nodes = o->nodes;
+    if (o->copy.node_count == 0)
+        return error_set(e, ERROR_USAGE,
+                         "--nodes names no other node than node %u, which was asked", rank);
+    return 0;
+}
+
+int copy_order_place(struct copy_order *o, const char *list, uint32_t rank, uint32_t nodes,
+                     struct error *e)
+{
+    bool *marked;
+    int r;
+
+    o->copy.node = rank;
+    if (nodes < 2)
+        return error_set(e, ERROR_USAGE, "the torus has no other node");
+    if (list == NULL || strcmp(list, "all") == 0)
+        return 0;
+    marked = calloc(TORUS_MAX_NODES, sizeof *marked);
+    if (marked == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    r = read_nodes(list, marked, e);
+    if (r != 0)
+        (void)error_wrap(e, "--nodes");
+    else
+        r = store_nodes(o, marked, rank, nodes, e);
+    free(marked);
+    return r;
+}
+
+void copy_order_free(struct copy_order *o)
+{
+    for (size_t i = 0; i < o->copy.source_count; i++)
+        free(o->source[i]);
+    free(o->target);
+    free(o->nodes);
+    copy_patterns_free(&o->patterns);
+}

@@ -1,0 +1,23 @@
+/* Shows how far a copy is, by the rules of client/cli/terminal/progress.h. */
+#ifndef TORUSD_CLI_COPY_PROGRESS_H
+#define TORUSD_CLI_COPY_PROGRESS_H
+
+#include <torus/torus.h>
+
+#include "client/cli/terminal/progress.h"
+
+struct copy_watch {
+    struct progress progress;
+    char doing[80];
+    bool moved; /* bytes have arrived somewhere */
+};
+
+void copy_watch_begin(struct copy_watch *w);
+/* A torus_copy_progress_fn with a struct copy_watch as its data. Returns whether the user has interrupted the program. */
+int copy_watch_update(void *watch, const struct torus_copy_progress *progress);
+void copy_watch_end(struct copy_watch *w);
+
+/* Writes what the copy does now: "comparing, 1200 files". */
+void copy_watch_text(char *out, size_t size, const struct torus_copy_progress *progress);
+
+#endif

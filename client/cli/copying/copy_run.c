@@ -1,0 +1,121 @@
+#include "client/cli/copying/copy_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/algorithms/daemon_torus.h"
+#include "client/cli/copying/copy_progress.h"
+#include "client/cli/copying/copy_text.h"
+#include "client/cli/terminal/interrupt.h"
+
+#define STAYS "what has arrived stays at the nodes for the next copy to the same target, for a day"
+
+/* Completes the request by what the daemon knows. Returns an exit code; on failure the reason has been printed. */
+static int ask_daemon(struct cli *cli, struct copy_order *o, const struct copy_arguments *a)
+{
+    struct torus_status *status;
+    struct torus_error failed;
+    struct torus torus;
+    struct error e;
+    int r;
+
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    r = daemon_torus_of_status(status, &torus, &e);
+    if (r == 0)
+        r = copy_order_place(o, a->nodes, status->rank, torus.nodes, &e);
+    torus_status_free(status);
+    return r == 0 ? EXIT_DONE : cli_fail(cli, &e);
+}
+
+/* Prints why the copy has failed as a whole. */
+static int print_failure(const struct cli *cli, const struct copy_order *o, bool moved,
+                         struct torus_error *e)
+{
+    char text[sizeof e->text];
+    const bool cancelled = e->code == TORUS_ERROR_CANCELLED;
+
+    if ((cancelled || moved) && !o->copy.dry_run && !o->copy.verify) {
+        (void)snprintf(text, sizeof text, "%s", e->text);
+        (void)snprintf(e->text, sizeof e->text, "%.350s; " STAYS, text);
+    }
+    return cli_fail_client(cli, e);
+}
+
+static int print_text(const struct cli *cli, const struct copy_order *o, bool per_node,
+                      const struct torus_copy_result *r, const struct all_nodes *names)
+{
+    if (o->copy.verify)
+        copy_text_verified(stdout, o, r, names);
+    else if (o->copy.dry_run)
+        copy_text_dry_run(stdout, o, r);
+    else
+        copy_text_done(stdout, o, r);
+    copy_text_remarks(stdout, r, names);
+    if (!per_node || r->node_count == 0)
+        return EXIT_DONE;
+    (void)putchar('\n');
+    return cli_print(cli, copy_report_value(o, r, names), &copy_report_table);
+}
+
+static int print_result(const struct cli *cli, const struct copy_order *o, bool per_node,
+                        const struct torus_copy_result *r)
+{
+    const bool failed = copy_report_failures(r) > 0;
+    const bool differs = o->copy.verify && copy_report_differences(r) > 0;
+    struct all_nodes names = {0};
+    struct torus_error e;
+    int code;
+
+    /* Names are an addition: if the survey fails, there are ranks. */
+    if (cli->json || per_node || failed || differs || r->absent_count > 0)
+        (void)all_nodes_try(cli, &names, &e);
+    if (cli->json)
+        code = cli_print(cli, copy_report_value(o, r, &names), NULL);
+    else
+        code = print_text(cli, o, per_node, r, &names);
+    (void)fflush(stdout);
+    copy_text_failures(stderr, o, r, &names);
+    all_nodes_free(&names);
+    return code == EXIT_DONE && (failed || differs) ? EXIT_FAILED : code;
+}
+
+static int copy(struct cli *cli, struct copy_order *o, bool per_node)
+{
+    struct torus_copy_result *result;
+    struct torus_error e;
+    struct copy_watch watch;
+    int code, r;
+
+    copy_watch_begin(&watch);
+    interrupt_arm(cli->client);
+    r = torus_client_copy(cli->client, &o->copy, copy_watch_update, &watch, &result, &e);
+    interrupt_disarm();
+    copy_watch_end(&watch);
+    if (r != 0)
+        return print_failure(cli, o, watch.moved, &e);
+    code = print_result(cli, o, per_node, result);
+    torus_copy_result_free(result);
+    return code;
+}
+
+int copy_run(struct cli *cli, enum torus_copy_kind kind, const struct copy_arguments *a)
+{
+    struct copy_order *o = malloc(sizeof *o);
+    struct error e = {.code = ERROR_MEMORY, .text = "out of memory"};
+    int code = EXIT_DONE;
+
+    if (o == NULL)
+        return cli_fail(cli, &e);
+    if (copy_order_make(o, kind, a, &e) != 0)
+        code = cli_fail(cli, &e);
+    if (code == EXIT_DONE)
+        code = cli_connect(cli);
+    if (code == EXIT_DONE)
+        code = ask_daemon(cli, o, a);
+    if (code == EXIT_DONE)
+        code = copy(cli, o, a->per_node);
+    copy_order_free(o);
+    free(o);
+    return code;
+}

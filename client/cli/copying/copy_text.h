@@ -1,0 +1,26 @@
+/* The result of a copy as sentences for people. */
+#ifndef TORUSD_CLI_COPY_TEXT_H
+#define TORUSD_CLI_COPY_TEXT_H
+
+#include <stdio.h>
+
+#include "client/cli/copying/copy_report.h"
+
+/* Print what was done, what a copy would do (--dry-run), or what differs (--verify), without the nodes that have
+ * failed. */
+void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
+void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
+void copy_text_verified(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                        const struct all_nodes *names);
+
+/* Prints what was left out, or could not be preserved, and which nodes took no part; nothing if all is well. */
+void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names);
+
+/* Prints a line for each node that has failed. */
+void copy_text_failures(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                        const struct all_nodes *names);
+
+/* Writes the name of a node for errors: "node 3 (alpha)", or "node 3" if its host is not known. */
+void copy_text_node(char *out, size_t size, const struct all_nodes *names, uint32_t rank);
+
+#endif
