@@ -11,6 +11,7 @@
 #ifndef TORUSD_PROTO_PEER_PEER_MESSAGE_H
 #define TORUSD_PROTO_PEER_PEER_MESSAGE_H
 
+#include "proto/peer/copy_messages.h"
 #include "proto/peer/data_messages.h"
 #include "proto/peer/exchange_messages.h"
 #include "proto/peer/group_messages.h"
@@ -56,7 +57,8 @@
     KIND(GROUP_REPORT, group_report, GroupReport)                                                  \
     KIND(GROUP_COMPARE, group_compare, GroupCompare)                                               \
     KIND(SURVEY_QUERY, survey_query, SurveyQuery)                                                  \
-    KIND(SURVEY_ANSWER, survey_answer, SurveyAnswer)
+    KIND(SURVEY_ANSWER, survey_answer, SurveyAnswer)                                               \
+    KIND(COPY_CALL, copy_call, CopyCall)
 
 #define PEER_KIND(NAME, name, Name) PEER_##NAME,
 enum peer_kind { PEER_NOTHING, PEER_MESSAGES(PEER_KIND) PEER_KINDS };

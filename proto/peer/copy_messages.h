@@ -1,0 +1,16 @@
+/* Messages of copies, as plain structs. peer.proto says what each field means; the names are the same. */
+#ifndef TORUSD_PROTO_PEER_COPY_MESSAGES_H
+#define TORUSD_PROTO_PEER_COPY_MESSAGES_H
+
+#include "proto/peer/link_messages.h"
+
+struct peer_copy_call {
+    uint32_t asker;
+    uint64_t id;
+    uint32_t attempt;
+    uint32_t number;
+    struct peer_bytes request;
+    uint32_t left;
+};
+
+#endif
