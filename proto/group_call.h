@@ -4,6 +4,8 @@
 #define TORUSD_PROTO_GROUP_CALL_H
 
 #define GROUP_NAME_SIZE 64u /* bytes for the name of a group, with its end */
+#define GROUP_COPY_PREFIX                                                                          \
+    "copy " /* of the groups of copies of trees (daemon/copy); programs may not open them */
 
 enum group_operation {
     GROUP_ALLTOALL = 1,

@@ -26,6 +26,8 @@ static const struct {
     [SHARE_GROUPS] = {"group_bytes", "bytes of the memory budget for groups",
                       "close some, or raise the budget (memory)", 4, 0},
     [SHARE_SCHEDULES] = {"schedules", "places for schedules", "wait until some are not used", 2, 1},
+    [SHARE_COPIES] = {"copy_bytes", "bytes of memory for copies of trees",
+                      "wait until some have ended", 2, 0},
 };
 
 struct resource {

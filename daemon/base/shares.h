@@ -31,8 +31,9 @@ enum share {
     SHARE_TRANSIT,        /* bytes of the memory budget that exchanges have reserved */
     SHARE_GROUPS,         /* bytes of the same budget that groups have reserved */
     SHARE_SCHEDULES,      /* schedules that are in use, or not complete */
+    SHARE_COPIES,         /* bytes of memory for copies of trees */
 };
-#define SHARES (SHARE_SCHEDULES + 1u)
+#define SHARES (SHARE_COPIES + 1u)
 
 struct shares;
 

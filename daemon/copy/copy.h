@@ -28,6 +28,8 @@
 #include "daemon/copy/tree_store.h"
 #include "proto/peer/peer_message.h"
 
+#define COPY_MINOR 2u /* the minor version of the peer protocol that has added copies */
+
 struct groups;
 struct router;
 struct copies; /* of one node */
@@ -102,7 +104,8 @@ struct copies_setup {
     struct shares *shares;
 };
 struct copies *copies_new(const struct copies_setup *setup); /* NULL: no memory */
-/* Ends all agents; must be called before groups_free(). Jobs under way end later, without their owner. */
+/* Ends all agents, without telling other nodes; must be called before groups_free(). Jobs under way end later, without
+ * their owner. */
 void copies_free(struct copies *copies);
 /* A call of another node has arrived at `port`. Returns 0, or -1 with *e: an honest node does not send that. */
 int copies_call_heard(struct copies *copies, unsigned port, const struct peer_copy_call *call,

@@ -54,6 +54,12 @@ int copy_request_unpack(struct copy_request *r, const uint8_t *bytes, size_t len
 int copy_request_pack(const struct copy_request *r, uint8_t **bytes, size_t *length,
                       struct error *e);
 void copy_request_free(struct copy_request *r);
+/* As copy_request_unpack(), from a message that has been unpacked. */
+struct Torus__CopyRequest; /* proto/copy.pb-c.h */
+int copy_request_take(struct copy_request *r, const struct Torus__CopyRequest *message,
+                      struct error *e);
+/* Copies a request. Returns 0 with *to, which the caller gives to copy_request_free(), or -1 with *e. */
+int copy_request_copy(struct copy_request *to, const struct copy_request *from, struct error *e);
 
 /* Checks the rules that depend on the torus: ranks. Returns 0, or -1 with *e. */
 int copy_request_check(const struct copy_request *r, uint32_t nodes, struct error *e);

@@ -9,6 +9,8 @@ struct core {
     struct router *router;
     struct exchanges *exchanges;
     struct groups *groups;
+    struct workers workers;
+    struct copies *copies;
     struct survey *survey;
     void (*links_changed)(void *context); /* may be NULL */
     void *links_context;
@@ -23,6 +25,8 @@ static int on_frame(void *context, unsigned port, const struct peer_message *mes
         return survey_query_heard(core->survey, port, &message->survey_query, e);
     if (message->kind == PEER_SURVEY_ANSWER)
         return survey_answer_heard(core->survey, &message->survey_answer, e);
+    if (message->kind == PEER_COPY_CALL)
+        return copies_call_heard(core->copies, port, &message->copy_call, e);
     return exchanges_frame(core->exchanges, port, message, body, body_length, e);
 }
 
@@ -41,12 +45,18 @@ static void on_topology(void *context)
         core->links_changed(core->links_context);
 }
 
-static void on_confirmed(void *context)
+/* Frees the parts that are there, and the core. */
+static void free_parts(struct core *core)
 {
-    const struct core *core = context;
-
-    if (core->links_changed != NULL)
-        core->links_changed(core->links_context);
+    copies_free(core->copies);
+    survey_free(core->survey);
+    if (core->exchanges != NULL)
+        exchanges_free(core->exchanges);
+    groups_free(core->groups);
+    if (core->router != NULL)
+        router_free(core->router);
+    shares_free(core->shares);
+    free(core);
 }
 
 struct core *core_new(const struct core_setup *setup, struct error *e)
@@ -65,13 +75,12 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
         router_new(setup->torus, setup->rank, &setup->io, &handler, setup->pool, setup->secrets);
     core->groups = core->router != NULL ? groups_new(core->router, &setup->workers) : NULL;
     core->survey = core->groups != NULL ? survey_new(core->router) : NULL;
-    if (core->survey == NULL) {
-        if (core->groups != NULL)
-            groups_free(core->groups);
-        if (core->router != NULL)
-            router_free(core->router);
-        shares_free(core->shares);
-        free(core);
+    core->workers = setup->workers;
+    if (core->survey != NULL)
+        core->copies = copies_new(&(struct copies_setup){core->router, core->groups, &core->workers,
+                                                         setup->trees, core->shares});
+    if (core->copies == NULL) {
+        free_parts(core);
         return NULL;
     }
     const struct exchanges_setup exchanges = {
@@ -90,11 +99,7 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
     };
     core->exchanges = exchanges_new(&exchanges, e);
     if (core->exchanges == NULL) {
-        survey_free(core->survey);
-        groups_free(core->groups);
-        router_free(core->router);
-        shares_free(core->shares);
-        free(core);
+        free_parts(core);
         return NULL;
     }
     groups_attach(core->groups, core->exchanges);
@@ -111,14 +116,8 @@ void core_start(struct core *core)
 
 void core_free(struct core *core)
 {
-    if (core == NULL)
-        return;
-    survey_free(core->survey);
-    exchanges_free(core->exchanges);
-    groups_free(core->groups);
-    router_free(core->router);
-    shares_free(core->shares);
-    free(core);
+    if (core != NULL)
+        free_parts(core);
 }
 
 uint64_t core_deadline(const struct core *core)
@@ -127,8 +126,9 @@ uint64_t core_deadline(const struct core *core)
     uint64_t exchanges = exchanges_deadline(core->exchanges);
     uint64_t groups = groups_deadline(core->groups), first = router;
 
-    uint64_t survey = survey_deadline(core->survey);
+    uint64_t survey = survey_deadline(core->survey), copies = copies_deadline(core->copies);
 
+    first = copies < first ? copies : first;
     first = exchanges < first ? exchanges : first;
     first = survey < first ? survey : first;
     return groups < first ? groups : first;
@@ -144,6 +144,8 @@ void core_tick(struct core *core)
         exchanges_tick(core->exchanges);
     if (now >= groups_deadline(core->groups))
         groups_tick(core->groups);
+    if (now >= copies_deadline(core->copies)) /* after groups, which wake it */
+        copies_tick(core->copies);
     if (now >= survey_deadline(core->survey))
         survey_tick(core->survey);
 }
@@ -168,6 +170,11 @@ struct exchanges *core_exchanges(struct core *core)
 struct groups *core_groups(struct core *core)
 {
     return core->groups;
+}
+
+struct copies *core_copies(struct core *core)
+{
+    return core->copies;
 }
 
 struct shares *core_shares(struct core *core)

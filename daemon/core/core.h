@@ -1,4 +1,4 @@
-/* One node without I/O: its links (router), its exchanges, its groups and surveys, wired once for the
+/* One node without I/O: its links (router), its exchanges, its groups, copies and surveys, wired once for the
  * daemon, the simulator, fuzzing and tests. Connections, time and random numbers come through
  * router/interface/io.h, disks through engine/output_store.h, long work goes to base/work.h.
  *
@@ -8,6 +8,7 @@
 #ifndef TORUSD_CORE_CORE_H
 #define TORUSD_CORE_CORE_H
 
+#include "daemon/copy/copy.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/group/group.h"
 #include "daemon/survey/survey.h"
@@ -21,6 +22,7 @@ struct core_setup {
     const struct secrets *secrets; /* copied; NULL: no cluster key */
     struct slab_pool *pool;
     const struct storage *storage;
+    const struct tree_store *trees; /* for copies; must outlive their threads. NULL: none */
     struct workers workers;
     uint64_t memory_budget;       /* bytes for blocks on their way, of all exchanges together */
     double link_mbit;             /* nominal rate; 0: unknown */
@@ -59,6 +61,7 @@ int core_check(const struct core *core, struct error *e);
 struct router *core_router(struct core *core);
 struct exchanges *core_exchanges(struct core *core);
 struct groups *core_groups(struct core *core);
+struct copies *core_copies(struct core *core);
 struct survey *core_survey(struct core *core);
 /* Returns what this node's users hold. Code that serves clients sets the capacities of the resources that they
  * take. */

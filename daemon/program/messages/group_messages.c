@@ -99,6 +99,13 @@ int program_take_open(struct program *p, const struct program_message *m)
         program_refuse(p, &e);
         return -1;
     }
+    if (strncmp(p->name, GROUP_COPY_PREFIX, strlen(GROUP_COPY_PREFIX)) == 0) {
+        (void)error_set(&e, ERROR_USAGE,
+                        "names of groups that begin with \"" GROUP_COPY_PREFIX
+                        "\" belong to copies of trees");
+        program_refuse(p, &e);
+        return -1;
+    }
     if (programs_may_open(p, &e) != 0) {
         program_refuse(p, &e);
         return -1;

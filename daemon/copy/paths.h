@@ -1,0 +1,20 @@
+/* Paths of copies, with %r for the rank of a node. */
+#ifndef TORUSD_COPY_PATHS_H
+#define TORUSD_COPY_PATHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/error.h"
+
+#define COPY_PATH_MOST 4000u /* bytes, so that the path has room for ranks */
+
+/* Checks a path: absolute, not too long, no '%' except %r and %%. `what` is "source" or "target". Sets *ranks to whether
+ * it contains %r. Returns 0, or -1 with *e. */
+int copy_path_check(const char *path, const char *what, bool *ranks, struct error *e);
+
+/* Returns a checked path with `rank` for %r, and then, unless `below` is NULL, "/" and that rank. The caller frees it.
+ * Returns NULL without memory. */
+char *copy_path_expand(const char *path, uint32_t rank, const uint32_t *below);
+
+#endif

@@ -1,0 +1,19 @@
+/* What a node does with its own trees, in a thread: opens them, compares them, puts them in place, closes them. */
+#ifndef TORUSD_COPY_TREES_H
+#define TORUSD_COPY_TREES_H
+
+#include "daemon/copy/agent_record.h"
+
+/* Run in a thread. Errors stay at the trees and ends of the plan. */
+void trees_open(struct agent *a);
+void trees_compare(struct agent *a);
+void trees_digest(struct agent *a);
+void trees_find_missing(struct agent *a);
+void trees_check(struct agent *a);
+void trees_finish(struct agent *a);
+void trees_close(struct agent *a);
+
+/* Whether a reader or writer is open. */
+bool trees_are_open(const struct agent *a);
+
+#endif
