@@ -273,6 +273,7 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
         .router = core_router(node->core),
         .exchanges = core_exchanges(node->core),
         .groups = core_groups(node->core),
+        .copies = core_copies(node->core),
         .shares = core_shares(node->core),
         .survey = core_survey(node->core),
         .roots = node->roots,

@@ -63,7 +63,9 @@ void control_reply(struct control_client *client, const Control__Reply *reply)
 
     if (uv_is_closing((uv_handle_t *)&client->pipe))
         return;
-    if (reply->kind_case == CONTROL__REPLY__KIND_PROGRESS && is_behind(client))
+    if ((reply->kind_case == CONTROL__REPLY__KIND_PROGRESS ||
+         reply->kind_case == CONTROL__REPLY__KIND_COPY_PROGRESS) &&
+        is_behind(client))
         return; /* the next progress message says more */
     w = calloc(1, sizeof *w);
     if (w != NULL)

@@ -36,6 +36,7 @@ struct control_client {
     char exchange_id[EXCHANGE_ID_SIZE]; /* the last id that the client was told */
     struct schedule *schedule; /* the last schedule that the client has given, or is giving */
     struct survey_request survey;
+    struct copy *copy;                      /* the copy under way for this client, or NULL */
     bool surveys;                           /* the client waits for `survey` */
     Control__CandidatesRequest *candidates; /* the request to answer when schedules have been
                                              * counted */
@@ -141,6 +142,13 @@ void control_exchange(struct control_client *client, const Control__Request *req
 void control_exchange_stopped(struct control_client *client);
 /* To be called when the client has disconnected: abandons its exchange (exchange_abandon()). */
 void control_exchange_abandon(struct control_client *client);
+
+/* copy_request.c */
+void control_copy(struct control_client *client, const Control__Request *request);
+/* Cancels the client's copy, if it has one; the client gets no answer. */
+void control_copy_cancel(struct control_client *client);
+/* To be called when the daemon stops: tells the client that it may start the copy again. */
+void control_copy_stopped(struct control_client *client);
 
 /* schedule_request.c */
 void control_schedule(struct control_client *client, const Control__Request *request);

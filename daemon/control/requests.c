@@ -12,6 +12,9 @@ static void on_cancel(struct control_client *client, const Control__Request *req
     } else if (client->candidates != NULL) {
         control_candidates_forget(client);
         control_reply_error(client, &cancelled, NULL);
+    } else if (client->copy != NULL) {
+        control_copy_cancel(client);
+        control_reply_error(client, &cancelled, NULL);
     } else if (client->surveys) {
         control_survey_forget(client);
         control_reply_error(client, &cancelled, NULL);
@@ -32,7 +35,7 @@ static const struct {
     {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, control_schedule},
     {CONTROL__REQUEST__KIND_SURVEY, ACCESS_READ, control_survey},
     {CONTROL__REQUEST__KIND_WATCH_LINKS, ACCESS_READ, control_watch_links},
-    {CONTROL__REQUEST__KIND_ROUTES_CONFIRMED, ACCESS_EXCHANGE, control_routes_confirmed},
+    {CONTROL__REQUEST__KIND_COPY, ACCESS_EXCHANGE, control_copy},
 };
 
 void control_request(struct control_client *client, const Control__Request *request)
@@ -48,8 +51,7 @@ void control_request(struct control_client *client, const Control__Request *requ
     }
     if (request->kind_case != CONTROL__REQUEST__KIND_CANCEL &&
         (client->exchange != NULL || client->candidates != NULL || client->surveys ||
-         (client->watch != NULL &&
-          request->kind_case != CONTROL__REQUEST__KIND_ROUTES_CONFIRMED))) {
+         client->watch != NULL || client->copy != NULL)) {
         control_reply_error(client, &busy, NULL);
         return;
     }

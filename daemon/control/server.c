@@ -49,6 +49,7 @@ static void on_closed(struct control_client *client)
 static void on_gone(struct control_client *client)
 {
     control_exchange_abandon(client);
+    control_copy_cancel(client);
     control_schedule_leave(client);
     control_survey_forget(client);
     control_watch_gone(client);
@@ -185,6 +186,7 @@ void control_close(struct control_server *s)
     s->closing = true;
     for (struct control_client *c = s->clients; c != NULL; c = c->next) {
         control_exchange_stopped(c);
+        control_copy_stopped(c);
         control_client_close(c);
     }
     local_remove(&s->name);

@@ -3,6 +3,7 @@
 
 #include <uv.h>
 
+#include "daemon/copy/copy.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/files/places/roots.h"
 #include "daemon/group/group.h"
@@ -17,6 +18,7 @@ struct control_setup {
     struct router *router;
     struct exchanges *exchanges;
     struct groups *groups;
+    struct copies *copies;
     struct shares *shares;
     struct survey *survey;
     const struct roots *roots;

@@ -12,6 +12,7 @@
 #define FAULTS_SHOWN 16u
 #define LINK_FAULTS_SHOWN 32u
 #define GROUPS_SHOWN 64u
+#define COPIES_SHOWN 16u
 #define UNCONFIRMED_SHOWN 16u
 #define HOLDERS_SHOWN 16u /* of each resource */
 
@@ -40,6 +41,29 @@ static void set_groups(Control__Status *status, const struct groups *all, struct
         g->reserved = m->info[i].reserved;
     }
     status->group = m->list;
+}
+
+struct copies_message {
+    struct copy_info info[COPIES_SHOWN];
+    Control__Status__Copy copy[COPIES_SHOWN], *list[COPIES_SHOWN];
+};
+
+static void set_copies(Control__Status *status, const struct copies *all, struct copies_message *m)
+{
+    status->n_copy = copies_list(all, m->info, COPIES_SHOWN);
+    for (size_t i = 0; i < status->n_copy; i++) {
+        Control__Status__Copy *c = m->list[i] = &m->copy[i];
+        control__status__copy__init(c);
+        c->id = m->info[i].id;
+        c->asker = m->info[i].asker;
+        c->phase = m->info[i].progress.phase;
+        c->files = m->info[i].progress.files;
+        c->bytes = m->info[i].progress.bytes;
+        c->bytes_of = m->info[i].progress.bytes_of;
+        c->waits_for = m->info[i].progress.waits_for;
+        c->target = m->info[i].target;
+    }
+    status->copy = m->list;
 }
 
 struct link_faults_message {
@@ -267,6 +291,7 @@ struct status_message {
     struct exchanges_message exchanges;
     struct calibration_message calibration;
     struct groups_message groups;
+    struct copies_message copies;
     struct unconfirmed_message unconfirmed;
     struct link_faults_message link_faults;
     struct shares_message shares;
@@ -284,6 +309,7 @@ static void set_status(Control__Status *status, const struct control_server *ser
     set_exchanges(status, set->exchanges, &m->exchanges);
     set_link_faults(status, set->router, &m->link_faults);
     set_groups(status, set->groups, &m->groups);
+    set_copies(status, set->copies, &m->copies);
     set_unconfirmed(status, set->exchanges, &m->unconfirmed);
     set_shares(status, set->shares, &m->shares);
     set_resources(status, set);
