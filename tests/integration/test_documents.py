@@ -106,6 +106,7 @@ def sessions():
 def without_values(text):
     """Lines of output; numbers of exchanges, and the values of a report, may differ."""
     lines = [re.sub(r'\d+-[0-9a-f]+-\d+', 'ID', line.rstrip()) for line in text.splitlines()]
+    lines = [re.sub(r'^(moved .* in )\d.*', r'\1TIME', line) for line in lines]
     return [re.sub(r'^([a-z][a-z ]*?)  +\S.*', r'\1', line) for line in lines]
 
 
@@ -250,7 +251,8 @@ def test_options_of_commands_for_a_daemon(torusctl, tmp_path):
     schedule = [line for text in DOCUMENTS.values() for line in commands(text) if line.endswith('> mine')]
     assert torusctl(schedule[0]).returncode == 0
     lines = {line for text in DOCUMENTS.values() for line in commands(text) if re.match(
-        r'torusctl (allgather|barrier|bench|broadcast|calibrate|exchange|links|perf|status)\b', line)}
+        r'torusctl (allgather|barrier|bench|broadcast|calibrate|copy|exchange|gather|links|perf|scatter|status)\b',
+        line)}
     assert len(lines) > 10
     results = {line: torusctl(line) for line in lines}
     assert not {line: result.stderr for line, result in results.items() if result.returncode != 3}

@@ -25,6 +25,19 @@ static const struct option own[] = {
     {0},
 };
 
+struct several {
+    struct option_list patterns, sources;
+    const char *to;
+};
+
+static const struct option repeated[] = {
+    {"--drop", "PATTERN...", offsetof(struct several, patterns), "leave out"},
+    {"--keep", "PATTERN...", offsetof(struct several, patterns), "keep"},
+    {"--to", "PATH", offsetof(struct several, to), "where"},
+    {"SOURCE...", NULL, offsetof(struct several, sources), "what"},
+    {0},
+};
+
 static struct arguments a;
 static struct global_arguments g;
 static struct error e;
@@ -63,6 +76,39 @@ static void test_good(void **state)
     assert_string_equal(a.size, "");
     assert_int_equal(PARSE("-h"), 1);
     assert_true(g.help);
+}
+
+static void test_repeated(void **state)
+{
+    const char *const words[] = {"one", "--drop", "*.o", "--to", "/x",     "--keep=b",
+                                 "two", "--drop", "c",   "--",   "--three"};
+    const char *many[OPTION_LIST_MOST + 1];
+    struct several s = {0};
+    const struct option_set set = {repeated, &s};
+
+    (void)state;
+    assert_int_equal(options_parse(&set, 1, 11, (char **)(uintptr_t)words, &e), 11);
+    assert_int_equal(s.sources.count, 3);
+    assert_string_equal(s.sources.given[0].text, "one");
+    assert_string_equal(s.sources.given[1].text, "two");
+    assert_string_equal(s.sources.given[2].text, "--three");
+    assert_int_equal(s.patterns.count, 3); /* in their order, over both options */
+    assert_string_equal(s.patterns.given[0].text, "*.o");
+    assert_string_equal(s.patterns.given[1].text, "b");
+    assert_ptr_equal(s.patterns.given[1].option, &repeated[1]);
+    assert_string_equal(s.patterns.given[2].text, "c");
+    assert_ptr_equal(s.patterns.given[2].option, &repeated[0]);
+    assert_string_equal(s.to, "/x");
+
+    for (size_t i = 0; i <= OPTION_LIST_MOST; i++)
+        many[i] = "x";
+    s = (struct several){0};
+    assert_int_equal(options_parse(&set, 1, (int)OPTION_LIST_MOST, (char **)(uintptr_t)many, &e),
+                     OPTION_LIST_MOST);
+    s = (struct several){0};
+    assert_int_equal(
+        options_parse(&set, 1, (int)OPTION_LIST_MOST + 1, (char **)(uintptr_t)many, &e), -1);
+    assert_int_equal(e.code, ERROR_USAGE);
 }
 
 static void test_alone(void **state)
@@ -140,9 +186,9 @@ static void test_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),     cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_bad),      cmocka_unit_test(test_suggestions),
-        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_alone),       cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_suggestions), cmocka_unit_test(test_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

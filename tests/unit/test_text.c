@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,26 @@ static void unprintable_bytes_become_question_marks(void **state)
     check_printable("\xc2\x85", "??");           /* a control character of two bytes */
     check_printable("\xff\xfe", "??");
     check_printable("end\xe2\x82", "end??"); /* cut */
+}
+
+static void check_escaped(const char *in, size_t length, const char *expected)
+{
+    char *text = text_escaped((const uint8_t *)in, length);
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void names_of_any_bytes_stay_different(void **state)
+{
+    (void)state;
+    check_escaped("", 0, "");
+    check_escaped("a b%c", 5, "a b%c");
+    check_escaped("gr\xc3\xbc\xc3\x9f", 6, "gr\xc3\xbc\xc3\x9f");
+    check_escaped("a\nb\x1b", 4, "a\\x0ab\\x1b");
+    check_escaped("a\\x0a", 5, "a\\x5cx0a"); /* differs from a line end */
+    check_escaped("\xff\0z", 3, "\\xff\\x00z");
+    check_escaped("\xe2\x82\xac", 2, "\\xe2\\x82"); /* cut */
 }
 
 static void a_copy_is_cut_where_it_does_not_fit(void **state)
@@ -215,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unprintable_bytes_become_question_marks),
+        cmocka_unit_test(names_of_any_bytes_stay_different),
         cmocka_unit_test(a_copy_is_cut_where_it_does_not_fit),
         cmocka_unit_test(sizes_are_parsed),
         cmocka_unit_test(errors_carry_a_code_and_a_sentence),

@@ -36,11 +36,12 @@ static int add_component(struct path *p, const char *name, size_t length, bool l
         return 0;
     }
     /* The working directory has no symbolic links, so that ".." is known there. */
-    if (p->own > 0 || p->length == 0)
+    if (p->own > 0)
         return error_set(e, ERROR_USAGE,
                          "a path cannot have '..' behind a name, which may be a symbolic link: "
                          "write the path without it");
-    p->length = (size_t)(strrchr(p->text, '/') - p->text);
+    if (p->length > 0)
+        p->length = (size_t)(strrchr(p->text, '/') - p->text);
     p->text[p->length] = '\0';
     return 0;
 }

@@ -105,6 +105,7 @@ int copy_run(struct cli *cli, enum torus_copy_kind kind, const struct copy_argum
     struct error e = {.code = ERROR_MEMORY, .text = "out of memory"};
     int code = EXIT_DONE;
 
+    cli->job = "copy";
     if (o == NULL)
         return cli_fail(cli, &e);
     if (copy_order_make(o, kind, a, &e) != 0)

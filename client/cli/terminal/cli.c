@@ -43,7 +43,8 @@ static int print_failure(const struct cli *cli, const struct failure *f)
     if (named)
         (void)fprintf(stderr, "torusctl: %s\n", text);
     else
-        (void)fprintf(stderr, "torusctl: exchange %s: %s\n", f->id, text);
+        (void)fprintf(stderr, "torusctl: %s %s: %s\n", cli->job != NULL ? cli->job : "exchange",
+                      f->id, text);
     if (f->hint != NULL)
         (void)fprintf(stderr, "%s\n", f->hint);
     if (cli->json)

@@ -23,6 +23,7 @@ struct cli {
     bool json;                             /* print one JSON object on stdout instead of text */
     const char *socket;                    /* NULL: torus_default_socket() */
     const char *command;                   /* name of the command; NULL before it is known */
+    const char *job;                       /* what an id in an error names; NULL: "exchange" */
     struct torus_client *client;           /* set by cli_connect() */
     const struct command *const *commands; /* all commands; NULL at the end */
 };
