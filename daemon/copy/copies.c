@@ -314,6 +314,7 @@ static void end_attempt(struct copy *copy, const struct error *why)
     copy->agent->copy = NULL;
     agent_give_up(copy->agent, why);
     copy->agent = NULL;
+    copy->call_at = ROUTER_NEVER;
 }
 
 void copy_cancel(struct copy *copy)
@@ -332,6 +333,7 @@ static void take_failure(struct copy *copy, const struct error *e)
     const uint64_t now = router_now(copy->copies->set.router);
 
     copy->agent = NULL;
+    copy->call_at = ROUTER_NEVER;
     if ((copy->request.shrink || copy->request.wait) && e->code == ERROR_LINK &&
         now < copy->deadline) {
         log_info("copy %016" PRIx64 ": attempt %u has failed, retrying: %s", copy->id,
