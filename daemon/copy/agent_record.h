@@ -53,6 +53,7 @@ struct slot_part {
     uint64_t place; /* in the document or sequence */
     uint8_t *bytes;
     uint32_t length;
+    uint32_t turn; /* the how-manieth failure it was */
     struct error error;
 };
 
@@ -100,7 +101,8 @@ struct slot {
 
 /* Moves documents, or what is missing of streams. */
 struct moving {
-    bool active, planned; /* planned: all rounds have been computed */
+    _Atomic uint32_t failures; /* of parts */
+    bool active, planned;      /* planned: all rounds have been computed */
     struct copy_rounds rounds;
     struct slot slot[COPY_SLOTS];
     uint64_t computed, called, ended; /* rounds */

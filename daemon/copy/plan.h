@@ -15,6 +15,7 @@
 /* A tree: one node reads it, and one node or every node that takes part writes it. */
 struct copy_tree {
     uint32_t reader, writer;       /* writer: COPY_EVERY_NODE, except the reader */
+    uint32_t failed_turn;           /* of the part that has failed (slots.c); 0: none */
     struct error failed;           /* the reader's; then no node puts the tree in place */
     uint64_t size[TREE_DOCUMENTS]; /* bytes of the documents that are moved; 0: none */
     uint64_t stream;               /* bytes of the stream */
@@ -26,6 +27,7 @@ struct copy_tree {
 /* A tree at a node that writes it. */
 struct copy_end {
     uint32_t node, tree; /* tree: its number */
+    uint32_t failed_turn;
     struct error error;
     uint8_t *wanted; /* compare() wants digests of this; a copy */
     size_t wanted_length;

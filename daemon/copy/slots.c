@@ -183,6 +183,8 @@ static void run(struct work *work, bool writes)
             (void)handle_stream(s->agent, part, writes);
         else
             (void)handle_document(s->agent, part, writes);
+        if (part->error.code != ERROR_NONE)
+            part->turn = 1 + atomic_fetch_add(&s->agent->moving.failures, 1);
     }
 }
 
@@ -285,16 +287,28 @@ int slot_write(struct slot *s, struct error *e)
     return start_works(s, run_write, a->moving.rounds.what == MOVED_STREAMS);
 }
 
+/* Takes the first failure of a tree or end: later ones may only say that it has failed. */
+static void take_error(struct error *to, uint32_t *turn, const struct slot_part *part)
+{
+    if (part->error.code == ERROR_NONE ||
+        (to->code != ERROR_NONE && (*turn == 0 || *turn < part->turn)))
+        return;
+    *to = part->error;
+    *turn = part->turn;
+}
+
 void slot_take_errors(struct slot *s)
 {
     struct copy_plan *p = &s->agent->plan;
     const bool writes = s->state == SLOT_WRITING;
 
     for (uint32_t i = 0; i < s->parts; i++) {
-        const struct slot_part *part = &s->part[i];
-        struct error *to = writes ? &p->end[part->end].error : &p->tree[part->tree].failed;
-        if (part->error.code != ERROR_NONE && to->code == ERROR_NONE)
-            *to = part->error;
+        struct copy_end *end = &p->end[s->part[i].end];
+        struct copy_tree *tree = &p->tree[s->part[i].tree];
+        if (writes)
+            take_error(&end->error, &end->failed_turn, &s->part[i]);
+        else
+            take_error(&tree->failed, &tree->failed_turn, &s->part[i]);
     }
     s->parts = 0;
 }
