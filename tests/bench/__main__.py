@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, cuts, files, fit, foreign, groups, machine, preloads, schedules  # noqa: E402
+from . import against, arithmetic, copying, cuts, files, fit, foreign, groups, machine, preloads, schedules  # noqa: E402
 from .tables import page  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
@@ -27,7 +27,7 @@ ELSEWHERE = {'scripts/mpi-bench': {'--preloads': '--torus', '--foreign': '--prog
 
 EPILOG = """\
 If none of --tori, --cables, --fit, --growth, --unlimited, --files, --schedules, --cuts and --groups is given,
-all of them are measured (--preloads and --foreign only on request, see scripts/mpi-bench).
+all of them are measured (--copy, --preloads and --foreign only on request).
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -45,6 +45,7 @@ examples:
   scripts/bench --groups                               # programs' calls: libtorus and MPI
   scripts/bench --groups --repeats 6 --cell-seconds 0.4 --into tests/bench/results
   scripts/bench --groups 4x4@50 --operations allreduce --sizes 8,1MiB
+  scripts/bench --copy 4@200 --sizes 64MiB             # copies of trees, and rsync, scp, BitTorrent
   scripts/bench --against ../before/build              # is this build slower than that one?
   scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
   scripts/bench --overview tests/bench/results/4x4-at-50-mbit.md   # the plot in the README
@@ -136,6 +137,14 @@ def parse_arguments(argv=None):
     what.add_argument('--files-in', metavar='DIR,...', type=comma(str),
                       help='folders for the files, on the file systems to compare '
                            '(default: /dev/shm, and the folder for temporary files)')
+    what.add_argument('--copy', metavar='DIMS@MBIT,...', type=comma(torus_at_any_rate), nargs='?',
+                      const=comma(torus_at_any_rate)(copying.TORI),
+                      help='copies of trees by torusctl copy, rsync, scp, tar, udpcast and BitTorrent, in turn (default '
+                           f'{copying.TORI}; without a rate: unlimited links); --sizes: of one file')
+    what.add_argument('--copy-files', metavar='N', type=int, default=copying.FILES,
+                      help=f'with --copy: files of a tree of small files ({copying.FILES})')
+    what.add_argument('--copy-with', metavar='NAME,...', type=comma(str.strip),
+                      help='with --copy: only the ways whose names contain one of these')
     what.add_argument('--schedules', action='store_true',
                       help="a solver's schedules (by multi-commodity flow) and stream, in turn")
     what.add_argument('--cuts', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
@@ -208,7 +217,7 @@ def parse_arguments(argv=None):
         parser.error('--repeats, --rounds and --cell-seconds must be positive')
     if options.against and (options.growth or options.cables or options.fit or options.files or
                             options.schedules or options.cuts or options.groups or options.preloads or
-                            options.foreign or options.no_tori or options.quick or
+                            options.foreign or options.copy or options.no_tori or options.quick or
                             options.render or options.results or options.into or
                             (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
@@ -243,7 +252,8 @@ def complete(options):
     """Fills in the defaults that depend on other options."""
     everything = not (options.tori or options.cables or options.fit or options.growth or
                       options.unlimited or options.files or options.schedules or options.cuts or
-                      options.groups or options.preloads or options.foreign or options.quick)
+                      options.groups or options.preloads or options.foreign or options.copy or options.quick)
+    copying.complete(options)
     options.out = options.out.resolve()
     options.groups_cell_seconds = options.cell_seconds or groups.CELL_SECONDS
     options.groups_longest = options.longest or groups.LONGEST
@@ -328,7 +338,7 @@ class Bench:
                         'machine': machine.describe(), 'load_before': machine.load(),
                         'options': kept, 'tori': [], 'fit': None, 'unlimited': None,
                         'growth': None, 'files': None, 'schedules': None, 'cuts': None, 'groups': None,
-                        'preloads': None, 'foreign': None, 'failures': [], 'complete': False}
+                        'preloads': None, 'foreign': None, 'copy': None, 'failures': [], 'complete': False}
 
     def save(self, **parts):
         self.results.update(parts)
@@ -353,22 +363,14 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        def run_groups(options, say):
-            return groups.run(options, say, lambda so_far: self.save(groups=so_far))
-
-        def run_cuts(options, say):
-            return cuts.run(options, say, lambda so_far: self.save(cuts=so_far))
-
-        def run_preloads(options, say):
-            return preloads.run(options, say, lambda so_far: self.save(preloads=so_far))
-
-        def run_foreign(options, say):
-            return foreign.run(options, say, lambda so_far: self.save(foreign=so_far))
+        def saving(name, part):
+            return lambda options, say: part.run(options, say, lambda so_far: self.save(**{name: so_far}))
 
         for name, run_part in (('fit', fit.run), ('unlimited', unlimited.run), ('growth', growth.run),
                                ('files', files.run), ('schedules', schedules.run),
-                               ('cuts', run_cuts), ('groups', run_groups), ('preloads', run_preloads),
-                               ('foreign', run_foreign)):
+                               ('cuts', saving('cuts', cuts)), ('groups', saving('groups', groups)),
+                               ('preloads', saving('preloads', preloads)), ('foreign', saving('foreign', foreign)),
+                               ('copy', saving('copy', copying))):
             if getattr(options, name):
                 try:
                     self.results[name] = run_part(options, self.say)
@@ -451,7 +453,7 @@ def main():
     obstacle = mininet_obstacle()
     if obstacle and (options.against or options.tori or options.cables or options.fit or
                      options.unlimited or options.growth or options.files or options.schedules or
-                     options.cuts or options.groups or options.preloads or options.foreign):
+                     options.cuts or options.groups or options.preloads or options.foreign or options.copy):
         print(f'{os.path.basename(COMMAND)}: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()

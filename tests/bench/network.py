@@ -13,9 +13,9 @@ class Network:
     """with Network('4x4', 50, ...) as network: ..."""
 
     def __init__(self, dims, mbit, *, burst=None, cable=False, bin=None, memory=None, congestion=None,
-                 say=None):
+                 data_roots=(), say=None):
         self.torus = MininetTorus(dims, bw=mbit, burst=burst, cable=cable, bin=bin, memory=memory,
-                                  say=say)
+                                  data_roots=data_roots, say=say)
         self.geometry = self.torus.geometry
         self.mbit = mbit
         self.congestion = congestion  # congestion control of MPI's connections; None: the machine's default

@@ -225,3 +225,20 @@ def test_files(tmp_path):
         assert c['chosen'] and 0 < c['files_seconds'] <= c['files_call'] and c['cp_seconds'] > 0
     assert f'Files on {files["folders"][0]["file_system"]}' in done.stdout
     assert sorted(p.name for p in tmp_path.iterdir()) == ['out']  # nothing is left
+
+
+@pytest.mark.mininet
+def test_copy(tmp_path):
+    done = bench('--copy', '--quick', '--no-tori', '--no-plots', '--copy-with', 'torusctl,one after another,tar',
+                 '--sizes', '256KiB', '--copy-files', '120', '--goodput-seconds', '0.2', '--files-in', tmp_path, '--out',
+                 tmp_path / 'out')
+    assert done.returncode == 0, done.stdout + done.stderr
+    torus, = json.loads((tmp_path / 'out' / 'results.json').read_text())['copy']['tori']
+    assert {(row['kind'], row['change'], row['cold']) for row in torus['rows']} >= {
+        ('file', 'first copy', False), ('environment', 'after 1 % has changed', False), ('cache', 'first copy', False)}
+    for row in torus['rows']:
+        assert 'torusctl copy' in [way['name'] for way in row['ways']] and row['bound'] > 0
+        for way in row['ways']:
+            assert 'failed' not in way and way['median_seconds'] > 0 and way['median_processor'] > 0, way
+    assert '3 at 50 Mbit/s: time divided by that of torusctl copy' in done.stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ['out']  # nothing is left

@@ -5,6 +5,7 @@ import copy
 import pytest
 from bench import goals
 from bench.tables.calls import foreign_tables, groups_tables, preloads_tables
+from bench.tables.copies import copy_tables
 from bench.tables.model import MODEL, fit_tables
 from bench.tables.page import all_tables, as_pages, as_text, file_name, with_notes
 from bench.tables.torus import algorithms, best_mpi, name_of, predictions, summary
@@ -259,3 +260,23 @@ def test_overview(tmp_path):
     assert plots.overview(text, tmp_path).stat().st_size > 5000
     with pytest.raises(ValueError, match='no summary table'):
         plots.overview('# Measurements\n', tmp_path)
+
+
+def test_copy_tables():
+    def way(name, seconds, **more):
+        return {'name': name, 'loses': '', 'median_seconds': seconds, 'median_processor': seconds and 0.5, **more}
+
+    row = {'kind': 'file', 'size': 1 << 20, 'entries': 1, 'change': 'first copy', 'cold': True, 'bound': 0.25}
+    small = {**row, 'kind': 'environment', 'size': 2_000_000, 'entries': 300, 'cold': False}
+    torus = {'dims': '4', 'mbit': 200.0, 'goodput_mbit': 190.0, 'multicast': False, 'rows': [
+        {**row, 'ways': [way('torusctl copy', 0.5), way('scp', 2.0, loses='loses time')]},
+        {**small, 'ways': [way('torusctl copy', 0.5), way('rsync', None, failed='why')]}]}
+    times, compared, processors = copy_tables({'tori': [torus]})
+    assert times.heads == ['what', 'bound', 'torusctl copy', 'scp', 'rsync']
+    assert times.rows == [['a file of 1 MiB, first copy, cold', '0.250', '0.500 (2.00)', '2.00 (8.00)', '-'],
+                          ['300 entries of an environment, 2 MB, first copy', '0.250', '0.500 (2.00)', '-', 'failed']]
+    assert 'multicast' in times.note and 'scp loses time.' in times.note
+    assert [line[1:] for line in compared.rows] == [['4.00', '-'], ['-', '-']]
+    assert processors.rows[1][1:] == ['0.500', '-', '-']
+    without, _, _ = copy_tables({'tori': [{**torus, 'mbit': None, 'rows': [{**torus['rows'][0], 'bound': None}]}]})
+    assert without.heads[:2] == ['what', 'torusctl copy'] and without.rows[0][1] == '0.500'

@@ -3,6 +3,7 @@
 import re
 
 from .calls import FOREIGN, PRELOADS, PROGRAMS, foreign_tables, groups_tables, preloads_tables
+from .copies import COPIES, copy_tables
 from .exchanges import cuts_tables, files_tables, growth_tables, schedules_tables, unlimited_tables
 from .model import MODEL, fit_tables
 from .torus import name_of, torus_tables
@@ -13,7 +14,8 @@ PARTS = {'fit': (MODEL, fit_tables), 'unlimited': ('Unlimited links', unlimited_
          'growth': ('Growth', growth_tables), 'files': ('Files', files_tables),
          'schedules': ('Schedules of a solver', schedules_tables),
          'cuts': ('Links that go down', cuts_tables), 'groups': (PROGRAMS, groups_tables),
-         'preloads': (PRELOADS, preloads_tables), 'foreign': (FOREIGN, foreign_tables)}
+         'preloads': (PRELOADS, preloads_tables), 'foreign': (FOREIGN, foreign_tables),
+         'copy': (COPIES, copy_tables)}
 
 
 def failures(results):
