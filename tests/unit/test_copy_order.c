@@ -82,9 +82,9 @@ static void ranks_in_paths_are_found(void **state)
 /* ---- Orders ---------------------------------------------------------------------------------- */
 
 static const struct option positional = {"SOURCE...", NULL, 0, ""};
-static const struct option exclude = {COPY_EXCLUDE, "PATTERN...", 0, ""};
-static const struct option include = {COPY_INCLUDE, "PATTERN...", 0, ""};
-static const struct option exclude_from = {COPY_EXCLUDE_FROM, "FILE...", 0, ""};
+static const struct option exclude = {"--exclude", "PATTERN...", 0, ""};
+static const struct option include = {"--include", "PATTERN...", 0, ""};
+static const struct option exclude_from = {"--exclude-from", "FILE...", 0, ""};
 
 static struct copy_arguments *arguments(const char *source, const char *to)
 {

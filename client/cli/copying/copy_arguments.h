@@ -12,10 +12,6 @@ struct copy_arguments {
     bool delete, checksum, dry_run, verify, as_it_comes, per_node;
 };
 
-#define COPY_EXCLUDE "--exclude"
-#define COPY_INCLUDE "--include"
-#define COPY_EXCLUDE_FROM "--exclude-from"
-
 /* The rows of these options, except the first two. */
 #define COPY_OPTIONS(if_down)                                                                      \
     {"--nodes", "LIST", offsetof(struct copy_arguments, nodes),                                    \
@@ -28,11 +24,11 @@ struct copy_arguments {
          "change nothing, and say what would be done"},                                            \
         {"--verify", NULL, offsetof(struct copy_arguments, verify),                                \
          "change nothing: compare contents, and say what differs"},                                \
-        {COPY_EXCLUDE, "PATTERN...", offsetof(struct copy_arguments, patterns),                    \
+        {"--exclude", "PATTERN...", offsetof(struct copy_arguments, patterns),                     \
          "leave out names that match PATTERN (as rsync does)"},                                    \
-        {COPY_INCLUDE, "PATTERN...", offsetof(struct copy_arguments, patterns),                    \
+        {"--include", "PATTERN...", offsetof(struct copy_arguments, patterns),                     \
          "keep names that match PATTERN although a later pattern leaves them\nout"},               \
-        {COPY_EXCLUDE_FROM, "FILE...", offsetof(struct copy_arguments, patterns),                  \
+        {"--exclude-from", "FILE...", offsetof(struct copy_arguments, patterns),                   \
          "read patterns from FILE, one a line"},                                                   \
         {"--as-it-comes", NULL, offsetof(struct copy_arguments, as_it_comes),                      \
          "put each file in place when it is complete, not all at the end"},                        \

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/copying/copy_arguments.h"
 #include "proto/text_file.h"
 
 static const struct text_kind pattern_file = {.name = "a file with patterns", .most = 64u * 1024u};
@@ -68,10 +67,10 @@ int copy_patterns_read(struct copy_patterns *p, const struct option_list *list, 
     p->count = 0;
     for (size_t i = 0; r == 0 && i < list->count; i++) {
         const struct option_given *g = &list->given[i];
-        if (strcmp(g->option->name, COPY_EXCLUDE_FROM) == 0)
+        if (strcmp(g->option->name, "--exclude-from") == 0)
             r = add_file(p, g->text, e);
         else
-            r = add(p, strcmp(g->option->name, COPY_INCLUDE) == 0 ? '+' : '-', g->text,
+            r = add(p, strcmp(g->option->name, "--include") == 0 ? '+' : '-', g->text,
                     strlen(g->text), e);
         if (r != 0)
             (void)error_wrap(e, "%s", g->option->name);
