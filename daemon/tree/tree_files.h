@@ -3,6 +3,7 @@
 #define TORUSD_TREE_TREE_FILES_H
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "daemon/copy/tree_store.h"
 #include "daemon/files/places/roots.h"
@@ -11,6 +12,8 @@ struct tree_files {
     /* What trees lie below. The caller may replace it at any time; it must not free an earlier set as long as there are
      * users, and must look for them after it has replaced the set. */
     const struct roots *_Atomic roots;
+    _Atomic mode_t
+        output_mode;          /* of folders that are made above targets; the caller may change it */
     atomic_uint users;        /* open readers and writers */
     const char *state_folder; /* where documents are kept, in files without a name */
     struct tree_store store;

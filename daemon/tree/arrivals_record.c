@@ -1,0 +1,212 @@
+/* The record of what has arrived. Numbers have the machine's byte order, because no other machine reads it:
+ *
+ *     struct head; a bit for each entry; for each partial file: u64 index, u64 number of spans, spans; 16 bytes digest
+ *     (BLAKE2b) of everything before */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/tree/arrivals.h"
+#include "daemon/tree/file_bytes.h"
+
+#define RECORD_NEXT "arrived.new"
+#define RECORD_MOST (UINT64_C(1) << 32) /* bytes */
+#define DIGEST 16u
+#define BOOT_ID_SIZE 40u
+
+struct head {
+    char magic[8];
+    char boot[BOOT_ID_SIZE];
+    uint8_t manifest[16];
+    uint64_t entries, partials;
+};
+
+static const char magic[8] = {'a', 'r', 'r', 'i', 'v', 'e', 'd', '1'};
+
+/* Says which run of the system this is. */
+static void read_boot_id(char id[BOOT_ID_SIZE])
+{
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    memset(id, 0, BOOT_ID_SIZE);
+    if (file < 0)
+        return;
+    ssize_t length = read(file, id, BOOT_ID_SIZE - 1);
+    (void)close(file);
+    if (length <= 0)
+        memset(id, 0, BOOT_ID_SIZE);
+}
+
+/* --- writing --- */
+
+static size_t size_of(const struct arrivals *a)
+{
+    size_t size = sizeof(struct head) + a->entries / 8 + 1 + DIGEST;
+
+    for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
+        for (const struct partial *p = a->partial[i]; p != NULL; p = p->next)
+            size += 2 * sizeof(uint64_t) + p->spans.count * sizeof(struct tree_span);
+    return size;
+}
+
+static uint8_t *put(uint8_t *at, const void *bytes, size_t length)
+{
+    if (length > 0)
+        memcpy(at, bytes, length);
+    return at + length;
+}
+
+static void fill(const struct arrivals *a, const uint8_t digest[16], uint8_t *bytes, size_t size)
+{
+    struct head head = {.entries = a->entries, .partials = a->partials};
+    uint8_t *at = bytes + sizeof head;
+
+    memcpy(head.magic, magic, sizeof magic);
+    memcpy(head.manifest, digest, sizeof head.manifest);
+    read_boot_id(head.boot);
+    memcpy(bytes, &head, sizeof head);
+    at = put(at, a->whole, a->entries / 8 + 1);
+    for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
+        for (const struct partial *p = a->partial[i]; p != NULL; p = p->next) {
+            uint64_t number[2] = {p->index, p->spans.count};
+            at = put(at, number, sizeof number);
+            at = put(at, p->spans.span, p->spans.count * sizeof(struct tree_span));
+        }
+    (void)crypto_generichash(at, DIGEST, bytes, size - DIGEST, NULL, 0);
+}
+
+int arrivals_save(const struct arrivals *a, const struct staging *s, const char *name,
+                  const uint8_t digest[16], struct error *e)
+{
+    size_t size = size_of(a);
+    uint8_t *bytes = malloc(size);
+    int result = 0;
+
+    if (bytes == NULL)
+        return staging_failed(s, "recorded", ENOMEM, e);
+    fill(a, digest, bytes, size);
+    int file =
+        openat(s->folder, RECORD_NEXT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0 || file_write(file, bytes, size, 0) != 0 ||
+        renameat(s->folder, RECORD_NEXT, s->folder, name) != 0)
+        result = staging_failed(s, "recorded", errno, e);
+    if (file >= 0)
+        (void)close(file);
+    free(bytes);
+    return result;
+}
+
+/* --- reading --- */
+
+/* Reads a record with all its bytes. Returns 1 with *bytes, 0 if it is missing or damaged, -1 with *e. */
+static int read_record(const struct staging *s, const char *name, uint8_t **bytes, size_t *size,
+                       struct error *e)
+{
+    uint8_t digest[DIGEST];
+    struct stat st;
+    int file = openat(s->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), result = 0;
+
+    if (file < 0)
+        return errno == ENOENT ? 0 : staging_failed(s, "read", errno, e);
+    if (fstat(file, &st) == 0 && (uint64_t)st.st_size >= sizeof(struct head) + DIGEST &&
+        (uint64_t)st.st_size <= RECORD_MOST) {
+        *size = (size_t)st.st_size;
+        *bytes = malloc(*size);
+        if (*bytes == NULL)
+            result = staging_failed(s, "read", ENOMEM, e);
+        else if (file_read(file, *bytes, *size, 0) == 0 &&
+                 crypto_generichash(digest, DIGEST, *bytes, *size - DIGEST, NULL, 0) == 0 &&
+                 memcmp(digest, *bytes + *size - DIGEST, DIGEST) == 0)
+            result = 1;
+        if (result != 1) {
+            free(*bytes);
+            *bytes = NULL;
+        }
+    }
+    (void)close(file);
+    return result;
+}
+
+/* Takes partial files from a record. Returns 0; -1: no memory, or it is damaged. */
+static int take_partials(struct arrivals *a, const uint8_t *at, const uint8_t *end, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t number[2];
+        if ((size_t)(end - at) < sizeof number)
+            return -1;
+        memcpy(number, at, sizeof number);
+        at += sizeof number;
+        if (number[0] >= a->entries || arrivals_find(a, number[0]) != NULL ||
+            number[1] > (size_t)(end - at) / sizeof(struct tree_span))
+            return -1;
+        struct partial *p = arrivals_add(a, number[0]);
+        for (uint64_t n = 0; n < number[1] && p != NULL; n++, at += sizeof(struct tree_span)) {
+            struct tree_span span;
+            memcpy(&span, at, sizeof span);
+            if (spans_add(&p->spans, span.begin, span.end) != 0)
+                return -1;
+        }
+        if (p == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/* Takes a record, if it is one of this manifest, and of this run of the system if `boot` is not NULL. Returns whether it
+ * was taken. */
+static bool take(struct arrivals *a, const uint8_t *bytes, size_t size, const uint8_t digest[16],
+                 const char *boot)
+{
+    struct head head;
+    const uint8_t *at = bytes + sizeof head, *end = bytes + size - DIGEST;
+
+    memcpy(&head, bytes, sizeof head);
+    if (memcmp(head.magic, magic, sizeof magic) != 0 || head.entries != a->entries ||
+        memcmp(head.manifest, digest, sizeof head.manifest) != 0 ||
+        (boot != NULL && (boot[0] == '\0' || memcmp(head.boot, boot, BOOT_ID_SIZE) != 0)) ||
+        a->entries / 8 + 1 > (size_t)(end - at))
+        return false;
+    memcpy(a->whole, at, a->entries / 8 + 1);
+    return take_partials(a, at + a->entries / 8 + 1, end, head.partials) == 0;
+}
+
+int arrivals_load(struct arrivals *a, const struct staging *s, const uint8_t digest[16],
+                  struct error *e)
+{
+    static const char *const name[] = {STAGING_ARRIVED, ARRIVALS_SYNCED};
+    char boot[BOOT_ID_SIZE];
+    bool taken = false;
+
+    read_boot_id(boot);
+    for (unsigned i = 0; i < 2 && !taken; i++) {
+        uint8_t *bytes = NULL;
+        size_t size = 0;
+        int found = read_record(s, name[i], &bytes, &size, e);
+        if (found < 0)
+            return -1;
+        taken = found == 1 && take(a, bytes, size, digest, i == 0 ? boot : NULL);
+        free(bytes);
+        if (!taken) {
+            uint64_t entries = a->entries;
+            arrivals_free(a);
+            if (arrivals_init(a, entries) != 0)
+                return staging_failed(s, "read", ENOMEM, e);
+        }
+    }
+    return 0;
+}
+
+int arrivals_forget(const struct staging *s, struct error *e)
+{
+    static const char *const name[] = {STAGING_ARRIVED, ARRIVALS_SYNCED, RECORD_NEXT};
+
+    for (unsigned i = 0; i < sizeof name / sizeof *name; i++)
+        if (unlinkat(s->folder, name[i], 0) != 0 && errno != ENOENT)
+            return staging_failed(s, "removed", errno, e);
+    return 0;
+}

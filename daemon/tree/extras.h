@@ -1,0 +1,11 @@
+/* What a target has and the manifest lacks: it is counted, or removed. */
+#ifndef TORUSD_TREE_EXTRAS_H
+#define TORUSD_TREE_EXTRAS_H
+
+#include "daemon/tree/removal.h"
+
+/* Removes everything in the folders of the manifest that it does not name, by the rules of *r; counts in *r. Returns 0, or
+ * -1 with *e. */
+int extras_remove(const struct manifest *m, struct removal *r, struct error *e);
+
+#endif

@@ -1,0 +1,15 @@
+/* The list of stagings in the state folder: copies/DIGEST, a file for each, which contains the path of the target. */
+#ifndef TORUSD_TREE_LISTING_H
+#define TORUSD_TREE_LISTING_H
+
+#include "proto/error.h"
+
+/* Lists a target, durably. Returns 0, or -1 with *e. */
+int listing_add(const char *state_folder, const char *path, struct error *e);
+/* Removes a target from the list. A failure is logged; the next start finds the entry, and no staging. */
+void listing_remove(const char *state_folder, const char *path);
+/* Calls each() with every target in the list. Returns 0, or -1 with *e: the list could not be read. */
+int listing_each(const char *state_folder, void (*each)(void *context, const char *path),
+                 void *context, struct error *e);
+
+#endif

@@ -1,0 +1,148 @@
+#include "daemon/tree/metadata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "daemon/tree/attributes_of.h"
+
+#define MODE_BITS 07777u
+
+/* Whether this thread has CAP_CHOWN. */
+static bool may_own(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+    if (syscall(SYS_capget, &head, data) != 0)
+        return geteuid() == 0;
+    return (data[CAP_TO_INDEX(CAP_CHOWN)].effective & CAP_TO_MASK(CAP_CHOWN)) != 0;
+}
+
+void metadata_rules_init(struct metadata_rules *rules)
+{
+    rules->may_own = may_own();
+    atomic_init(&rules->not_owned, 0);
+    atomic_init(&rules->not_attributed, 0);
+}
+
+/* The mode of an entry for a file with this owner: set-ID bits are for the owner and group that the source has. */
+static mode_t mode_for(const struct entry *entry, uid_t owner, gid_t group)
+{
+    mode_t mode = entry->mode & MODE_BITS;
+
+    if (owner != entry->owner)
+        mode &= ~(mode_t)S_ISUID;
+    /* on folders it says which group new files get, which harms nobody */
+    if (group != entry->group && entry->kind != ENTRY_FOLDER)
+        mode &= ~(mode_t)S_ISGID;
+    return mode;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+int metadata_differ(struct metadata_rules *rules, const struct metadata_place *place,
+                    const struct stat *st, const struct entry *entry)
+{
+    bool owned = st->st_uid == entry->owner && st->st_gid == entry->group, refused;
+
+    if (!owned && rules->may_own)
+        return 1;
+    if (entry->kind != ENTRY_SYMLINK &&
+        (st->st_mode & MODE_BITS) != mode_for(entry, st->st_uid, st->st_gid))
+        return 1;
+    if (entry->kind != ENTRY_FILE && !same_time(st->st_mtim, entry->modified))
+        return 1;
+    int result = attributes_of_differ(rules, place, entry, &refused);
+    if (result == 0 && !owned)
+        atomic_fetch_add(&rules->not_owned, 1);
+    if (result == 0 && refused)
+        atomic_fetch_add(&rules->not_attributed, 1);
+    return result;
+}
+
+static int change_owner(const struct metadata_place *place, uid_t owner, gid_t group)
+{
+    return place->file >= 0
+               ? fchown(place->file, owner, group)
+               : fchownat(place->folder, place->name, owner, group, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Sets the owner as far as this is permitted, and *owner and *group to what they are then. Returns 0 or -errno. */
+static int set_owner(struct metadata_rules *rules, const struct metadata_place *place,
+                     const struct entry *entry, uid_t *owner, gid_t *group)
+{
+    if (*owner == entry->owner && *group == entry->group)
+        return 0;
+    if (rules->may_own) {
+        if (change_owner(place, entry->owner, entry->group) == 0) {
+            *owner = entry->owner;
+            *group = entry->group;
+            return 0;
+        }
+        /* EINVAL: a number that the user namespace does not have */
+        if (errno != EPERM && errno != EINVAL && errno != EOPNOTSUPP)
+            return -errno;
+    }
+    if (*group != entry->group && change_owner(place, (uid_t)-1, entry->group) == 0)
+        *group = entry->group;
+    if (*owner != entry->owner || *group != entry->group)
+        atomic_fetch_add(&rules->not_owned, 1);
+    return 0;
+}
+
+static int set_mode(const struct metadata_place *place, mode_t mode)
+{
+    int result = place->file >= 0 ? fchmod(place->file, mode)
+                                  : fchmodat(place->folder, place->name, mode, AT_SYMLINK_NOFOLLOW);
+
+    if (result != 0 && errno != EPERM) /* file systems without modes say EPERM */
+        return -errno;
+    return 0;
+}
+
+static int set_time(const struct metadata_place *place, struct timespec modified)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, modified};
+
+    if ((place->file >= 0 ? futimens(place->file, times)
+                          : utimensat(place->folder, place->name, times, AT_SYMLINK_NOFOLLOW)) != 0)
+        return -errno;
+    return 0;
+}
+
+int metadata_set(struct metadata_rules *rules, const struct metadata_place *place,
+                 const struct stat *st, const struct entry *entry)
+{
+    uid_t owner = st->st_uid;
+    gid_t group = st->st_gid;
+    bool refused = false;
+    mode_t mode = st->st_mode & MODE_BITS;
+    int result = set_owner(rules, place, entry, &owner, &group);
+
+    if (owner != st->st_uid || group != st->st_gid)
+        mode = (mode_t)-1; /* the system has cleared set-ID bits */
+    if (result == 0 && !place->no_attributes)
+        result = attributes_of_set(rules, place, entry, &refused);
+    if (refused)
+        atomic_fetch_add(&rules->not_attributed, 1);
+    if (entry->attributes_length > 0 || (!place->fresh && !place->no_attributes))
+        mode = (mode_t)-1; /* lists of permissions change it */
+    if (result == 0 && entry->kind != ENTRY_SYMLINK && mode != mode_for(entry, owner, group))
+        result = set_mode(place, mode_for(entry, owner, group));
+    if (result == 0 && (place->fresh || !same_time(st->st_mtim, entry->modified)))
+        result = set_time(place, entry->modified);
+    return result;
+}
+
+void metadata_clear_defaults(int folder)
+{
+    (void)fremovexattr(folder, "system.posix_acl_default");
+    (void)fremovexattr(folder, "system.posix_acl_access");
+}

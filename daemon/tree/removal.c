@@ -1,0 +1,144 @@
+#include "daemon/tree/removal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/tree/names.h"
+#include "daemon/tree/staging.h"
+
+static int remove_name(struct removal *r, char *path, size_t length, unsigned char type,
+                       struct error *e);
+
+static bool is_stopped(const struct removal *r)
+{
+    return r->stop != NULL && atomic_load(r->stop);
+}
+
+/* Reads the names of a folder; if its mode keeps its owner out, the mode is changed, unless nothing may be. */
+static int read_names(struct removal *r, const char *path, int folder, struct names *names)
+{
+    int result = names_read(names, folder);
+
+    if (result != -EACCES || r->look_only)
+        return result;
+    names_free(names);
+    const char *name;
+    int above = tree_at_parent(r->at, path, &name);
+    if (above < 0 || fchmodat(above, name, 0700, AT_SYMLINK_NOFOLLOW) != 0)
+        return -EACCES;
+    folder = tree_at_folder(r->at, path, strlen(path));
+    return folder < 0 ? folder : names_read(names, folder);
+}
+
+/* `path` has room for MANIFEST_PATH_MOST + 1 bytes, and is the same again afterwards. */
+static int remove_below(struct removal *r, char *path, size_t length, struct error *e)
+{
+    struct names names = {0};
+    int folder = tree_at_folder(r->at, path, length), result = 0;
+
+    if (folder == -ENOENT)
+        return 0;
+    int error = folder < 0 ? folder : read_names(r, path, folder, &names);
+    if (error < 0)
+        result = tree_at_failed(r->at, path, "listed", -error, e);
+    for (size_t i = 0; i < names.count && result == 0; i++) {
+        const char *name = names_get(&names, i);
+        size_t more = strlen(name), begin = length + (length > 0 ? 1 : 0);
+        if (is_stopped(r)) {
+            result = error_set(e, ERROR_CANCELLED, "the copy was stopped");
+        } else if (begin + more > MANIFEST_PATH_MOST) {
+            result = tree_at_failed(r->at, path, "removed", ENAMETOOLONG, e);
+        } else {
+            if (length > 0)
+                path[length] = '/';
+            memcpy(path + begin, name, more + 1);
+            result = remove_name(r, path, begin + more, names_type(&names, i), e);
+        }
+        path[length] = '\0';
+    }
+    names_free(&names);
+    return result;
+}
+
+/* Removes one name, which has nothing in it. */
+static int unlink_one(struct removal *r, const char *path, bool is_folder, struct error *e)
+{
+    const char *name;
+    int above = tree_at_parent(r->at, path, &name);
+
+    if (above == -ENOENT)
+        return 0;
+    if (above < 0)
+        return tree_at_failed(r->at, path, "removed", -above, e);
+    if (!r->look_only && unlinkat(above, name, is_folder ? AT_REMOVEDIR : 0) != 0) {
+        if (errno == ENOENT)
+            return 0;
+        /* a mount point; or something has been put into the folder meanwhile */
+        if (errno == EBUSY || errno == ENOTEMPTY || errno == EEXIST)
+            return r->stays = true, 0;
+        return tree_at_failed(r->at, path, "removed", errno, e);
+    }
+    if (r->removed++ == 0)
+        (void)snprintf(r->first, sizeof r->first, "%s", path);
+    return 0;
+}
+
+static int remove_folder(struct removal *r, char *path, size_t length, struct error *e)
+{
+    bool before = r->stays;
+
+    r->stays = false;
+    int result = remove_below(r, path, length, e);
+    if (result == 0 && !r->stays)
+        result = unlink_one(r, path, true, e);
+    r->stays = r->stays || before;
+    return result;
+}
+
+static int remove_name(struct removal *r, char *path, size_t length, unsigned char type,
+                       struct error *e)
+{
+    const char *name;
+    struct stat st;
+    bool mount = false, is_folder = type == DT_DIR;
+    int above = tree_at_parent(r->at, path, &name);
+
+    if (above == -ENOENT || above == -ENOTDIR)
+        return 0;
+    if (above < 0)
+        return tree_at_failed(r->at, path, "removed", -above, e);
+    if (type == DT_DIR || type == DT_UNKNOWN) {
+        int result = tree_at_status(above, name, &st, &mount);
+        if (result == -ENOENT)
+            return 0;
+        if (result < 0)
+            return tree_at_failed(r->at, path, "examined", -result, e);
+        is_folder = S_ISDIR(st.st_mode);
+    }
+    if (mount || (!r->everything &&
+                  (staging_is_name(name) ||
+                   (r->patterns != NULL && patterns_leave_out(r->patterns, path, is_folder)))))
+        return r->stays = true, 0;
+    return is_folder ? remove_folder(r, path, length, e) : unlink_one(r, path, false, e);
+}
+
+int removal_of(struct removal *r, const char *path, struct error *e)
+{
+    char whole[MANIFEST_PATH_MOST + 1];
+
+    (void)snprintf(whole, sizeof whole, "%s", path);
+    return remove_name(r, whole, strlen(whole), DT_UNKNOWN, e);
+}
+
+int removal_below(struct removal *r, const char *path, struct error *e)
+{
+    char whole[MANIFEST_PATH_MOST + 1];
+
+    (void)snprintf(whole, sizeof whole, "%s", path);
+    return remove_below(r, whole, strlen(whole), e);
+}

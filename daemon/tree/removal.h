@@ -1,0 +1,28 @@
+/* Removing files and folders with everything in them, bottom up. Mount points, stagings, and what patterns leave out stay,
+ * and the folders that hold them. */
+#ifndef TORUSD_TREE_REMOVAL_H
+#define TORUSD_TREE_REMOVAL_H
+
+#include <stdatomic.h>
+
+#include "daemon/tree/at.h"
+#include "daemon/tree/patterns.h"
+
+struct removal {
+    struct tree_at *at;
+    const struct patterns *patterns; /* NULL: none */
+    bool
+        everything; /* of a staging: no name is left alone; folders are opened whatever their mode */
+    bool look_only;                     /* only count */
+    const atomic_bool *stop;            /* NULL: it cannot be stopped */
+    uint64_t removed;                   /* files and folders that were, or would be, removed */
+    bool stays;                         /* something stays; the caller may reset it */
+    char first[MANIFEST_PATH_MOST + 1]; /* the first path that was removed; "": none yet */
+};
+
+/* Removes what has this path, if anything does. Returns 0, or -1 with *e. */
+int removal_of(struct removal *r, const char *path, struct error *e);
+/* Removes what is in the folder with this path, but not the folder. Returns 0, or -1 with *e. */
+int removal_below(struct removal *r, const char *path, struct error *e);
+
+#endif

@@ -1,0 +1,170 @@
+#include "daemon/tree/staging.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/tree/metadata.h"
+#include "daemon/tree/removal.h"
+#include "proto/text.h"
+
+#define SUFFIX ".torus-copy"
+#define PRIVATE 0700
+
+int staging_failed(const struct staging *s, const char *done, int error, struct error *e)
+{
+    char shown[200];
+
+    return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
+                     "the new files of %s cannot be %s: %s",
+                     text_printable(shown, sizeof shown, s->path), done, strerror(error));
+}
+
+bool staging_is_name(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(SUFFIX);
+
+    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+/* --- opening --- */
+
+static int make_locked(struct staging *s, struct error *e)
+{
+    struct stat st, named;
+
+    int folder = openat(s->above, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return errno == ENOENT ? -ENOENT : staging_failed(s, "opened", errno, e);
+    if (fstat(folder, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 0077u) != 0) {
+        (void)close(folder);
+        return error_set(
+            e, ERROR_REFUSED,
+            "%s, beside the target %s, is not a private folder of the daemon: remove it", s->name,
+            s->path);
+    }
+    if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
+        int error = errno;
+        (void)close(folder);
+        if (error == EWOULDBLOCK)
+            return error_set(e, ERROR_BUSY,
+                             "another copy to %s is under way: wait for its end, or stop it",
+                             s->path);
+        return staging_failed(s, "locked", error, e);
+    }
+    /* the copy that had it locked may have removed it */
+    if (fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
+        named.st_dev != st.st_dev) {
+        (void)close(folder);
+        return -EAGAIN;
+    }
+    s->folder = folder;
+    return 0;
+}
+
+int staging_open(struct staging *s, bool make, struct error *e)
+{
+    struct stat st;
+
+    *e = (struct error){0};
+    s->resumed = true;
+    if (s->above >= 0 && fstat(s->above, &st) == 0)
+        s->before = st.st_mtim;
+    for (unsigned tries = 0; tries < 100 && s->above >= 0; tries++) {
+        int result = make_locked(s, e);
+        if (result == 0 && !s->resumed)
+            metadata_clear_defaults(s->folder);
+        if (result == 0)
+            return fchmod(s->folder, PRIVATE) == 0 ? 0 : staging_failed(s, "opened", errno, e);
+        if (result == -1)
+            return -1;
+        if (result == -EAGAIN)
+            continue;
+        if (!make)
+            return -1;
+        if (mkdirat(s->above, s->name, PRIVATE) == 0)
+            s->resumed = false;
+        else if (errno != EEXIST)
+            return staging_failed(s, "made", errno, e);
+    }
+    return make ? staging_failed(s, "locked", EAGAIN, e) : -1;
+}
+
+void staging_close(struct staging *s)
+{
+    if (s->folder >= 0)
+        (void)close(s->folder);
+    if (s->above >= 0)
+        (void)close(s->above);
+    s->folder = s->above = -1;
+}
+
+/* --- removing --- */
+
+int staging_clear(const struct staging *s, const char *name, struct error *e)
+{
+    struct tree_at at;
+
+    tree_at_init(&at, s->folder, ".", s->path);
+    struct removal removal = {.at = &at, .everything = true};
+    int result = removal_of(&removal, name, e);
+    tree_at_close(&at);
+    return result;
+}
+
+int staging_remove(struct staging *s, struct error *e)
+{
+    struct tree_at at;
+    struct stat st, named;
+
+    /* what must not survive a crash halfway comes first */
+    if (unlinkat(s->folder, "complete", 0) != 0 && errno != ENOENT)
+        return staging_failed(s, "removed", errno, e);
+    tree_at_init(&at, s->folder, ".", s->path);
+    struct removal removal = {.at = &at, .everything = true};
+    int result = removal_below(&removal, "", e);
+    tree_at_close(&at);
+    if (result != 0)
+        return -1;
+    if (fstat(s->folder, &st) == 0 &&
+        fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == named.st_ino &&
+        st.st_dev == named.st_dev && unlinkat(s->above, s->name, AT_REMOVEDIR) != 0 &&
+        errno != ENOENT)
+        return staging_failed(s, "removed", errno, e);
+    (void)close(s->folder);
+    s->folder = -1;
+    return 0;
+}
+
+/* --- files --- */
+
+const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE])
+{
+    (void)snprintf(out, STAGING_NAME_SIZE, STAGING_FILES "/%05" PRIx64 "/%" PRIx64, index >> 10,
+                   index);
+    return out;
+}
+
+int staging_open_file(const struct staging *s, uint64_t index, bool anew)
+{
+    char name[STAGING_NAME_SIZE], *slash;
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : 0);
+
+    (void)staging_file(index, name);
+    int file = openat(s->folder, name, flags, 0600);
+    if (file >= 0 || errno != ENOENT)
+        return file >= 0 ? file : -errno;
+    slash = strrchr(name, '/');
+    *slash = '\0';
+    if ((mkdirat(s->folder, STAGING_FILES, PRIVATE) != 0 && errno != EEXIST) ||
+        (mkdirat(s->folder, name, PRIVATE) != 0 && errno != EEXIST))
+        return -errno;
+    *slash = '/';
+    file = openat(s->folder, name, flags, 0600);
+    return file >= 0 ? file : -errno;
+}

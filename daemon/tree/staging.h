@@ -1,0 +1,77 @@
+/* The folder beside a target in which a copy gathers what arrives, until it can be put in place: `.NAME.torus-copy`. A
+ * target that is a mount point or a data root has it inside, as `.torus-copy`, because files cannot be renamed to another
+ * file system. It belongs to the daemon's user, nobody else may enter it, and it is locked while a copy uses it.
+ *
+ *     manifest         of the copy whose files are here
+ *     manifest.new     being received
+ *     arrived          which files, and parts of them, are here (arrivals.h); arrived.synced: that are on the disk
+ *     f/XXXXX/XXXXXXX  new files, by the number of their entry
+ *     tree, link       a new folder, a new link, before they are renamed to their place
+ *     complete         everything is here and on the disk: what remains to be done is to put it in place (complete.h)
+ *
+ * The state folder lists stagings (listing.h), so that the daemon completes or removes them when it starts. */
+#ifndef TORUSD_TREE_STAGING_H
+#define TORUSD_TREE_STAGING_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/files/places/roots.h"
+#include "daemon/tree/at.h"
+
+#define STAGING_MANIFEST "manifest"
+#define STAGING_MANIFEST_NEW "manifest.new"
+#define STAGING_ARRIVED "arrived"
+#define STAGING_FILES "f"
+#define STAGING_OLD_FILES "old" /* files with their numbers in an earlier manifest */
+#define STAGING_TREE "tree"
+#define STAGING_LINK "link"
+#define STAGING_NAME_SIZE 48u /* bytes of the name of a file in a staging */
+
+struct staging {
+    char path[PATH_MAX]; /* absolute path of the target */
+    int above;           /* the folder that has the staging and the target; -1: it does not exist */
+    char target[NAME_MAX + 1]; /* name of the target in `above`; ".": it is `above` itself */
+    char name[NAME_MAX + 1];
+    int folder;         /* the staging; -1: it does not exist, or is not open */
+    bool resumed;       /* it was there already */
+    mode_t output_mode; /* of folders that are made for the target */
+    struct timespec
+        before; /* time of the target, if the staging is inside it, before that was made */
+    const struct roots *roots; /* borrowed */
+    struct place place;        /* of `above` */
+    unsigned made;             /* folders down to `above` that were made */
+};
+
+/* Finds the target of an absolute path. With `make`, missing folders above it are made. Touches no staging. Returns 0, or
+ * -1 with *e: the path is not below a data root, a folder on the way is a link. The caller calls staging_close() in both
+ * cases. */
+int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
+                 bool make, struct error *e);
+/* Opens and locks the staging; with `make`, makes it, if it does not exist. Returns 0; -1 with *e (ERROR_BUSY: another
+ * copy uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
+int staging_open(struct staging *s, bool make, struct error *e);
+/* Closes the descriptors; the disk stays as it is. */
+void staging_close(struct staging *s);
+
+/* Removes the staging with all that is in it. Returns 0, or -1 with *e; it can be repeated. */
+int staging_remove(struct staging *s, struct error *e);
+/* Removes the folders that were made above the target, if they are empty. */
+void staging_remove_made(struct staging *s);
+/* Removes a file or folder in the staging with everything in it, if it exists. Returns 0, or -1 with *e. */
+int staging_clear(const struct staging *s, const char *name, struct error *e);
+
+/* Writes the name, in the staging, of the new file of an entry. Returns `out`. */
+const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE]);
+/* Opens the new file of an entry for writing, and makes it, if it does not exist; `anew`: without its old contents.
+ * Returns the descriptor or -errno. */
+int staging_open_file(const struct staging *s, uint64_t index, bool anew);
+
+/* Whether a name in a target is that of a staging, of this copy or another one: such names are left alone. */
+bool staging_is_name(const char *name);
+
+/* Fills *e: "the new files of PATH cannot be `done`: ...". Returns -1. */
+int staging_failed(const struct staging *s, const char *done, int error, struct error *e);
+
+#endif

@@ -1,0 +1,154 @@
+/* Where a target and its staging are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "daemon/tree/staging.h"
+
+#define NAME_KEPT 200u /* bytes of the name of a target that its staging has, if it is longer */
+
+/* Makes a folder above a target with the mode that such folders have. Returns 0 or -errno. */
+static int make_above(const struct staging *s, int folder, const char *name)
+{
+    struct stat st;
+
+    if (mkdirat(folder, name, s->output_mode) != 0)
+        return errno == EEXIST ? 0 : -errno;
+    int made = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (made < 0)
+        return -errno;
+    /* unless a list of permissions is inherited, the mode counts, not the umask */
+    if (fgetxattr(made, "system.posix_acl_access", NULL, 0) < 0 && fstat(made, &st) == 0)
+        (void)fchmod(made, s->output_mode | (st.st_mode & S_ISGID));
+    (void)close(made);
+    int above = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (above >= 0) {
+        (void)fsync(above);
+        (void)close(above);
+    }
+    return 0;
+}
+
+/* Opens the folder with this path below `at`; makes what is missing. Returns its descriptor or -errno. */
+static int open_above(struct staging *s, struct tree_at *at, const char *path, bool make)
+{
+    int folder = tree_at_folder(at, path, strlen(path));
+
+    for (size_t end = 0; folder == -ENOENT && make; end++) {
+        char name[PATH_MAX];
+        const char *last;
+        end += strcspn(path + end, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)end, path);
+        folder = tree_at_folder(at, path, end);
+        if (folder == -ENOENT) {
+            int above = tree_at_parent(at, name, &last);
+            int result = above < 0 ? above : make_above(s, above, last);
+            if (result < 0)
+                return result;
+            s->made++;
+        }
+        folder = tree_at_folder(at, path, strlen(path));
+        if (path[end] == '\0')
+            break;
+    }
+    return folder;
+}
+
+/* Names the staging after the target; names that become too long end with a digest. */
+void staging_remove_made(struct staging *s)
+{
+    struct tree_at at;
+    char *path = s->place.path, *slash;
+    const char *name;
+
+    tree_at_init(&at, roots_folder(s->roots, &s->place), ".", s->path);
+    for (; s->made > 0 && strcmp(path, ".") != 0; s->made--) {
+        int folder = tree_at_parent(&at, path, &name);
+        if (folder < 0 || unlinkat(folder, name, AT_REMOVEDIR) != 0)
+            break;
+        slash = strrchr(path, '/');
+        if (slash == NULL)
+            break;
+        *slash = '\0';
+    }
+    tree_at_close(&at);
+}
+
+static void set_name(struct staging *s)
+{
+    uint8_t digest[8];
+    char hex[2 * sizeof digest + 1];
+
+    if (strcmp(s->target, ".") == 0) {
+        (void)strcpy(s->name, ".torus-copy");
+    } else if (strlen(s->target) <= NAME_KEPT) {
+        (void)snprintf(s->name, sizeof s->name, ".%.*s.torus-copy", (int)NAME_KEPT, s->target);
+    } else {
+        (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)s->target,
+                                 strlen(s->target), NULL, 0);
+        (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+        (void)snprintf(s->name, sizeof s->name, ".%.*s-%s.torus-copy", (int)NAME_KEPT, s->target,
+                       hex);
+    }
+}
+
+/* If the target is a mount point, everything is done inside it. */
+static int enter_mount(struct staging *s)
+{
+    struct stat st, above;
+    bool mount;
+
+    if (tree_at_status(s->above, s->target, &st, &mount) != 0 || !S_ISDIR(st.st_mode) ||
+        fstat(s->above, &above) != 0 || (!mount && st.st_dev == above.st_dev))
+        return 0;
+    int inside = openat(s->above, s->target, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inside < 0)
+        return -errno;
+    (void)close(s->above);
+    s->above = inside;
+    (void)strcpy(s->target, ".");
+    return 0;
+}
+
+int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
+                 bool make, struct error *e)
+{
+    struct tree_at at;
+
+    *s = (struct staging){
+        .above = -1, .folder = -1, .roots = roots, .output_mode = output_mode & 0777u};
+    (void)snprintf(s->path, sizeof s->path, "%s", path);
+    for (size_t end = strlen(s->path); end > 1 && s->path[end - 1] == '/'; end--)
+        s->path[end - 1] = '\0';
+    if (roots_find(roots, path, &s->place, e) != 0)
+        return -1;
+    char *name = strrchr(s->place.path, '/');
+    bool is_root = strcmp(s->place.path, ".") == 0;
+    const char *last = is_root ? "." : name != NULL ? name + 1 : s->place.path;
+    if (strlen(last) > NAME_MAX)
+        return error_set(e, ERROR_USAGE, "the name of target %.100s... is too long", path);
+    (void)strcpy(s->target, last);
+    if (name != NULL)
+        *name = '\0';
+    else
+        (void)strcpy(s->place.path, ".");
+    tree_at_init(&at, roots_folder(roots, &s->place), ".", s->path);
+    int folder = open_above(s, &at, name != NULL ? s->place.path : "", make);
+    if (folder >= 0 && (s->above = fcntl(folder, F_DUPFD_CLOEXEC, 0)) < 0)
+        folder = -errno;
+    tree_at_close(&at);
+    if (folder >= 0)
+        folder = is_root ? 0 : enter_mount(s);
+    set_name(s);
+    if (folder >= 0 || (folder == -ENOENT && !make))
+        return 0;
+    return error_set(e, folder == -ENOTDIR ? ERROR_REFUSED : ERROR_IO,
+                     "the folder above %s cannot be opened: %s", s->path,
+                     folder == -ENOTDIR ? "a part of the path is a link, or no folder"
+                                        : strerror(-folder));
+}
