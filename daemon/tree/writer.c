@@ -1,0 +1,224 @@
+#include "daemon/tree/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/tree/file_bytes.h"
+#include "daemon/tree/listing.h"
+#include "daemon/tree/writer_record.h"
+#include "proto/text.h"
+
+/* --- for all parts --- */
+
+int writer_file_failed(const struct tree_writer *w, const struct entry *entry, const char *done,
+                       int error, struct error *e)
+{
+    char whole[2 * PATH_MAX], shown[200];
+
+    (void)snprintf(whole, sizeof whole, "%s%s%s", w->staging.path,
+                   entry->path_length > 0 ? "/" : "", entry->path);
+    return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
+                     "the new file for %s cannot be %s: %s",
+                     text_printable(shown, sizeof shown, whole), done, strerror(error));
+}
+
+bool writer_stopped(const struct tree_progress *progress, struct error *e)
+{
+    if (progress == NULL || !atomic_load(&progress->stop))
+        return false;
+    (void)error_set(e, ERROR_CANCELLED, "the copy was stopped");
+    return true;
+}
+
+void writer_note_first(struct tree_writer *w, const char *path)
+{
+    char whole[2 * PATH_MAX];
+
+    if (w->report.first[0] != '\0')
+        return;
+    (void)snprintf(whole, sizeof whole, "%s%s%s", w->staging.path, path[0] != '\0' ? "/" : "",
+                   path);
+    (void)text_printable(w->report.first, sizeof w->report.first, whole);
+}
+
+/* --- opening --- */
+
+/* A copy that is complete, but not in place, is put in place first. If that is impossible, it becomes an interrupted one,
+ * of which the new copy takes what it can use. */
+static int finish_earlier(struct tree_writer *w, struct error *e)
+{
+    struct staging *s = &w->staging;
+    struct complete rules;
+    uint64_t changed;
+    char first[256];
+    int found = complete_read(s, &rules, e);
+
+    if (found <= 0)
+        return found;
+    int result = writer_place_staging(s, &rules, &changed, first, e);
+    complete_free(&rules);
+    if (result == 0 && syncfs(s->folder) == 0)
+        return complete_withdraw(s, e);
+    log_warning("copy %s: an earlier copy to %s, which is complete, cannot be put in place: %s",
+                w->id, s->path, e->text);
+    return complete_withdraw(s, e) == 0 ? staging_clear(s, STAGING_TREE, e) : -1;
+}
+
+static int open_staging(struct tree_writer *w, struct error *e)
+{
+    struct staging *s = &w->staging;
+
+    if (listing_add(w->files->state_folder, s->path, e) != 0 || staging_open(s, true, e) != 0)
+        return -1;
+    if (s->resumed && finish_earlier(w, e) != 0)
+        return -1;
+    return staging_clear(s, STAGING_OLD_FILES, e);
+}
+
+static int copy_options(struct tree_writer *w, const struct tree_write_options *options,
+                        struct error *e)
+{
+    (void)snprintf(w->id, sizeof w->id, "%s", options->id != NULL ? options->id : "");
+    w->rules.into = options->into;
+    w->rules.delete = options->delete;
+    w->rules.as_it_comes = options->as_it_comes;
+    w->checksum = options->checksum;
+    w->look_only = options->look_only;
+    w->rules.pattern = calloc(options->patterns + 1, sizeof *w->rules.pattern);
+    for (uint32_t i = 0; i < options->patterns && w->rules.pattern != NULL; i++) {
+        w->rules.pattern[i] = strdup(options->pattern[i]);
+        if (w->rules.pattern[i] == NULL)
+            return error_set(e, ERROR_MEMORY, "out of memory");
+        w->rules.patterns++;
+    }
+    if (w->rules.pattern == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    w->patterns = patterns_new(options->pattern, options->patterns, e);
+    return w->patterns != NULL ? 0 : -1;
+}
+
+int writer_open(void *context, const struct tree_write_options *options, struct tree_writer **out,
+                struct error *e)
+{
+    struct tree_writer *w = calloc(1, sizeof *w);
+
+    if (w == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a copy to %s", options->path);
+    w->files = context;
+    w->staging.folder = w->staging.above = -1;
+    for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
+        w->document[i] = -1;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_mutex_init(&w->placing_lock, NULL);
+    metadata_rules_init(&w->metadata);
+    const struct roots *roots = tree_files_enter(w->files);
+    if (copy_options(w, options, e) != 0 ||
+        staging_find(&w->staging, roots, atomic_load(&w->files->output_mode), options->path,
+                     !w->look_only, e) != 0 ||
+        (!w->look_only && open_staging(w, e) != 0)) {
+        writer_close(w);
+        return -1;
+    }
+    *out = w;
+    return 0;
+}
+
+/* --- documents --- */
+
+/* Only a manifest in a staging is kept for later. */
+static int open_document(struct tree_writer *w, enum tree_document which, struct error *e)
+{
+    if (which == TREE_DIGESTS || w->look_only) {
+        w->document[which] = tree_files_temporary(w->files, e);
+        return w->document[which] >= 0 ? 0 : -1;
+    }
+    w->document[which] = openat(w->staging.folder, STAGING_MANIFEST_NEW,
+                                O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return w->document[which] >= 0 ? 0 : staging_failed(&w->staging, "described", errno, e);
+}
+
+int writer_write_document(struct tree_writer *w, enum tree_document which, const uint8_t *bytes,
+                          size_t length, struct error *e)
+{
+    uint64_t *size = &w->document_size[which];
+
+    if (w->document[which] < 0 && open_document(w, which, e) != 0)
+        return -1;
+    if (length > TREE_DOCUMENT_MOST - *size)
+        return error_set(e, ERROR_PROTOCOL, "the description of the trees is too long");
+    if (file_write(w->document[which], bytes, length, *size) != 0)
+        return staging_failed(&w->staging, "described", errno, e);
+    *size += length;
+    return 0;
+}
+
+/* --- the end --- */
+
+void writer_report(const struct tree_writer *w, struct tree_report *report)
+{
+    *report = w->report;
+    report->not_owned = atomic_load(&w->metadata.not_owned);
+    report->not_attributed = atomic_load(&w->metadata.not_attributed);
+}
+
+/* Leaves the disk as it is to be found later. */
+static void close_staging(struct tree_writer *w)
+{
+    struct staging *s = &w->staging;
+    struct error e;
+    int result = 0;
+
+    if (s->folder >= 0 && !w->look_only) {
+        if (!w->placed && !w->inherited && s->resumed)
+            result = 0; /* as the earlier copy has left it */
+        else if (!w->placed && w->has_arrivals)
+            result = writer_save(w, true, &e);
+        else if ((result = staging_remove(s, &e)) == 0)
+            listing_remove(w->files->state_folder, s->path);
+        if (result != 0)
+            log_warning("copy %s: %s", w->id, e.text);
+    }
+    if (s->above >= 0 && !w->placed && s->folder < 0)
+        staging_remove_made(s);
+    staging_close(s);
+}
+
+void writer_close(struct tree_writer *w)
+{
+    if (w->placing_open)
+        placing_free(&w->placing);
+    close_staging(w);
+    for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
+        if (w->document[i] >= 0)
+            (void)close(w->document[i]);
+    for (unsigned i = 0; i < WRITER_CURSORS; i++)
+        manifest_cursor_free(w->cursor[i].cursor);
+    arrivals_free(&w->arrivals);
+    spans_free(&w->missing);
+    patterns_free(w->patterns);
+    complete_free(&w->rules);
+    free(w->wanted);
+    free(w->state);
+    (void)pthread_mutex_destroy(&w->lock);
+    (void)pthread_mutex_destroy(&w->placing_lock);
+    tree_files_leave(w->files);
+    free(w);
+}
+
+void tree_writer_add(struct tree_store *store)
+{
+    store->write_open = writer_open;
+    store->write_document = writer_write_document;
+    store->compare = writer_compare;
+    store->missing = writer_missing;
+    store->write = writer_write;
+    store->finish = writer_finish;
+    store->report = writer_report;
+    store->write_close = writer_close;
+}
