@@ -1,0 +1,20 @@
+/* Makes TREE_DIGESTS for a reader. */
+#ifndef TORUSD_TREE_READER_DIGESTS_H
+#define TORUSD_TREE_READER_DIGESTS_H
+
+#include "daemon/tree/digests.h"
+#include "daemon/tree/reader_sources.h"
+
+/* Which files are wanted: answers of compare(), which may contain anything. What is no file is ignored. */
+struct wanted_answers {
+    const uint8_t *const *bytes;
+    const size_t *length;
+    uint32_t count;
+};
+
+/* Cuts these files into chunks, and writes the document to an open, empty file. Returns 0 with its size, or -1 with *e. */
+int reader_digests_make(const struct manifest *manifest, const struct sources *sources,
+                        const struct wanted_answers *answers, struct tree_progress *progress,
+                        int file, uint64_t *size, struct error *e);
+
+#endif

@@ -1,0 +1,17 @@
+#include "daemon/tree/tree_files.h"
+
+#include "daemon/tree/reader.h"
+
+void tree_files_init(struct tree_files *files, const char *state_folder, const struct roots *roots)
+{
+    *files = (struct tree_files){.state_folder = state_folder};
+    atomic_init(&files->roots, roots);
+    atomic_init(&files->users, 0);
+    files->store.context = files;
+    tree_reader_add(&files->store);
+}
+
+const struct tree_store *tree_files_store(struct tree_files *files)
+{
+    return &files->store;
+}

@@ -1,0 +1,45 @@
+/* Entries of a manifest, from what a walk finds. */
+#ifndef TORUSD_TREE_WALK_ENTRY_H
+#define TORUSD_TREE_WALK_ENTRY_H
+
+#include <sys/stat.h>
+
+#include "daemon/tree/attribute_reader.h"
+#include "daemon/tree/entry_numbers.h"
+#include "daemon/tree/file_links.h"
+#include "daemon/tree/manifest.h"
+
+struct entry_builder {
+    struct manifest_maker *maker;
+    struct entry_numbers *numbers;
+    struct file_links *links;
+    struct attribute_reader attributes;
+    struct tree_progress *progress; /* may be NULL */
+    bool digests;
+    char link[MANIFEST_PATH_MOST + 1];
+};
+
+/* A file, folder or link that was found. */
+struct found {
+    const char *path; /* in the manifest */
+    size_t path_length;
+    const char *above, *below; /* for errors: path of the source, and path below it or "" */
+    struct stat st;
+};
+
+/* Add an entry: a folder or file that is open; a symbolic link with this name in an open folder. Return 0, or -1 with *e,
+ * which names it. */
+int build_folder(struct entry_builder *b, const struct found *f, int folder, struct error *e);
+int build_file(struct entry_builder *b, const struct found *f, int file, struct error *e);
+int build_symlink(struct entry_builder *b, const struct found *f, int folder, const char *name,
+                  struct error *e);
+
+/* Whether two states of a file or folder are the same: kind, number, size of files, modification time. */
+bool found_is_same(const struct stat *a, const struct stat *b);
+
+/* Fill *e. Return -1. */
+int found_changed(const char *above, const char *below, struct error *e);
+/* With errno: 0 and what says that there is no such file mean that it was changed. */
+int found_unreadable(const char *above, const char *below, struct error *e);
+
+#endif

@@ -1,0 +1,375 @@
+/* Readers: the stream is what the files hold, whoever reads which part when; what has changed is found. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "daemon/tree/digests.h"
+#include "tree_fixture.h"
+
+static void close_reader(void **state, struct tree_reader *r)
+{
+    ((struct trees *)*state)->store->read_close(r);
+}
+
+/* --- the stream --- */
+
+/* A tree of files of many sizes, one of them with holes, and the bytes of all. */
+struct stream_tree {
+    uint8_t *bytes;
+    size_t length;
+    struct tree_reader *reader;
+    const struct tree_store *store;
+};
+
+static void add_file(void **state, struct stream_tree *t, const char *name, size_t length)
+{
+    t->bytes = realloc(t->bytes, t->length + length + 1);
+    assert_non_null(t->bytes);
+    randombytes_buf(t->bytes + t->length, length);
+    make_file(data_at(state, "%s", name), t->bytes + t->length, length);
+    t->length += length;
+}
+
+static void add_sparse(void **state, struct stream_tree *t, const char *name)
+{
+    const size_t block = 65536; /* file systems have holes of whole blocks only */
+    int file = open(data_at(state, "%s", name), O_CREAT | O_WRONLY, 0600);
+
+    t->bytes = realloc(t->bytes, t->length + 2 * block);
+    assert_non_null(t->bytes);
+    memset(t->bytes + t->length, 's', 2 * block);
+    assert_int_equal(pwrite(file, t->bytes + t->length, block, (off_t)block), block);
+    assert_int_equal(pwrite(file, t->bytes + t->length, block, (off_t)(5 * block)), block);
+    assert_int_equal(ftruncate(file, (off_t)(7 * block)), 0);
+    t->length += 2 * block;
+    (void)close(file);
+}
+
+static void make_stream(void **state, struct stream_tree *t)
+{
+    char name[40];
+
+    *t = (struct stream_tree){.store = ((struct trees *)*state)->store};
+    make_folder(data_at(state, "t"));
+    for (unsigned i = 0; i < 1000; i++) {
+        (void)snprintf(name, sizeof name, "t/%02u", i / 50);
+        if (i % 50 == 0)
+            make_folder(data_at(state, "%s", name));
+        (void)snprintf(name, sizeof name, "t/%02u/%02u", i / 50, i % 50);
+        if (i == 500)
+            add_sparse(state, t, name);
+        else
+            add_file(state, t, name, i % 7 == 0 ? 0 : i % 100 == 1 ? 70000 + i : i);
+    }
+    t->reader = open_reader_of(state, "t");
+    assert_int_equal(t->store->stream_size(t->reader), t->length);
+}
+
+static void check_read(const struct stream_tree *t, size_t offset, size_t length)
+{
+    struct error e = {0};
+    uint8_t *bytes = malloc(length + 1);
+
+    assert_non_null(bytes);
+    if (t->store->read(t->reader, offset, bytes, length, &e) != 0)
+        fail_msg("%s", e.text);
+    if (memcmp(bytes, t->bytes + offset, length) != 0)
+        fail_msg("%zu bytes from %zu on are wrong", length, offset);
+    free(bytes);
+}
+
+static void free_stream(void **state, struct stream_tree *t)
+{
+    close_reader(state, t->reader);
+    free(t->bytes);
+}
+
+static void any_part_of_the_stream_can_be_read(void **state)
+{
+    struct stream_tree t;
+    struct error e = {0};
+    uint8_t byte;
+    unsigned before = descriptors();
+    make_stream(state, &t);
+    check_read(&t, 0, t.length);
+    check_read(&t, t.length, 0);
+    for (size_t offset = 0; offset < t.length; offset += 10007)
+        check_read(&t, offset, t.length - offset < 10007 ? t.length - offset : 10007);
+    for (unsigned i = 0; i < 500; i++) {
+        size_t offset = randombytes_uniform((uint32_t)t.length);
+        check_read(&t, offset, randombytes_uniform((uint32_t)(t.length - offset)) % 50000);
+    }
+    assert_int_equal(t.store->read(t.reader, t.length, &byte, 1, &e), -1);
+    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_int_equal(t.store->read(t.reader, UINT64_MAX, &byte, 2, &e), -1);
+    assert_in_range(descriptors(), before + 3, before + 3 + 9); /* source, documents; and spots */
+    assert_int_equal(t.store->check(t.reader, NULL, &e), 0);
+    free_stream(state, &t);
+    assert_int_equal(descriptors(), before);
+}
+
+static void *read_parts(void *argument)
+{
+    struct stream_tree *t = argument;
+    uint8_t *bytes = malloc(60000);
+    struct error e = {0};
+    unsigned wrong = bytes == NULL;
+
+    for (unsigned i = 0; i < 300 && wrong == 0; i++) {
+        size_t offset = randombytes_uniform((uint32_t)(t->length - 60000));
+        size_t length = randombytes_uniform(60000);
+        wrong += t->store->read(t->reader, offset, bytes, length, &e) != 0 ||
+                 memcmp(bytes, t->bytes + offset, length) != 0;
+    }
+    free(bytes);
+    return (void *)(uintptr_t)wrong;
+}
+
+static void threads_may_read_at_the_same_time(void **state)
+{
+    struct stream_tree t;
+    pthread_t thread[12]; /* more than there are spots */
+    make_stream(state, &t);
+    for (unsigned i = 0; i < 12; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, read_parts, &t), 0);
+    for (unsigned i = 0; i < 12; i++) {
+        void *wrong;
+        assert_int_equal(pthread_join(thread[i], &wrong), 0);
+        assert_null(wrong);
+    }
+    free_stream(state, &t);
+}
+
+/* --- what has changed --- */
+
+struct change {
+    const char *name;
+    void (*make)(void **state);
+    bool seen_by_read; /* of the file "t/f" */
+};
+
+static void shorten(void **state)
+{
+    assert_int_equal(truncate(data_at(state, "t/f"), 1), 0);
+}
+
+static void lengthen(void **state)
+{
+    assert_int_equal(truncate(data_at(state, "t/f"), 100), 0);
+}
+
+static void write_again(void **state)
+{
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 5}};
+    assert_int_equal(utimensat(AT_FDCWD, data_at(state, "t/f"), times, 0), 0);
+}
+
+static void set_as_before(const char *path, const struct stat *st)
+{
+    struct timespec times[2] = {st->st_atim, st->st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+/* Of the same size and time; the time of the folder is the same, too. */
+static void replace(void **state)
+{
+    struct stat st, folder;
+    const char *path = data_at(state, "t/f"), *fresh = data_at(state, "fresh");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(stat(data_at(state, "t"), &folder), 0);
+    make_file(fresh, "T/F", 3);
+    set_as_before(fresh, &st);
+    assert_int_equal(rename(fresh, path), 0);
+    set_as_before(data_at(state, "t"), &folder);
+}
+
+static void remove_file(void **state)
+{
+    assert_int_equal(unlink(data_at(state, "t/f")), 0);
+}
+
+static void swap_for_link(void **state)
+{
+    remove_file(state);
+    assert_int_equal(symlink("/etc/passwd", data_at(state, "t/f")), 0);
+}
+
+static void swap_folder_for_link(void **state)
+{
+    assert_int_equal(rename(data_at(state, "t/d"), data_at(state, "moved")), 0);
+    assert_int_equal(symlink("../moved", data_at(state, "t/d")), 0);
+}
+
+static void add_name(void **state)
+{
+    make_file(data_at(state, "t/new"), "", 0);
+}
+
+static void change_symlink(void **state)
+{
+    struct stat folder;
+    assert_int_equal(stat(data_at(state, "t"), &folder), 0);
+    assert_int_equal(unlink(data_at(state, "t/l")), 0);
+    assert_int_equal(symlink("elsewhere", data_at(state, "t/l")), 0);
+    set_as_before(data_at(state, "t"), &folder);
+}
+
+static void what_changes_between_open_and_read_is_found(void **state)
+{
+    static const char *const names[] = {"t/", "t/d/", "t/d/a", "t/f", NULL};
+    static const struct change changes[] = {{"f", shorten, true},
+                                            {"f", lengthen, true},
+                                            {"f", write_again, true},
+                                            {"f", replace, true},
+                                            {"f", remove_file, true},
+                                            {"f", swap_for_link, true},
+                                            {"d", swap_folder_for_link, false},
+                                            {"", add_name, false},
+                                            {"l", change_symlink, false}};
+    struct trees *t = *state;
+    uint8_t bytes[20];
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct error e = {0};
+        void *folder = t->folder;
+        if (i > 0)
+            assert_int_equal(rename(data_at(state, "t"), at(&folder, "old%zu", i)), 0);
+        make_tree(state, names);
+        assert_int_equal(symlink("somewhere", data_at(state, "t/l")), 0);
+        struct tree_reader *r = open_reader_of(state, "t");
+        assert_int_equal(t->store->stream_size(r), 8); /* "t/d/a", "t/f" */
+        assert_int_equal(t->store->check(r, NULL, &e), 0);
+        changes[i].make(state);
+        int result = t->store->read(r, 5, bytes, 3, &e);
+        assert_int_equal(result, changes[i].seen_by_read ? -1 : 0);
+        if (result != 0 && strstr(e.text, "t/f was changed") == NULL)
+            fail_msg("%s", e.text);
+        assert_int_equal(t->store->check(r, NULL, &e), -1);
+        if (strstr(e.text, "was changed while it was being copied") == NULL)
+            fail_msg("%s", e.text);
+        if (changes[i].make == swap_folder_for_link)
+            assert_int_equal(t->store->read(r, 0, bytes, 5, &e), -1);
+        close_reader(state, r);
+    }
+}
+
+static void a_file_that_shrinks_while_it_is_open_is_found(void **state)
+{
+    static uint8_t bytes[100000];
+    struct trees *t = *state;
+    struct error e = {0};
+    make_file(data_at(state, "f"), bytes, sizeof bytes);
+    struct tree_reader *r = open_reader_of(state, "f");
+    assert_int_equal(t->store->read(r, 0, bytes, 50000, &e), 0);
+    assert_int_equal(truncate(data_at(state, "f"), 60000), 0);
+    assert_int_equal(t->store->read(r, 50000, bytes, 50000, &e), -1);
+    if (strstr(e.text, "f was changed") == NULL)
+        fail_msg("%s", e.text);
+    close_reader(state, r);
+}
+
+/* --- digests --- */
+
+static void the_manifest_has_digests_if_asked(void **state)
+{
+    const char *path = data_at(state, "f");
+    struct manifest m;
+    uint8_t expected[16];
+    make_file(path, "abc", 3);
+    struct tree_reader *r =
+        open_reader(state, &(struct tree_read_options){.path = &path, .paths = 1, .digests = true});
+    int file = manifest_of(state, r, &m);
+    struct manifest_cursor *c = manifest_cursor_new(&m);
+    struct entry entry = entry_at(c, "");
+    (void)crypto_generichash(expected, 16, (const uint8_t *)"abc", 3, NULL, 0);
+    assert_true(entry.has_digest);
+    assert_memory_equal(entry.digest, expected, 16);
+    manifest_cursor_free(c);
+    (void)close(file);
+    close_reader(state, r);
+}
+
+static void files_that_any_writer_wants_are_cut(void **state)
+{
+    struct stream_tree t;
+    struct error e = {0};
+    struct manifest m;
+    uint64_t size, index;
+    static struct wanted first;
+    static const uint8_t garbage[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80};
+    const uint8_t *wanted[] = {first.bytes, garbage, (const uint8_t *)"\2"};
+    memset(&first, 0, sizeof first);
+    make_stream(state, &t);
+    assert_true(wanted_add(&first, 0) && wanted_add(&first, 3));      /* the folder; a file */
+    assert_true(wanted_add(&first, 512) && wanted_add(&first, 5000)); /* the one with holes; none */
+    const size_t length[] = {first.length, sizeof garbage, 1};
+    assert_int_equal(t.store->digest(t.reader, wanted, length, 3, NULL, &e), 0);
+    int entries_file = manifest_of(state, t.reader, &m);
+    int file = document_of(state, t.reader, TREE_DIGESTS, &size);
+    if (digests_check(file, size, &m, &e) != 0)
+        fail_msg("%s", e.text);
+    struct digests_cursor *c = digests_cursor_new(file, size);
+    struct manifest_cursor *all = manifest_cursor_new(&m);
+    unsigned files = 0;
+    while (digests_next_file(c, &index, &e) == 1) {
+        struct entry entry;
+        struct chunk chunk;
+        uint8_t digest[16];
+        assert_int_equal(manifest_seek_index(all, index, &e), 0);
+        assert_int_equal(manifest_next(all, &entry, &e), 1);
+        for (uint64_t at_byte = entry.begin; digests_next_chunk(c, &chunk, &e) == 1;
+             at_byte += chunk.length) {
+            (void)crypto_generichash(digest, 16, t.bytes + at_byte, chunk.length, NULL, 0);
+            assert_memory_equal(digest, chunk.digest, 16);
+        }
+        files++;
+    }
+    assert_int_equal(files, 2);
+    digests_cursor_free(c);
+    manifest_cursor_free(all);
+    (void)close(file);
+    (void)close(entries_file);
+    free_stream(state, &t);
+}
+
+static void a_file_that_changed_gets_no_digests(void **state)
+{
+    struct trees *t = *state;
+    struct error e = {0};
+    const uint8_t *wanted = (const uint8_t *)"\0";
+    const size_t length = 1;
+    make_file(data_at(state, "f"), "abc", 3);
+    struct tree_reader *r = open_reader_of(state, "f");
+    assert_int_equal(t->store->digest(r, &wanted, &length, 1, NULL, &e), 0);
+    make_file(data_at(state, "f"), "abcd", 4);
+    assert_int_equal(t->store->digest(r, &wanted, &length, 1, NULL, &e), -1);
+    assert_non_null(strstr(e.text, "f was changed"));
+    close_reader(state, r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, trees_setup, trees_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(any_part_of_the_stream_can_be_read),
+        TEST(threads_may_read_at_the_same_time),
+        TEST(what_changes_between_open_and_read_is_found),
+        TEST(a_file_that_shrinks_while_it_is_open_is_found),
+        TEST(the_manifest_has_digests_if_asked),
+        TEST(files_that_any_writer_wants_are_cut),
+        TEST(a_file_that_changed_gets_no_digests),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
