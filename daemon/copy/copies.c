@@ -393,12 +393,25 @@ static void tick_agents(struct copies *c, uint64_t now)
     }
 }
 
-static void tick_copy(struct copy *copy, uint64_t now)
+static void set_timeout(struct copy *copy)
 {
-    if (copy->error.code == ERROR_NONE && copy->outcomes == NULL && now >= copy->deadline) {
+    struct copy_progress progress;
+
+    copy_progress(copy, &progress);
+    if (progress.waits_for[0] != '\0')
+        (void)error_set(&copy->error, ERROR_TIMEOUT,
+                        "the copy has not begun in its time: it has waited for nodes %s",
+                        progress.waits_for);
+    else
         (void)error_set(&copy->error, ERROR_TIMEOUT,
                         "the copy has not ended in its time; what has arrived stays for the next "
                         "copy to the same target");
+}
+
+static void tick_copy(struct copy *copy, uint64_t now)
+{
+    if (copy->error.code == ERROR_NONE && copy->outcomes == NULL && now >= copy->deadline) {
+        set_timeout(copy);
         end_attempt(copy, &copy->error);
     }
     if (copy->error.code != ERROR_NONE || copy->outcomes != NULL)

@@ -277,6 +277,24 @@ static void survey(unsigned port, uint32_t asker, uint32_t node)
         frame(port, &messages[i], "");
 }
 
+/* A call of another node to copy /a to /b of all nodes, and then that it has given up. */
+static void copy_calls(unsigned port, uint32_t asker)
+{
+    static const uint8_t request[] = {8, 1, 16, 0, 26, 2, '/', 'a', 34, 2, '/', 'b'};
+    struct peer_message call = {.kind = PEER_COPY_CALL,
+                                .copy_call = {.asker = asker,
+                                              .id = 8,
+                                              .attempt = 1,
+                                              .number = 1,
+                                              .request = {request, sizeof request},
+                                              .left = 3}};
+
+    frame(port, &call, "");
+    call.copy_call.number = 2;
+    call.copy_call.request.len = 0;
+    frame(port, &call, "");
+}
+
 /* The neighbour reports that all links of all nodes are up, so that an exchange can start. */
 static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
@@ -319,6 +337,17 @@ static void survey_seed(void)
     survey(1, 0, 2);
     operation(SEND, 0);
     survey(0, 1, 2);
+    operation(SEND, 0);
+}
+
+/* Node 1 of a ring of three: takes part in copies that nodes 0 and 2 were asked for. */
+static void copy_seed(void)
+{
+    hello(0);
+    hello(1);
+    copy_calls(1, 0);
+    operation(SEND, 0);
+    copy_calls(0, 2);
     operation(SEND, 0);
 }
 
@@ -451,6 +480,7 @@ void peer_seeds(const char *folder)
         {"commit", TORUS_2M, 1, commit_seed},
         {"verdict", TORUS_2M, 1, verdict_seed},
         {"survey", TORUS_3, 1, survey_seed},
+        {"copy", TORUS_3, 1, copy_seed},
         {"schedule", TORUS_2M, 1, schedule_seed},
         {"ring", TORUS_3, 1, ring_seed},
         {"torus", TORUS_4X4, 15, torus_seed},

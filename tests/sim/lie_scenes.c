@@ -82,6 +82,7 @@ const struct lie_scene lie_scenes[LIE_SCENES] = {
      {.algorithm = "auto", .block_bytes = 2000000, .from = "", .to = ""}},
     {"repair", LIE_SCENE_REPAIR, 0, {.algorithm = "direct", .from = "/same/3000", .to = "/a"}},
     {"survey", LIE_SCENE_SURVEY, 0, {0}},
+    {"copy", LIE_SCENE_COPY, 0, {0}},
 };
 
 static const struct sim_call calls[] = {
@@ -203,7 +204,8 @@ void lie_play_watch_heap(struct lie_play *s)
 /* Little memory, so that there are several rounds; groups take more. */
 void lie_play_open(struct lie_play *s, const struct lie_scene *scene, uint64_t seed)
 {
-    bool group = scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_LATE;
+    bool group = scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_LATE ||
+                 scene->what == LIE_SCENE_COPY;
     const struct sim_setup setup = {.dims = "4",
                                     .seed = seed,
                                     .latency = 100 * MICROSECONDS,
@@ -345,6 +347,49 @@ static enum lie_result run_survey(struct lie_play *s)
     return LIE_NOTHING;
 }
 
+struct copy_seen {
+    struct lie_play *play;
+    bool ended, failed;
+};
+
+static void on_copied(void *context, const struct copy_result *result, const struct error *e)
+{
+    struct copy_seen *seen = context;
+
+    (void)result;
+    seen->ended = true;
+    seen->failed = e != NULL;
+    if (e != NULL)
+        (void)snprintf(seen->play->failure, sizeof seen->play->failure, "%s", e->text);
+}
+
+static bool is_copied(struct sim *sim, void *context)
+{
+    (void)sim;
+    return ((struct copy_seen *)context)->ended;
+}
+
+/* A copy ends in its time, whatever the liar says, although no node has trees here. */
+static enum lie_result run_copy(struct lie_play *s)
+{
+    static char *source[] = {(char *)(uintptr_t) "/from"};
+    const struct copy_request request = {.kind = COPY_TO_ALL,
+                                         .source = source,
+                                         .sources = 1,
+                                         .target = (char *)(uintptr_t) "/to",
+                                         .timeout_ns = 2 * SECONDS};
+    struct copy_seen seen = {.play = s};
+    const struct copy_client client = {&seen, on_copied};
+    struct error e;
+
+    if (copy_start(core_copies(s->sim->node[0].core), &request, &client, &e) == NULL)
+        sim_violated(s->sim, "copy", "%s", e.text);
+    sim_settle(&s->sim->node[0]);
+    if (!sim_run(s->sim, 10 * SECONDS, is_copied, &seen))
+        sim_violated(s->sim, "ends", "the copy does not end");
+    return seen.failed ? LIE_FAILS : LIE_NOTHING;
+}
+
 static enum lie_result run_restart(struct lie_play *s, const struct lie_scene *scene)
 {
     sim_kill(s->sim, LIAR, SIM_CRASH);
@@ -366,6 +411,8 @@ enum lie_result lie_play_run(struct lie_play *s, const struct lie_scene *scene)
         before += 2; /* once each */
     } else if (scene->what == LIE_SCENE_SURVEY) {
         result = run_survey(s);
+    } else if (scene->what == LIE_SCENE_COPY) {
+        result = run_copy(s);
     } else {
         result = scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_LATE
                      ? run_group(s, scene)

@@ -6,7 +6,7 @@
 #include "tests/sim/lies.h"
 
 #define LIAR 1u
-#define LIE_SCENES 20u
+#define LIE_SCENES 21u
 #define LIE_HEAP_MOST (64u << 20) /* the most bytes that a lie may cost */
 
 enum lie_scene_what {
@@ -19,7 +19,8 @@ enum lie_scene_what {
     LIE_SCENE_RESTART,
     LIE_SCENE_RESUMED,
     LIE_SCENE_REPAIR,
-    LIE_SCENE_SURVEY
+    LIE_SCENE_SURVEY,
+    LIE_SCENE_COPY
 };
 
 struct lie_scene {
