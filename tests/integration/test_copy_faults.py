@@ -1,0 +1,331 @@
+"""torusctl copy: whatever fails, each node has everything or nothing, and the next copy continues."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+
+import pytest
+from support.compare_trees import entries, same, snapshot
+from support.copies import Copying, Place, copy, failing, others, refused, try_copy
+from support.trees import write_file
+from support.users import DAEMON, as_user, needs_root, ring
+from support.waiting import wait_for
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path / 'data')
+
+
+@pytest.fixture
+def torus(loopback, place):
+    place.base.mkdir()
+    return loopback('4', data_roots=(str(place.base),))
+
+
+def large_tree(path, files=40, size=6 * MIB):
+    path.mkdir()
+    for number in range(files):
+        write_file(path / f'file-{number:03}', f'large {number}', size)
+    return files * size
+
+
+def test_a_node_dies_and_the_next_copy_continues(torus, place):
+    total = large_tree(place.source)
+    with Copying(torus, place, at=2, arrived=total // 4) as client:
+        torus.node(2).kill()
+        status, out, error = client.end(120)
+    assert status != 0, out
+    there = place.check_all_or_nothing(others(torus))
+    assert 2 not in there
+    torus.node(2).start()
+    torus.wait_whole()
+    said = copy(torus, place)
+    place.check(others(torus))
+    missing = {node['rank']: node['bytes_missing'] for node in said['per_node']}
+    assert missing[2] <= total - total // 8, (missing, total)  # what had arrived before it died is used
+    assert place.leftovers(others(torus)) == []
+
+
+def test_a_node_dies_and_the_others_continue(torus, place):
+    total = large_tree(place.source)
+    with Copying(torus, place, '--on-failure', 'shrink', at=2, arrived=total // 4) as client:
+        torus.node(2).kill()
+        status, out, error = client.end(120)
+    said = json.loads(out)
+    assert status == 0, error
+    assert said['absent'] == [2] and said['attempts'] > 1
+    place.check([1, 3])
+    place.check_nothing_there([2])
+    torus.node(2).start()
+    torus.wait_whole()
+    copy(torus, place)
+    place.check(others(torus))
+
+
+def test_a_node_dies_and_is_waited_for(torus, place):
+    total = large_tree(place.source)
+    with Copying(torus, place, '--on-failure', 'wait', at=2, arrived=total // 4) as client:
+        torus.node(2).kill()
+        time.sleep(0.5)
+        torus.node(2).start()
+        status, out, error = client.end(120)
+    assert status == 0, error
+    assert json.loads(out)['absent'] == []
+    place.check(others(torus))
+
+
+def test_the_reading_node_dies(torus, place):
+    total = large_tree(place.source)
+    with Copying(torus, place, at=2, arrived=total // 4) as client:
+        torus.node(0).kill()
+        assert client.end(120)[0] != 0
+    place.check_all_or_nothing(others(torus))
+    torus.node(0).start()
+    torus.wait_whole()
+    said = copy(torus, place)
+    place.check(others(torus))
+    assert said['bytes_sent'] < total
+
+
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGKILL], ids=['cancelled', 'client killed'])
+def test_the_client_ends(torus, place, signum):
+    total = large_tree(place.source)
+    with Copying(torus, place, at=1, arrived=total // 4) as client:
+        client.send_signal(signum)
+        status, out, error = client.end(60)
+    assert status != 0
+    wait_for(lambda: all(not copies(torus, rank) for rank in range(4)), 30, 'a copy is still there')
+    there = place.check_all_or_nothing(others(torus))
+    said = copy(torus, place)
+    place.check(others(torus))
+    assert said['bytes_sent'] <= total - total // 8 or there
+    assert place.leftovers(others(torus)) == []
+
+
+def copies(torus, rank):
+    return torus.status(rank).get('copies', [])
+
+
+def test_the_source_changes_meanwhile(torus, place):
+    total = large_tree(place.source)
+    with Copying(torus, place, at=1, arrived=total // 8) as client:
+        with open(place.source / 'file-039', 'ab') as file:
+            file.write(b'more')
+        status, out, error = client.end(120)
+    assert status != 0 and 'file-039' in error, (out, error)
+    place.check_nothing_there(others(torus))
+    copy(torus, place)
+    place.check(others(torus))
+
+
+@pytest.mark.parametrize('how', ['removed', 'added'])
+def test_files_come_and_go_meanwhile(torus, place, how):
+    total = large_tree(place.source)
+    with Copying(torus, place, at=1, arrived=total // 8) as client:
+        if how == 'removed':
+            (place.source / 'file-039').unlink()
+        else:
+            (place.source / 'new').touch()
+        status, out, error = client.end(120)
+    assert status != 0 and str(place.source) in error, (out, error)
+    place.check_nothing_there(others(torus))
+
+
+@contextmanager
+def small_disk(folder, megabytes):
+    folder.mkdir(parents=True)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={megabytes}m', 'copies', folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(['umount', folder], check=True)
+
+
+@needs_root
+def test_the_disk_of_one_node_is_full(torus, place):
+    total = large_tree(place.source, files=10)
+    with small_disk(place.base / 'at' / '2', 20):
+        status, said, error = try_copy(torus, place)
+        assert status == 1 and list(failing(said)) == [2] and failing(said)[2][0] == 'io', said
+        assert 'node 2' in error or '2' in error
+        place.check([1, 3])
+        place.check_nothing_there([2])
+        assert said['bytes_sent'] == total
+        again = try_copy(torus, place)[1]
+        assert list(failing(again)) == [2]
+
+
+@needs_root
+def test_a_disk_fills_up_in_the_middle(torus, place):
+    """There is room when the copy begins."""
+    total = large_tree(place.source, files=10)
+    with small_disk(place.base / 'at' / '2', 80) as disk:
+        with Copying(torus, place, at=2, arrived=4 * MIB) as client:
+            subprocess.run(['dd', 'if=/dev/zero', f'of={disk}/ballast', 'bs=1M'], stderr=subprocess.DEVNULL)
+            status, out, error = client.end(120)
+        said = json.loads(out)
+        place.check([1, 3])
+        if status != 0:
+            assert list(failing(said)) == [2], said
+            place.check_nothing_there([2])
+            (disk / 'ballast').unlink()
+            said = copy(torus, place)
+            assert said['bytes_sent'] < total
+        place.check([2])
+
+
+@needs_root
+def test_no_room_for_many_names(torus, place):
+    """The file system has bytes, but no more inodes."""
+    place.source.mkdir()
+    for number in range(300):
+        (place.source / str(number)).write_text('x')
+    folder = place.base / 'at' / '2'
+    folder.mkdir(parents=True)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=8m,nr_inodes=100', 'copies', folder], check=True)
+    try:
+        status, said, _ = try_copy(torus, place)
+        assert status == 1 and list(failing(said)) == [2], said
+        place.check([1, 3])
+        place.check_nothing_there([2])
+    finally:
+        subprocess.run(['umount', folder], check=True)
+
+
+def test_a_target_is_swapped_for_a_link_meanwhile(torus, place):
+    """Nothing is written where the link leads."""
+    total = large_tree(place.source)
+    precious = place.base / 'precious'
+    precious.mkdir()
+    copy(torus, place, source=place.source / 'file-000', to=f'{place.base}/at/%r/tree/in/file-000')
+    with Copying(torus, place, at=1, arrived=total // 4) as client:
+        for rank in others(torus):
+            os.rename(place.target(rank) / 'in', place.target(rank) / 'away')
+            (place.target(rank) / 'in').symlink_to(precious)
+        client.end(120)
+    assert os.listdir(precious) == []
+    torus.json(0, 'status')
+
+
+@needs_root
+def test_a_daemon_without_rights():
+    """Files that it may not read are an error that names the file; owners that it may not set are counted."""
+    with ring() as running:
+        source = running.folder / 'data0' / 'tree'
+        source.mkdir()
+        (source / 'open').write_text('everybody')
+        (source / 'secret').write_text('root')
+        os.chmod(source / 'secret', 0o600)
+        done = running.ctl('--json', 'copy', source, '--to', running.folder / 'data1' / 'tree')
+        assert done.returncode != 0 and 'secret' in done.stderr, done.stderr
+        assert not (running.folder / 'data1' / 'tree').exists()
+        done = running.ctl('--json', 'copy', source, '--to', running.folder / 'data1' / 'tree', '--exclude', 'secret')
+        assert done.returncode == 0, done.stderr
+        node, = json.loads(done.stdout)['per_node']
+        assert node['not_owned'] == 2 and (running.folder / 'data1' / 'tree' / 'open').stat().st_uid == DAEMON
+        same(source, running.folder / 'data1' / 'tree', only={'kinds', 'modes', 'times', 'contents'},
+             ignore=lambda path: path == b'secret')
+        (running.folder / 'data1' / 'shut').mkdir(mode=0o700)
+        done = running.ctl('--json', 'copy', source / 'open', '--to', running.folder / 'data1' / 'shut' / 'open')
+        assert done.returncode != 0 and 'shut' in done.stderr, done.stdout
+        done = running.ctl('--json', 'copy', source / 'open', '--to', running.folder / 'data1' / 'stranger',
+                           prefix=as_user(DAEMON))
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_cable_is_cut(cabled, place):
+    """Another way leads around it: the copy succeeds in one attempt."""
+    place.base.mkdir()
+    torus = cabled('4', data_roots=(str(place.base),), end=1, port='+0')
+    total = large_tree(place.source)
+    with Copying(torus, place, at=2, arrived=total // 8) as client:
+        torus.cable.cut_after(100_000)
+        status, out, error = client.end(120)
+    assert status == 0, error
+    assert json.loads(out)['failures'] == 0
+    place.check(others(torus))
+
+
+@pytest.mark.mininet
+def test_links_go_down(mininet, place):
+    place.base.mkdir()
+    torus = mininet('3x3', bw=100, data_roots=(str(place.base),))
+    total = large_tree(place.source, files=8)
+    with Copying(torus, place, at=4, arrived=total // 8) as client:
+        torus.link_down(4, '+0')
+        wait_for(lambda: place.arrived(4) > total // 4 or client.process.poll() is not None, 60)
+        torus.link_down(0, '-1')
+        torus.link_up(4, '+0')
+        status, out, error = client.end(120)
+    assert status == 0, error
+    place.check(others(torus))
+    torus.link_up(0, '-1')
+    torus.wait_whole()
+
+
+@pytest.mark.mininet
+def test_a_node_is_cut_off(mininet, place):
+    """With all its links down, it has nothing, or everything; the next copy continues there."""
+    place.base.mkdir()
+    torus = mininet('4', bw=100, data_roots=(str(place.base),))
+    total = large_tree(place.source, files=8)
+    with Copying(torus, place, at=2, arrived=total // 4) as client:
+        torus.link_down(2, '+0')
+        torus.link_down(2, '-0')
+        status, out, error = client.end(120)
+    assert status != 0 or 2 not in failing(json.loads(out)), out
+    place.check_all_or_nothing(others(torus))
+    torus.link_up(2, '+0')
+    torus.link_up(2, '-0')
+    torus.wait_whole()
+    said = copy(torus, place)
+    place.check(others(torus))
+    assert said['bytes_sent'] < total
+
+
+def test_a_killed_daemon_completes_when_it_starts(torus, place):
+    """A node that is killed while it puts a tree in place has the old or the new one afterwards, and after the next
+    start and copy the new one."""
+    place.source.mkdir()
+    for number in range(3000):
+        (place.source / f'{number:04}').write_text(f'{number}')
+    copy(torus, place)
+    old = place.base / 'old'
+    subprocess.run(['cp', '-a', place.source, old], check=True)
+    for number in range(3000):
+        (place.source / f'{number:04}').write_text(f'new {number}')
+    before = snapshot(place.target(3))
+
+    def placing():
+        now = snapshot(place.target(3))
+        return now != before or client.process.poll() is not None
+    with Copying(torus, place, at=3, arrived=0) as client:
+        wait_for(placing, 60)
+        torus.node(3).kill()
+        client.end(120)
+    torus.node(3).start()
+    torus.wait_whole()
+    wait_for(lambda: not place.differing([3]) or not place.differing([3], reference=old), 20,
+             lambda: f'half: {place.differing([3])[:3]}')
+    copy(torus, place)
+    place.check(others(torus))
+    assert place.leftovers(others(torus)) == []
+
+
+def test_nothing_is_left_of_a_copy_that_had_not_begun(torus, place):
+    place.source.mkdir()
+    (place.source / 'file').write_text('x')
+    for rank in others(torus):
+        place.target(rank).parent.mkdir(parents=True)
+    before = set(entries(place.base))
+    refused(torus, place, source=place.base / 'missing')
+    try_copy(torus, place, to=f'{place.base}/source/file/%r')
+    assert set(entries(place.base)) == before
+    shutil.rmtree(place.source)
