@@ -58,10 +58,23 @@ int listing_add(const char *state_folder, const char *path, struct error *e)
         return failed(path, -folder, e);
     name_of(path, name);
     int file = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int result = file < 0 || file_write(file, path, strlen(path), 0) != 0 || fsync(file) != 0 ||
-                         fsync(folder) != 0
-                     ? -errno
-                     : 0;
+    int result = file < 0 || file_write(file, path, strlen(path), 0) != 0 ? -errno : 0;
+    if (file >= 0)
+        (void)close(file);
+    (void)close(folder);
+    return result == 0 ? 0 : failed(path, -result, e);
+}
+
+int listing_sync(const char *state_folder, const char *path, struct error *e)
+{
+    char name[NAME_SIZE];
+    int folder = open_folder(state_folder, false);
+
+    if (folder < 0)
+        return failed(path, -folder, e);
+    name_of(path, name);
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int result = file < 0 || fsync(file) != 0 || fsync(folder) != 0 ? -errno : 0;
     if (file >= 0)
         (void)close(file);
     (void)close(folder);

@@ -4,8 +4,10 @@
 
 #include "proto/error.h"
 
-/* Lists a target, durably. Returns 0, or -1 with *e. */
+/* Lists a target. Returns 0, or -1 with *e. It is durable after listing_sync(), which is called before a copy becomes
+ * complete: for interrupted copies, two syncs at the begin of each copy would cost more than they are worth. */
 int listing_add(const char *state_folder, const char *path, struct error *e);
+int listing_sync(const char *state_folder, const char *path, struct error *e);
 /* Removes a target from the list. A failure is logged; the next start finds the entry, and no staging. */
 void listing_remove(const char *state_folder, const char *path);
 /* Calls each() with every target in the list. Returns 0, or -1 with *e: the list could not be read. */

@@ -1,6 +1,7 @@
 #include "daemon/tree/tree_files.h"
 
 #include "daemon/tree/reader.h"
+#include "daemon/tree/writer.h"
 
 void tree_files_init(struct tree_files *files, const char *state_folder, const struct roots *roots)
 {
@@ -8,7 +9,9 @@ void tree_files_init(struct tree_files *files, const char *state_folder, const s
     atomic_init(&files->roots, roots);
     atomic_init(&files->users, 0);
     files->store.context = files;
+    atomic_init(&files->output_mode, 0755);
     tree_reader_add(&files->store);
+    tree_writer_add(&files->store);
 }
 
 const struct tree_store *tree_files_store(struct tree_files *files)
