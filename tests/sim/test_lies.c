@@ -142,11 +142,14 @@ static void learn_scenes(void)
     }
 }
 
-/* The scenes in which the kind is sent; for messages that are always sent, only one scene. */
+/* The scenes in which the kind is sent; for messages that are always sent, only one scene. The group of a copy is one
+ * like others. */
 static bool is_told(const struct lie_scene *scene, Peer__Head__KindCase kind)
 {
     bool always = kind == PEER__HEAD__KIND_HEARTBEAT || kind == PEER__HEAD__KIND_LINK_STATE;
 
+    if (scene->what == LIE_SCENE_COPY && kind != PEER__HEAD__KIND_COPY_CALL)
+        return false;
     return (told_in[scene - lie_scenes] & UINT64_C(1) << kind) != 0 &&
            (!always || scene->what == LIE_SCENE_RESTART);
 }
