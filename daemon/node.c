@@ -1,5 +1,6 @@
 #include "daemon/node.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
 #include "daemon/setting_facts.h"
+#include "daemon/tree/recover.h"
+#include "daemon/tree/tree_files.h"
 #include "daemon/workers.h"
 #include "proto/frame.h"
 #include "proto/text.h"
@@ -34,6 +37,8 @@ struct node {
     struct workers workers;
     struct folders folders;
     struct storage storage;
+    struct tree_files trees;
+    struct work recovery; /* of copies that the end of the last daemon has interrupted */
     struct control_server *control;
     struct programs *programs;
     struct access_rules access;
@@ -95,7 +100,8 @@ static void before_sleep(uv_prepare_t *prepare)
         more = tcp_flush(node->tcp);
     }
     more |= folders_flush(&node->folders);
-    if (node->retired_count > 0 && folders_are_unused(&node->folders))
+    if (node->retired_count > 0 && folders_are_unused(&node->folders) &&
+        tree_files_are_unused(&node->trees))
         free_retired(node);
     at = core_deadline(node->core);
     if (more)
@@ -172,6 +178,7 @@ static void change_roots(struct node *node, struct roots *fresh)
     node->retired[node->retired_count++] = node->roots;
     node->roots = roots;
     node->folders.roots = roots;
+    atomic_store(&node->trees.roots, roots);
 }
 
 /* Changes the settings that can change while the daemon runs. */
@@ -187,6 +194,7 @@ static void on_read_again(void *context, struct reload *reload)
     config_take_changes(config, fresh);
     log_set_level((enum log_level)config->log_level);
     node->folders.output_mode = config->output_mode;
+    atomic_store(&node->trees.output_mode, config->output_mode);
     node->access = reload->access;
     exchanges_raise_memory(core_exchanges(node->core), config->memory);
     control_settings_changed(node->control, node->roots, config->memory);
@@ -213,6 +221,8 @@ static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secret
                                      .roots = node->roots,
                                      .state_folder = config->state_folder,
                                      .output_mode = config->output_mode};
+    tree_files_init(&node->trees, config->state_folder, node->roots);
+    atomic_store(&node->trees.output_mode, config->output_mode);
     if (workers_on_loop(loop, &node->workers, e) != 0 ||
         config_read_groups(config, &node->access, e) != 0 ||
         config_read_keys(config, secrets, e) != 0)
@@ -242,6 +252,7 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
         .secrets = secrets,
         .pool = &node->pool,
         .storage = &node->storage,
+        .trees = tree_files_store(&node->trees),
         .workers = node->workers,
         .memory_budget = config->memory,
         .link_mbit = config->link_mbit,
@@ -359,6 +370,27 @@ static int take_roots(struct node *node, struct error *e)
     return 0;
 }
 
+static void run_recovery(struct work *work)
+{
+    struct node *node = (struct node *)(void *)((char *)work - offsetof(struct node, recovery));
+
+    tree_files_recover(&node->trees);
+}
+
+/* Nothing waits for it: a copy to the same target waits in the store of trees. */
+static void recovery_done(struct work *work)
+{
+    (void)work;
+}
+
+static void recover_trees(struct node *node)
+{
+    node->recovery.run = run_recovery;
+    node->recovery.done = recovery_done;
+    if (workers_submit(&node->workers, &node->recovery) != 0)
+        log_error("interrupted copies are not completed: out of memory");
+}
+
 struct node *node_start(uv_loop_t *loop, struct config *config, struct error *e)
 {
     struct node *node = calloc(1, sizeof *node);
@@ -387,6 +419,7 @@ struct node *node_start(uv_loop_t *loop, struct config *config, struct error *e)
                                    .workers = &node->workers,
                                    .apply = on_read_again,
                                    .context = node};
+    recover_trees(node);
     core_start(node->core);
     return node;
 }
