@@ -19,6 +19,10 @@ class TorusCommands:
         """exchange --algorithm at2 --block-size 64KiB ...: run torusctl exchange at node 0"""
         self._torusctl(0, ['exchange'], line)
 
+    def do_copy(self, line):
+        """copy SOURCE --to TARGET ...: run torusctl copy at node 0"""
+        self._torusctl(0, ['copy'], line)
+
     def do_torusctl(self, line):
         """torusctl status ...: run any torusctl command at node 0"""
         self._torusctl(0, [], line)
