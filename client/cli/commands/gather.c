@@ -7,6 +7,7 @@ static const struct option options[] = {
     {"--to", "TARGET", offsetof(struct copy_arguments, to),
      "path at this machine for the files of each node, with %r for its rank"},
     COPY_OPTIONS(COPY_IF_DOWN),
+    COPY_MISSING_OPTION,
     {0},
 };
 

@@ -7,6 +7,7 @@ static const struct option options[] = {
     {"--to", "TARGET", offsetof(struct copy_arguments, to),
      "path of the copy at each node, below a data root there"},
     COPY_OPTIONS(COPY_IF_DOWN),
+    COPY_MISSING_OPTION,
     {0},
 };
 

@@ -10,6 +10,7 @@ struct copy_arguments {
         patterns; /* --exclude, --include and --exclude-from, in the order of the command line */
     const char *to, *nodes, *on_failure, *timeout;
     bool delete, checksum, dry_run, verify, as_it_comes, per_node;
+    bool missing_ok; /* not copy, which has one node that reads */
 };
 
 /* The rows of these options, except the first two. */
@@ -38,6 +39,13 @@ struct copy_arguments {
     {                                                                                              \
         "--per-node", NULL, offsetof(struct copy_arguments, per_node),                             \
             "also show the figures of each node (always in JSON)"                                  \
+    }
+
+/* Of operations in which several nodes read, or one reads something for each node. */
+#define COPY_MISSING_OPTION                                                                        \
+    {                                                                                              \
+        "--missing-ok", NULL, offsetof(struct copy_arguments, missing_ok),                         \
+            "treat a SOURCE that does not exist as empty"                                          \
     }
 
 #define COPY_IF_DOWN                                                                               \

@@ -147,6 +147,7 @@ int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struc
     o->copy.dry_run = a->dry_run;
     o->copy.verify = a->verify;
     o->copy.as_it_comes = a->as_it_comes;
+    o->copy.missing_ok = a->missing_ok;
     return 0;
 }
 

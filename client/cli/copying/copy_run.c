@@ -35,7 +35,9 @@ static int print_failure(const struct cli *cli, const struct copy_order *o, bool
     char text[sizeof e->text];
     const bool cancelled = e->code == TORUS_ERROR_CANCELLED;
 
-    if ((cancelled || moved) && !o->copy.dry_run && !o->copy.verify) {
+    /* At a timeout, and when it is stopped, the daemon says it. */
+    if ((cancelled || (moved && e->code != TORUS_ERROR_TIMEOUT && e->code != TORUS_ERROR_LOST)) &&
+        !o->copy.dry_run && !o->copy.verify) {
         (void)snprintf(text, sizeof text, "%s", e->text);
         (void)snprintf(e->text, sizeof e->text, "%.350s; " STAYS, text);
     }

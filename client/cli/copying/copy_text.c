@@ -8,7 +8,8 @@
 #include "client/cli/terminal/format.h"
 #include "proto/text.h"
 
-#define SHOWN_ABSENT 16u /* ranks in a line */
+#define SHOWN_ABSENT 16u           /* ranks in a line */
+#define RATE_LEAST (1024u * 1024u) /* bytes from which on a rate says something */
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
@@ -151,10 +152,13 @@ static void moved_line(FILE *out, const struct torus_copy_result *r)
         (void)fprintf(out, "moved no data of %s in %s\n", all, time);
         return;
     }
-    format_bytes(rate, moving > 0 ? (double)r->bytes_sent / moving : 0);
     (void)fprintf(out, "moved %s of %s in %s", sent, all, time);
     format_seconds(time, (double)r->compare_nanoseconds / 1e9);
-    (void)fprintf(out, ", %s of it to compare (%s/s afterwards)\n", time, rate);
+    (void)fprintf(out, ", %s of it to compare", time);
+    format_bytes(rate, moving > 0 ? (double)r->bytes_sent / moving : 0);
+    if (r->bytes_sent >= RATE_LEAST)
+        (void)fprintf(out, " (%s/s afterwards)", rate);
+    (void)fputc('\n', out);
 }
 
 void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)

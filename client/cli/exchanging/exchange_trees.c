@@ -15,7 +15,6 @@ static const char *misplaced(const struct exchange_arguments *a)
            : a->repeat != NULL     ? "--repeat"
            : a->mode != NULL       ? "--mode"
            : a->explain            ? "--explain"
-           : a->missing_ok         ? "--missing-ok"
                                    : NULL;
 }
 
@@ -29,6 +28,7 @@ int exchange_trees(struct cli *cli, const struct exchange_arguments *a)
         .delete = a->replace,
         .dry_run = a->dry_run,
         .per_node = a->per_node,
+        .missing_ok = a->missing_ok,
     };
 
     if (misplaced(a) != NULL)

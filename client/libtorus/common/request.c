@@ -7,7 +7,7 @@
 /* The sizes of these structs in the first version of the ABI. Never change them. A struct must not end in padding,
  * because a later version could put a field there. */
 #define REQUEST_SIZE_1 (offsetof(struct torus_request, missing_ok) + 8)
-#define COPY_SIZE_1 (offsetof(struct torus_copy, wait) + 1)
+#define COPY_SIZE_1 (offsetof(struct torus_copy, reserved) + 7)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
 #define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, unchecked) + 4)
 _Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,
@@ -67,7 +67,13 @@ int group_options_read(const struct torus_group_options *in, struct torus_group_
 
 int copy_read(const struct torus_copy *in, struct torus_copy *out, struct torus_error *e)
 {
-    return read_struct(in, out, COPY_SIZE_1, sizeof *out, "torus_copy_init", e);
+    static const char none[sizeof out->reserved];
+
+    if (read_struct(in, out, COPY_SIZE_1, sizeof *out, "torus_copy_init", e) != 0)
+        return -1;
+    if (memcmp(out->reserved, none, sizeof none) != 0)
+        return fail(e, TORUS_ERROR_USAGE, "the reserved bytes of the request are not 0");
+    return 0;
 }
 
 int costs_read(const struct torus_costs *in, struct torus_costs *out, struct torus_error *e)

@@ -112,6 +112,7 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
     body->as_it_comes = c->as_it_comes;
     body->shrink = c->shrink;
     body->wait = c->wait;
+    body->missing_ok = c->missing_ok;
     body->timeout_ms = c->timeout_ms;
 }
 
