@@ -60,13 +60,6 @@ static int open_wave(struct call *c, struct error *e)
 
 /* --- data --- */
 
-static bool is_reduction(const struct call *c)
-{
-    uint32_t operation = c->what.call.operation;
-    return operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE_SCATTER ||
-           operation == GROUP_REDUCE || operation == GROUP_PART;
-}
-
 static bool is_exchange(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
@@ -298,7 +291,7 @@ static int open_moving(struct call *c, struct error *e)
 static int init_blocks(struct call *c, struct error *e)
 {
     struct part *p = c->part;
-    enum layout layout = is_reduction(c)  ? LAYOUT_VECTOR
+    enum layout layout = call_combines(c) ? LAYOUT_VECTOR
                          : is_exchange(c) ? LAYOUT_EXCHANGE
                                           : LAYOUT_GATHER;
 
@@ -330,7 +323,7 @@ int call_engines_open(struct call *c, struct error *e)
         c->large = a->wave.result > c->part->limits.eager / c->part->torus->nodes;
     if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)
         return -1;
-    if (is_reduction(c))
+    if (call_combines(c))
         return open_reduction(c, e);
     return is_allgather_reduction(c) ? open_allgather_reduction(c, e) : open_moving(c, e);
 }

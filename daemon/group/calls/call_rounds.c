@@ -16,6 +16,41 @@ uint64_t call_rounds_settled(const struct call *c)
     return heard > gates_of(c) ? heard - gates_of(c) : 0;
 }
 
+static uint64_t in_flight(const struct call *c)
+{
+    return c->attempt.admitted - call_rounds_settled(c);
+}
+
+/* The call before this one, if it is not complete, and its data may be large. */
+static const struct call *large_before(const struct call *c)
+{
+    const struct call *before = NULL;
+
+    for (const struct call *other = c->part->calls; other != c; other = other->next)
+        if (!call_is_complete(other))
+            before = other;
+    return before != NULL && (before->large || before->what.call.operation == GROUP_ALLTOALLV)
+               ? before
+               : NULL;
+}
+
+/* Whether the memory has room for one more round of a large call, beside those of the large call before it, which
+ * comes first: the rounds of both that are on their way are a window together. */
+static bool has_room(const struct call *c)
+{
+    const struct call *before = c->large ? large_before(c) : NULL;
+
+    if (before == NULL)
+        return true;
+    if (before->attempt.engine[STAGE_DATA] == NULL ||
+        before->attempt.admitted < before->attempt.rounds)
+        return false;
+    if (!before->large)
+        return true;
+    return in_flight(before) * c->attempt.window + (in_flight(c) + 1) * before->attempt.window <=
+           (uint64_t)c->attempt.window * before->attempt.window;
+}
+
 void call_rounds_admit(struct call *c)
 {
     struct engine *wave = c->attempt.engine[STAGE_WAVE], *data = c->attempt.engine[STAGE_DATA];
@@ -23,7 +58,7 @@ void call_rounds_admit(struct call *c)
 
     while (
         data != NULL && c->attempt.admitted < c->attempt.rounds &&
-        c->attempt.admitted < data->rounds_finished + c->attempt.window &&
+        c->attempt.admitted < data->rounds_finished + c->attempt.window && has_room(c) &&
         (!c->large || (heard >= gates && c->attempt.admitted < heard - gates + c->attempt.window)))
         engine_admit(data, c->attempt.admitted++);
     /* The first waves come before the data. In a large call, the last of these waves starts when this member is

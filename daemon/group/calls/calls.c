@@ -16,13 +16,19 @@ static bool may_be_large(const struct call *c)
     return c->large || c->what.call.operation == GROUP_ALLTOALLV;
 }
 
-/* Whether all calls before this one are complete, except perhaps the last one, unless that one and this one may
- * both be large. */
+/* Large calls overlap only if they combine nothing: then their rounds share the memory for one of them
+ * (call_rounds_admit()). */
+static bool may_overlap(const struct call *before, const struct call *c)
+{
+    return !may_be_large(before) || !may_be_large(c) ||
+           (!call_combines(before) && !call_combines(c));
+}
+
+/* Whether all calls before this one are complete, except perhaps the last one, with which this one may overlap. */
 static bool may_start(const struct call *c)
 {
     for (const struct call *other = c->part->calls; other != c; other = other->next)
-        if (!call_is_complete(other) &&
-            (other->number + 1 != c->number || (may_be_large(other) && may_be_large(c))))
+        if (!call_is_complete(other) && (other->number + 1 != c->number || !may_overlap(other, c)))
             return false;
     return c->part->has_table || c->what.call.operation == GROUP_PART;
 }

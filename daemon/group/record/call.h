@@ -124,6 +124,8 @@ static inline bool call_is_for_others(const struct call *c)
 /* Whether it is a reduction that is made again although some members have its result: they send it to the
  * others, so that all have the same bits. */
 bool call_spreads_result(const struct call *c);
+/* Whether it combines data: a reduction, or the call that opens a part. */
+bool call_combines(const struct call *c);
 /* Checks the calls of a part after an event that has not failed its session. Returns 0, or -1 with *e. */
 int calls_check(const struct part *p, struct error *e);
 

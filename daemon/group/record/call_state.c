@@ -154,7 +154,7 @@ static int check_one(const struct part *p, const struct call *c, bool kept, stru
 
 int calls_check(const struct part *p, struct error *e)
 {
-    uint32_t under_way = 0, large = 0;
+    uint32_t under_way = 0, large = 0, combines = 0;
 
     for (const struct call *c = p->calls; c != NULL; c = c->next) {
         if (check_one(p, c, false, e) != 0)
@@ -163,6 +163,7 @@ int calls_check(const struct part *p, struct error *e)
             return call_violated(c, e, "it is out of order");
         under_way += call_is_under_way(c);
         large += call_is_under_way(c) && c->large;
+        combines += call_is_under_way(c) && c->large && call_combines(c);
     }
     for (const struct call *c = p->kept; c != NULL; c = c->next) {
         if (check_one(p, c, true, e) != 0)
@@ -170,7 +171,7 @@ int calls_check(const struct part *p, struct error *e)
         if (c->number >= (c->next != NULL ? c->next->number : p->next_number))
             return call_violated(c, e, "it is out of order");
     }
-    if (under_way > 2 || large > 1)
+    if (under_way > 2 || (large > 1 && combines > 0))
         return error_set(
             e, ERROR_PROTOCOL,
             "group \"%s\": %u calls are under way, %u of them large, more than a part may have",
