@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/copy/gathering.h"
 #include "daemon/copy/moving.h"
+#include "daemon/copy/record_gathering.h"
 #include "daemon/copy/trees.h"
 #include "daemon/router/router.h"
 
@@ -28,7 +28,7 @@ static void free_detached(struct agent *a)
 {
     if (works(a))
         return;
-    trees_close(a);
+    copy_trees_close(a);
     agent_free(a);
 }
 
@@ -45,19 +45,19 @@ static void (*job_of(enum agent_step step))(struct agent *a)
 {
     switch (step) {
     case STEP_OPEN:
-        return trees_open;
+        return copy_trees_open;
     case STEP_COMPARE:
-        return trees_compare;
+        return copy_trees_compare;
     case STEP_DIGEST:
-        return trees_digest;
+        return copy_trees_digest;
     case STEP_MISSING:
-        return trees_find_missing;
+        return copy_trees_find_missing;
     case STEP_CHECK:
-        return trees_check;
+        return copy_trees_check;
     case STEP_FINISH:
-        return trees_finish;
+        return copy_trees_finish;
     case STEP_ENDING:
-        return trees_close;
+        return copy_trees_close;
     default:
         return NULL;
     }
@@ -151,7 +151,7 @@ void agent_free(struct agent *a)
 {
     if (a->due != NULL)
         give_memory_back(a);
-    gathering_end(a);
+    record_gathering_end(a);
     moving_end(a);
     copy_plan_free(&a->plan);
     copy_request_free(&a->request);
@@ -343,7 +343,7 @@ static int finish_telling(struct agent *a)
         return 1;
     a->compared_at = router_now(a->set.router);
     for (uint32_t i = 0; i < a->plan.trees; i++)
-        if (sequence_join(&a->plan.tree[i].missing) != 0) {
+        if (copy_spans_join(&a->plan.tree[i].missing) != 0) {
             (void)error_set(&e, ERROR_MEMORY, "node %u has no memory for the copy", a->rank);
             agent_fail(a, &e);
             return -1;
@@ -356,10 +356,10 @@ static int tell(struct agent *a)
     const enum record_kind kind = record_of(a->step);
 
     if (a->gathering.state == GATHERING_IDLE)
-        return gathering_begin(a, kind);
+        return record_gathering_begin(a, kind);
     while (a->gathering.called) {
         a->gathering.called = false;
-        const int result = gathering_called(a, kind);
+        const int result = record_gathering_called(a, kind);
         if (result != 0)
             return result < 0 ? -1 : finish_telling(a);
     }
@@ -408,7 +408,7 @@ static void advance_ending(struct agent *a)
 {
     if (works(a) || a->job_done)
         return;
-    if (trees_are_open(a))
+    if (copy_trees_are_open(a))
         start_job(a);
     else
         a->job_done = true;

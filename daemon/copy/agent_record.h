@@ -38,7 +38,7 @@ enum agent_step {
 };
 
 /* An allgather of records (records.h): first of their lengths, then of their bytes. */
-struct gathering {
+struct record_gathering {
     enum { GATHERING_IDLE, GATHERING_LENGTHS, GATHERING_BYTES } state;
     bool called;                   /* its call has ended */
     struct program_memory *memory; /* own part, and then those of all members */
@@ -136,7 +136,7 @@ struct agent {
     struct work job;
     enum agent_step job_step;
     bool job_runs, job_done; /* done: that of this step; of STEP_ENDING: everything is closed */
-    struct gathering gathering;
+    struct record_gathering gathering;
     struct moving moving;
 };
 

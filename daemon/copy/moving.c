@@ -21,8 +21,8 @@ int moving_begin(struct agent *a, enum moved what)
     bool good;
 
     *m = (struct moving){.active = true};
-    good = rounds_init(&m->rounds, &a->plan, what, groups_torus(a->set.groups)->nodes,
-                       a->plan.call_bytes) == 0;
+    good = copy_rounds_init(&m->rounds, &a->plan, what, groups_torus(a->set.groups)->nodes,
+                            a->plan.call_bytes) == 0;
     for (unsigned i = 0; i < 4; i++) {
         m->count[i] = calloc(a->members, sizeof *m->count[i]);
         good = good && m->count[i] != NULL;
@@ -51,7 +51,7 @@ void moving_end(struct agent *a)
         slot_free(&m->slot[i]);
     for (unsigned i = 0; i < 4; i++)
         free(m->count[i]);
-    rounds_free(&m->rounds);
+    copy_rounds_free(&m->rounds);
     *m = (struct moving){0};
 }
 
@@ -72,7 +72,7 @@ static int compute_rounds(struct agent *a)
 
     while (!m->planned && slot_of(a, m->computed)->state == SLOT_FREE) {
         struct slot *s = slot_of(a, m->computed);
-        if (!rounds_next(&m->rounds)) {
+        if (!copy_rounds_next(&m->rounds)) {
             m->planned = true;
             return 0;
         }

@@ -19,7 +19,7 @@ struct copy_tree {
     struct error failed;           /* the reader's; then no node puts the tree in place */
     uint64_t size[TREE_DOCUMENTS]; /* bytes of the documents that are moved; 0: none */
     uint64_t stream;               /* bytes of the stream */
-    struct span_sequence missing;  /* that any writer lacks */
+    struct copy_spans missing;     /* that any writer lacks */
     struct tree_reader *r;         /* at the reader only; NULL: not open */
     bool broken;                   /* at a writer: the reader has failed while it sent the stream */
 };

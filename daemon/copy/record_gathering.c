@@ -1,4 +1,4 @@
-#include "daemon/copy/gathering.h"
+#include "daemon/copy/record_gathering.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static int fail(struct agent *a, const struct error *e)
 {
-    gathering_end(a);
+    record_gathering_end(a);
     agent_fail(a, e);
     return -1;
 }
@@ -22,15 +22,15 @@ static int fail_for_memory(struct agent *a)
     return fail(a, &e);
 }
 
-void gathering_end(struct agent *a)
+void record_gathering_end(struct agent *a)
 {
-    struct gathering *g = &a->gathering;
+    struct record_gathering *g = &a->gathering;
 
     program_memory_unref(g->memory);
     free(g->record);
     free(g->lengths);
     free(g->offsets);
-    *g = (struct gathering){0};
+    *g = (struct record_gathering){0};
 }
 
 /* What this node has left out, and can take at once. */
@@ -48,9 +48,9 @@ static void describe_node(const struct agent *a, struct record_of_node *self)
     }
 }
 
-int gathering_begin(struct agent *a, enum record_kind kind)
+int record_gathering_begin(struct agent *a, enum record_kind kind)
 {
-    struct gathering *g = &a->gathering;
+    struct record_gathering *g = &a->gathering;
     struct record_of_node self;
     struct record_bytes record;
     struct error e;
@@ -61,12 +61,12 @@ int gathering_begin(struct agent *a, enum record_kind kind)
         agent_fail(a, &e);
         return -1;
     }
-    *g = (struct gathering){.state = GATHERING_LENGTHS,
-                            .record = record.data,
-                            .length = record.length,
-                            .lengths = calloc(a->members, sizeof *g->lengths),
-                            .offsets = calloc(a->members, sizeof *g->offsets),
-                            .memory = copy_memory_new(8 + 8 * (uint64_t)a->members)};
+    *g = (struct record_gathering){.state = GATHERING_LENGTHS,
+                                   .record = record.data,
+                                   .length = record.length,
+                                   .lengths = calloc(a->members, sizeof *g->lengths),
+                                   .offsets = calloc(a->members, sizeof *g->offsets),
+                                   .memory = copy_memory_new(8 + 8 * (uint64_t)a->members)};
     if (g->memory == NULL || g->lengths == NULL || g->offsets == NULL)
         return fail_for_memory(a);
     const uint64_t length = htole64(g->length);
@@ -81,7 +81,7 @@ int gathering_begin(struct agent *a, enum record_kind kind)
 /* Takes the lengths, and begins to gather the records. */
 static int gather_bytes(struct agent *a)
 {
-    struct gathering *g = &a->gathering;
+    struct record_gathering *g = &a->gathering;
     uint64_t all = 0;
     struct error e;
 
@@ -111,9 +111,9 @@ static int gather_bytes(struct agent *a)
     return agent_call(a, &call, GATHERING_CALL);
 }
 
-int gathering_called(struct agent *a, enum record_kind kind)
+int record_gathering_called(struct agent *a, enum record_kind kind)
 {
-    struct gathering *g = &a->gathering;
+    struct record_gathering *g = &a->gathering;
     struct error e;
 
     if (g->state == GATHERING_LENGTHS)
@@ -122,6 +122,6 @@ int gathering_called(struct agent *a, enum record_kind kind)
         if (records_read(&a->plan, kind, a->node[i], g->memory->data + g->length + g->offsets[i],
                          g->lengths[i], &e) != 0)
             return fail(a, &e);
-    gathering_end(a);
+    record_gathering_end(a);
     return 1;
 }

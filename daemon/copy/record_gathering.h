@@ -1,6 +1,6 @@
 /* Exchanges records between all members (records.h). */
-#ifndef TORUSD_COPY_GATHERING_H
-#define TORUSD_COPY_GATHERING_H
+#ifndef TORUSD_COPY_RECORD_GATHERING_H
+#define TORUSD_COPY_RECORD_GATHERING_H
 
 #include "daemon/copy/agent_record.h"
 #include "daemon/copy/records.h"
@@ -8,9 +8,9 @@
 #define GATHERING_CALL UINT64_C(1000) /* the name of its calls */
 
 /* Begins to tell this node's record. Returns 0, or -1: the agent has failed. */
-int gathering_begin(struct agent *a, enum record_kind kind);
+int record_gathering_begin(struct agent *a, enum record_kind kind);
 /* A call has ended: continues. Returns 1 if all records are in the plan; 0; or -1: the agent has failed. */
-int gathering_called(struct agent *a, enum record_kind kind);
-void gathering_end(struct agent *a);
+int record_gathering_called(struct agent *a, enum record_kind kind);
+void record_gathering_end(struct agent *a);
 
 #endif

@@ -5,7 +5,7 @@
 
 #define SHARE_LEAST 4096u /* bytes of a tree in a round, if there is room and that much left */
 
-uint64_t rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree)
+uint64_t copy_rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree)
 {
     const struct copy_tree *t = &p->tree[tree];
 
@@ -25,8 +25,8 @@ static bool goes_to_all(const struct copy_plan *p)
     return p->tree[0].writer == COPY_EVERY_NODE;
 }
 
-int rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved what, uint32_t nodes,
-                uint32_t call_bytes)
+int copy_rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved what,
+                     uint32_t nodes, uint32_t call_bytes)
 {
     *r = (struct copy_rounds){.plan = p,
                               .what = what,
@@ -38,14 +38,14 @@ int rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved wha
                               .length = calloc(p->trees, sizeof *r->length),
                               .piece = calloc(p->trees, sizeof *r->piece)};
     for (uint32_t i = 0; i < p->trees; i++)
-        r->bytes += rounds_total(p, what, i);
+        r->bytes += copy_rounds_total(p, what, i);
     return r->moved != NULL && r->sends != NULL && r->receives != NULL && r->length != NULL &&
                    r->piece != NULL
                ? 0
                : -1;
 }
 
-void rounds_free(struct copy_rounds *r)
+void copy_rounds_free(struct copy_rounds *r)
 {
     free(r->moved);
     free(r->sends);
@@ -57,7 +57,7 @@ void rounds_free(struct copy_rounds *r)
 
 static uint64_t left_of(const struct copy_rounds *r, uint32_t tree)
 {
-    return rounds_total(r->plan, r->what, tree) - r->moved[tree];
+    return copy_rounds_total(r->plan, r->what, tree) - r->moved[tree];
 }
 
 static uint32_t least(uint64_t a, uint64_t b)
@@ -125,7 +125,7 @@ static void plan_pairs(struct copy_rounds *r)
     r->turn = (r->turn + 1) % trees;
 }
 
-bool rounds_next(struct copy_rounds *r)
+bool copy_rounds_next(struct copy_rounds *r)
 {
     r->pieces = 0;
     if (goes_to_all(r->plan))

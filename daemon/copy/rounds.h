@@ -30,15 +30,15 @@ struct copy_rounds {
 };
 
 /* Returns how many bytes of a tree are moved. */
-uint64_t rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree);
+uint64_t copy_rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree);
 
 /* `call_bytes`: what a node can have in its memory for a round, sent and received together. Returns 0, or -1 without
- * memory; the caller gives *r to rounds_free() in any case. */
-int rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved what, uint32_t nodes,
-                uint32_t call_bytes);
-void rounds_free(struct copy_rounds *r);
+ * memory; the caller gives *r to copy_rounds_free() in any case. */
+int copy_rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved what,
+                     uint32_t nodes, uint32_t call_bytes);
+void copy_rounds_free(struct copy_rounds *r);
 
 /* Computes the next round: r->piece, in the order of the trees. Returns false if everything has been moved. */
-bool rounds_next(struct copy_rounds *r);
+bool copy_rounds_next(struct copy_rounds *r);
 
 #endif

@@ -92,7 +92,7 @@ static void open_writer(struct agent *a, struct copy_end *end)
     free(path);
 }
 
-void trees_open(struct agent *a)
+void copy_trees_open(struct agent *a)
 {
     const uint32_t rank = agent_rank(a);
     struct error none;
@@ -129,7 +129,7 @@ static void compare(struct agent *a, struct copy_end *end)
     end->wanted_length = length;
 }
 
-void trees_compare(struct agent *a)
+void copy_trees_compare(struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.ends; i++)
         if (is_written_here(a, &a->plan.end[i]))
@@ -161,14 +161,14 @@ static void digest(struct agent *a, uint32_t number)
     free(length);
 }
 
-void trees_digest(struct agent *a)
+void copy_trees_digest(struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.trees; i++)
         if (is_read_here(a, &a->plan.tree[i]))
             digest(a, i);
 }
 
-void trees_find_missing(struct agent *a)
+void copy_trees_find_missing(struct agent *a)
 {
     const uint32_t most = records_spans_most(&a->plan);
 
@@ -186,7 +186,7 @@ void trees_find_missing(struct agent *a)
 
 /* --- the end --- */
 
-void trees_check(struct agent *a)
+void copy_trees_check(struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.trees; i++) {
         struct copy_tree *tree = &a->plan.tree[i];
@@ -195,7 +195,7 @@ void trees_check(struct agent *a)
     }
 }
 
-void trees_finish(struct agent *a)
+void copy_trees_finish(struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.ends; i++) {
         struct copy_end *end = &a->plan.end[i];
@@ -208,7 +208,7 @@ void trees_finish(struct agent *a)
     }
 }
 
-bool trees_are_open(const struct agent *a)
+bool copy_trees_are_open(const struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.trees; i++)
         if (a->plan.tree[i].r != NULL)
@@ -219,7 +219,7 @@ bool trees_are_open(const struct agent *a)
     return false;
 }
 
-void trees_close(struct agent *a)
+void copy_trees_close(struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.trees; i++) {
         if (a->plan.tree[i].r != NULL)

@@ -5,15 +5,15 @@
 #include "daemon/copy/agent_record.h"
 
 /* Run in a thread. Errors stay at the trees and ends of the plan. */
-void trees_open(struct agent *a);
-void trees_compare(struct agent *a);
-void trees_digest(struct agent *a);
-void trees_find_missing(struct agent *a);
-void trees_check(struct agent *a);
-void trees_finish(struct agent *a);
-void trees_close(struct agent *a);
+void copy_trees_open(struct agent *a);
+void copy_trees_compare(struct agent *a);
+void copy_trees_digest(struct agent *a);
+void copy_trees_find_missing(struct agent *a);
+void copy_trees_check(struct agent *a);
+void copy_trees_finish(struct agent *a);
+void copy_trees_close(struct agent *a);
 
 /* Whether a reader or writer is open. */
-bool trees_are_open(const struct agent *a);
+bool copy_trees_are_open(const struct agent *a);
 
 #endif
