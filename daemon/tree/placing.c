@@ -17,8 +17,8 @@ void placing_init(struct placing *p)
 
     tree_at_init(&p->target, s->above, s->target, s->path);
     tree_at_init(&p->target_links, s->above, s->target, s->path);
-    tree_at_init(&p->built, s->folder, STAGING_TREE, s->path);
-    tree_at_init(&p->built_links, s->folder, STAGING_TREE, s->path);
+    tree_at_init(&p->built, s->folder, STAGING_TREE, s->shown);
+    tree_at_init(&p->built_links, s->folder, STAGING_TREE, s->shown);
     p->stack = (struct folder_stack){.at = &p->built};
     p->building = false;
     p->removed = p->changed_since = 0;

@@ -110,7 +110,7 @@ int staging_clear(const struct staging *s, const char *name, struct error *e)
 {
     struct tree_at at;
 
-    tree_at_init(&at, s->folder, ".", s->path);
+    tree_at_init(&at, s->folder, ".", s->shown);
     struct removal removal = {.at = &at, .everything = true};
     int result = removal_of(&removal, name, e);
     tree_at_close(&at);
@@ -125,7 +125,7 @@ int staging_remove(struct staging *s, struct error *e)
     /* what must not survive a crash halfway comes first */
     if (unlinkat(s->folder, "complete", 0) != 0 && errno != ENOENT)
         return staging_failed(s, "removed", errno, e);
-    tree_at_init(&at, s->folder, ".", s->path);
+    tree_at_init(&at, s->folder, ".", s->shown);
     struct removal removal = {.at = &at, .everything = true};
     int result = removal_below(&removal, "", e);
     tree_at_close(&at);

@@ -30,8 +30,9 @@
 #define STAGING_NAME_SIZE 48u /* bytes of the name of a file in a staging */
 
 struct staging {
-    char path[PATH_MAX]; /* absolute path of the target */
-    int above;           /* the folder that has the staging and the target; -1: it does not exist */
+    char path[PATH_MAX];      /* absolute path of the target */
+    char shown[2 * PATH_MAX]; /* absolute path of the staging */
+    int above; /* the folder that has the staging and the target; -1: it does not exist */
     char target[NAME_MAX + 1]; /* name of the target in `above`; ".": it is `above` itself */
     char name[NAME_MAX + 1];
     int folder;         /* the staging; -1: it does not exist, or is not open */

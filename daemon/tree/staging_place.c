@@ -145,6 +145,9 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
     if (folder >= 0)
         folder = is_root ? 0 : enter_mount(s);
     set_name(s);
+    int above =
+        strcmp(s->target, ".") == 0 ? (int)strlen(s->path) : (int)(strrchr(s->path, '/') - s->path);
+    (void)snprintf(s->shown, sizeof s->shown, "%.*s/%s", above, s->path, s->name);
     if (folder >= 0 || (folder == -ENOENT && !make))
         return 0;
     return error_set(e, folder == -ENOTDIR ? ERROR_REFUSED : ERROR_IO,

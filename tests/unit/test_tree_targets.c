@@ -1,0 +1,420 @@
+/* What copies do with what the target has already. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "copying_fixture.h"
+
+static void run_well(struct copying *c, const struct how *how, struct copied *result)
+{
+    if (copying_run(c, how, result) != 0)
+        fail_msg("%s", result->error.text);
+}
+
+static void run_refused(struct copying *c, const struct how *how, enum error_code code,
+                        const char *text)
+{
+    struct copied result;
+
+    assert_int_equal(copying_run(c, how, &result), -1);
+    assert_int_equal(result.error.code, code);
+    if (strstr(result.error.text, text) == NULL)
+        fail_msg("\"%s\" does not contain \"%s\"", result.error.text, text);
+}
+
+/* data/from with a/x, b; data/to with what a test adds. */
+static void small_trees(struct copying *c, void **state, struct how *how)
+{
+    copying_open(c, state);
+    make_folder(at(state, "data/from"));
+    make_folder(at(state, "data/from/a"));
+    make_file(at(state, "data/from/a/x"), "x", 1);
+    make_file(at(state, "data/from/b"), "new", 3);
+    make_folder(at(state, "data/to"));
+    *how = (struct how){.from = at(state, "data/from"), .to = at(state, "data/to")};
+}
+
+static void a_folder_gives_way_only_if_it_is_empty(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    make_folder(at(state, "data/to/b"));
+    make_folder(at(state, "data/to/b/c"));
+    make_file(at(state, "data/to/b/c/y"), "y", 1);
+    run_refused(&c, &how, ERROR_REFUSED, "to/b is a folder with something in it");
+    assert_true(exists(at(state, "data/to/b/c/y")));
+    assert_false(exists(at(state, "data/to/a")));
+    how.write.delete = true;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.removed, 2);
+    check_equal(how.from, how.to);
+
+    assert_int_equal(unlink(at(state, "data/to/b")), 0);
+    make_folder(at(state, "data/to/b"));
+    how.write.delete = false;
+    run_well(&c, &how, &result);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void a_file_gives_way_to_a_folder(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    make_file(at(state, "data/to/a"), "a", 1);
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.changed, 2); /* the file, and the target's own time */
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void what_the_source_lacks_stays_unless_deleted(void **state)
+{
+    static const char *const patterns[] = {"- kept", "- /a/also"};
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    make_folder(at(state, "data/to/a"));
+    make_folder(at(state, "data/to/more"));
+    make_file(at(state, "data/to/more/kept"), "1", 1);
+    make_file(at(state, "data/to/more/gone"), "2", 1);
+    make_file(at(state, "data/to/a/also"), "3", 1);
+    make_file(at(state, "data/to/a/gone"), "4", 1);
+    assert_int_equal(symlink("/etc", at(state, "data/to/a/link")), 0);
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.removed, 0);
+    assert_true(exists(at(state, "data/to/a/gone")));
+    how.write.delete = true;
+    how.write.pattern = patterns;
+    how.write.patterns = 2;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.removed, 3);
+    assert_true(exists(at(state, "data/to/more/kept")));
+    assert_true(exists(at(state, "data/to/a/also")));
+    assert_false(exists(at(state, "data/to/more/gone")));
+    assert_false(exists(at(state, "data/to/a/gone")));
+    assert_true(exists("/etc/passwd"));
+    copying_close(&c);
+}
+
+static void a_target_that_is_a_link_is_refused(void **state)
+{
+    struct how how;
+    struct copying c;
+
+    small_trees(&c, state, &how);
+    make_folder(at(state, "outside"));
+    assert_int_equal(symlink(at(state, "outside"), at(state, "data/link")), 0);
+    how.to = at(state, "data/link");
+    run_refused(&c, &how, ERROR_REFUSED, "is a symbolic link");
+    how.write.into = true;
+    run_refused(&c, &how, ERROR_REFUSED, "is a symbolic link");
+    how.to = at(state, "data/link/below");
+    run_refused(&c, &how, ERROR_REFUSED, "is a link");
+    how.to = at(state, "outside");
+    run_refused(&c, &how, ERROR_REFUSED, "is not below");
+    assert_int_equal(entries(at(state, "outside")), 0);
+    assert_int_equal(entries(at(state, "data")), 3);
+    copying_close(&c);
+}
+
+struct swap {
+    char from[FIXTURE_PATH], aside[FIXTURE_PATH], to[FIXTURE_PATH];
+};
+
+static void swap_for_link(void *context)
+{
+    const struct swap *swap = context;
+
+    assert_int_equal(rename(swap->from, swap->aside), 0);
+    assert_int_equal(symlink(swap->to, swap->from), 0);
+}
+
+/* A user replaces a folder of the target by a link that leads out of it, before files are put in place. */
+static void links_put_in_the_way_are_not_followed(void **state)
+{
+    static const char *const places[] = {"data/to/a", "data/to"};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct how how;
+        struct copying c;
+        struct copied result;
+        struct swap swap;
+        small_trees(&c, state, &how);
+        make_folder(at(state, "data/to/a"));
+        make_file(at(state, "data/to/a/extra"), "e", 1);
+        make_folder(at(state, "outside"));
+        make_file(at(state, "outside/extra"), "e", 1);
+        make_file(at(state, "outside/x"), "old", 3);
+        (void)strcpy(swap.from, at(state, "%s", places[i]));
+        (void)strcpy(swap.aside, at(state, "data/aside"));
+        (void)strcpy(swap.to, at(state, "outside"));
+        how.write.delete = true;
+        how.before_finish = swap_for_link;
+        how.argument = &swap;
+        (void)copying_run(&c, &how, &result);
+        check_file(at(state, "outside/x"), "old", 3);
+        assert_true(exists(at(state, "outside/extra")));
+        assert_int_equal(entries(at(state, "outside")), 2);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void only_one_copy_writes_to_a_target(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct tree_writer *w;
+    struct error e;
+
+    small_trees(&c, state, &how);
+    struct tree_write_options options = {.id = "first", .path = how.to};
+    assert_int_equal(c.store->write_open(c.store->context, &options, &w, &e), 0);
+    run_refused(&c, &how, ERROR_BUSY, "another copy to ");
+    how.write.look_only = true; /* looking is possible all the same */
+    struct copied result;
+    run_well(&c, &how, &result);
+    how.write.look_only = false;
+    c.store->write_close(w);
+    run_well(&c, &how, &result);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void looking_changes_nothing(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    how.to = at(state, "data/x/y/z");
+    how.write.look_only = true;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.added, 4);
+    assert_int_equal(result.report.bytes_missing, 4);
+    assert_int_equal(entries(at(state, "data")), 2);
+    assert_false(exists(at(state, "state/copies")));
+    how.write.look_only = false;
+    run_well(&c, &how, &result);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void folders_above_that_were_made_go_if_nothing_arrives(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    how.to = at(state, "data/x/y/z");
+    how.no_finish = true;
+    how.stop_after = 0;
+    assert_int_equal(unlink(at(state, "data/from/b")) + unlink(at(state, "data/from/a/x")), 0);
+    run_well(&c, &how, &result);
+    assert_false(exists(at(state, "data/x")));
+    copying_close(&c);
+}
+
+static void sources_keep_their_names_in_a_folder(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    for (int as_it_comes = 0; as_it_comes < 2; as_it_comes++) {
+        small_trees(&c, state, &how);
+        const char *sources[] = {at(state, "data/from/a"), at(state, "data/from/b")};
+        how = (struct how){.to = at(state, "data/into/there"),
+                           .read = {.path = sources, .paths = 2},
+                           .write = {.into = true, .delete = true, .as_it_comes = as_it_comes}};
+        run_well(&c, &how, &result);
+        check_equal(at(state, "data/from/a"), at(state, "data/into/there/a"));
+        check_file(at(state, "data/into/there/b"), "new", 3);
+        /* what else is in the folder stays, whatever the copy deletes */
+        make_file(at(state, "data/into/there/c"), "c", 1);
+        make_file(at(state, "data/into/there/a/c"), "c", 1);
+        run_well(&c, &how, &result);
+        assert_true(exists(at(state, "data/into/there/c")));
+        assert_false(exists(at(state, "data/into/there/a/c")));
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void a_single_file_is_copied(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    how.from = at(state, "data/from/b");
+    how.to = at(state, "data/c");
+    run_well(&c, &how, &result);
+    check_equal(how.from, how.to);
+    make_folder(at(state, "data/d"));
+    how.to = at(state, "data/d");
+    run_well(&c, &how, &result); /* an empty folder gives way */
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void a_data_root_is_a_target(void **state)
+{
+    struct how how;
+    struct copying c, root;
+    struct copied result;
+    struct error e;
+
+    small_trees(&c, state, &how);
+    make_folder(at(state, "root"));
+    copying_open(&root, state);
+    assert_int_equal(roots_add(&root.roots, root.roots.files, at(state, "root"), &e), 0);
+    how.to = at(state, "root");
+    how.write.delete = true;
+    run_well(&root, &how, &result);
+    check_equal(how.from, how.to);
+    run_well(&root, &how, &result);
+    assert_int_equal(result.report.added + result.report.changed + result.report.removed, 0);
+    check_equal(how.from, how.to);
+    make_file(at(state, "root/more"), "m", 1);
+    run_well(&root, &how, &result);
+    assert_int_equal(result.report.removed, 1);
+    check_equal(how.from, how.to);
+    copying_close(&root);
+    copying_close(&c);
+}
+
+/* Only a part of a large file has changed. */
+static void a_changed_part_is_moved_only(void **state)
+{
+    struct copying c;
+    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+    struct copied result;
+    char more[4000];
+
+    copying_open(&c, state);
+    make_folder(how.from);
+    random_file(at(state, "data/from/large"), 1, 6 << 20);
+    random_file(at(state, "data/from/other"), 2, 3 << 20);
+    run_well(&c, &how, &result);
+    (void)snprintf(more, sizeof more,
+                   "cd %s && { head -c 3000000 large; echo inserted; tail -c +3000001 large; } > l "
+                   "&& cat l > large && rm l && printf changed | dd of=other conv=notrunc bs=1 "
+                   "seek=2000000 status=none",
+                   how.from);
+    assert_int_equal(system(more), 0);
+    how.write.look_only = true;
+    run_well(&c, &how, &result);
+    assert_in_range(result.report.bytes_missing, 100, 800000);
+    uint64_t missing = result.report.bytes_missing;
+    how.write.look_only = false;
+    how.most = 1000;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.bytes_missing, missing);
+    assert_int_equal(result.moved, missing);
+    check_equal(how.from, how.to);
+    /* only a time has changed: no byte moves */
+    assert_int_equal(system(strcat(strcpy(more, "touch "), at(state, "data/from/large"))), 0);
+    run_well(&c, &how, &result);
+    assert_int_equal(result.moved, 0);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+/* As an ordinary user, who cannot give files away, and whose folders may be closed to it. */
+static void an_ordinary_user_copies_what_it_may(void **state)
+{
+    pid_t child;
+    int status;
+
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(*state, 0755), 0);
+    make_folder(at(state, "data"));
+    make_folder(at(state, "state"));
+    assert_int_equal(chown(at(state, "data"), 54321, 54321), 0);
+    assert_int_equal(chown(at(state, "state"), 54321, 54321), 0);
+    random_tree(at(state, "data/of-root"), 9, 20);
+    assert_int_equal(
+        system(strcat(strcpy((char[4096]){0}, "chmod -R a+rX "), at(state, "data/of-root"))), 0);
+    child = fork();
+    if (child == 0) {
+        struct copying c;
+        struct copied result;
+        if (setgid(54321) != 0 || setuid(54321) != 0)
+            _exit(1);
+        copying_open(&c, state);
+        make_folder(at(state, "data/from"));
+        make_folder(at(state, "data/from/closed"));
+        make_folder(at(state, "data/from/closed/deep"));
+        make_file(at(state, "data/from/closed/deep/x"), "x", 1);
+        (void)chmod(at(state, "data/from/closed/deep/x"), 0400);
+        (void)chmod(at(state, "data/from/closed/deep"), 0500);
+        (void)chmod(at(state, "data/from/closed"), 0500);
+        struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+        struct how other = {.from = at(state, "data/of-root"), .to = at(state, "data/mine")};
+        for (unsigned i = 0; i < 2; i++) {
+            if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
+                copying_run(&c, &other, &result) != 0 || result.report.not_owned < 15 ||
+                (i == 1 && result.report.added + result.report.changed > 0)) {
+                (void)fprintf(stderr, "%u: %s\n", i, result.error.text);
+                _exit(2);
+            }
+        }
+        struct stat st;
+        (void)chmod(at(state, "data/from/closed/deep"), 0700);
+        make_file(at(state, "data/from/closed/deep/y"), "y", 1);
+        (void)chmod(at(state, "data/from/closed/deep"), 0500);
+        if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
+            lstat(at(state, "data/to/closed"), &st) != 0 || (st.st_mode & 07777) != 0500)
+            _exit(3);
+        copying_close(&c);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        COPYING_TEST(a_folder_gives_way_only_if_it_is_empty),
+        COPYING_TEST(a_file_gives_way_to_a_folder),
+        COPYING_TEST(what_the_source_lacks_stays_unless_deleted),
+        COPYING_TEST(a_target_that_is_a_link_is_refused),
+        COPYING_TEST(links_put_in_the_way_are_not_followed),
+        COPYING_TEST(only_one_copy_writes_to_a_target),
+        COPYING_TEST(looking_changes_nothing),
+        COPYING_TEST(folders_above_that_were_made_go_if_nothing_arrives),
+        COPYING_TEST(sources_keep_their_names_in_a_folder),
+        COPYING_TEST(a_single_file_is_copied),
+        COPYING_TEST(a_data_root_is_a_target),
+        COPYING_TEST(a_changed_part_is_moved_only),
+        COPYING_TEST(an_ordinary_user_copies_what_it_may),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
