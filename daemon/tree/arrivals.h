@@ -59,6 +59,8 @@ void arrivals_close_some(struct arrivals *a);
 /* Writes the record for a manifest with this digest, under this name, without syncing it. Returns 0, or -1 with *e. */
 int arrivals_save(const struct arrivals *a, const struct staging *s, const char *name,
                   const uint8_t digest[16], struct error *e);
+/* Takes room for a record, which is given up when the disk is full. */
+void arrivals_reserve(const struct arrivals *a, const struct staging *s);
 /* Reads the newest record that counts into *a, which has been initialised for that manifest. A record that is missing,
  * old or damaged says that nothing has arrived. Returns 0, or -1 with *e: no memory, or it cannot be read. */
 int arrivals_load(struct arrivals *a, const struct staging *s, const uint8_t digest[16],

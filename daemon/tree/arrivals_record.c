@@ -15,6 +15,8 @@
 #include "daemon/tree/file_bytes.h"
 
 #define RECORD_NEXT "arrived.new"
+#define RESERVE "reserve"
+#define RESERVE_MORE 65536              /* bytes, for partial files */
 #define RECORD_MOST (UINT64_C(1) << 32) /* bytes */
 #define DIGEST 16u
 #define BOOT_ID_SIZE 40u
@@ -80,25 +82,46 @@ static void fill(const struct arrivals *a, const uint8_t digest[16], uint8_t *by
     (void)crypto_generichash(at, DIGEST, bytes, size - DIGEST, NULL, 0);
 }
 
+/* Writes the record. Returns 0 or -errno. */
+static int write_record(const struct staging *s, const char *name, const uint8_t *bytes,
+                        size_t size)
+{
+    int file =
+        openat(s->folder, RECORD_NEXT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int result = file < 0 || file_write(file, bytes, size, 0) != 0 ||
+                         renameat(s->folder, RECORD_NEXT, s->folder, name) != 0
+                     ? -errno
+                     : 0;
+
+    if (file >= 0)
+        (void)close(file);
+    return result;
+}
+
 int arrivals_save(const struct arrivals *a, const struct staging *s, const char *name,
                   const uint8_t digest[16], struct error *e)
 {
     size_t size = size_of(a);
     uint8_t *bytes = malloc(size);
-    int result = 0;
 
     if (bytes == NULL)
         return staging_failed(s, "recorded", ENOMEM, e);
     fill(a, digest, bytes, size);
-    int file =
-        openat(s->folder, RECORD_NEXT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0 || file_write(file, bytes, size, 0) != 0 ||
-        renameat(s->folder, RECORD_NEXT, s->folder, name) != 0)
-        result = staging_failed(s, "recorded", errno, e);
-    if (file >= 0)
-        (void)close(file);
+    int result = write_record(s, name, bytes, size);
+    if ((result == -ENOSPC || result == -EDQUOT) && unlinkat(s->folder, RESERVE, 0) == 0)
+        result = write_record(s, name, bytes, size);
     free(bytes);
-    return result;
+    return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
+}
+
+void arrivals_reserve(const struct arrivals *a, const struct staging *s)
+{
+    int file = openat(s->folder, RESERVE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (file < 0)
+        return;
+    (void)posix_fallocate(file, 0, (off_t)(size_of(a) + RESERVE_MORE));
+    (void)close(file);
 }
 
 /* --- reading --- */

@@ -5,6 +5,7 @@
  *     manifest         of the copy whose files are here
  *     manifest.new     being received
  *     arrived          which files, and parts of them, are here (arrivals.h); arrived.synced: that are on the disk
+ *     reserve          room for the record when the disk is full
  *     f/XXXXX/XXXXXXX  new files, by the number of their entry
  *     tree, link       a new folder, a new link, before they are renamed to their place
  *     complete         everything is here and on the disk: what remains to be done is to put it in place (complete.h)

@@ -1,0 +1,367 @@
+/* Copies that are interrupted while data arrives, and what the next ones use of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "copying_fixture.h"
+#include "daemon/tree/recover.h"
+
+static void run_well(struct copying *c, const struct how *how, struct copied *result)
+{
+    if (copying_run(c, how, result) != 0)
+        fail_msg("%s", result->error.text);
+}
+
+static const char *staging(void **state, const char *name)
+{
+    return at(state, "data/.to.torus-copy/%s", name);
+}
+
+/* Interrupts a copy of a random tree after a part of the stream. Returns the number of bytes that have arrived. */
+static uint64_t interrupt(struct copying *c, void **state, unsigned seed, struct how *how,
+                          uint64_t *all)
+{
+    struct copied result;
+
+    copying_open(c, state);
+    *how = (struct how){.from = at(state, "data/from"), .to = at(state, "data/to"), .seed = seed};
+    random_tree(how->from, seed, 40);
+    how->write.look_only = true;
+    run_well(c, how, &result);
+    *all = result.report.bytes;
+    how->write.look_only = false;
+    how->stop_after = *all / 2;
+    how->piece = 33333;
+    run_well(c, how, &result);
+    assert_false(exists(how->to));
+    assert_true(exists(staging(state, "arrived")));
+    assert_int_equal(entries(at(state, "state/copies")), 1);
+    how->stop_after = 0;
+    return result.moved;
+}
+
+static void what_has_arrived_is_not_sent_again(void **state)
+{
+    for (unsigned seed = 20; seed < 26; seed++) {
+        struct copying c;
+        struct how how;
+        struct copied result;
+        uint64_t all, half = interrupt(&c, state, seed, &how, &all);
+        run_well(&c, &how, &result);
+        assert_int_equal(result.report.bytes_missing, all - half);
+        check_equal(how.from, how.to);
+        assert_int_equal(entries(at(state, "data")), 2);
+        assert_int_equal(entries(at(state, "state/copies")), 0);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void another_manifest_uses_it_too(void **state)
+{
+    for (unsigned seed = 30; seed < 38; seed++) {
+        struct copying c;
+        struct how how;
+        struct copied result;
+        uint64_t all, half = interrupt(&c, state, seed, &how, &all);
+        random_changes(how.from, seed);
+        random_file(at(state, "data/from/   first"), 1, 5000); /* all numbers change */
+        how.write.checksum = seed == 37;
+        run_well(&c, &how, &result);
+        if (!how.write.checksum) /* what had no digest is not trusted then */
+            assert_true(result.moved < result.report.bytes && half > 0);
+        check_equal(how.from, how.to);
+        assert_int_equal(entries(at(state, "data")), 2);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void overwrite(const char *path, long offset, const char *bytes)
+{
+    int file = open(path, O_WRONLY);
+
+    assert_true(file >= 0);
+    if (offset < 0)
+        offset += lseek(file, 0, SEEK_END);
+    assert_int_equal(pwrite(file, bytes, strlen(bytes), offset), (ssize_t)strlen(bytes));
+    (void)close(file);
+}
+
+/* Damages what the interrupted copy has left: the next one is correct all the same. */
+static void damaged_records_are_not_believed(void **state)
+{
+    for (unsigned damage = 0; damage < 6; damage++) {
+        struct copying c;
+        struct how how;
+        struct copied result;
+        char command[2 * FIXTURE_PATH];
+        uint64_t all, half = interrupt(&c, state, 40, &how, &all);
+        uint64_t expected = all;
+        switch (damage) {
+        case 0:
+            overwrite(staging(state, "arrived"), 70, "\377\377\377");
+            break;
+        case 1:
+            overwrite(staging(state, "arrived"), -3, "xyz");
+            break;
+        case 2:
+            overwrite(staging(state, "manifest"), 100, "xyz");
+            break;
+        case 3:
+            assert_int_equal(truncate(staging(state, "arrived"), 20), 0);
+            break;
+        case 4: /* the files have gone */
+            (void)snprintf(command, sizeof command, "rm -rf '%s'", staging(state, "f"));
+            assert_int_equal(system(command), 0);
+            break;
+        default: /* all is well */
+            expected = all - half;
+            break;
+        }
+        run_well(&c, &how, &result);
+        assert_int_equal(result.report.bytes_missing, expected);
+        check_equal(how.from, how.to);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* The record of a system that has crashed since counts only if it was synced. */
+static void records_of_an_earlier_boot_do_not_count(void **state)
+{
+    struct copying c;
+    struct how how;
+    struct copied result;
+    char command[3 * FIXTURE_PATH];
+    uint64_t all, half;
+
+    for (unsigned synced = 0; synced < 2; synced++) {
+        half = interrupt(&c, state, 41, &how, &all);
+        /* as if it were a synced record, which has no use for a boot id; or one that is gone */
+        (void)snprintf(command, sizeof command, "mv '%s' '%s'", staging(state, "arrived"),
+                       staging(state, synced == 1 ? "arrived.synced" : "arrived.lost"));
+        assert_int_equal(system(command), 0);
+        run_well(&c, &how, &result);
+        assert_int_equal(result.report.bytes_missing, synced == 1 ? all - half : all);
+        check_equal(how.from, how.to);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* The process is killed while data arrives. */
+static void kills_lose_nothing_but_time(void **state)
+{
+    struct copying c;
+    struct how how;
+    struct copied result;
+
+    copying_open(&c, state);
+    how = (struct how){.from = at(state, "data/from"), .to = at(state, "data/to"), .piece = 20000};
+    random_tree(how.from, 50, 40);
+    for (unsigned i = 0; i < 5; i++) {
+        pid_t child = fork();
+        int status;
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct tree_writer *w;
+            struct error e;
+            struct how part = how;
+            struct tree_write_options options = {.path = how.to, .id = "killed"};
+            part.stop_after = 100000 * (i + 1);
+            (void)copying_run(&c, &part, &result);
+            /* a copy that has just begun, over the record of the one before */
+            _exit(c.store->write_open(c.store->context, &options, &w, &e) == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_false(exists(how.to));
+    }
+    run_well(&c, &how, &result);
+    assert_true(result.moved < result.report.bytes);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void old_stagings_are_removed_at_the_start(void **state)
+{
+    struct copying c;
+    struct how how;
+    uint64_t all;
+    struct timespec now, times[2] = {{0}};
+
+    (void)interrupt(&c, state, 42, &how, &all);
+    tree_files_recover(&c.files);
+    assert_true(exists(staging(state, "arrived")));
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    times[0].tv_sec = times[1].tv_sec = now.tv_sec - RECOVER_AGE - 10;
+    assert_int_equal(utimensat(AT_FDCWD, staging(state, "arrived"), times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, staging(state, ""), times, 0), 0);
+    tree_files_recover(&c.files);
+    assert_false(exists(staging(state, "")));
+    assert_int_equal(entries(at(state, "state/copies")), 0);
+    assert_int_equal(entries(at(state, "data")), 1);
+    copying_close(&c);
+}
+
+static void foreign_folders_are_not_used(void **state)
+{
+    struct copying c;
+    struct copied result;
+    struct how how;
+
+    copying_open(&c, state);
+    how = (struct how){.from = at(state, "data/from"), .to = at(state, "data/to")};
+    random_tree(how.from, 43, 5);
+    make_folder(staging(state, ""));
+    assert_int_equal(chmod(staging(state, ""), 0755), 0);
+    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_int_equal(result.error.code, ERROR_REFUSED);
+    assert_int_equal(rmdir(staging(state, "")), 0);
+    assert_int_equal(symlink("/", at(state, "data/.to.torus-copy")), 0);
+    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_int_equal(unlink(at(state, "data/.to.torus-copy")), 0);
+    run_well(&c, &how, &result);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+/* --- full disks --- */
+
+static void fill_disk(const char *path, size_t leave)
+{
+    static char zeros[4096];
+    int file = open(path, O_WRONLY | O_CREAT, 0600);
+    off_t size;
+
+    assert_true(file >= 0);
+    while (write(file, zeros, sizeof zeros) > 0)
+        ;
+    size = lseek(file, 0, SEEK_END);
+    assert_int_equal(ftruncate(file, size - (off_t)leave), 0);
+    (void)close(file);
+}
+
+/* Runs a copy up to where data is written, fills the disk, and writes. */
+static int write_to_full_disk(void **state, struct copying *c, struct error *e)
+{
+    const char *path[] = {at(state, "from")};
+    const struct tree_store *store = c->store;
+    struct tree_read_options read = {.path = path, .paths = 1};
+    struct tree_write_options write = {.id = "full", .path = at(state, "data/to")};
+    struct tree_progress progress = {0};
+    const struct tree_span *span;
+    const uint8_t *wanted;
+    struct tree_reader *r;
+    struct tree_writer *w;
+    uint32_t spans;
+    size_t length;
+    int result = 0;
+
+    assert_int_equal(store->read_open(store->context, &read, &progress, &r, e), 0);
+    assert_int_equal(store->write_open(store->context, &write, &w, e), 0);
+    uint64_t size = store->document_size(r, TREE_MANIFEST);
+    uint8_t *bytes = malloc(1 << 20);
+    assert_int_equal(store->read_document(r, TREE_MANIFEST, 0, bytes, (size_t)size, e), 0);
+    assert_int_equal(store->write_document(w, TREE_MANIFEST, bytes, (size_t)size, e), 0);
+    assert_int_equal(store->compare(w, &progress, &wanted, &length, e), 0);
+    assert_int_equal(store->missing(w, 10, &progress, &span, &spans, e), 0);
+    fill_disk(at(state, "data/filler"), 300000);
+    for (uint64_t place = 0; place < store->stream_size(r) && result == 0; place += 100000) {
+        uint64_t left = store->stream_size(r) - place;
+        size_t part = left < 100000 ? (size_t)left : 100000;
+        assert_int_equal(store->read(r, place, bytes, part, e), 0);
+        result = store->write(w, place, bytes, part, e);
+    }
+    free(bytes);
+    store->write_close(w);
+    store->read_close(r);
+    return result;
+}
+
+static int on_small_disk(void **state)
+{
+    struct copying c;
+    struct copied result;
+    struct error e;
+
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", at(state, "data"), "tmpfs", 0, "size=2m,mode=755") != 0)
+        return 2;
+    copying_open(&c, state);
+    assert_int_equal(roots_add(&c.roots, c.roots.files, at(state, "from"), &e), 0);
+    struct how how = {.from = at(state, "from"), .to = at(state, "data/to")};
+    /* it is full while data arrives */
+    if (write_to_full_disk(state, &c, &e) != -1 || e.code != ERROR_IO || exists(how.to))
+        return 3;
+    (void)unlink(at(state, "data/filler"));
+    if (copying_run(&c, &how, &result) != 0 || result.moved >= result.report.bytes)
+        return 4;
+    if (!trees_are_equal(how.from, how.to, true))
+        return 5;
+    /* it has no room to begin with */
+    fill_disk(at(state, "data/filler"), 100000);
+    how.to = at(state, "data/other");
+    if (copying_run(&c, &how, &result) != -1 || result.error.code != ERROR_REFUSED ||
+        strstr(result.error.text, "needs 984.0 KiB of room, and its file system has ") == NULL) {
+        (void)fprintf(stderr, "%s\n", result.error.text);
+        return 6;
+    }
+    if (entries(at(state, "data")) != 2)
+        return 7;
+    copying_close(&c);
+    return 0;
+}
+
+static void full_disks_are_reported(void **state)
+{
+    pid_t child;
+    int status;
+
+    if (geteuid() != 0)
+        skip();
+    make_folder(at(state, "data"));
+    make_folder(at(state, "state"));
+    make_folder(at(state, "from"));
+    random_file(at(state, "from/one"), 1, 500000);
+    random_file(at(state, "from/two"), 2, 500000);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(on_small_disk(state));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2)
+        skip(); /* this machine allows no mounts */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        COPYING_TEST(what_has_arrived_is_not_sent_again),
+        COPYING_TEST(another_manifest_uses_it_too),
+        COPYING_TEST(damaged_records_are_not_believed),
+        COPYING_TEST(records_of_an_earlier_boot_do_not_count),
+        COPYING_TEST(kills_lose_nothing_but_time),
+        COPYING_TEST(old_stagings_are_removed_at_the_start),
+        COPYING_TEST(foreign_folders_are_not_used),
+        COPYING_TEST(full_disks_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
