@@ -45,7 +45,7 @@ def equal_or_old(place, ranks, new, old):
 
 def keep(source, path):
     """A second copy of a tree, to compare with."""
-    subprocess.run(['cp', '-a', '--sparse=always', source, path], check=True)
+    subprocess.run(['cp', '-a', '--sparse=auto', source, path], check=True)
     return path
 
 

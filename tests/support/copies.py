@@ -78,10 +78,14 @@ def try_copy(torus, place, *options, source=None, to=None, rank=0, timeout=240):
 
 
 def refused(torus, place, *options, **more):
-    """A copy that must fail as a whole. Returns (code, text) of its error."""
-    status, said, _ = try_copy(torus, place, *options, **more)
-    assert status != 0 and 'error' in said, said
-    return said['error']['code'], said['error']['text']
+    """A copy that must fail, as a whole or at all nodes for one reason. Returns (code, text) of the error."""
+    status, said, error = try_copy(torus, place, *options, **more)
+    assert status == 1 and error, said
+    if 'error' in said:
+        return said['error']['code'], said['error']['text']
+    reasons = set(failing(said).values())
+    assert len(reasons) == 1 and len(failing(said)) == len(said['per_node']), said
+    return reasons.pop()
 
 
 def failing(said):
