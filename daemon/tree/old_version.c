@@ -1,6 +1,7 @@
 /* Pieces of new files that older versions have: they are copied here, and do not have to come from the reader. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #define CHUNKS_AT_ONCE (1u << 20)
 #define BUCKETS (1u << 16)
 #define NONE UINT32_MAX
+#define MISSES_MOST 64u
 
 struct wanted_chunk {
     struct chunk chunk;
@@ -120,6 +122,46 @@ static int same_status(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
+/* Whether the old version has a chunk at the place of the new one. Returns 1, 0, or -1 with errno. */
+static int is_in_place(struct using *u, const struct wanted_chunk *c, uint8_t *block)
+{
+    uint8_t digest[FILE_DIGEST];
+
+    if (c->place + c->chunk.length > u->old_data.bytes)
+        return 0;
+    if (u->progress != NULL && atomic_load(&u->progress->stop)) {
+        errno = ECANCELED;
+        return -1;
+    }
+    if (file_data_read(u->old, &u->old_data, c->place, block, c->chunk.length) != 0)
+        return -1;
+    (void)crypto_generichash(digest, sizeof digest, block, c->chunk.length, NULL, 0);
+    return memcmp(digest, c->chunk.digest, sizeof digest) == 0;
+}
+
+/* Data that repeats itself has few places at which chunks end, so a change may shift all chunks behind it. Chunks that
+ * were not found are therefore looked for where they are in the new file; not much longer than that has success. Returns
+ * 0, or -1 with errno. */
+static int use_in_place(struct using *u)
+{
+    uint8_t *block = malloc(CHUNK_MOST);
+    uint32_t hits = 0, misses = 0;
+    int result = block == NULL ? -1 : 0;
+
+    for (uint32_t i = 0; i < u->chunks && result == 0 && misses <= MISSES_MOST + hits; i++) {
+        const struct wanted_chunk *c = &u->chunk[i];
+        if (spans_contain(&u->partial->spans, c->place, c->place + c->chunk.length))
+            continue;
+        result = is_in_place(u, c, block);
+        hits += result == 1;
+        misses += result == 0;
+        if (result == 1)
+            result = add_to_run(u, c->place, c->place, c->chunk.length);
+    }
+    free(block);
+    return result == 0 ? copy_run(u) : -1;
+}
+
 /* Looks for all chunks of a file. Returns 0; 1: the old version cannot be used; -1 with *e. */
 static int use_file(struct using *u, struct digests_cursor *cursor, struct error *e)
 {
@@ -132,7 +174,7 @@ static int use_file(struct using *u, struct digests_cursor *cursor, struct error
         return 1;
     while ((found = read_chunks(u, cursor, &place, e)) == 1) {
         if (chunks_of_file(u->old, &u->old_data, u->progress, chunk_found, u) != 0 ||
-            copy_run(u) != 0) {
+            copy_run(u) != 0 || use_in_place(u) != 0) {
             if (errno == ECANCELED)
                 return writer_stopped(u->progress, e) ? -1 : 1;
             if (errno == ENOSPC || errno == EDQUOT || errno == ENOMEM)
