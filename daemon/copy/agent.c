@@ -101,6 +101,7 @@ static void start_job(struct agent *a)
 static void end_early(struct agent *a, const struct error *e)
 {
     a->error = *e;
+    a->refuses = !a->opened && a->asker != a->rank;
     a->step = STEP_ENDING;
     a->job_done = false;
     a->group = NULL;
@@ -128,6 +129,7 @@ void agent_give_up(struct agent *a, const struct error *why)
     if (a->step == STEP_ENDING)
         return;
     end_early(a, why);
+    a->refuses = false; /* the asker has caused this */
     if (group != NULL && opened)
         group_abandon(group, why);
     else if (group != NULL)

@@ -52,3 +52,16 @@ bool copy_calls_take(struct copy_calls *c, unsigned port, const struct peer_copy
     c->next[port] = (c->next[port] + 1) % COPY_CALLS_KEPT;
     return true;
 }
+
+bool copy_calls_pass(struct copy_calls *c, const struct peer_copy_refusal *refusal, uint32_t nodes)
+{
+    for (unsigned i = 0; i < c->ports * COPY_CALLS_KEPT; i++) {
+        struct heard_call *heard = &c->call[i];
+        if (heard->at != 0 && heard->asker == refusal->asker && heard->id == refusal->id &&
+            heard->refusals < nodes) {
+            heard->refusals++;
+            return true;
+        }
+    }
+    return false;
+}

@@ -17,6 +17,7 @@
 struct heard_call {
     uint64_t id, at; /* at: when it was heard; 0: there is none */
     uint32_t asker, number;
+    uint32_t refusals; /* that were passed on */
 };
 
 struct copy_calls {
@@ -33,5 +34,9 @@ void copy_calls_free(struct copy_calls *c);
 /* Notes a call. Returns whether it is to be handled and passed on: it is new, and there are not too many. */
 bool copy_calls_take(struct copy_calls *c, unsigned port, const struct peer_copy_call *call,
                      uint64_t now);
+
+/* Whether a refusal is to be passed on: a call of this copy has passed here lately, and fewer refusals than there are
+ * nodes since then. */
+bool copy_calls_pass(struct copy_calls *c, const struct peer_copy_refusal *refusal, uint32_t nodes);
 
 #endif

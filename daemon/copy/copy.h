@@ -110,6 +110,9 @@ void copies_free(struct copies *copies);
 /* A call of another node has arrived at `port`. Returns 0, or -1 with *e: an honest node does not send that. */
 int copies_call_heard(struct copies *copies, unsigned port, const struct peer_copy_call *call,
                       struct error *e);
+/* The refusal of another node to take part has arrived. Returns as copies_call_heard(). */
+int copies_refusal_heard(struct copies *copies, const struct peer_copy_refusal *refusal,
+                         struct error *e);
 uint64_t copies_deadline(const struct copies *copies); /* as router_now(), or ROUTER_NEVER */
 void copies_tick(struct copies *copies);
 

@@ -27,6 +27,8 @@ static int on_frame(void *context, unsigned port, const struct peer_message *mes
         return survey_answer_heard(core->survey, &message->survey_answer, e);
     if (message->kind == PEER_COPY_CALL)
         return copies_call_heard(core->copies, port, &message->copy_call, e);
+    if (message->kind == PEER_COPY_REFUSAL)
+        return copies_refusal_heard(core->copies, &message->copy_refusal, e);
     return exchanges_frame(core->exchanges, port, message, body, body_length, e);
 }
 

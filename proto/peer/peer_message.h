@@ -58,7 +58,8 @@
     KIND(GROUP_COMPARE, group_compare, GroupCompare)                                               \
     KIND(SURVEY_QUERY, survey_query, SurveyQuery)                                                  \
     KIND(SURVEY_ANSWER, survey_answer, SurveyAnswer)                                               \
-    KIND(COPY_CALL, copy_call, CopyCall)
+    KIND(COPY_CALL, copy_call, CopyCall)                                                           \
+    KIND(COPY_REFUSAL, copy_refusal, CopyRefusal)
 
 #define PEER_KIND(NAME, name, Name) PEER_##NAME,
 enum peer_kind { PEER_NOTHING, PEER_MESSAGES(PEER_KIND) PEER_KINDS };

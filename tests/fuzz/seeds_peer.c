@@ -290,6 +290,16 @@ static void copy_calls(unsigned port, uint32_t asker)
                                               .left = 3}};
 
     frame(port, &call, "");
+    frame(port,
+          &(struct peer_message){.kind = PEER_COPY_REFUSAL,
+                                 .copy_refusal = {.asker = asker,
+                                                  .id = 8,
+                                                  .attempt = 1,
+                                                  .node = 2,
+                                                  .code = ERROR_BUSY,
+                                                  .reason = "busy",
+                                                  .left = 3}},
+          "");
     call.copy_call.number = 2;
     call.copy_call.request.len = 0;
     frame(port, &call, "");
