@@ -125,7 +125,8 @@ static void what_is_unusual_has_a_line(void **state)
                         "added 0, changed 0, removed 0, unchanged 10\n"
                         "moved no data of 4 MiB in 2 s\n");
     assert_int_equal(RUN(f, change_remarks, "copy", "/a", "--to", "/a"), 0);
-    assert_non_null(strstr(cli_output, "\nadded 2 to 7, changed 1,"));
+    assert_non_null(strstr(cli_output, "\nadded 2 to 7, changed 1, removed 0, unchanged 10 "
+                                       "(--per-node shows each node)\n"));
     assert_non_null(strstr(
         cli_output,
         "\n2 nodes were down, and took no part: node 3 (al?pha), node 4\n"
@@ -138,7 +139,7 @@ static void what_is_unusual_has_a_line(void **state)
 static void change_failure(struct copy_reply *r)
 {
     r->node[2].code = ERROR_IO; /* node 3, whose host is known */
-    r->node[2].error = (char *)(uintptr_t) "node 3: /data/a/b: no room";
+    r->node[2].error = (char *)(uintptr_t) "/data/a/b: no room";
 }
 
 static void nodes_that_fail_are_named(void **state)
@@ -150,6 +151,32 @@ static void nodes_that_fail_are_named(void **state)
     assert_non_null(strstr(cli_output, "copied to 2 of 3 nodes: 10 files"));
     assert_non_null(strstr(cli_output, "\n   3  al?pha"));
     assert_string_equal(cli_problem, "torusctl: node 3 (al?pha): /data/a/b: no room\n");
+}
+
+static void change_all_fail(struct copy_reply *r)
+{
+    for (unsigned i = 0; i < COPY_REPLY_NODES; i++) {
+        r->node[i].code = ERROR_REFUSED;
+        r->node[i].error = (char *)(uintptr_t) "node 6: /a is not there";
+    }
+}
+
+static void change_two_fail(struct copy_reply *r)
+{
+    r->node[0].code = r->node[2].code = ERROR_IO;
+    r->node[0].error = r->node[2].error = (char *)(uintptr_t) "no room";
+}
+
+static void equal_errors_have_one_line(void **state)
+{
+    struct fake f;
+
+    (void)state;
+    assert_int_equal(RUN(f, change_all_fail, "copy", "/a", "--to", "/a"), 1);
+    assert_string_equal(cli_output, "copied to 0 of 3 nodes\n");
+    assert_string_equal(cli_problem, "torusctl: node 6: /a is not there\n");
+    assert_int_equal(RUN(f, change_two_fail, "copy", "/a", "--to", "/a"), 1);
+    assert_string_equal(cli_problem, "torusctl: node 3 (al?pha); node 5: no room\n");
 }
 
 static void change_nodes_differently(struct copy_reply *r)
@@ -401,6 +428,7 @@ int main(void)
         cmocka_unit_test(a_copy_is_reported_in_three_lines),
         cmocka_unit_test(what_is_unusual_has_a_line),
         cmocka_unit_test(nodes_that_fail_are_named),
+        cmocka_unit_test(equal_errors_have_one_line),
         cmocka_unit_test(a_dry_run_says_what_it_would_do),
         cmocka_unit_test(verify_says_what_differs),
         cmocka_unit_test(machines_get_everything),

@@ -5,25 +5,27 @@
 
 #include "proto/text.h"
 
-void copy_watch_begin(struct copy_watch *w)
+void copy_watch_begin(struct copy_watch *w, bool looks_only)
 {
-    w->doing[0] = '\0';
-    w->moved = false;
+    *w = (struct copy_watch){.looks_only = looks_only};
     progress_begin(&w->progress, true);
     w->progress.doing = w->doing;
 }
 
-void copy_watch_text(char *out, size_t size, const struct torus_copy_progress *progress)
+/* Writes what the copy does now: "comparing, 1200 files". */
+static void set_doing(struct copy_watch *w, const struct torus_copy_progress *progress)
 {
     const char *name = torus_copy_phase_name(progress->phase);
 
     if (progress->phase == TORUS_COPY_CALLING)
-        (void)snprintf(out, size, "%s the nodes", name);
+        (void)snprintf(w->doing, sizeof w->doing, "%s the nodes", name);
+    else if (progress->phase == TORUS_COPY_PLACING && w->looks_only)
+        (void)snprintf(w->doing, sizeof w->doing, "collecting the results");
     else if (progress->phase != TORUS_COPY_MOVING && progress->files > 0)
-        (void)snprintf(out, size, "%s, %" PRIu64 " %s", name, progress->files,
+        (void)snprintf(w->doing, sizeof w->doing, "%s, %" PRIu64 " %s", name, progress->files,
                        text_plural(progress->files, "file", "files"));
     else
-        (void)snprintf(out, size, "%s", name);
+        (void)snprintf(w->doing, sizeof w->doing, "%s", name);
 }
 
 int copy_watch_update(void *watch, const struct torus_copy_progress *progress)
@@ -40,8 +42,11 @@ int copy_watch_update(void *watch, const struct torus_copy_progress *progress)
         .waits_for = progress->waits_for,
     };
 
-    copy_watch_text(w->doing, sizeof w->doing, progress);
+    set_doing(w, progress);
     w->moved = w->moved || (moving && progress->bytes > 0);
+    if (!moving || progress->bytes < w->bytes) /* another attempt has a pace of its own */
+        w->progress.from_ms = 0;
+    w->bytes = moving ? progress->bytes : 0;
     return progress_update(&w->progress, &shown);
 }
 

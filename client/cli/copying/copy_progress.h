@@ -9,15 +9,14 @@
 struct copy_watch {
     struct progress progress;
     char doing[80];
-    bool moved; /* bytes have arrived somewhere */
+    bool looks_only; /* --dry-run, --verify */
+    bool moved;      /* bytes have arrived somewhere */
+    uint64_t bytes;  /* the last that were reported */
 };
 
-void copy_watch_begin(struct copy_watch *w);
+void copy_watch_begin(struct copy_watch *w, bool looks_only);
 /* A torus_copy_progress_fn with a struct copy_watch as its data. Returns whether the user has interrupted the program. */
 int copy_watch_update(void *watch, const struct torus_copy_progress *progress);
 void copy_watch_end(struct copy_watch *w);
-
-/* Writes what the copy does now: "comparing, 1200 files". */
-void copy_watch_text(char *out, size_t size, const struct torus_copy_progress *progress);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/algorithms/daemon_torus.h"
+#include "client/cli/copying/copy_failures.h"
 #include "client/cli/copying/copy_progress.h"
 #include "client/cli/copying/copy_text.h"
 #include "client/cli/terminal/interrupt.h"
@@ -77,7 +78,7 @@ static int print_result(const struct cli *cli, const struct copy_order *o, bool 
     else
         code = print_text(cli, o, per_node, r, &names);
     (void)fflush(stdout);
-    copy_text_failures(stderr, o, r, &names);
+    copy_failures_print(stderr, o, r, &names);
     all_nodes_free(&names);
     return code == EXIT_DONE && (failed || differs) ? EXIT_FAILED : code;
 }
@@ -89,7 +90,7 @@ static int copy(struct cli *cli, struct copy_order *o, bool per_node)
     struct copy_watch watch;
     int code, r;
 
-    copy_watch_begin(&watch);
+    copy_watch_begin(&watch, o->copy.dry_run || o->copy.verify);
     interrupt_arm(cli->client);
     r = torus_client_copy(cli->client, &o->copy, copy_watch_update, &watch, &result, &e);
     interrupt_disarm();

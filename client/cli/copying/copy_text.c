@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/cli/copying/copy_failures.h"
 #include "client/cli/terminal/format.h"
 #include "proto/text.h"
 
@@ -179,6 +180,7 @@ void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_co
         {"unchanged", COUNT_OF(unchanged)},
     };
     char nodes[80], content[200], range[64];
+    bool differ = false;
 
     nodes_text(nodes, sizeof nodes, o, r);
     if (nodes_of(o, r, false) == 0) {
@@ -188,10 +190,15 @@ void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_co
     content_text(content, sizeof content, o, r);
     (void)fprintf(out, "%s %s: %s\n", verbs[o->copy.kind], nodes, content);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        range_text(range, sizeof range, range_of(r, counts[i].offset, false));
+        const struct range count = range_of(r, counts[i].offset, false);
+        range_text(range, sizeof range, count);
         (void)fprintf(out, "%s%s %s", i > 0 ? ", " : "", counts[i].name, range);
+        differ = differ || count.least < count.most;
     }
-    (void)fprintf(out, "%s\n", nodes_of(o, r, false) > 1 ? " at each node" : "");
+    (void)fprintf(out, "%s\n",
+                  differ                      ? " (--per-node shows each node)"
+                  : nodes_of(o, r, false) > 1 ? " at each node"
+                                              : "");
     moved_line(out, r);
 }
 
@@ -241,29 +248,6 @@ void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus
 
 /* ---- What differs ---------------------------------------------------------------------------- */
 
-void copy_text_node(char *out, size_t size, const struct all_nodes *names, uint32_t rank)
-{
-    const char *host =
-        names->state != NULL && rank < names->state->count ? names->state->nodes[rank]->host : "";
-
-    if (host[0] != '\0')
-        (void)snprintf(out, size, "node %" PRIu32 " (%.64s)", rank, host);
-    else
-        (void)snprintf(out, size, "node %" PRIu32, rank);
-}
-
-/* Writes the node that an outcome is about, and where its files come from if several nodes have sent some. */
-static void outcome_name(char *out, size_t size, const struct copy_order *o,
-                         const struct all_nodes *names, const struct torus_copy_node *n)
-{
-    copy_text_node(out, size, names, n->rank);
-    if (o->copy.kind == TORUS_COPY_GATHER || o->copy.kind == TORUS_COPY_EXCHANGE) {
-        char from[100];
-        copy_text_node(from, sizeof from, names, n->from);
-        append(out, size, ", files from %s", from);
-    }
-}
-
 static void difference_line(FILE *out, const char *name, const struct torus_copy_node *n)
 {
     char what[160] = "";
@@ -294,7 +278,7 @@ void copy_text_verified(FILE *out, const struct copy_order *o, const struct toru
         (void)fprintf(out, "equal at %s%zu %s: %s\n", equal > 1 ? "all " : "", nodes_of(o, r, true),
                       text_plural(nodes_of(o, r, true), "node", "nodes"), content);
     for (size_t i = 0; i < r->node_count; i++) {
-        outcome_name(name, sizeof name, o, names, r->node[i]);
+        copy_text_outcome(name, sizeof name, o, names, r->node[i]);
         if (r->node[i]->code != TORUS_ERROR_NONE || equal == r->node_count)
             continue;
         if (copy_report_differs(r->node[i]))
@@ -304,7 +288,7 @@ void copy_text_verified(FILE *out, const struct copy_order *o, const struct toru
     }
 }
 
-/* ---- Remarks and failures -------------------------------------------------------------------- */
+/* ---- Remarks  -------------------------------------------------------------------- */
 
 static void absent_line(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names)
 {
@@ -329,7 +313,7 @@ void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struc
         absent_line(out, r, names);
     if (r->attempts > 1)
         (void)fprintf(out, "%" PRIu32 " attempts, because links or nodes went down\n", r->attempts);
-    if (r->left_out > 0)
+    if (r->left_out > 0 && copy_report_failures(r) < r->node_count)
         (void)fprintf(
             out, "not copied: %" PRIu64 " %s, such as %s\n", r->left_out,
             text_plural(r->left_out, "socket, FIFO or device", "sockets, FIFOs or devices"),
@@ -347,23 +331,5 @@ void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struc
                       "them\n",
                       range, text_plural(attributes.most, "entry", "entries"), attributes.outcomes,
                       text_plural(attributes.outcomes, "node", "nodes"));
-    }
-}
-
-void copy_text_failures(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
-                        const struct all_nodes *names)
-{
-    for (size_t i = 0; i < r->node_count; i++) {
-        const struct torus_copy_node *n = r->node[i];
-        char name[250], prefix[32];
-        const char *text = n->error;
-        if (n->code == TORUS_ERROR_NONE)
-            continue;
-        outcome_name(name, sizeof name, o, names, n);
-        /* The line names the node already. */
-        (void)snprintf(prefix, sizeof prefix, "node %" PRIu32 ": ", n->rank);
-        if (strncmp(text, prefix, strlen(prefix)) == 0)
-            text += strlen(prefix);
-        (void)fprintf(out, "torusctl: %s: %s\n", name, text);
     }
 }

@@ -16,11 +16,4 @@ void copy_text_verified(FILE *out, const struct copy_order *o, const struct toru
 /* Prints what was left out, or could not be preserved, and which nodes took no part; nothing if all is well. */
 void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names);
 
-/* Prints a line for each node that has failed. */
-void copy_text_failures(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
-                        const struct all_nodes *names);
-
-/* Writes the name of a node for errors: "node 3 (alpha)", or "node 3" if its host is not known. */
-void copy_text_node(char *out, size_t size, const struct all_nodes *names, uint32_t rank);
-
 #endif
