@@ -8,6 +8,7 @@
 #include "daemon/files/system/permissions_posix.h"
 #include "daemon/tree/compare_contents.h"
 #include "daemon/tree/extras.h"
+#include "daemon/tree/file_links.h"
 #include "daemon/tree/names.h"
 #include "daemon/tree/writer_record.h"
 
@@ -15,6 +16,7 @@ struct comparing {
     struct tree_writer *w;
     struct tree_progress *progress;
     struct tree_at target, links;
+    struct file_links *names; /* files of the target with several names; NULL: none yet */
     char
         absent[MANIFEST_PATH_MOST + 1]; /* the last folder of the manifest that the target lacks, */
     size_t absent_length;               /* if has_absent */
@@ -125,6 +127,26 @@ static int compare_hardlink(struct comparing *c, const struct entry *entry,
     return 0;
 }
 
+/* Whether a file of the target is that of an earlier entry, although the copy has two files. Returns 1, 0, or -1 with
+ * *e. */
+static int is_linked(struct comparing *c, const struct entry *entry, const struct found *found,
+                     struct error *e)
+{
+    char path[MANIFEST_PATH_MOST + 1];
+    uint64_t index;
+
+    if (found->st.st_nlink < 2)
+        return 0;
+    if (c->names == NULL)
+        c->names = file_links_new(c->w->files);
+    if (c->names == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for hard links");
+    int result = file_links_find(c->names, found->st.st_dev, found->st.st_ino, &index, path, e);
+    return result != 0 ? result
+                       : file_links_add(c->names, found->st.st_dev, found->st.st_ino, entry->index,
+                                        entry->path, e);
+}
+
 /* Compares an entry with what has its name. Returns its state, or -1 with *e. */
 static int compare_existing(struct comparing *c, const struct entry *entry, struct found *found,
                             struct error *e)
@@ -148,9 +170,15 @@ static int compare_existing(struct comparing *c, const struct entry *entry, stru
             return -1;
         return STATE_NEW;
     }
-    if (entry->kind == ENTRY_FILE)
-        result = compare_file(c, entry, found, &same, e);
-    else if (entry->kind == ENTRY_SYMLINK)
+    if (entry->kind == ENTRY_FILE) {
+        int linked = is_linked(c, entry, found, e);
+        if (linked < 0)
+            return -1;
+        if (linked == 1)
+            same = false;
+        else
+            result = compare_file(c, entry, found, &same, e);
+    } else if (entry->kind == ENTRY_SYMLINK)
         result = compare_symlink(c, entry, found, &same, e);
     else if (entry->kind == ENTRY_HARDLINK)
         return compare_hardlink(c, entry, found, &same, e) != 0 ? -1
@@ -324,6 +352,7 @@ int writer_compare(struct tree_writer *w, struct tree_progress *progress, const 
         result = count_extras(&c, e);
     tree_at_close(&c.target);
     tree_at_close(&c.links);
+    file_links_free(c.names);
     if (result == 0 && !w->look_only)
         result = writer_inherit(w, progress, e);
     *wanted = w->wanted->bytes;

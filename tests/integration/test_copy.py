@@ -152,7 +152,7 @@ def test_sources_that_are_not_there(torus, place):
     _, text = refused(torus, place, source=place.base / 'missing')
     assert 'missing' in text
     _, text = refused(torus, place, source='/etc/hostname')
-    assert 'data root' in text or '--data-root' in text
+    assert 'data_roots' in text and '/etc/hostname' in text
     place.check_nothing_there(others(torus))
 
 

@@ -229,8 +229,10 @@ def test_a_hard_link_that_is_broken_up(torus, place):
     (place.source / 'two').unlink()
     (place.source / 'two').write_bytes(content)
     shutil.copystat(place.source / 'one', place.source / 'two')
+    assert try_copy(torus, place, '--verify')[0] == 1
     copy(torus, place)
     place.check(others(torus))
+    assert try_copy(torus, place, '--verify')[0] == 0
     (place.source / 'two').unlink()
     os.link(place.source / 'one', place.source / 'two')
     copy(torus, place)
