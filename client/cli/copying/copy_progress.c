@@ -21,7 +21,7 @@ static void set_doing(struct copy_watch *w, const struct torus_copy_progress *pr
         (void)snprintf(w->doing, sizeof w->doing, "%s the nodes", name);
     else if (progress->phase == TORUS_COPY_PLACING && w->looks_only)
         (void)snprintf(w->doing, sizeof w->doing, "collecting the results");
-    else if (progress->phase != TORUS_COPY_MOVING && progress->files > 0)
+    else if (progress->phase < TORUS_COPY_MOVING && progress->files > 0)
         (void)snprintf(w->doing, sizeof w->doing, "%s, %" PRIu64 " %s", name, progress->files,
                        text_plural(progress->files, "file", "files"));
     else
