@@ -150,13 +150,13 @@ const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE])
     return out;
 }
 
-int staging_open_file(const struct staging *s, uint64_t index, bool anew)
+/* Returns the descriptor or -errno. */
+static int open_file(const struct staging *s, uint64_t index, int flags, mode_t mode)
 {
     char name[STAGING_NAME_SIZE], *slash;
-    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : 0);
 
     (void)staging_file(index, name);
-    int file = openat(s->folder, name, flags, 0600);
+    int file = openat(s->folder, name, flags, mode);
     if (file >= 0 || errno != ENOENT)
         return file >= 0 ? file : -errno;
     slash = strrchr(name, '/');
@@ -165,6 +165,23 @@ int staging_open_file(const struct staging *s, uint64_t index, bool anew)
         (mkdirat(s->folder, name, PRIVATE) != 0 && errno != EEXIST))
         return -errno;
     *slash = '/';
-    file = openat(s->folder, name, flags, 0600);
+    file = openat(s->folder, name, flags, mode);
     return file >= 0 ? file : -errno;
+}
+
+int staging_open_file(const struct staging *s, uint64_t index, bool anew)
+{
+    return open_file(s, index, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : 0),
+                     0600);
+}
+
+int staging_make_file(const struct staging *s, uint64_t index, mode_t mode)
+{
+    char name[STAGING_NAME_SIZE];
+    int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int file = open_file(s, index, flags, mode);
+
+    if (file == -EEXIST && unlinkat(s->folder, staging_file(index, name), 0) == 0)
+        file = open_file(s, index, flags, mode);
+    return file;
 }

@@ -69,6 +69,9 @@ const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE]);
 /* Opens the new file of an entry for writing, and makes it, if it does not exist; `anew`: without its old contents.
  * Returns the descriptor or -errno. */
 int staging_open_file(const struct staging *s, uint64_t index, bool anew);
+/* Makes the new file of an entry with this mode, less the umask, in place of one that may be there. Nobody else can enter
+ * the staging, so that files may have their modes from the start. Returns the descriptor or -errno. */
+int staging_make_file(const struct staging *s, uint64_t index, mode_t mode);
 
 /* Whether a name in a target is that of a staging, of this copy or another one: such names are left alone. */
 bool staging_is_name(const char *name);

@@ -176,7 +176,7 @@ static int write_whole(struct tree_writer *w, const struct entry *entry, const u
                        struct error *e)
 {
     struct file_data data = file_data_of(entry);
-    int file = staging_open_file(&w->staging, entry->index, true);
+    int file = staging_make_file(&w->staging, entry->index, entry->mode & 0777u);
 
     if (file < 0)
         return writer_file_failed(w, entry, "made", -file, e);

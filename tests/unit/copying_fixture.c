@@ -34,7 +34,8 @@ void copying_open(struct copying *c, void **state)
         make_folder(at(state, "state"));
     }
     assert_int_equal(roots_add(&c->roots, file_system_posix(), at(state, "data"), &e), 0);
-    tree_files_init(&c->files, at(state, "state"), &c->roots);
+    (void)strcpy(c->state_folder, at(state, "state"));
+    tree_files_init(&c->files, c->state_folder, &c->roots);
     c->store = tree_files_store(&c->files);
 }
 

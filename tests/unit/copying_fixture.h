@@ -10,6 +10,7 @@ struct copying {
     struct roots roots; /* one: "data" in the temporary folder */
     struct tree_files files;
     const struct tree_store *store;
+    char state_folder[FIXTURE_PATH];
     unsigned long descriptors; /* that were open before */
 };
 

@@ -220,28 +220,28 @@ static void crash_everywhere(void **state, unsigned seed, bool is_new, bool as_i
         crashes++;
         check_recovery(state, &how, steps % 2 == 1);
     }
-    assert_true(crashes > 20 / stride);
+    assert_true(crashes > 30 / stride);
     check_equal(new_tree, target);
 }
 
 static void a_new_tree_appears_at_once(void **state)
 {
-    crash_everywhere(state, 3, true, false, 1);
+    crash_everywhere(state, 3, true, false, 3);
 }
 
 static void a_changed_tree_is_completed(void **state)
 {
-    crash_everywhere(state, 4, false, false, 1);
+    crash_everywhere(state, 4, false, false, 2);
 }
 
 static void another_changed_tree_is_completed(void **state)
 {
-    crash_everywhere(state, 11, false, false, 2);
+    crash_everywhere(state, 11, false, false, 5);
 }
 
 static void files_that_come_one_by_one_are_whole(void **state)
 {
-    crash_everywhere(state, 5, false, true, 2);
+    crash_everywhere(state, 5, false, true, 5);
 }
 
 /* --- failures --- */
@@ -273,7 +273,7 @@ static void failures_leave_nothing_behind(void **state)
         if (copying_run(&c, &how, &result) != 0)
             fail_msg("after %ld steps: %s", steps, result.error.text);
         check_equal(new_tree, target);
-        steps += 3;
+        steps += 7;
     } while (code != 0 || steps < 100);
     copying_close(&c);
 }
