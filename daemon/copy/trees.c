@@ -48,7 +48,8 @@ static void open_reader(struct agent *a, struct copy_tree *tree)
                                               .into = r->into,
                                               .pattern = (const char *const *)r->pattern,
                                               .patterns = r->patterns,
-                                              .digests = r->checksum || r->verify};
+                                              .digests = r->checksum || r->verify,
+                                              .missing_ok = r->missing_ok};
     bool good = path != NULL;
 
     for (uint32_t i = 0; good && i < r->sources; i++)
