@@ -2,6 +2,7 @@
 links, symbolic links that lead anywhere or nowhere, extended attributes, all modes, owners and times. And random
 changes of them."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -113,7 +114,7 @@ class Trees:
 
     def _finish(self):
         """Owners, attributes, modes and times; those of a folder after those of what it holds."""
-        for path in sorted({*self.folders, *self.files, *self.others}, key=len, reverse=True):
+        for path in sorted(sorted({*self.folders, *self.files, *self.others}), key=len, reverse=True):
             self.dress(path)
 
     def dress(self, path):
@@ -123,7 +124,8 @@ class Trees:
             os.chown(path, rng.choice((0, 1, 1000, 65534, 100_000)), rng.choice((0, 5, 1000)), follow_symlinks=False)
         if not link and self.attributes and rng.random() < 0.2:
             for _ in range(rng.randrange(1, 4)):
-                os.setxattr(path, b'user.%d' % rng.randrange(5), rng.choice(ATTRIBUTES))
+                with contextlib.suppress(OSError):  # some file systems have room for few
+                    os.setxattr(path, b'user.%d' % rng.randrange(5), rng.choice(ATTRIBUTES))
         if not link:
             os.chmod(path, self._mode(os.path.isdir(path)))
         if rng.random() < 0.8:
@@ -160,6 +162,7 @@ def change(root, seed, changes=10):
 
 def _all(root):
     for folder, folders, files in os.walk(root):
+        folders.sort()
         yield folder
         yield from (os.path.join(folder, name) for name in [*folders, *files])
 
@@ -191,7 +194,9 @@ def _remove(_helper, _rng, path, _number):
 
 
 def _rename(_helper, _rng, path, number):
-    os.rename(path, os.path.join(os.path.dirname(path), b'renamed-%d' % number))
+    new = os.path.join(os.path.dirname(path), b'renamed-%d' % number)
+    if not os.path.lexists(new):
+        os.rename(path, new)
 
 
 def _replace(helper, rng, path, number):
@@ -212,5 +217,6 @@ def _dress(helper, _rng, path, _number):
 
 
 def _create(helper, _rng, path, number):
-    if os.path.isdir(path) and not os.path.islink(path):
-        helper._file(os.path.join(path, b'created-%d' % number))
+    new = os.path.join(path, b'created-%d' % number)
+    if os.path.isdir(path) and not os.path.islink(path) and not os.path.lexists(new):
+        helper._file(new)
