@@ -65,6 +65,8 @@ uint64_t manifest_cursor_begin(const struct manifest_cursor *c)
 
 static int damaged(const struct manifest_cursor *c, const char *what, struct error *e)
 {
+    if (what == record_no_memory)
+        return error_set(e, ERROR_MEMORY, "out of memory for a manifest");
     return error_set(e, ERROR_PROTOCOL, "the manifest is damaged at entry %llu: %s",
                      (unsigned long long)c->index, what);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_MEMORY "there is no memory for it"
+const char record_no_memory[] = "there is no memory for it";
 
 uint16_t get_u16(const uint8_t *at)
 {
@@ -348,7 +348,7 @@ static const char *read_extents(struct record_state *s, struct bytes *b, struct 
         uint32_t room = entry->extents < 16 ? 16 : entry->extents;
         struct extent_of_file *extent = reallocarray(s->extent, room, sizeof *extent);
         if (extent == NULL)
-            return NO_MEMORY;
+            return record_no_memory;
         s->extent = extent;
         s->extents_room = room;
     }

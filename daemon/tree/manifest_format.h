@@ -90,7 +90,9 @@ size_t record_size(const struct entry *entry, size_t shared);
 void record_write(const struct entry *entry, size_t shared, uint8_t *at);
 
 /* Reads a record that is there completely, and checks it; entry->index must be set. Its bytes must stay until the entry is
- * no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL, or what is wrong. */
+ * no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL, or what is wrong; record_no_memory if
+ * there is no memory. */
+extern const char record_no_memory[];
 const char *record_read(struct record_state *s, const uint8_t *at, struct entry *entry);
 
 #endif

@@ -1,5 +1,6 @@
 #include "tests/unit/counted_memory.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ static bool fails_now(void)
     if (!armed || failed || left-- > 0)
         return false;
     failed = true;
+    errno = ENOMEM;
     return true;
 }
 

@@ -126,7 +126,7 @@ static void *read_parts(void *argument)
     struct error e = {0};
     unsigned wrong = bytes == NULL;
 
-    for (unsigned i = 0; i < 300 && wrong == 0; i++) {
+    for (unsigned i = 0; i < 60 && wrong == 0; i++) {
         size_t offset = randombytes_uniform((uint32_t)(t->length - 60000));
         size_t length = randombytes_uniform(60000);
         wrong += t->store->read(t->reader, offset, bytes, length, &e) != 0 ||
