@@ -259,6 +259,7 @@ int main(int argc, char **argv)
     challenge_seeds(argv[1]);
     third_seeds(argv[1]);
     discovery_seeds(argv[1]);
+    manifest_seeds(argv[1]);
     msccl_seeds(argv[1]);
     return EXIT_SUCCESS;
 }

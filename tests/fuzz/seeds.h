@@ -10,6 +10,7 @@ FILE *open_seed(const char *folder, const char *target, const char *name, int fi
 void close_seed(void);
 
 void discovery_seeds(const char *folder);
+void manifest_seeds(const char *folder);
 void msccl_seeds(const char *folder);
 void peer_seeds(const char *folder);
 
