@@ -6,9 +6,9 @@
  * copy that gives it another name; it is then the first entry. A folder comes before what it holds: paths are compared
  * as if '/' were the smallest byte.
  *
- * On disks and between nodes a manifest is: a head, then entries of variable length, then an index with the place in the
- * manifest and the begin in the stream of every MANIFEST_STRIDE-th entry, and at its end the digest of everything
- * before. Numbers are little-endian; manifest_format.h defines each field. */
+ * On disks and between nodes a manifest is: a head, then entries of variable length, then the numbers of entries that hard
+ * links lead to, then an index with the place in the manifest and the begin in the stream of every MANIFEST_STRIDE-th
+ * entry, and at its end the digest of everything before. Numbers are little-endian; manifest_format.h defines each field. */
 #ifndef TORUSD_TREE_MANIFEST_H
 #define TORUSD_TREE_MANIFEST_H
 

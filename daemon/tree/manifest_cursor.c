@@ -11,7 +11,7 @@
 
 struct manifest_cursor {
     const struct manifest *m;
-    uint64_t end; /* place of the index */
+    uint64_t end; /* place behind the last record */
     struct record_state last;
     uint64_t index, place, begin; /* of the next entry */
     uint8_t *window;              /* bytes of the file */
@@ -24,6 +24,11 @@ struct manifest_cursor {
 uint64_t manifest_index_place(const struct manifest *m)
 {
     return m->size - MANIFEST_TAIL - manifest_groups(m->entries) * MANIFEST_INDEX;
+}
+
+uint64_t manifest_links_place(const struct manifest *m)
+{
+    return manifest_index_place(m) - m->hardlinks * MANIFEST_LINK;
 }
 
 struct manifest_cursor *manifest_cursor_new(const struct manifest *m)
@@ -39,7 +44,7 @@ struct manifest_cursor *manifest_cursor_new(const struct manifest *m)
     }
     c->window_room = WINDOW;
     c->m = m;
-    c->end = manifest_index_place(m);
+    c->end = manifest_links_place(m);
     c->place = MANIFEST_HEAD;
     return c;
 }
@@ -105,30 +110,72 @@ static int load(struct manifest_cursor *c, size_t length, struct error *e)
     return 0;
 }
 
-static int read_next(struct manifest_cursor *c, struct entry *entry, struct error *e)
+/* Finds the length of the next record. */
+static int find_length(struct manifest_cursor *c, size_t *length, struct error *e)
 {
-    if (c->index == c->m->entries)
-        return 0;
     if (c->end - c->place < RECORD_HEAD)
         return damaged(c, "it is not there", e);
     if (load(c, RECORD_HEAD, e) != 0)
         return -1;
-    size_t length = get_u32(c->window + (c->place - c->window_place));
-    if (length < RECORD_HEAD || length > RECORD_MOST || length > c->end - c->place)
+    *length = get_u32(c->window + (c->place - c->window_place));
+    if (*length < RECORD_HEAD || *length > RECORD_MOST || *length > c->end - c->place)
         return damaged(c, "its length is wrong", e);
-    if (load(c, length, e) != 0)
-        return -1;
-    entry->index = c->index;
-    const char *wrong = record_read(&c->last, c->window + (c->place - c->window_place), entry);
-    if (wrong == NULL && entry->bytes > INT64_MAX - c->begin)
-        wrong = "all files together are too large";
-    if (wrong != NULL)
-        return damaged(c, wrong, e);
+    return 0;
+}
+
+/* Makes the entry that was read the last one. */
+static int pass(struct manifest_cursor *c, struct entry *entry, size_t length, struct error *e)
+{
+    if (entry->bytes > INT64_MAX - c->begin)
+        return damaged(c, "all files together are too large", e);
     record_state_advance(&c->last, entry);
     entry->begin = entry->kind == ENTRY_FILE ? c->begin : 0;
     c->begin += entry->bytes;
     c->place += length;
     c->index++;
+    return 0;
+}
+
+static int read_next(struct manifest_cursor *c, struct entry *entry, struct error *e)
+{
+    size_t length;
+
+    if (c->index == c->m->entries)
+        return 0;
+    if (find_length(c, &length, e) != 0 || load(c, length, e) != 0)
+        return -1;
+    entry->index = c->index;
+    const char *wrong = record_read(&c->last, c->window + (c->place - c->window_place), entry);
+    if (wrong != NULL)
+        return damaged(c, wrong, e);
+    return pass(c, entry, length, e) == 0 ? 1 : -1;
+}
+
+/* Passes over entries up to one with this number, or up to the file of a byte of the stream. Reads as little of them as
+ * possible. Returns 1, 0 behind the last entry, or -1 with *e. */
+static int skip_to(struct manifest_cursor *c, uint64_t index, uint64_t offset, struct error *e)
+{
+    struct entry entry;
+    size_t length;
+
+    while (c->index < index) {
+        if (c->index == c->m->entries)
+            return 0;
+        if (find_length(c, &length, e) != 0)
+            return -1;
+        size_t part = length < RECORD_SKIPPED ? length : RECORD_SKIPPED;
+        if (load(c, part, e) != 0)
+            return -1;
+        entry.index = c->index;
+        const char *wrong =
+            record_skip(&c->last, c->window + (c->place - c->window_place), part, &entry);
+        if (wrong != NULL)
+            return damaged(c, wrong, e);
+        if (offset < c->begin + entry.bytes)
+            return 1;
+        if (pass(c, &entry, length, e) != 0)
+            return -1;
+    }
     return 1;
 }
 
@@ -182,8 +229,6 @@ static void go_to_end(struct manifest_cursor *c)
 
 int manifest_seek_index(struct manifest_cursor *c, uint64_t index, struct error *e)
 {
-    struct entry entry;
-
     if (index >= c->m->entries) {
         go_to_end(c);
         return 0;
@@ -195,10 +240,7 @@ int manifest_seek_index(struct manifest_cursor *c, uint64_t index, struct error 
         enter(c, index / MANIFEST_STRIDE, e) != 0)
         return -1;
     c->is_found = false;
-    while (c->index < index)
-        if (read_next(c, &entry, e) < 0)
-            return -1;
-    return 0;
+    return skip_to(c, index, UINT64_MAX, e) < 0 ? -1 : 0;
 }
 
 /* Finds the last group that begins at or before a place in the stream. */
@@ -230,10 +272,13 @@ int manifest_seek_stream(struct manifest_cursor *c, uint64_t offset, struct erro
     }
     if (find_group(c->m, offset, &group, e) != 0 || enter(c, group, e) != 0)
         return -1;
-    while ((result = read_next(c, &c->found, e)) == 1)
-        if (c->found.kind == ENTRY_FILE && offset - c->found.begin < c->found.bytes) {
-            c->is_found = true;
-            return 0;
-        }
-    return result == 0 ? damaged(c, "a part of the stream belongs to no file", e) : -1;
+    result = skip_to(c, UINT64_MAX, offset, e);
+    if (result == 1)
+        result = read_next(c, &c->found, e);
+    if (result < 0)
+        return -1;
+    if (result == 0 || c->found.kind != ENTRY_FILE || offset - c->found.begin >= c->found.bytes)
+        return damaged(c, "a part of the stream belongs to no file", e);
+    c->is_found = true;
+    return 0;
 }

@@ -4,8 +4,9 @@
 
 #include "daemon/tree/manifest.h"
 
-/* Place of the index in a manifest. */
+/* Places in a manifest: of the index, and of the numbers that hard links lead to. */
 uint64_t manifest_index_place(const struct manifest *m);
+uint64_t manifest_links_place(const struct manifest *m);
 
 /* Reads bytes of a manifest. Returns 0, or -1 with *e. */
 int manifest_read_bytes(const struct manifest *m, void *bytes, size_t length, uint64_t offset,

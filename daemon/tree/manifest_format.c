@@ -238,7 +238,7 @@ size_t record_size(const struct entry *entry, size_t shared)
     size_t size = RECORD_HEAD + entry->path_length - shared;
 
     if (entry->kind == ENTRY_FILE)
-        size += 8 + (entry->extent != NULL ? 4 + 16 * (size_t)entry->extents : 0) +
+        size += 8 + (entry->extent != NULL ? 12 + 16 * (size_t)entry->extents : 0) +
                 (entry->has_digest ? MANIFEST_DIGEST : 0);
     if (entry->kind == ENTRY_SYMLINK)
         size += 2 + strlen(entry->link);
@@ -251,7 +251,7 @@ static uint8_t *put_file(uint8_t *at, const struct entry *entry)
 {
     at = put_u64(at, entry->size);
     if (entry->extent != NULL) {
-        at = put_u32(at, entry->extents);
+        at = put_u32(put_u64(at, entry->bytes), entry->extents);
         for (uint32_t i = 0; i < entry->extents; i++) {
             at = put_u64(at, entry->extent[i].offset);
             at = put_u64(at, entry->extent[i].length);
@@ -334,11 +334,12 @@ static const char *read_path(struct record_state *s, struct bytes *b, size_t sha
 
 static const char *read_extents(struct record_state *s, struct bytes *b, struct entry *entry)
 {
-    const uint8_t *at = take(b, 4);
+    const uint8_t *at = take(b, 12);
 
     if (at == NULL)
         return too_short;
-    entry->extents = get_u32(at);
+    entry->bytes = get_u64(at);
+    entry->extents = get_u32(at + 8);
     if (entry->extents > MANIFEST_EXTENTS_MOST)
         return "it has too many extents";
     at = take(b, 16 * (size_t)entry->extents);
@@ -440,5 +441,27 @@ const char *record_read(struct record_state *s, const uint8_t *at, struct entry 
     const char *wrong = read_path(s, &b, get_u16(at + 8), get_u16(at + 10), entry);
     if (wrong == NULL)
         wrong = read_rest(s, &b, flags, entry);
-    return wrong != NULL ? wrong : entry_check(entry);
+    uint64_t bytes = entry->bytes;
+    if (wrong == NULL)
+        wrong = entry_check(entry);
+    if (wrong == NULL && (flags & RECORD_HOLES) != 0 && bytes != entry->bytes)
+        wrong = "its extents have another length";
+    return wrong;
+}
+
+const char *record_skip(struct record_state *s, const uint8_t *at, size_t length,
+                        struct entry *entry)
+{
+    struct bytes b = {at + RECORD_HEAD, length - RECORD_HEAD};
+    size_t before = (at[5] & RECORD_HOLES) != 0 ? 8 : 0;
+
+    *entry = (struct entry){.index = entry->index, .kind = (enum entry_kind)at[4]};
+    const char *wrong = read_path(s, &b, get_u16(at + 8), get_u16(at + 10), entry);
+    if (wrong != NULL || entry->kind != ENTRY_FILE)
+        return wrong;
+    const uint8_t *bytes = take(&b, before + 8);
+    if (bytes == NULL)
+        return too_short;
+    entry->bytes = get_u64(bytes + before);
+    return NULL;
 }

@@ -2,9 +2,11 @@
  *
  *     head      8 bytes "TORUSTRE", u32 version (1), u32 MANIFEST_STRIDE
  *     records   see below
+ *     links     for each hard link: u64 number of the entry that it leads to; rising, some several times. So the check of a
+ *               manifest needs neither to go back for each link, nor much memory: see manifest.c
  *     index     for every MANIFEST_STRIDE-th entry, from the first on: u64 place of its record in the manifest, u64 begin
  *               in the stream of this entry or of the next file behind it
- *     tail      u64 place of the index, u64 number of entries, u64 size of the stream, 16 bytes digest (BLAKE2b of
+ *     tail      u64 number of entries, u64 number of hard links, u64 size of the stream, 16 bytes digest (BLAKE2b of
  *               everything before)
  *
  * A record:
@@ -20,7 +22,8 @@
  *     20  i64  modification time, seconds
  *     28  u32  modification time, nanoseconds
  *     32       further bytes of the path
- *              file: u64 size; with RECORD_HOLES u32 number of extents, and for each u64 offset, u64 length;
+ *              file: u64 size; with RECORD_HOLES u64 bytes without holes, u32 number of extents, and for
+ *              each u64 offset, u64 length;
  *              with RECORD_DIGEST 16 bytes digest
  *              symbolic link: u16 length, text
  *              hard link: u64 number of the earlier entry, u16 length, path of that entry
@@ -35,6 +38,7 @@
 #define MANIFEST_VERSION 1u
 #define MANIFEST_HEAD 16u
 #define MANIFEST_INDEX 16u /* bytes for an entry in the index */
+#define MANIFEST_LINK 8u
 #define MANIFEST_TAIL 40u
 #define MANIFEST_DIGEST 16u
 
@@ -88,6 +92,13 @@ void record_state_free(struct record_state *s);
 /* Bytes of the record of an entry, if the first `shared` bytes of its path are left out; and writes it. */
 size_t record_size(const struct entry *entry, size_t shared);
 void record_write(const struct entry *entry, size_t shared, uint8_t *at);
+
+/* Reads no more of a record than its path and entry->bytes; the first `length` bytes of it are there: all, or
+ * RECORD_SKIPPED. Only for records that were checked before: otherwise the entry may have anything else. Returns NULL, or
+ * what is wrong. */
+#define RECORD_SKIPPED (RECORD_HEAD + MANIFEST_PATH_MOST + 16u)
+const char *record_skip(struct record_state *s, const uint8_t *at, size_t length,
+                        struct entry *entry);
 
 /* Reads a record that is there completely, and checks it; entry->index must be set. Its bytes must stay until the entry is
  * no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL, or what is wrong; record_no_memory if

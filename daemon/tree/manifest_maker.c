@@ -17,6 +17,8 @@ struct manifest_maker {
     uint64_t written, entries, stream;
     uint8_t *index;
     uint64_t index_room; /* groups */
+    uint64_t *link;      /* the numbers that hard links lead to */
+    uint64_t links, links_room;
 };
 
 static int refuse_memory(struct error *e)
@@ -51,6 +53,7 @@ void manifest_maker_free(struct manifest_maker *m)
     record_state_free(&m->last);
     free(m->buffer);
     free(m->index);
+    free(m->link);
     free(m);
 }
 
@@ -96,6 +99,20 @@ static int make_room(struct manifest_maker *m, size_t size, struct error *e)
     return 0;
 }
 
+static int add_link(struct manifest_maker *m, uint64_t linked, struct error *e)
+{
+    if (m->links == m->links_room) {
+        uint64_t room = 2 * m->links_room + 64;
+        uint64_t *link = reallocarray(m->link, room, sizeof *link);
+        if (link == NULL)
+            return refuse_memory(e);
+        m->link = link;
+        m->links_room = room;
+    }
+    m->link[m->links++] = linked;
+    return 0;
+}
+
 static size_t shared_bytes(const struct manifest_maker *m, const struct entry *entry)
 {
     const char *last = m->last.path[m->last.now];
@@ -121,7 +138,8 @@ int manifest_maker_add(struct manifest_maker *m, struct entry *entry, struct err
         return error_set(e, ERROR_REFUSED, "%s cannot be in a manifest: %s",
                          entry->path_length > 0 ? entry->path : "the tree", wrong);
     size_t shared = shared_bytes(m, entry), size = record_size(entry, shared);
-    if (make_room(m, size, e) != 0)
+    if (make_room(m, size, e) != 0 ||
+        (entry->kind == ENTRY_HARDLINK && add_link(m, entry->linked, e) != 0))
         return -1;
     if (m->entries % MANIFEST_STRIDE == 0)
         (void)put_u64(
@@ -136,15 +154,31 @@ int manifest_maker_add(struct manifest_maker *m, struct entry *entry, struct err
     return 0;
 }
 
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int put_links(struct manifest_maker *m, struct error *e)
+{
+    if (m->links > 0)
+        qsort(m->link, m->links, sizeof *m->link, compare);
+    for (uint64_t i = 0; i < m->links; i++)
+        (void)put_u64((uint8_t *)&m->link[i], m->link[i]);
+    return put_out(m, (const uint8_t *)m->link, m->links * MANIFEST_LINK, e);
+}
+
 int manifest_maker_finish(struct manifest_maker *m, uint64_t *size, uint64_t *stream,
                           struct error *e)
 {
     uint8_t tail[MANIFEST_TAIL];
     size_t index = (size_t)manifest_groups(m->entries) * MANIFEST_INDEX;
 
-    if (flush(m, e) != 0)
+    if (flush(m, e) != 0 || put_links(m, e) != 0)
         return -1;
-    (void)put_u64(put_u64(put_u64(tail, m->written), m->entries), m->stream);
+    (void)put_u64(put_u64(put_u64(tail, m->entries), m->links), m->stream);
     if (put_out(m, m->index, index, e) != 0 ||
         put_out(m, tail, MANIFEST_TAIL - MANIFEST_DIGEST, e) != 0)
         return -1;

@@ -272,8 +272,8 @@ static void a_hard_link_leads_to_a_file_of_that_path(void **state)
         const char *path;
         uint64_t linked;
         bool accepted;
-    } tries[] = {
-        {"b", 1, true}, {"b", 0, false}, {"a", 0, false}, {"x", 1, false}, {"c", 2, false}};
+    } tries[] = {{"b", 1, true},  {"b", 0, false}, {"a", 0, false},
+                 {"x", 1, false}, {"c", 2, false}, {"b", 2, false}};
     (void)state;
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         struct error e = {0};
@@ -292,6 +292,43 @@ static void a_hard_link_leads_to_a_file_of_that_path(void **state)
     }
 }
 
+/* One list for all links: it must fit them. */
+static void the_list_of_hard_links_is_checked(void **state)
+{
+    struct error e = {0};
+    struct manifest m;
+    uint64_t size, stream;
+    uint8_t bytes[2000];
+    char path[20];
+    int file = memory_file();
+    struct manifest_maker *maker = manifest_maker_new(file, &e);
+    (void)state;
+    add(maker, file_entry("a", 1));
+    add(maker, file_entry("b", 1));
+    for (unsigned i = 0; i < 4; i++) {
+        (void)snprintf(path, sizeof path, "c%u", i);
+        add(maker, hardlink_entry(path, i % 3 == 0 ? "b" : "a", i % 3 == 0));
+    }
+    assert_int_equal(manifest_maker_finish(maker, &size, &stream, &e), 0);
+    manifest_maker_free(maker);
+    assert_int_equal(manifest_open(&m, file, size, &e), 0);
+    assert_int_equal(m.hardlinks, 4);
+    assert_int_equal(m.files, 2);
+    walk_through(&m);
+    assert_int_equal(pread(file, bytes, sizeof bytes, 0), size);
+    (void)close(file);
+    uint8_t *list = bytes + size - MANIFEST_TAIL - MANIFEST_INDEX - 4 * MANIFEST_LINK;
+    static const uint64_t lists[][4] = {{0, 0, 1, 1}, {0, 0, 0, 1},         {0, 1, 1, 1},
+                                        {0, 1, 0, 1}, {0, 0, 1, 2},         {0, 0, 1, 9},
+                                        {1, 1, 1, 1}, {0, 0, 1, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (unsigned k = 0; k < 4; k++)
+            (void)put_u64(list + k * MANIFEST_LINK, lists[i][k]);
+        seal(bytes, size);
+        assert_int_equal(accepts(bytes, size), i == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +341,7 @@ int main(void)
         cmocka_unit_test(each_changed_byte_is_found),
         cmocka_unit_test(what_a_hostile_node_changes_is_refused_or_harmless),
         cmocka_unit_test(a_hard_link_leads_to_a_file_of_that_path),
+        cmocka_unit_test(the_list_of_hard_links_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
