@@ -7,7 +7,8 @@
 #include "daemon/tree/file_bytes.h"
 #include "daemon/tree/manifest_format.h"
 
-#define WINDOW 65536u
+#define WINDOW                                                                                     \
+    16384u /* bytes that are read at once: about as many as between two entries of the index */
 
 struct manifest_cursor {
     const struct manifest *m;
