@@ -228,19 +228,25 @@ static void links_lead_to_sources_only(void **state)
     close_reader(state, r);
 }
 
-/* Deeper than folders stay open, with files behind each inner folder. */
-static void deep_trees_need_few_descriptors(void **state)
+static void make_deep(void **state, unsigned depth)
 {
-    struct rlimit limit, low;
     char path[400] = "t";
-    unsigned depth = 3 * WALK_FOLDERS_OPEN;
-    struct manifest m;
+
     make_folder(data_at(state, "t"));
     for (unsigned i = 0; i < depth; i++) {
         make_file(data_at(state, "%s/z", path), "z", 1);
         (void)strcat(path, "/d");
         make_folder(data_at(state, "%s", path));
     }
+}
+
+/* Deeper than folders stay open, with files behind each inner folder. */
+static void deep_trees_need_few_descriptors(void **state)
+{
+    struct rlimit limit, low;
+    unsigned depth = 3 * WALK_FOLDERS_OPEN;
+    struct manifest m;
+    make_deep(state, depth);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     low = limit;
     low.rlim_cur = descriptors() + WALK_FOLDERS_OPEN + 10;
@@ -253,6 +259,39 @@ static void deep_trees_need_few_descriptors(void **state)
     walk_through(&m);
     (void)close(file);
     close_reader(state, r);
+}
+
+/* Other folders with the same names. */
+static void swap_folders(void *argument)
+{
+    void **state = argument;
+
+    assert_int_equal(rename(data_at(state, "t/d"), data_at(state, "moved")), 0);
+    assert_int_equal(rename(data_at(state, "other"), data_at(state, "t/d")), 0);
+}
+
+static void folders_that_are_opened_again_are_the_same(void **state)
+{
+    static const char *const others[] = {"other/",       "other/d/",       "other/d/d/",
+                                         "other/d/d/d/", "other/d/d/d/d/", NULL};
+    struct trees *t = *state;
+    struct faulty_files faulty;
+    struct roots roots = {0};
+    struct error e = {0};
+    make_tree(state, others);
+    make_deep(state, WALK_FOLDERS_OPEN + 2);
+    const char *path = data_at(state, "t"); /* the buffers of the fixture are few */
+    faulty_files_init(&faulty);
+    assert_int_equal(roots_add(&roots, &faulty.files, data_at(state, "."), &e), 0);
+    atomic_store(&t->files.roots, &roots);
+    faulty.left = 2; /* after the source was opened, and its state read */
+    faulty.before = swap_folders;
+    faulty.argument = state;
+    check_open_fails(state, &(struct tree_read_options){.path = &path, .paths = 1}, ERROR_IO,
+                     "d was changed");
+    assert_string_equal(faulty.call, "open_folder");
+    atomic_store(&t->files.roots, &t->roots);
+    roots_free(&roots);
 }
 
 static void paths_that_are_too_long_are_named(void **state)
@@ -335,6 +374,7 @@ int main(void)
         TEST(missing_and_foreign_sources_are_errors),
         TEST(links_lead_to_sources_only),
         TEST(deep_trees_need_few_descriptors),
+        TEST(folders_that_are_opened_again_are_the_same),
         TEST(paths_that_are_too_long_are_named),
         TEST(what_cannot_be_read_is_named),
         TEST(a_walk_ends_when_it_shall),
