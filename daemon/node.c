@@ -11,6 +11,7 @@
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
 #include "daemon/host/gathering.h"
+#include "daemon/host/processor.h"
 #include "daemon/net/discovery/beacon.h"
 #include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
@@ -43,6 +44,7 @@ struct node {
     struct programs *programs;
     struct access_rules access;
     struct gathering gathering; /* of facts about this host */
+    int processor;              /* processor_open() */
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
@@ -230,6 +232,11 @@ static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secret
     return folders_init(&node->folders, &node->storage, e);
 }
 
+static void read_processor(void *context, uint64_t *used, uint64_t *delayed)
+{
+    processor_read(((struct node *)context)->processor, used, delayed);
+}
+
 static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *secrets,
                       struct error *e)
 {
@@ -261,6 +268,8 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
         .heartbeat = config->heartbeat_ms * MILLISECONDS,
         .silence = config->silence_ms * MILLISECONDS,
         .minors_back = PROTOCOL_MINOR - config->protocol_minor,
+        .processor = read_processor,
+        .processor_context = node,
         .planned = on_planned,
         .planned_context = node,
         .links_changed = on_links_changed,
@@ -328,6 +337,8 @@ static void on_survey(void *context, enum survey_kind kind)
 
     if (kind == SURVEY_STATE)
         control_tell_state(node->control);
+    else if (kind == SURVEY_TRACE)
+        control_tell_trace(node->control);
     else
         gather_host(node);
 }
@@ -401,7 +412,9 @@ struct node *node_start(uv_loop_t *loop, struct config *config, struct error *e)
         return NULL;
     }
     node->config = config;
+    node->processor = processor_open();
     if (take_roots(node, e) != 0) {
+        processor_close(node->processor);
         free(node);
         return NULL;
     }
@@ -470,6 +483,7 @@ size_t node_free(struct node *node)
     free_retired(node);
     roots_free(node->roots);
     free(node->roots);
+    processor_close(node->processor);
     free(node);
     return leaked;
 }

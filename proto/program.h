@@ -75,6 +75,7 @@ enum program_kind {
 /* Flags of OPEN and SHRINK; a daemon ignores flags that it does not know. */
 #define PROGRAM_UNCHECKED 1u /* blocks travel without digests */
 #define PROGRAM_TELL 2u      /* the daemon sends WAITING */
+#define PROGRAM_TRACE 8u     /* OPEN, SHRINK: nodes record what they do; an older daemon does not */
 #define PROGRAM_WAIT 4u      /* OPEN: waits for nodes that are down; an older daemon does not */
 
 /* The descriptors of OPENED, in this order. */

@@ -23,8 +23,9 @@ void control_links_changed(struct control_server *server);
 void control_settings_changed(struct control_server *server, const struct roots *roots,
                               uint64_t memory_budget);
 
-/* Answer surveys for this node (survey_tell()): with its state now, or with facts about the host. */
+/* Answer surveys for this node (survey_tell()): with its state now, its last trace, or facts about the host. */
 void control_tell_state(struct control_server *server);
+void control_tell_trace(struct control_server *server);
 void control_tell_facts(struct control_server *server, const char *facts);
 
 /* Abandons the exchanges of the clients and closes everything; the memory is freed when the loop

@@ -6,9 +6,11 @@
 #include "daemon/base/log.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/server.h"
+#include "daemon/control/trace_answer.h"
 #include "proto/version.h"
 
 #define TIMEOUT_MS 3000u
+#define TRACE_ROOM 1024u /* bytes of an answer beside the trace */
 #define TIMEOUT_LEAST_MS 100u
 #define TIMEOUT_MOST_MS 60000u
 
@@ -134,6 +136,24 @@ void control_tell_state(struct control_server *server)
 
     control__node_answer__init(&t.answer);
     control_with_own_status(server, tell_with_status, &t);
+}
+
+void control_tell_trace(struct control_server *server)
+{
+    const struct trace *trace = exchanges_last_trace(server->set.exchanges);
+    struct router *router = server->set.router;
+    const size_t nodes = router_torus(router)->nodes, most = SURVEY_TOTAL_MOST / nodes;
+    struct telling t = {.server = server, .kind = SURVEY_TRACE};
+    struct utsname host = {.nodename = ""};
+
+    (void)uname(&host);
+    control__node_answer__init(&t.answer);
+    t.answer.host = host.nodename;
+    if (trace != NULL)
+        t.answer.trace = trace_answer_make(
+            trace, router, (most < SURVEY_ANSWER_MOST ? most : SURVEY_ANSWER_MOST) - TRACE_ROOM);
+    tell(&t);
+    trace_answer_free(t.answer.trace);
 }
 
 void control_tell_facts(struct control_server *server, const char *facts)

@@ -96,6 +96,8 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
         .daemons_per_processor =
             setup->daemons_per_processor > 1 ? setup->daemons_per_processor : 1,
         .sessions = groups_sessions(core->groups),
+        .processor = setup->processor,
+        .processor_context = setup->processor_context,
         .planned = setup->planned,
         .planned_context = setup->planned_context,
     };

@@ -31,6 +31,9 @@ struct core_setup {
     uint64_t heartbeat, silence;  /* router_set_heartbeats(), in nanoseconds; 0: the defaults */
     uint32_t
         minors_back; /* it speaks a minor version of the peer protocol that is older by this; usually 0 */
+    /* As exchanges_setup.processor. */
+    void (*processor)(void *context, uint64_t *used, uint64_t *delayed);
+    void *processor_context;
     /* Called when schedules have been counted (exchange/phases/choose_algorithm.h). May be NULL. */
     void (*planned)(void *context);
     void *planned_context;

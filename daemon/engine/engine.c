@@ -56,3 +56,11 @@ struct cut engine_cut(const struct engine_setup *setup, uint32_t least)
         .least = least,
     };
 }
+
+void engine_waits(const struct engine *engine, enum engine_wait *port)
+{
+    for (unsigned i = 0; i < torus_ports(engine_torus(&engine->set)); i++)
+        port[i] = ENGINE_OTHERS;
+    if (engine->ops->waits != NULL)
+        engine->ops->waits(engine, port);
+}

@@ -13,6 +13,7 @@
 #include "daemon/engine/cut.h"
 #include "daemon/engine/piece_digest.h"
 #include "daemon/router/router.h"
+#include "daemon/trace/trace.h"
 
 #define ENGINE_DAMAGED_MOST 8u
 #define ENGINE_NOT_TOLD UINT64_MAX
@@ -51,6 +52,7 @@ struct engine_setup {
      * other blocks. A block whose origin has not told its length is cut as without this table. The entry of
      * this node says whether this node has told its lengths. */
     const uint64_t *incoming;
+    struct trace *trace; /* NULL, or where the engine notes the ends of steps and rounds */
 };
 
 struct engine_port_counts {
@@ -74,6 +76,17 @@ struct engine_counts {
 
 struct engine;
 
+/* Why nothing more leaves by a port now; for traces (daemon/trace). */
+enum engine_wait {
+    ENGINE_READY,   /* a frame is ready */
+    ENGINE_SOURCE,  /* the source has no bytes yet */
+    ENGINE_SINK,    /* the sink has not written what has arrived */
+    ENGINE_OTHERS,  /* bytes of other nodes, or the end of a step */
+    ENGINE_ROUND,   /* the next round: some node has not finished an earlier one */
+    ENGINE_MEMBERS, /* a group: no call, or other members have not made it */
+    ENGINE_DONE,    /* nothing is left to send */
+};
+
 /* The functions below, for one kind of engine. */
 struct engine_ops {
     void (*free)(struct engine *engine);
@@ -95,6 +108,8 @@ struct engine_ops {
     void (*arrived)(const struct engine *engine,
                     void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
                     void *context);
+    /* NULL, or sets why nothing leaves, by port. */
+    void (*waits)(const struct engine *engine, enum engine_wait *port);
 };
 
 /* A piece that has arrived damaged: the digests of its bytes as sent, and as they arrived. */
@@ -181,6 +196,23 @@ static inline void engine_wake(struct engine *engine)
 static inline void engine_describe(const struct engine *engine, char *text, size_t size)
 {
     engine->ops->describe(engine, text, size);
+}
+
+/* Sets why nothing more leaves now, for each port of the engine's torus; ENGINE_OTHERS if the engine cannot tell. */
+void engine_waits(const struct engine *engine, enum engine_wait *port);
+
+/* Notes an event, if the engine is traced. */
+static inline void engine_note(const struct engine *engine, enum trace_event_kind kind, uint32_t a,
+                               uint64_t b)
+{
+    if (engine->set.trace != NULL)
+        trace_note(engine->set.trace, router_now(engine->set.router), kind, a, b);
+}
+
+/* Whether this is the last round of a repetition, as far as the engine knows. */
+static inline bool engine_is_last_round(const struct engine *engine, uint64_t round)
+{
+    return engine->rounds == 0 || (round + 1) % engine->rounds == 0;
 }
 
 /* To be called when the link at this port has been down: frames on their way are lost, so nothing more is

@@ -40,6 +40,7 @@ bool round_window_end(const struct round_window *w)
     engine->counts.delivered_at = router_now(engine->set.router);
     engine->counts.blocks_delivered = r->delivered;
     r->open = false;
+    engine_note(engine, TRACE_FINISHED_ROUND, 0, engine->rounds_finished);
     engine->rounds_finished++;
     return true;
 }

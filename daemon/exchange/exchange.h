@@ -122,6 +122,9 @@ unsigned exchanges_under_way(const struct exchanges *exchanges);
 /* Returns the bytes that exchanges and groups have reserved at this node. */
 uint64_t exchanges_reserved(const struct exchanges *exchanges);
 
+/* Returns the trace that has begun last at this node, or NULL; borrowed until exchanges are called again. */
+const struct trace *exchanges_last_trace(const struct exchanges *exchanges);
+
 /* Returns the schedules that clients or neighbours have given to this node (schedules.h); borrowed. */
 struct schedules *exchanges_schedules(struct exchanges *exchanges);
 

@@ -28,6 +28,7 @@
 #include "daemon/exchange/record/local_resources.h"
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/table.h"
+#include "daemon/exchange/record/tracing.h"
 #include "daemon/exchange/record/tree_messages.h"
 #include "daemon/exchange/start_queue.h"
 #include "daemon/planning/planner.h"
@@ -176,6 +177,7 @@ void exchanges_free(struct exchanges *exchanges)
     decisions_free(exchanges);
     tree_messages_trees_free(exchanges->trees);
     free(exchanges->absent);
+    tracing_free(exchanges);
     free(exchanges);
 }
 
@@ -235,6 +237,7 @@ void exchanges_topology(struct exchanges *exchanges)
             objections_repeat(exchanges, port);
             verdicts_repeat(exchanges, port);
         }
+    tracing_note_links(exchanges, exchanges->links_up, up);
     exchanges->links_up = up;
     kept_blocks_tick(exchanges, router_now(exchanges->set.router));
     link_costs_topology(exchanges);
@@ -242,8 +245,9 @@ void exchanges_topology(struct exchanges *exchanges)
 
 uint64_t exchanges_deadline(const struct exchanges *exchanges)
 {
-    uint64_t at = kept_blocks_deadline(exchanges);
+    uint64_t at = kept_blocks_deadline(exchanges), sample = tracing_deadline(exchanges);
 
+    at = sample < at ? sample : at;
     at = exchanges->ask_at < at ? exchanges->ask_at : at;
     for (const struct attempt *x = exchanges->active; x != NULL; x = x->next) {
         uint64_t one = fault_watch_deadline(x);
@@ -292,6 +296,7 @@ void exchanges_tick(struct exchanges *exchanges)
     struct attempt *x, *next;
     struct job *j, *next_job;
 
+    tracing_tick(exchanges, now);
     DL_FOREACH_SAFE (exchanges->active, x, next) {
         if (x->schedule != NULL && now >= schedule_deadline(x->schedule)) {
             schedule_tick(exchanges->schedules, x->schedule, now);

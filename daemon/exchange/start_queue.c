@@ -23,6 +23,7 @@
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/table.h"
 #include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tracing.h"
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/damage.h"
 #include "daemon/schedule/tree.h"
@@ -123,6 +124,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     j->reserved = 0;
     x->job = j;
     j->attempt = x;
+    tracing_begin(x);
     return x;
 }
 

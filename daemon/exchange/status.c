@@ -214,3 +214,14 @@ size_t exchanges_unconfirmed(const struct exchanges *exchanges, struct exchange_
             list_one(d, exchanges, &list[n++]);
     return n;
 }
+
+const struct trace *exchanges_last_trace(const struct exchanges *exchanges)
+{
+    const struct trace *last = NULL;
+
+    for (unsigned i = 0; i < TRACES_KEPT; i++)
+        if (exchanges->trace[i] != NULL &&
+            (last == NULL || exchanges->trace[i]->began > last->began))
+            last = exchanges->trace[i];
+    return last;
+}

@@ -31,6 +31,7 @@ struct group_options {
     bool unchecked;      /* blocks have no digests; must be the same at all members */
     bool shrink;         /* nodes that are down are not members */
     bool wait;           /* wait for nodes that are down until the group is open */
+    bool trace;          /* nodes record what they do (daemon/trace) */
     uint64_t process;    /* id of the program's process, for status; 0: unknown */
     uint32_t user;       /* of the program: whose share the group takes (base/shares.h) */
 };

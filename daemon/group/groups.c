@@ -58,6 +58,7 @@ static int begin_opening(struct group *g, struct error *e)
                               .operation = OPERATION_GROUP,
                               .barrier = g->name,
                               .unchecked = g->unchecked,
+                              .trace = g->traced,
                               .shrink = g->shrinks,
                               .wait = g->waits,
                               .timeout_ns = g->deadline == ROUTER_NEVER ? 0
@@ -90,6 +91,7 @@ struct group *group_open(struct groups *groups, const struct group_options *opti
     g->user = options->user;
     (void)strcpy(g->name, options->name);
     g->unchecked = options->unchecked;
+    g->traced = options->trace;
     g->shrinks = options->shrink;
     g->waits = options->wait;
     g->deadline =

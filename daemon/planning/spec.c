@@ -81,6 +81,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
         .shrink = message->shrink,
         .wait = message->wait,
         .unchecked = message->unchecked,
+        .trace = message->trace,
         .repeat = message->repeat,
         .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
                           ? SPEC_LONGEST_TIMEOUT
@@ -115,6 +116,7 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->shrink = s->shrink;
     message->wait = s->wait;
     message->unchecked = s->unchecked;
+    message->trace = s->trace;
     message->repeat = s->repeat;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
 }

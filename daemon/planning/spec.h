@@ -38,6 +38,7 @@ struct spec {
     bool wait;       /* nodes that are down are waited for, within the timeout; otherwise they
                       * fail it */
     bool unchecked;  /* group: blocks travel without digests */
+    bool trace;      /* every node records what it does (daemon/trace) */
     uint32_t repeat; /* exchanges back to back; 0 means 1 */
     uint64_t timeout_ns; /* limit for all repetitions; 0: a default by sizes and link rate */
 };

@@ -192,14 +192,18 @@ static int check_link(struct router *r, struct link *link, uint64_t now, bool be
 
 static void tick_link(struct router *r, struct link *link, uint64_t now, bool beat)
 {
-    const struct peer_message heartbeat = {.kind = PEER_HEARTBEAT,
-                                           .heartbeat = {(uint32_t)(r->heartbeat / MILLISECONDS)}};
+    struct peer_message heartbeat = {
+        .kind = PEER_HEARTBEAT,
+        .heartbeat = {.interval_ms = (uint32_t)(r->heartbeat / MILLISECONDS)}};
     struct error why;
 
     if (check_link(r, link, now, beat, &why) != 0)
         link_give_up(link, &why, why.code == ERROR_PROTOCOL);
-    else if (beat)
+    else if (beat) {
+        if (link->minor >= LINK_CLOCK_MINOR)
+            link_clock_fill(&link->clock, &heartbeat.heartbeat, router_now(r));
         router_send(r, link->port, &heartbeat);
+    }
 }
 
 /* Returns how many nanoseconds this tick is late, because this node was not running (stopped, or without a

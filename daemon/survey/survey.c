@@ -299,11 +299,11 @@ int survey_start(struct survey *s, enum survey_kind kind, uint64_t timeout,
     if (torus_of(s)->nodes > SURVEY_NODES_MOST)
         return error_set(e, ERROR_REFUSED, "a network of more than %u nodes has no surveys",
                          SURVEY_NODES_MOST);
-    if (router_least_minor(s->router) < SURVEY_MINOR)
-        return error_set(
-            e, ERROR_REFUSED,
-            "a node runs an older release of torusd, which knows no surveys: finish the "
-            "upgrade ('torusctl status' on each machine shows its release)");
+    if (router_least_minor(s->router) < (kind == SURVEY_TRACE ? SURVEY_TRACE_MINOR : SURVEY_MINOR))
+        return error_set(e, ERROR_REFUSED,
+                         "a node runs an older release of torusd, which knows no %s: finish the "
+                         "upgrade ('torusctl status' on each machine shows its release)",
+                         kind == SURVEY_TRACE ? "traces" : "surveys");
     request->kind = kind;
     request->timeout = timeout;
     request->next = s->run[kind].waiting;

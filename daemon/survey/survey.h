@@ -20,7 +20,8 @@
 #include "proto/error.h"
 #include "proto/peer/peer_message.h"
 
-#define SURVEY_MINOR 1u /* the minor version of the peer protocol that has added surveys */
+#define SURVEY_MINOR 1u       /* the minor version of the peer protocol that has added surveys */
+#define SURVEY_TRACE_MINOR 2u /* the same for SURVEY_TRACE */
 #define SURVEY_PART 6144u
 #define SURVEY_PARTS_MOST 12u
 #define SURVEY_ANSWER_MOST (SURVEY_PART * SURVEY_PARTS_MOST) /* bytes of one node's answer */
@@ -33,6 +34,7 @@ struct survey;
 enum survey_kind {
     SURVEY_STATE, /* links, exchanges, groups */
     SURVEY_HOST,  /* the machine: interfaces, disks, settings */
+    SURVEY_TRACE, /* the last trace */
     SURVEY_KINDS
 };
 

@@ -12,7 +12,8 @@ PEER_CODEC(probe_answered, ProbeAnswered, PROBE_ANSWERED)
 #define REFUSAL(NUMBER, TEXT, BYTES, LIST) TEXT(reason)
 PEER_CODEC(refusal, Refusal, REFUSAL)
 
-#define HEARTBEAT(NUMBER, TEXT, BYTES, LIST) NUMBER(interval_ms)
+#define HEARTBEAT(NUMBER, TEXT, BYTES, LIST)                                                       \
+    NUMBER(interval_ms) NUMBER(at) NUMBER(echo) NUMBER(held)
 PEER_CODEC(heartbeat, Heartbeat, HEARTBEAT)
 
 #define LINK_FAULT(NUMBER, TEXT, BYTES, LIST)                                                      \

@@ -44,6 +44,7 @@ struct peer_refusal {
 
 struct peer_heartbeat {
     uint32_t interval_ms;
+    uint64_t at, echo, held;
 };
 
 struct peer_link_state_entry {

@@ -12,6 +12,7 @@
 #include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/progress.h"
+#include "client/cli/tracing/trace_file.h"
 
 /* The operations of libtorus and of schedules have the same numbers. */
 _Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
@@ -102,6 +103,7 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
     request->to = *to;
     request->missing_ok = a->missing_ok;
     request->replace = a->replace;
+    request->trace = a->trace != NULL;
     request->shrink = on_failure_is(a, "shrink");
     request->wait = on_failure_is(a, "wait");
     return 0;
@@ -130,8 +132,8 @@ static int set_choice(const struct cli *cli, json_t *value, const char *requeste
     return r;
 }
 
-static int print_result(const struct cli *cli, const struct exchange_arguments *a,
-                        const char *requested, const struct torus_result *result,
+static int print_result(struct cli *cli, const struct exchange_arguments *a, const char *requested,
+                        const struct torus_result *result,
                         const struct torus_candidates *predictions, const char *bound_of,
                         double call_seconds)
 {
@@ -152,7 +154,12 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
         json_decref(value);
         value = NULL;
     }
+    if (value != NULL)
+        (void)json_incref(value);
     int code = cli_print(cli, value, &view);
+    if (code == EXIT_DONE && a->trace != NULL)
+        code = trace_file_write(cli, a->trace, result->id, value);
+    json_decref(value);
     exchange_report_warning(result, warning, sizeof warning);
     if (warning[0] != '\0')
         cli_warn(warning);
@@ -161,7 +168,7 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
 
 /* Runs the request, or a barrier if `request` is NULL, and prints the result. `bound_of` names the model of the lower
  * bound if the schedule is from a file. */
-static int exchange(const struct cli *cli, const struct exchange_arguments *a,
+static int exchange(struct cli *cli, const struct exchange_arguments *a,
                     const struct torus_request *request, uint64_t timeout_ms,
                     const struct torus_candidates *predictions, const char *bound_of)
 {
@@ -194,7 +201,7 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
 
 /* Prints the predictions, and runs the exchange unless --dry-run is given. With --json, the predictions are part of
  * the report. */
-static int explain(const struct cli *cli, const struct exchange_arguments *a,
+static int explain(struct cli *cli, const struct exchange_arguments *a,
                    const struct torus_request *request)
 {
     struct torus_candidates *predictions;

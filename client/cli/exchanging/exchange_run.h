@@ -16,6 +16,7 @@ struct exchange_arguments {
     const char *sender;     /* broadcast only */
     const char *on_failure; /* not barrier */
     const char *name;       /* barrier only, which has only a name and a timeout */
+    const char *trace;      /* not barrier */
     bool missing_ok, replace;
     bool per_node;
     bool explain, dry_run; /* exchange only */
@@ -35,8 +36,10 @@ struct exchange_arguments {
         "--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure), if_down         \
     }
 #define FINAL_OPTIONS                                                                              \
-    {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
-     "treat missing files as empty"},                                                              \
+    {"--trace", "FILE", offsetof(struct exchange_arguments, trace),                                \
+     "record what each port does, and write it to FILE\n(see 'torusctl help trace')"},             \
+        {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                    \
+         "treat missing files as empty"},                                                          \
         {"--replace", NULL, offsetof(struct exchange_arguments, replace),                          \
          "replace an old result in the folder, and remove it"},                                    \
         {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),                     \

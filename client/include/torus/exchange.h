@@ -113,7 +113,9 @@ struct torus_request {
     /* If `to` is a folder with an old result (files named by ranks, and nothing else), the new result replaces the old
      * one, at all nodes or at none. Without `replace`, the folder `to` must be missing or empty. For files only. */
     bool replace;
-    char reserved[4]; /* 0 */
+    /* All nodes record what they do; torus_client_survey() with TORUS_SURVEY_TRACE then has it. */
+    bool trace;
+    char reserved[3]; /* 0 */
 
     /* Instead of an algorithm: the digest of a schedule that torus_client_schedule() has sent to the daemon. NULL or ""
      * for none. Not for TORUS_BROADCAST. */

@@ -12,6 +12,7 @@ extern "C" {
 enum torus_survey_kind {
     TORUS_SURVEY_STATE, /* status and links of each node */
     TORUS_SURVEY_HOST,  /* facts about each machine: interfaces, disks, settings of the system */
+    TORUS_SURVEY_TRACE, /* what each node has recorded of the last traced exchange or group */
 };
 
 enum torus_survey_outcome {
@@ -24,6 +25,60 @@ enum torus_survey_outcome {
 
 /* Returns "silent", "answered"..., or "unknown" for any other value. Static, never NULL. */
 TORUS_EXPORT const char *torus_survey_outcome_name(enum torus_survey_outcome outcome);
+
+/* What a port did, or waited for. */
+enum torus_trace_state {
+    TORUS_TRACE_NOTHING,   /* nothing was left to send */
+    TORUS_TRACE_LINK,      /* bytes were on the link, or waited for it */
+    TORUS_TRACE_RESENDING, /* the same, and TCP sent packets again */
+    TORUS_TRACE_SOURCE,    /* it waited for bytes of a file or program of the node */
+    TORUS_TRACE_SINK,      /* it waited for received data to be written at the node */
+    TORUS_TRACE_OTHERS,    /* it waited for blocks or steps of other nodes */
+    TORUS_TRACE_ROUND,     /* it waited until all nodes had finished a round */
+    TORUS_TRACE_PROGRAM,   /* it waited for programs to make a call */
+    TORUS_TRACE_PROCESSOR, /* it had data to send, and the link was idle: the daemon had no processor */
+};
+#define TORUS_TRACE_STATES (TORUS_TRACE_PROCESSOR + 1u)
+
+enum torus_trace_event {
+    TORUS_TRACE_PHASE,          /* a: phase of the exchange that begins (torus_trace.phase) */
+    TORUS_TRACE_STEP,           /* a step is over at the node; a: its number, b: the round */
+    TORUS_TRACE_FINISHED_ROUND, /* b: its number */
+    TORUS_TRACE_CALL_BEGUN,     /* a: the operation (torus_trace.call), b: number of the call */
+    TORUS_TRACE_CALL_ENDED,     /* the same */
+    TORUS_TRACE_LINK_DOWN,      /* a: port */
+    TORUS_TRACE_LINK_UP,        /* a: port */
+};
+
+/* Arrays by interval and port have intervals * ports elements, those of an interval next to each other. Times are
+ * nanoseconds of the node's own clock, which begins anywhere. */
+struct torus_trace {
+    const char *id; /* of the exchange or group */
+    uint64_t began_ns, ended_ns, interval_ns;
+    bool under_way;
+    uint32_t ports, intervals;
+    const uint64_t *sent, *received; /* bytes, by interval and port */
+    const uint32_t *queue,
+        *unacked;           /* most bytes that waited in the daemon, and that were on the link */
+    const uint32_t *resent; /* packets */
+    const uint8_t *
+        state; /* by interval, port and torus_trace_state: the part of the interval, 255 for all of it */
+    const uint32_t *used,
+        *delayed; /* by interval, as `state`: the daemon used a processor; it could have, and none was
+                                     * free */
+    const uint32_t *writing;  /* by interval: most bytes that waited for a disk */
+    size_t events;            /* in the following arrays, in the order of time */
+    const uint64_t *event_at; /* nanoseconds after began_ns */
+    const uint32_t *event_kind, *event_a;
+    const uint64_t *event_b;
+    uint64_t all_events;       /* more than `events` if some in the middle were not kept */
+    const uint32_t *neighbour; /* by port: the node there; more than any rank: none */
+    const int64_t *
+        clock_ahead_ns; /* by port: how far the neighbour's clock is ahead, and how wrong that may be; */
+    const uint64_t *clock_error_ns;         /* 0: not known */
+    const char *const *phase, *const *call; /* names by event_a */
+    size_t phases, calls;
+};
 
 struct torus_node_answer {
     uint32_t rank;
@@ -39,6 +94,8 @@ struct torus_node_answer {
     uint64_t clock_error_us;
     /* TORUS_SURVEY_HOST, if the node has answered, otherwise "": lines "name value", ended by newlines. */
     const char *facts;
+    const struct torus_trace
+        *trace; /* TORUS_SURVEY_TRACE; NULL: the node has none, or has not answered */
 };
 
 struct torus_survey {

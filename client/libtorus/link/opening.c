@@ -61,6 +61,14 @@ static int await_opened(struct program_link *link, uint64_t ms, struct waiting *
     return 0;
 }
 
+/* Whether the environment asks for a trace: TORUS_TRACE is set, neither empty nor 0. */
+static bool wants_trace(void)
+{
+    const char *value = getenv("TORUS_TRACE");
+
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
 int link_open(struct program_link *link, const struct link_options *options,
               struct link_opened *opened, struct torus_error *e)
 {
@@ -68,7 +76,8 @@ int link_open(struct program_link *link, const struct link_options *options,
         .magic = PROGRAM_MAGIC,
         .version = PROGRAM_VERSION,
         .kind = options->shrinks != NULL || options->leaves_out ? PROGRAM_SHRINK : PROGRAM_OPEN,
-        .flags = (options->unchecked ? PROGRAM_UNCHECKED : 0) | (options->waits ? PROGRAM_WAIT : 0),
+        .flags = (options->unchecked ? PROGRAM_UNCHECKED : 0) |
+                 (options->waits ? PROGRAM_WAIT : 0) | (wants_trace() ? PROGRAM_TRACE : 0),
         .size = options->timeout_ms * UINT64_C(1000000)};
     struct waiting waiting;
     int fds[PROGRAM_FDS];

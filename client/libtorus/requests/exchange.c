@@ -109,6 +109,7 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
     }
     spec.missing_ok = r.missing_ok;
     spec.replace = r.replace;
+    spec.trace = r.trace;
     spec.shrink = r.shrink;
     spec.wait = r.wait;
     spec.repeat = r.repeat;

@@ -51,6 +51,32 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
         (void)snprintf(text, size, "all sent and received");
 }
 
+static enum engine_wait why_waits(const struct stepped *s, const struct stepped_sender *sender)
+{
+    struct sink *sink = s->base.set.sink;
+
+    if (sender->current < sender->active) {
+        if (sender->stalled)
+            return ENGINE_SOURCE;
+        return s->base.set.one_port && s->cleared[sender->message[sender->current]] != s->round + 1
+                   ? ENGINE_OTHERS
+                   : ENGINE_READY;
+    }
+    if (sender->current < sender->count && !s->round_over)
+        return s->base.set.gather && !s->own.delivered ? ENGINE_SOURCE : ENGINE_OTHERS;
+    if (s->round_over)
+        return engine_is_last_round(&s->base, s->round) ? ENGINE_DONE : ENGINE_ROUND;
+    return sink->ops->pending(sink) > 0 ? ENGINE_SINK : ENGINE_DONE;
+}
+
+static void stepped_waits(const struct engine *engine, enum engine_wait *port)
+{
+    const struct stepped *s = (const struct stepped *)engine;
+
+    for (unsigned i = 0; i < s->ports; i++)
+        port[i] = s->started ? why_waits(s, &s->sender[i]) : ENGINE_ROUND;
+}
+
 static const struct engine_ops stepped_ops = {
     .free = stepped_free,
     .admit = stepped_admit,
@@ -59,6 +85,7 @@ static const struct engine_ops stepped_ops = {
     .next = stepped_next,
     .wake = stepped_wake,
     .describe = stepped_describe,
+    .waits = stepped_waits,
 };
 
 static void count_slot_sends(struct stepped *s)

@@ -66,6 +66,7 @@ void stepped_advance(struct stepped *s)
         return;
     activate_sends(s);
     while (s->step < plan->steps && is_step_over(s)) {
+        engine_note(&s->base, TRACE_STEP, s->step, s->round);
         s->step++;
         activate_sends(s);
     }
@@ -81,6 +82,7 @@ void stepped_advance(struct stepped *s)
     if (s->arrivals_left > 0 || s->sends_left > 0)
         return;
     s->round_over = true;
+    engine_note(&s->base, TRACE_FINISHED_ROUND, 0, s->round);
     s->base.rounds_finished = s->round + 1;
     s->base.counts.blocks_delivered = s->delivered;
     s->delivered = 0;

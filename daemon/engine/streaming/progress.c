@@ -87,3 +87,54 @@ void streaming_arrived(const struct engine *engine,
         }
     }
 }
+
+/* Why a piece does not leave, or does not leave completely. */
+static enum engine_wait why_waits(const struct streaming *s, const struct streaming_round *r,
+                                  uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+    const struct streaming_flow *flow = &r->flow[index];
+
+    if (flow->begun && flow->sent == flow->length)
+        return ENGINE_DONE;
+    if (p->in == PASSAGE_HERE && !r->base.admitted)
+        return ENGINE_ROUND;
+    if (queues_has(&r->queues, index) && queues_peek(&r->queues, p->out) != QUEUES_NONE)
+        return ENGINE_READY;
+    return p->in == PASSAGE_HERE ? ENGINE_SOURCE : ENGINE_OTHERS;
+}
+
+/* Why ports wait that have sent everything of the rounds that may leave. */
+static enum engine_wait why_idle(const struct streaming *s)
+{
+    const struct engine *engine = &s->base;
+    const struct streaming_round *r = streaming_find_round(s, engine->rounds_finished);
+    uint64_t last = engine->rounds_finished;
+
+    if (r != NULL && r->base.left == 0 && engine->set.sink->ops->pending(engine->set.sink) > 0)
+        return ENGINE_SINK;
+    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1))
+        if (r->base.admitted)
+            last = r->base.number + 1;
+    return last > 0 && engine_is_last_round(engine, last - 1) ? ENGINE_DONE : ENGINE_ROUND;
+}
+
+void streaming_waits(const struct engine *engine, enum engine_wait *port)
+{
+    const struct streaming *s = (const struct streaming *)engine;
+    const struct streaming_round *r = streaming_next_round(s, engine->rounds_finished);
+    const enum engine_wait idle = why_idle(s);
+
+    for (unsigned i = 0; i < s->ports; i++)
+        port[i] = ENGINE_DONE;
+    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1))
+        for (uint32_t i = 0; i < s->passages->count; i++) {
+            uint8_t out = s->passages->passage[i].out;
+            enum engine_wait why = out != PASSAGE_HERE ? why_waits(s, r, i) : ENGINE_DONE;
+            if (why < ENGINE_DONE && why < port[out])
+                port[out] = why;
+        }
+    for (unsigned i = 0; i < s->ports; i++)
+        if (port[i] == ENGINE_DONE)
+            port[i] = idle;
+}

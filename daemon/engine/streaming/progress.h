@@ -12,4 +12,7 @@ void streaming_arrived(const struct engine *engine,
                        void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
                        void *context);
 
+/* engine_ops.waits */
+void streaming_waits(const struct engine *engine, enum engine_wait *port);
+
 #endif

@@ -77,6 +77,7 @@ static const struct engine_ops streaming_ops = {
     .wake = streaming_wake,
     .describe = streaming_describe,
     .arrived = streaming_arrived,
+    .waits = streaming_waits,
 };
 
 struct engine *streaming_new(const struct engine_setup *setup, const struct passages *passages,

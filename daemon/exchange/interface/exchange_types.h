@@ -135,6 +135,10 @@ struct exchanges_setup {
     /* Called when schedules have been counted, so that choose_candidates() may be called again. May be NULL. */
     void (*planned)(void *context);
     void *planned_context;
+    /* Sets the nanoseconds that this thread has used of a processor, and those for which it could have run and did
+     * not. NULL: not known, and a node is never late. */
+    void (*processor)(void *context, uint64_t *used, uint64_t *delayed);
+    void *processor_context;
 };
 
 /* Returns the name of a state, as status shows it. */

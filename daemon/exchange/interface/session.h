@@ -20,6 +20,7 @@ struct session_setup {
     bool restarts;
     const char *name;        /* of the group; copied */
     bool unchecked;          /* true: blocks travel without digests */
+    struct trace *trace;     /* NULL, or where calls are noted; the session takes a reference */
     struct planner *planner; /* for the whole torus; borrowed */
     /* `wake` asks the owner to check whether the session failed or finished. */
     struct block_events events;

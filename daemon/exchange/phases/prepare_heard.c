@@ -18,6 +18,7 @@
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/table.h"
 #include "daemon/exchange/record/times.h"
+#include "daemon/exchange/record/tracing.h"
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/damage.h"
@@ -86,6 +87,7 @@ static struct attempt *take_on(struct exchanges *exchanges, const struct peer_pr
     x->resumes = ids->resumes;
     x->tree.parent = 0; /* a placeholder until the tree is known: only the root has no parent */
     x->job = j;
+    tracing_begin(x);
     return x;
 }
 

@@ -113,6 +113,7 @@ struct attempt {
     struct local_part local;
     struct rounds rounds;
     struct report report;
+    struct trace *trace; /* NULL: it is not traced */
 
     struct doubt *doubt; /* durable exchanges: memory for a doubt, allocated in advance */
     uint32_t *confirmed; /* COMMITTING: ranks of nodes here and below that have confirmed */

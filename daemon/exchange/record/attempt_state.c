@@ -9,6 +9,7 @@
 #include "daemon/exchange/record/kept_blocks.h"
 #include "daemon/exchange/record/local_resources.h"
 #include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/tracing.h"
 
 static void tell_log(const struct attempt *x)
 {
@@ -57,6 +58,7 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
         log_error("%s: this is a bug", exchanges->broken.text);
     }
     x->state = state;
+    tracing_note_state(x);
     if (attempt_states[state].owed == NONE)
         x->owed = 0;
     if (ends && !had_ended) {

@@ -8,6 +8,7 @@
 #include "daemon/router/router.h"
 
 #define VERDICTS_REMEMBERED 256u
+#define TRACES_KEPT 2u
 
 struct exchanges {
     struct exchanges_setup set;
@@ -44,6 +45,7 @@ struct exchanges {
     struct decision *decisions;
     /* When doubts and decisions are next checked; ROUTER_NEVER: there are none. */
     uint64_t ask_at;
+    struct trace *trace[TRACES_KEPT]; /* of the latest traced jobs; NULL: none */
     struct error broken; /* code ERROR_NONE, or the first invariant that was violated */
 };
 

@@ -271,6 +271,7 @@ static int new_session(struct attempt *x, struct error *e)
         .restarts = attempt_is_open_group(x),
         .name = x->spec.barrier,
         .unchecked = x->spec.unchecked,
+        .trace = x->trace,
         .planner = x->exchanges->planner,
         .events = x->exchanges->block_events,
     };
@@ -304,6 +305,7 @@ static int new_engine(struct attempt *x, struct error *e)
         .relayed = exchanges_relayed_frame(x->exchanges),
         .window = local->window,
         .incoming = local->resumed != NULL ? local->resumed->incoming : NULL,
+        .trace = x->trace,
     };
 
     if (kind_of(x)->has_session)

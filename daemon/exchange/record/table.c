@@ -10,6 +10,7 @@
 #include "daemon/exchange/record/avoided.h"
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/report.h"
+#include "daemon/exchange/record/tracing.h"
 #include "daemon/planning/schedule_store.h"
 
 #define HANDLE_MASK 0x0fffffffu /* a handle has at most four bytes on the wire */
@@ -33,6 +34,7 @@ static void take_out(struct attempt *x)
 void attempt_leave_schedule(struct attempt *x)
 {
     avoided_leave_routes(x);
+    tracing_leave(x);
     if (x->schedule == NULL)
         return;
     schedules_leave(x->exchanges->schedules, x->schedule);

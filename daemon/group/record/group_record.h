@@ -15,7 +15,7 @@ struct group {
     char name[GROUP_NAME_SIZE];
     uint64_t process;
     uint32_t user;
-    bool unchecked, shrinks, waits;
+    bool unchecked, shrinks, waits, traced;
     uint64_t deadline; /* for opening the group, as router_now() */
     /* Number of members; from when the group is open until its program is told of the end. */
     uint32_t members;

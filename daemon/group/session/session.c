@@ -10,6 +10,7 @@
 #include "daemon/group/restart/agreement.h"
 #include "daemon/group/session/program_calls.h"
 #include "daemon/group/session/session_lifetime.h"
+#include "daemon/group/session/waits.h"
 #include "proto/text.h"
 
 static struct session *session_of(struct engine *engine)
@@ -206,6 +207,7 @@ static const struct engine_ops session_ops = {
     .wake = session_wake,
     .message = session_message,
     .describe = session_describe,
+    .waits = session_waits,
 };
 
 struct engine *session_open(void *context, const struct session_setup *setup, struct error *e)

@@ -36,6 +36,7 @@ static void dispose_session(struct session *s)
         part_free(p);
     }
     damage_free(&s->damage);
+    trace_unref(s->base.set.trace);
     free(s);
 }
 
@@ -63,6 +64,8 @@ static int attach_session(struct session *s, const struct session_setup *setup, 
     s->base.set.handle = setup->handle;
     s->tree = setup->tree;
     s->events = setup->events;
+    trace_unref(s->base.set.trace);
+    s->base.set.trace = trace_ref(setup->trace);
     s->planner = setup->planner;
     damage_free(&s->damage);
     s->damage = (struct damage){0};

@@ -80,6 +80,7 @@ int program_take_open(struct program *p, const struct program_message *m)
                                           .shrink = m->kind == PROGRAM_SHRINK,
                                           .user = p->user,
                                           .wait = (m->flags & PROGRAM_WAIT) != 0,
+                                          .trace = (m->flags & PROGRAM_TRACE) != 0,
                                           .process = p->process > 0 ? (uint64_t)p->process : 0};
     size_t length = strlen(m->text);
     struct error e;

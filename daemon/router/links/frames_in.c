@@ -18,6 +18,7 @@ static void take_heartbeat(struct link *link, const struct peer_heartbeat *beat)
         link->interval =
             (beat->interval_ms < HEARTBEAT_MOST_MS ? beat->interval_ms : HEARTBEAT_MOST_MS) *
             MILLISECONDS;
+    link_clock_take(&link->clock, beat, router_now(link->router));
 }
 
 static int on_probe(struct link *link, const struct peer_message *message, struct error *e)

@@ -58,6 +58,8 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->queue_bytes = port->control.bytes + port->relay.bytes;
         if (port->link->has_key)
             (void)key_id_text(port->link->key, info->key);
+        info->clock_known = link_clock_ahead(&port->link->clock, router_now(r), &info->clock_ahead,
+                                             &info->clock_error);
         r->io.stat(r->io.context, port->link->connection, &info->stat);
     } else if (port->flapping.held) {
         const uint64_t now = router_now(r), until = flapping_deadline(port);

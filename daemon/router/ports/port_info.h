@@ -32,6 +32,9 @@ struct port_info {
     uint64_t held_ns;     /* PORT_HELD: for how much longer it must be quiet */
     uint64_t queue_bytes; /* of frames that wait for the link */
     struct connection_stat stat;
+    bool clock_known;     /* of the neighbour: */
+    int64_t clock_ahead;  /* nanoseconds by which it is ahead of this node's (router_now()), */
+    uint64_t clock_error; /* and how wrong that may be */
 };
 
 /* Fills *info. `port` must be below torus_ports(). */

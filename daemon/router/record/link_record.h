@@ -5,6 +5,7 @@
 #include "daemon/router/frames/decoder.h"
 #include "daemon/router/frames/outgoing.h"
 #include "daemon/router/interface/limits.h"
+#include "daemon/router/record/link_clock.h"
 #include "proto/key.h"
 
 struct router;
@@ -53,7 +54,8 @@ struct link {
     uint64_t acked;      /* connection_stat.acked at the last beat */
     struct probe probe;
     uint64_t interval; /* interval of the neighbour's heartbeats */
-    uint32_t held_by;  /* bit p: the queue of port p must drain before this link reads again */
+    struct link_clock clock;
+    uint32_t held_by; /* bit p: the queue of port p must drain before this link reads again */
     uint64_t tx_bytes, rx_bytes;
 };
 

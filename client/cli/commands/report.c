@@ -1,0 +1,59 @@
+/* torusctl report: says where the time of a traced run went. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/reporting/report_page.h"
+#include "client/cli/terminal/command.h"
+
+struct report_arguments {
+    const char *trace;
+    const char *html;
+};
+
+static const struct option options[] = {
+    {"TRACE", NULL, offsetof(struct report_arguments, trace),
+     "a file of 'torusctl trace' or --trace"},
+    {"--html", "FILE", offsetof(struct report_arguments, html),
+     "also make a page for a browser; '-' is standard output"},
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct report_arguments *a = arguments;
+    struct trace_data data;
+    struct error e;
+
+    if (a->trace == NULL)
+        return cli_fail_usage(cli, "name the trace: torusctl report TRACE");
+    if (trace_data_read(&data, a->trace, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    int code = a->html != NULL ? report_page_write(cli, a->html, &data) : EXIT_DONE;
+    if (code == EXIT_DONE && (a->html == NULL || strcmp(a->html, "-") != 0))
+        code = report_print(cli, &data);
+    trace_data_free(&data);
+    return code;
+}
+
+extern const struct command command_report;
+const struct command command_report = {
+    .name = "report",
+    .summary = "Say where the time of a traced run went, and make a page of it",
+    .usage = "TRACE [--html FILE] [--json]",
+    .details =
+        "Reads a trace of all nodes, and says what made the run slow, the worst first: a link\n"
+        "that carries less than the others while it is busy, packets that TCP sends again, a node\n"
+        "that waits for its own files or program, for its disk or for a processor, a program that\n"
+        "makes its calls late. Each node is compared with the median of all nodes.\n"
+        "\n"
+        "The page of --html needs no network. It shows the sentences, where the time went, the\n"
+        "load of each link over time, and a line for each port.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl exchange --block-size 1MiB --trace run.json\n"
+        "  torusctl report run.json --html run.html\n",
+    .options = options,
+    .arguments_size = sizeof(struct report_arguments),
+    .run = run,
+};

@@ -1,0 +1,325 @@
+#include "client/cli/reporting/findings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORTH 0.05      /* of the run: less is not worth a sentence */
+#define BUSY_LEAST 0.02 /* of the run: a port that was busy for less says nothing about its link */
+#define SLOWER 0.75     /* of the median: a link that is slower than this stands out */
+
+struct finding_list {
+    const struct trace_data *data;
+    struct finding *list;
+    unsigned count;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median of `count` values, which are sorted; 0 if there are none. */
+static double median(double *values, size_t count)
+{
+    if (count == 0)
+        return 0;
+    qsort(values, count, sizeof *values, by_value);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* Adds a finding, unless it is not worth a sentence, or the list is full of worse ones. */
+static struct finding *add(struct finding_list *l, enum finding_kind kind, uint32_t node,
+                           double seconds)
+{
+    struct finding *f;
+    unsigned at = l->count;
+
+    if (seconds < WORTH * l->data->seconds)
+        return NULL;
+    if (l->count == FINDINGS_MOST && l->list[--at].seconds >= seconds)
+        return NULL;
+    l->count = at + 1;
+    for (; at > 0 && l->list[at - 1].seconds < seconds; at--)
+        l->list[at] = l->list[at - 1];
+    f = &l->list[at];
+    *f = (struct finding){.kind = kind, .node = node, .seconds = seconds};
+    return f;
+}
+
+static double share(const struct trace_data *d, double seconds)
+{
+    return d->seconds > 0 ? 100 * seconds / d->seconds : 0;
+}
+
+static double busy_time(const struct port_time *p)
+{
+    return p->state[TORUS_TRACE_LINK] + p->state[TORUS_TRACE_RESENDING];
+}
+
+static bool tells_rate(const struct trace_data *d, const struct port_time *p)
+{
+    return p->neighbour != TORUS_NO_NODE && busy_time(p) > BUSY_LEAST * d->seconds && p->bytes > 0;
+}
+
+#define LABEL_SIZE 120
+
+/* "alpha (node 3)", or "node 3". Returns `text`. */
+static const char *label(const struct trace_data *d, uint32_t node, char text[LABEL_SIZE])
+{
+    const char *name = d->node[node].name;
+    bool says_rank = strstr(name, "node ") != NULL;
+
+    (void)snprintf(text, LABEL_SIZE, says_rank ? "%.90s" : "%.90s (node %" PRIu32 ")", name, node);
+    return text;
+}
+
+/* --- links --- */
+
+/* The median of what links carried while they were busy, in bytes a second. */
+static double usual_rate(const struct trace_data *d)
+{
+    unsigned ports = torus_ports(&d->torus);
+    double *rate = calloc((size_t)d->torus.nodes * ports + 1, sizeof *rate), result;
+    size_t count = 0;
+
+    for (uint32_t node = 0; rate != NULL && node < d->torus.nodes; node++)
+        for (unsigned port = 0; port < ports; port++)
+            if (tells_rate(d, &d->node[node].port[port]))
+                rate[count++] =
+                    d->node[node].port[port].bytes / busy_time(&d->node[node].port[port]);
+    result = rate != NULL ? median(rate, count) : 0;
+    free(rate);
+    return result;
+}
+
+/* The median of the time in which TCP sent packets again, over all ports. */
+static double usual_resending(const struct trace_data *d)
+{
+    unsigned ports = torus_ports(&d->torus);
+    double *time = calloc((size_t)d->torus.nodes * ports + 1, sizeof *time), result;
+    size_t count = 0;
+
+    for (uint32_t node = 0; time != NULL && node < d->torus.nodes; node++)
+        for (unsigned port = 0; port < ports; port++)
+            if (tells_rate(d, &d->node[node].port[port]))
+                time[count++] = d->node[node].port[port].state[TORUS_TRACE_RESENDING];
+    result = time != NULL ? median(time, count) : 0;
+    free(time);
+    return result;
+}
+
+struct usual {
+    double rate, resending;
+};
+
+static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
+                       const struct usual *usual)
+{
+    const struct trace_data *d = l->data;
+    const struct port_time *p = &d->node[node].port[port];
+    double rate = p->bytes / busy_time(p), again = p->state[TORUS_TRACE_RESENDING];
+    char name[TORUS_PORT_NAME_SIZE], from[LABEL_SIZE], to[LABEL_SIZE];
+    struct finding *f;
+
+    (void)torus_port_name(&d->torus, node, port, name);
+    (void)label(d, node, from);
+    (void)label(d, p->neighbour, to);
+    if (rate < SLOWER * usual->rate) {
+        f = add(l, FINDING_LINK, node, busy_time(p) - p->bytes / usual->rate);
+        if (f != NULL)
+            (void)snprintf(f->text, sizeof f->text,
+                           "The link from %s to %s (port %s) is slow: it carried %.4g Mbit/s while "
+                           "it was busy, other "
+                           "links %.4g Mbit/s%s.",
+                           from, to, name, rate * 8e-6, usual->rate * 8e-6,
+                           p->resent > 0 ? ", and TCP sent packets again" : "");
+    } else {
+        f = p->resent > 0 ? add(l, FINDING_RESENDING, node, again - usual->resending) : NULL;
+        if (f != NULL)
+            (void)snprintf(f->text, sizeof f->text,
+                           "On the link from %s to %s (port %s) TCP sent %.0f packets again, in "
+                           "%.0f %% of the time; on "
+                           "other links in %.0f %%.",
+                           from, to, name, p->resent, share(d, again), share(d, usual->resending));
+    }
+    if (f != NULL)
+        f->port = port;
+}
+
+static void find_links(struct finding_list *l)
+{
+    const struct trace_data *d = l->data;
+    const struct usual usual = {usual_rate(d), usual_resending(d)};
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+            if (tells_rate(d, &d->node[node].port[port]))
+                judge_link(l, node, port, &usual);
+}
+
+/* --- nodes --- */
+
+/* The time that the port of a node which waited longest for this spent waiting. */
+static double longest(const struct trace_data *d, uint32_t node, enum torus_trace_state state)
+{
+    double most = 0;
+
+    for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+        if (d->node[node].port[port].state[state] > most)
+            most = d->node[node].port[port].state[state];
+    return most;
+}
+
+static double processor_time(const struct trace_data *d, uint32_t node,
+                             enum torus_trace_state state)
+{
+    double waits = longest(d, node, state), delayed = d->node[node].delayed;
+
+    return waits > delayed ? waits : delayed;
+}
+
+/* Adds a finding for each node that waited for something longer than the median of the nodes. */
+static void find_waits(struct finding_list *l, enum finding_kind kind, enum torus_trace_state state,
+                       double (*time)(const struct trace_data *d, uint32_t node,
+                                      enum torus_trace_state state),
+                       const char *sentence)
+{
+    const struct trace_data *d = l->data;
+    double *all = calloc(d->torus.nodes + 1u, sizeof *all);
+    size_t count = 0;
+
+    for (uint32_t node = 0; all != NULL && node < d->torus.nodes; node++)
+        if (d->node[node].traced)
+            all[count++] = time(d, node, state);
+    double usual = all != NULL ? median(all, count) : 0;
+    for (uint32_t node = 0; node < d->torus.nodes; node++) {
+        double own = d->node[node].traced ? time(d, node, state) : 0;
+        struct finding *f = add(l, kind, node, own - usual);
+        char name[LABEL_SIZE];
+        if (f != NULL)
+            (void)snprintf(f->text, sizeof f->text,
+                           "%s %s %.0f %% of the time, other nodes %.0f %%.", label(d, node, name),
+                           sentence, share(d, own), share(d, usual));
+    }
+    free(all);
+}
+
+/* --- programs --- */
+
+/* When the node made a call; negative: it is not on record. */
+static double call_time(const struct trace_node_data *n, json_int_t operation, json_int_t number)
+{
+    size_t i;
+    json_t *event;
+
+    json_array_foreach(n->events, i, event)
+    {
+        if (json_integer_value(json_array_get(event, 1)) == TORUS_TRACE_CALL_BEGUN &&
+            json_integer_value(json_array_get(event, 2)) == operation &&
+            json_integer_value(json_array_get(event, 3)) == number)
+            return json_number_value(json_array_get(event, 0));
+    }
+    return -1;
+}
+
+/* Adds to late[node] by how much each node made this call later than the median of the nodes. */
+static void add_lateness(const struct trace_data *d, json_int_t operation, json_int_t number,
+                         double *times, double *late)
+{
+    double *sorted = times + d->torus.nodes;
+    size_t count = 0;
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++) {
+        times[node] = d->node[node].traced ? call_time(&d->node[node], operation, number) : -1;
+        if (times[node] >= 0)
+            sorted[count++] = times[node];
+    }
+    double usual = median(sorted, count);
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        if (times[node] > usual)
+            late[node] += times[node] - usual;
+}
+
+static void find_programs(struct finding_list *l)
+{
+    const struct trace_data *d = l->data;
+    double *times = calloc(2 * (size_t)d->torus.nodes + 2, sizeof *times);
+    double *late = calloc(d->torus.nodes + 1u, sizeof *late);
+    unsigned calls = 0;
+    json_t *event;
+    size_t i;
+
+    for (uint32_t first = 0; times != NULL && late != NULL && first < d->torus.nodes && calls == 0;
+         first++)
+        json_array_foreach(d->node[first].events, i, event)
+        {
+            if (json_integer_value(json_array_get(event, 1)) != TORUS_TRACE_CALL_BEGUN)
+                continue;
+            add_lateness(d, json_integer_value(json_array_get(event, 2)),
+                         json_integer_value(json_array_get(event, 3)), times, late);
+            calls++;
+        }
+    for (uint32_t node = 0; late != NULL && node < d->torus.nodes; node++) {
+        struct finding *f = add(l, FINDING_PROGRAM, node, late[node]);
+        char name[LABEL_SIZE];
+        if (f != NULL)
+            (void)snprintf(f->text, sizeof f->text,
+                           "The program at %s made its calls late: %u %s, together %.3g s later "
+                           "than the programs at "
+                           "other nodes.",
+                           label(d, node, name), calls, calls == 1 ? "call" : "calls", late[node]);
+    }
+    free(times);
+    free(late);
+}
+
+/* --- all together --- */
+
+static void say_nothing_stands_out(struct finding_list *l)
+{
+    const struct trace_data *d = l->data;
+    double busy = 0, all = 0;
+    struct finding *f = l->list;
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        for (unsigned port = 0; d->node[node].traced && port < torus_ports(&d->torus); port++)
+            if (d->node[node].port[port].neighbour != TORUS_NO_NODE) {
+                busy += busy_time(&d->node[node].port[port]);
+                all += d->node[node].ended - d->node[node].began;
+            }
+    *f = (struct finding){.kind = FINDING_NOTHING, .node = TORUS_NO_NODE};
+    (void)snprintf(f->text, sizeof f->text,
+                   "No link, disk, program or processor stands out: links were busy for %.0f %% of "
+                   "the time on average.",
+                   all > 0 ? 100 * busy / all : 0);
+    l->count = 1;
+}
+
+unsigned findings_make(const struct trace_data *d, struct finding *list)
+{
+    struct finding_list l = {d, list, 0};
+
+    find_links(&l);
+    find_waits(&l, FINDING_SOURCE, TORUS_TRACE_SOURCE, longest,
+               "waited for its own files or program in");
+    find_waits(&l, FINDING_DISK, TORUS_TRACE_SINK, longest,
+               "waited for its disk to take what had arrived in");
+    find_waits(&l, FINDING_PROCESSOR, TORUS_TRACE_PROCESSOR, processor_time,
+               "found no processor for torusd in");
+    find_programs(&l);
+    if (l.count == 0)
+        say_nothing_stands_out(&l);
+    return l.count;
+}
+
+const char *finding_name(enum finding_kind kind)
+{
+    static const char *const names[] = {"link",    "resending", "source", "disk",
+                                        "program", "processor", "nothing"};
+
+    return names[kind];
+}

@@ -1,0 +1,33 @@
+/* What made a traced run slow, in sentences, the worst first. */
+#ifndef TORUSD_CLI_FINDINGS_H
+#define TORUSD_CLI_FINDINGS_H
+
+#include "client/cli/reporting/trace_data.h"
+
+#define FINDINGS_MOST 8u
+
+enum finding_kind {
+    FINDING_LINK,      /* a link carried less while it was busy than others did */
+    FINDING_RESENDING, /* TCP sent packets again */
+    FINDING_SOURCE,    /* a node waited for its own file or program */
+    FINDING_DISK,      /* a node waited until received data was written */
+    FINDING_PROGRAM,   /* a program made its calls later than the others */
+    FINDING_PROCESSOR, /* a daemon found no processor */
+    FINDING_NOTHING,   /* nothing stands out */
+};
+
+struct finding {
+    enum finding_kind kind;
+    uint32_t node;
+    unsigned port;  /* FINDING_LINK, FINDING_RESENDING */
+    double seconds; /* an estimate of what it has cost */
+    char text[400]; /* a sentence */
+};
+
+/* Finds what stands out; there is always at least one finding. Returns how many. */
+unsigned findings_make(const struct trace_data *d, struct finding *list);
+
+/* "link", "resending", "source"... Static. */
+const char *finding_name(enum finding_kind kind);
+
+#endif

@@ -1,0 +1,102 @@
+#include "client/cli/reporting/report_page.h"
+
+#include "client/cli/reporting/report_texts.h"
+#include "client/cli/terminal/output_file.h"
+#include "client/cli/tracing/trace_events.h"
+#include "client/cli/web/page.h"
+#include "client/cli/web/torus_json.h"
+
+static json_t *findings_value(const struct trace_data *d)
+{
+    struct finding found[FINDINGS_MOST];
+    unsigned count = findings_make(d, found);
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < count; i++)
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:I, s:f, s:s}", "kind", finding_name(found[i].kind), "node",
+                            found[i].node != TORUS_NO_NODE ? (json_int_t)found[i].node : -1,
+                            "seconds", found[i].seconds, "text", found[i].text));
+    return list;
+}
+
+/* The part of the time of all ports, by state. */
+static json_t *shares_value(const struct trace_data *d)
+{
+    double sum[TORUS_TRACE_STATES] = {0}, all = 0;
+    json_t *list = json_array();
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        for (unsigned port = 0; d->node[node].traced && port < torus_ports(&d->torus); port++)
+            for (unsigned s = 0;
+                 d->node[node].port[port].neighbour != TORUS_NO_NODE && s < TORUS_TRACE_STATES;
+                 s++) {
+                sum[s] += d->node[node].port[port].state[s];
+                all += d->node[node].port[port].state[s];
+            }
+    for (unsigned s = 0; s < TORUS_TRACE_STATES; s++)
+        (void)json_array_append_new(list, json_pack("{s:s, s:f}", "ports",
+                                                    trace_state_name((enum torus_trace_state)s),
+                                                    "share", all > 0 ? sum[s] / all : 0));
+    return list;
+}
+
+static const struct field run_fields[] = {
+    {"trace of", "id", FORMAT_PLAIN},
+    {"torus", "dims", FORMAT_PLAIN},
+    {"recorded", "seconds", FORMAT_SECONDS},
+    {"clocks right to", "clock_error", FORMAT_SECONDS},
+    {0},
+};
+static const struct field finding_fields[] = {
+    {"what stands out, the worst first", "text", FORMAT_PLAIN},
+    {0},
+};
+static const struct field share_fields[] = {
+    {"all ports", "ports", FORMAT_PLAIN},
+    {"of the time", "share", FORMAT_PERCENT},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_TABLE, .key = "findings", .fields = finding_fields},
+    {.layout = LAYOUT_RECORD, .fields = run_fields},
+    {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
+};
+
+int report_print(const struct cli *cli, const struct trace_data *d)
+{
+    char dims[TORUS_TEXT_SIZE];
+    json_t *value =
+        json_pack("{s:s, s:s, s:f, s:f, s:o, s:o}", "id", d->id, "dims",
+                  torus_format(&d->torus, dims), "seconds", d->seconds, "clock_error",
+                  d->clock_error, "findings", findings_value(d), "shares", shares_value(d));
+
+    return cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
+}
+
+int report_page_write(const struct cli *cli, const char *file, const struct trace_data *d)
+{
+    static const char *const scripts[] = {web_colours_js, web_torus_js, report_js, NULL};
+    struct output_file output;
+    struct error e;
+    json_t *torus = torus_json(&d->torus, &e);
+
+    if (torus == NULL)
+        return cli_fail(cli, &e);
+    json_t *data = json_pack("{s:o, s:O, s:o}", "torus", torus, "trace", d->own, "findings",
+                             findings_value(d));
+    if (data == NULL)
+        return cli_fail(
+            cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the page"});
+    int r = output_file_open(&output, file, &e);
+    if (r == 0) {
+        page_write(output.stream, &(struct page){.body = report_html,
+                                                 .style = web_style_css,
+                                                 .more_style = report_css,
+                                                 .scripts = scripts,
+                                                 .data = data});
+        r = output_file_finish(&output, &e);
+    }
+    json_decref(data);
+    return r == 0 ? EXIT_DONE : cli_fail(cli, &e);
+}

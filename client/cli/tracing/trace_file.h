@@ -1,0 +1,13 @@
+/* A trace as a file in the JSON format of Chrome's trace viewer, which Perfetto (ui.perfetto.dev) reads, too: a process
+ * for each node, a track for each port, counters. Its member "torusd" holds the same data for 'torusctl report'. */
+#ifndef TORUSD_CLI_TRACE_FILE_H
+#define TORUSD_CLI_TRACE_FILE_H
+
+#include "client/cli/tracing/collected_traces.h"
+
+/* Asks all nodes for the run with this id (NULL: the last one), and writes the file. `run` is what is known of the run,
+ * such as the report of an exchange, or NULL; borrowed. Returns EXIT_DONE, or another exit code after printing the
+ * reason. */
+int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *run);
+
+#endif

@@ -1,0 +1,51 @@
+#include "daemon/router/record/link_clock.h"
+
+#include "daemon/router/interface/limits.h"
+#include "proto/peer/peer_message.h"
+
+#define KEPT (60 * SECONDS)
+#define DRIFT 20000u /* clocks go apart by at most 50 us in a second: one part in 20000 */
+#define WAY_MOST (10 * SECONDS)
+
+void link_clock_fill(const struct link_clock *c, struct peer_heartbeat *beat, uint64_t now)
+{
+    beat->at = now;
+    if (c->heard_at > 0) {
+        beat->echo = c->peer_at;
+        beat->held = now - c->heard_at;
+    }
+}
+
+static uint64_t error_now(const struct link_clock *c, uint64_t now)
+{
+    return c->error + (now - c->found_at) / DRIFT;
+}
+
+void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, uint64_t now)
+{
+    if (beat->at == 0)
+        return;
+    c->peer_at = beat->at;
+    c->heard_at = now;
+    if (beat->echo == 0 || beat->echo > now || beat->held > now - beat->echo ||
+        beat->held > beat->at)
+        return;
+    uint64_t way = now - beat->echo - beat->held; /* there and back */
+    if (way > WAY_MOST)
+        return;
+    if (c->known && now - c->found_at < KEPT && way / 2 >= error_now(c, now))
+        return;
+    /* In the middle between the two, both clocks are known. */
+    uint64_t theirs = beat->at - beat->held / 2, ours = beat->echo + (now - beat->echo) / 2;
+    c->known = true;
+    c->ahead = (int64_t)(theirs - ours);
+    c->error = way / 2 + 1;
+    c->found_at = now;
+}
+
+bool link_clock_ahead(const struct link_clock *c, uint64_t now, int64_t *ahead, uint64_t *error)
+{
+    *ahead = c->ahead;
+    *error = error_now(c, now);
+    return c->known;
+}
