@@ -40,35 +40,7 @@ void placing_free(struct placing *p)
     folder_stack_free(&p->stack);
 }
 
-bool placing_is_same(const struct placing *p, const struct entry *entry)
-{
-    return p->state != NULL && state_of(p->state, entry->index) == STATE_SAME;
-}
-
-struct metadata_rules *placing_rules(struct placing *p, const struct entry *entry)
-{
-    return placing_is_same(p, entry) ? &p->uncounted : p->metadata;
-}
-
 /* --- the new folder that is being built --- */
-
-static bool is_in_build(const struct placing *p, const char *path)
-{
-    return p->building && (p->build_length == 0 ||
-                           (strncmp(path, p->build, p->build_length) == 0 &&
-                            (path[p->build_length] == '/' || path[p->build_length] == '\0')));
-}
-
-struct tree_at *placing_tree(struct placing *p, const char *whole, const char **path)
-{
-    *path = whole;
-    if (!is_in_build(p, whole))
-        return &p->target;
-    *path += p->build_length;
-    if (**path == '/')
-        ++*path;
-    return &p->built;
-}
 
 static int begin_build(struct placing *p, const char *path)
 {
@@ -99,32 +71,6 @@ static int end_build(struct placing *p, struct error *e)
 
 /* --- folders --- */
 
-int placing_clear_way(struct placing *p, struct tree_at *at, const char *path, struct error *e)
-{
-    struct removal removal = {.at = at, .patterns = p->patterns};
-    const char *name;
-    int folder = tree_at_parent(at, path, &name);
-
-    if (folder < 0)
-        return tree_at_failed(at, path, "removed", -folder, e);
-    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != EISDIR)
-        return tree_at_failed(at, path, "removed", errno, e);
-    if (!p->rules->delete) {
-        if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
-            return 0;
-        return tree_at_failed(at, path, "replaced, because it is a folder", errno, e);
-    }
-    if (removal_of(&removal, path, e) != 0)
-        return -1;
-    p->removed += removal.removed > 0 ? removal.removed - 1 : 0;
-    if (removal.stays)
-        return tree_at_refused(at, path,
-                               "is in the way, and has something that is not to be removed", e);
-    return 0;
-}
-
 /* Makes sure that the owner can change what is in an existing folder; its mode is set at the end. */
 static int open_for_changes(int folder, const char *name, const struct stat *st)
 {
@@ -139,7 +85,7 @@ static int open_for_changes(int folder, const char *name, const struct stat *st)
 static int make_folder(struct placing *p, const struct entry *entry, bool alone, struct error *e)
 {
     const char *path, *name;
-    bool in_build = is_in_build(p, entry->path);
+    bool in_build = placing_is_in_build(p, entry->path);
     struct tree_at *at = placing_tree(p, entry->path, &path);
     int folder = tree_at_parent(at, path, &name), result = folder < 0 ? folder : 0;
 
@@ -183,7 +129,7 @@ static int place_folder(struct placing *p, const struct entry *entry, bool alone
 static int place_entry(struct placing *p, const struct entry *entry, struct error *e)
 {
     if (p->building) {
-        if (!is_in_build(p, entry->path)) {
+        if (!placing_is_in_build(p, entry->path)) {
             if (end_build(p, e) != 0)
                 return -1;
         } else {

@@ -4,6 +4,8 @@
 
 #include "daemon/tree/placing.h"
 
+/* Whether a path is in the new folder that is being built. */
+bool placing_is_in_build(const struct placing *p, const char *path);
 /* The tree in which an entry is made: the target, or the new folder that is being built; *path is its path there. */
 struct tree_at *placing_tree(struct placing *p, const char *whole, const char **path);
 

@@ -13,7 +13,6 @@
 #include "daemon/tree/removal.h"
 #include "proto/text.h"
 
-#define SUFFIX ".torus-copy"
 #define PRIVATE 0700
 
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e)
@@ -23,13 +22,6 @@ int staging_failed(const struct staging *s, const char *done, int error, struct 
     return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
                      "the new files of %s cannot be %s: %s",
                      text_printable(shown, sizeof shown, s->path), done, strerror(error));
-}
-
-bool staging_is_name(const char *name)
-{
-    size_t length = strlen(name), suffix = strlen(SUFFIX);
-
-    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, SUFFIX) == 0;
 }
 
 /* --- opening --- */
@@ -169,9 +161,9 @@ static int open_file(const struct staging *s, uint64_t index, int flags, mode_t 
     return file >= 0 ? file : -errno;
 }
 
-int staging_open_file(const struct staging *s, uint64_t index, bool anew)
+int staging_open_file(const struct staging *s, uint64_t index, bool empty)
 {
-    return open_file(s, index, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : 0),
+    return open_file(s, index, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (empty ? O_TRUNC : 0),
                      0600);
 }
 

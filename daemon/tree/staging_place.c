@@ -10,7 +10,15 @@
 
 #include "daemon/tree/staging.h"
 
+#define SUFFIX ".torus-copy"
 #define NAME_KEPT 200u /* bytes of the name of a target that its staging has, if it is longer */
+
+bool staging_is_name(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(SUFFIX);
+
+    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
 
 /* Makes a folder above a target with the mode that such folders have. Returns 0 or -errno. */
 static int make_above(const struct staging *s, int folder, const char *name)
@@ -85,15 +93,14 @@ static void set_name(struct staging *s)
     char hex[2 * sizeof digest + 1];
 
     if (strcmp(s->target, ".") == 0) {
-        (void)strcpy(s->name, ".torus-copy");
+        (void)strcpy(s->name, SUFFIX);
     } else if (strlen(s->target) <= NAME_KEPT) {
-        (void)snprintf(s->name, sizeof s->name, ".%.*s.torus-copy", (int)NAME_KEPT, s->target);
+        (void)snprintf(s->name, sizeof s->name, ".%.*s" SUFFIX, (int)NAME_KEPT, s->target);
     } else {
         (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)s->target,
                                  strlen(s->target), NULL, 0);
         (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
-        (void)snprintf(s->name, sizeof s->name, ".%.*s-%s.torus-copy", (int)NAME_KEPT, s->target,
-                       hex);
+        (void)snprintf(s->name, sizeof s->name, ".%.*s-%s" SUFFIX, (int)NAME_KEPT, s->target, hex);
     }
 }
 

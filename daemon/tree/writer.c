@@ -14,39 +14,6 @@
 #include "daemon/tree/writer_record.h"
 #include "proto/text.h"
 
-/* --- for all parts --- */
-
-int writer_file_failed(const struct tree_writer *w, const struct entry *entry, const char *done,
-                       int error, struct error *e)
-{
-    char whole[2 * PATH_MAX], shown[200];
-
-    (void)snprintf(whole, sizeof whole, "%s%s%s", w->staging.path,
-                   entry->path_length > 0 ? "/" : "", entry->path);
-    return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
-                     "the new file for %s cannot be %s: %s",
-                     text_printable(shown, sizeof shown, whole), done, strerror(error));
-}
-
-bool writer_stopped(const struct tree_progress *progress, struct error *e)
-{
-    if (progress == NULL || !atomic_load(&progress->stop))
-        return false;
-    (void)error_set(e, ERROR_CANCELLED, "the copy was stopped");
-    return true;
-}
-
-void writer_note_first(struct tree_writer *w, const char *path)
-{
-    char whole[2 * PATH_MAX];
-
-    if (w->report.first[0] != '\0')
-        return;
-    (void)snprintf(whole, sizeof whole, "%s%s%s", w->staging.path, path[0] != '\0' ? "/" : "",
-                   path);
-    (void)text_printable(w->report.first, sizeof w->report.first, whole);
-}
-
 /* --- opening --- */
 
 /* A copy that is complete, but not in place, is put in place first. If that is impossible, it becomes an interrupted one,

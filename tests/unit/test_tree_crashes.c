@@ -220,7 +220,7 @@ static void crash_everywhere(void **state, unsigned seed, bool is_new, bool as_i
         crashes++;
         check_recovery(state, &how, steps % 2 == 1);
     }
-    assert_true(crashes > 30 / stride);
+    assert_true(crashes > 15 / stride);
     check_equal(new_tree, target);
 }
 
