@@ -39,6 +39,9 @@ static void test_status(void **state)
         "job?1    open     link 3:+0?     4321     12    11  4 KiB     8 KiB  100 B    64 KiB\n"
         "default  opening                    -      0     0    0 B       0 B    0 B       0 B\n"));
 
+    assert_non_null(strstr(cli_output, "copy    asked  phase   files  moved     of  target\n"
+                                       "c0ffee      2  moving      0  1 KiB  4 KiB  /data/?x\n"));
+
     fake_start(&f, serve_status);
     assert_int_equal(CLI_RUN("status", "--json", "--socket", f.path), 0);
     fake_stop(&f);

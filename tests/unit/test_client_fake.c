@@ -137,6 +137,29 @@ static void fill_group(Control__Status__Group *group)
     group->avoids = around;
 }
 
+static void fill_exchange(Control__Status__Exchange *exchange)
+{
+    static char id[] = "6.1.1", algorithm[] = "at2", state[] = "committed";
+
+    exchange->id = id;
+    exchange->algorithm = algorithm;
+    exchange->state = state;
+    exchange->root = 6;
+    exchange->age_ms = 1500;
+}
+
+static void fill_copy(Control__Status__Copy *copy)
+{
+    static char id[] = "c0ffee", target[] = "/data/\nx";
+
+    copy->id = id;
+    copy->asker = 2;
+    copy->phase = 3;
+    copy->bytes = 1024;
+    copy->bytes_of = 4096;
+    copy->target = target;
+}
+
 void fake_reply_status(int fd)
 {
     Control__Status body = CONTROL__STATUS__INIT;
@@ -148,6 +171,8 @@ void fake_reply_status(int fd)
     Control__Status__Unconfirmed unconfirmed = CONTROL__STATUS__UNCONFIRMED__INIT;
     Control__Status__Unconfirmed *records[] = {&unconfirmed};
     uint32_t owing[] = {3, 9};
+    Control__Status__Copy copy = CONTROL__STATUS__COPY__INIT;
+    Control__Status__Copy *copies[] = {&copy};
     Control__Costs costs = CONTROL__COSTS__INIT;
     Control__Calibration calibration = CONTROL__CALIBRATION__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
@@ -157,11 +182,7 @@ void fake_reply_status(int fd)
     char *faults[] = {fault};
     char *roots[] = {(char[]){"/data"}};
 
-    exchange.id = (char[]){"6.1.1"};
-    exchange.algorithm = (char[]){"at2"};
-    exchange.state = (char[]){"committed"};
-    exchange.root = 6;
-    exchange.age_ms = 1500;
+    fill_exchange(&exchange);
     body.version = (char[]){"0.1.0"};
     body.dims = (char[]){"4x4m"};
     body.rank = 6;
@@ -183,6 +204,9 @@ void fake_reply_status(int fd)
     unconfirmed.reason = (char[]){"committed, but node 3\n"};
     body.n_unconfirmed = 1;
     body.unconfirmed = records;
+    fill_copy(&copy);
+    body.n_copy = 1;
+    body.copy = copies;
     body.n_data_root = 1;
     body.data_root = roots;
     body.link_mbit = 50;

@@ -64,6 +64,17 @@ static const struct field group_fields[] = {
     {"reserved", "reserved_bytes", FORMAT_BYTES},
     {0},
 };
+static const struct field copy_fields[] = {
+    {"copy", "id", FORMAT_PLAIN},
+    {"asked", "asker", FORMAT_PLAIN},
+    {"phase", "phase", FORMAT_PLAIN},
+    {"files", "files", FORMAT_PLAIN},
+    {"moved", "bytes", FORMAT_BYTES},
+    {"of", "bytes_of", FORMAT_BYTES},
+    {"target", "target", FORMAT_PLAIN},
+    {"waits for", "waits_for", FORMAT_PLAIN},
+    {0},
+};
 static const struct field unconfirmed_fields[] = {
     {"committed", "id", FORMAT_PLAIN},
     {"not confirmed by", "nodes", FORMAT_PLAIN},
@@ -83,6 +94,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
     {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
     {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
+    {.layout = LAYOUT_TABLE, .key = "copies", .fields = copy_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
 };
 
@@ -196,6 +208,26 @@ static json_t *groups(const struct torus_status *s)
     return list;
 }
 
+static json_t *copies(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->copy_count; i++) {
+        const struct torus_copy_activity *x = s->copies[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "asker", json_integer(x->asker));
+        (void)json_object_set_new(o, "phase", json_string(torus_copy_phase_name(x->phase)));
+        (void)json_object_set_new(o, "files", json_count(x->files));
+        (void)json_object_set_new(o, "bytes", json_count(x->bytes));
+        (void)json_object_set_new(o, "bytes_of", json_known(x->bytes_of));
+        (void)json_object_set_new(o, "target", json_string(x->target));
+        (void)json_object_set_new(o, "waits_for", json_string(x->waits_for));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *value_of(const struct torus_status *s, const struct torus *t)
 {
     json_t *o = json_object(), *coordinates = json_array(), *memory = json_object();
@@ -229,6 +261,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "groups", groups(s));
     r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
     r |= json_object_set_new(o, "shares", shares(s));
+    r |= json_object_set_new(o, "copies", copies(s));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
     if (r == 0)
         return o;

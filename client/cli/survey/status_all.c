@@ -52,11 +52,18 @@ static const struct field cable_fields[] = {
     {"cable", "text", FORMAT_PLAIN},
     {0},
 };
+static const struct field copy_fields[] = {
+    {"copy", "id", FORMAT_PLAIN},        {"asked", "name", FORMAT_PLAIN},
+    {"on nodes", "nodes", FORMAT_PLAIN}, {"phase", "phase", FORMAT_PLAIN},
+    {"moved", "bytes", FORMAT_BYTES},    {"of", "bytes_of", FORMAT_BYTES},
+    {"target", "target", FORMAT_PLAIN},  {0},
+};
 static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = torus_fields},
     {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
     {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
     {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
+    {.layout = LAYOUT_TABLE, .key = "copies", .fields = copy_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
 };
 
@@ -198,6 +205,23 @@ static void add_group(json_t *list, const struct torus_group_info *g)
     add(o, "bytes_sent", g->bytes_sent);
 }
 
+/* Adds a copy at one node to its line, which shows what the asked node knows, if it has answered. */
+static void add_copy(json_t *list, const struct all_nodes *c, uint32_t rank,
+                     const struct torus_copy_activity *x)
+{
+    json_t *o = entry_of(list, "id", x->id);
+
+    add(o, "nodes", 1);
+    if (json_object_get(o, "phase") != NULL && x->asker != rank)
+        return;
+    (void)json_object_set_new(o, "asker", json_integer(x->asker));
+    (void)json_object_set_new(o, "name", json_string(all_nodes_name(c, x->asker)));
+    (void)json_object_set_new(o, "phase", json_string(torus_copy_phase_name(x->phase)));
+    (void)json_object_set_new(o, "bytes", json_count(x->bytes));
+    (void)json_object_set_new(o, "bytes_of", json_known(x->bytes_of));
+    (void)json_object_set_new(o, "target", json_string(x->target));
+}
+
 static void add_cable(json_t *list, const struct all_nodes *c, const struct torus_link_fault *f)
 {
     json_t *o = json_object();
@@ -209,16 +233,19 @@ static void add_cable(json_t *list, const struct all_nodes *c, const struct toru
     (void)json_array_append_new(list, o);
 }
 
-/* Adds up what all nodes say: "exchanges", "groups", "cables". Returns 0, or another value without memory. */
+/* Adds up what all nodes say: "exchanges", "copies", "groups", "cables". Returns 0, or another value without memory. */
 static int set_activities(json_t *o, const struct all_nodes *c)
 {
     json_t *exchanges = json_array(), *groups = json_array(), *cables = json_array();
+    json_t *copies = json_array();
     int r = 0;
 
     for (uint32_t rank = 0; rank < c->torus.nodes; rank++) {
         const struct torus_status *s = c->state->nodes[rank]->status;
         for (size_t i = 0; s != NULL && i < s->exchange_count; i++)
             add_exchange(exchanges, c, s->exchanges[i]);
+        for (size_t i = 0; s != NULL && i < s->copy_count; i++)
+            add_copy(copies, c, rank, s->copies[i]);
         for (size_t i = 0; s != NULL && i < s->group_count; i++)
             add_group(groups, s->groups[i]);
         for (size_t i = 0; s != NULL && i < s->link_fault_count; i++)
@@ -226,6 +253,7 @@ static int set_activities(json_t *o, const struct all_nodes *c)
     }
     set_states_text(exchanges);
     r |= json_object_set_new(o, "exchanges", exchanges);
+    r |= json_object_set_new(o, "copies", copies);
     r |= json_object_set_new(o, "groups", groups);
     r |= json_object_set_new(o, "cables", cables);
     return r;

@@ -3,6 +3,7 @@
 #ifndef TORUS_STATUS_H
 #define TORUS_STATUS_H
 
+#include <torus/copy.h>
 #include <torus/prediction.h>
 
 #ifdef __cplusplus
@@ -75,6 +76,17 @@ struct torus_group_info {
     const char *avoids;
 };
 
+/* A copy of trees that this node takes part in. */
+struct torus_copy_activity {
+    const char *id;
+    uint32_t asker;     /* rank of the node that was asked for the copy */
+    const char *target; /* for people */
+    enum torus_copy_phase phase;
+    /* As in torus_copy_progress, at this node. */
+    uint64_t files, bytes, bytes_of;
+    const char *waits_for;
+};
+
 /* A graph of the network that comes from a file. */
 struct torus_graph {
     size_t number_count;
@@ -126,6 +138,8 @@ struct torus_status {
     size_t key_count;
     const char *const
         *keys; /* ids of the cluster keys that the node accepts, the preferred one first */
+    size_t copy_count;
+    const struct torus_copy_activity *const *copies; /* under way, at most 16 */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/requests/results.h"
+#include "client/libtorus/requests/reply_parts.h"
 #include "proto/text.h"
 
 struct copy_holder {
@@ -77,6 +77,35 @@ static char *printable(const ProtobufCBinaryData *bytes)
     text[bytes->len] = '\0';
     text_clean(text);
     return text;
+}
+
+enum torus_copy_phase copy_phase_of(uint32_t number)
+{
+    return number < TORUS_COPY_PLACING ? (enum torus_copy_phase)number : TORUS_COPY_PLACING;
+}
+
+int copies_from(const Control__Status *status, struct torus_copy_activity **one,
+                const struct torus_copy_activity ***list, struct torus_error *e)
+{
+    *one = array_new(status->n_copy, sizeof **one);
+    *list = array_new(status->n_copy, sizeof **list);
+    if (*one == NULL || *list == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < status->n_copy; i++) {
+        const Control__Status__Copy *from = status->copy[i];
+        (*one)[i] = (struct torus_copy_activity){
+            .id = clean_text(from->id),
+            .asker = from->asker,
+            .target = clean_text(from->target),
+            .phase = copy_phase_of(from->phase),
+            .files = from->files,
+            .bytes = from->bytes,
+            .bytes_of = from->bytes_of,
+            .waits_for = clean_text(from->waits_for),
+        };
+        (*list)[i] = &(*one)[i];
+    }
+    return 0;
 }
 
 static int fill_node(struct copy_holder *h, size_t i, struct torus_error *e)

@@ -3,6 +3,7 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/names.h"
 #include "client/libtorus/requests/client_watch.h"
+#include "client/libtorus/requests/copy_result.h"
 #include "client/libtorus/requests/operation_end.h"
 
 bool client_shows_progress(const struct torus_client *c)
@@ -29,8 +30,7 @@ static void store_copy_progress(struct torus_client *c, const Control__CopyProgr
 {
     copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
     c->copy = (struct torus_copy_progress){
-        .phase = progress->phase <= TORUS_COPY_PLACING ? (enum torus_copy_phase)progress->phase
-                                                       : TORUS_COPY_PLACING,
+        .phase = copy_phase_of(progress->phase),
         .files = progress->files,
         .bytes = progress->bytes,
         .bytes_of = progress->bytes_of,

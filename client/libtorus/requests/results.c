@@ -1,32 +1,11 @@
 #include "client/libtorus/requests/results.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/names.h"
+#include "client/libtorus/requests/copy_result.h"
 #include "proto/text.h"
-
-void *array_new(size_t count, size_t size)
-{
-    return calloc(count > 0 ? count : 1, size);
-}
-
-const char *clean_text(char *text)
-{
-    text_clean(text);
-    return text;
-}
-
-int invalid_reply(struct torus_error *e, const char *what)
-{
-    return fail(e, TORUS_ERROR_PROTOCOL, "the daemon's reply is invalid: %s", what);
-}
-
-bool is_measurement(double value)
-{
-    return isfinite(value) && value >= 0;
-}
 
 static const char *const *clean_texts(char **texts, size_t count)
 {
@@ -172,6 +151,8 @@ struct status_holder {
     const struct torus_share **shares;
     struct torus_graph *graph;
     const struct torus_graph **graphs;
+    struct torus_copy_activity *copy;
+    const struct torus_copy_activity **copies;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -192,6 +173,8 @@ void torus_status_free(struct torus_status *status)
     free(h->shares);
     free(h->graph);
     free(h->graphs);
+    free(h->copy);
+    free(h->copies);
     free(h);
 }
 
@@ -343,7 +326,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         return invalid_reply(e, "its link rate is not a valid number");
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
         fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0 ||
-        fill_shares(h, e) != 0 || fill_graphs(h, e) != 0)
+        fill_shares(h, e) != 0 || fill_graphs(h, e) != 0 ||
+        copies_from(in, &h->copy, &h->copies, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean_text(in->version),
@@ -383,6 +367,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .host = clean_text(in->host),
         .key_count = in->n_key,
         .keys = clean_texts(in->key, in->n_key),
+        .copy_count = in->n_copy,
+        .copies = h->copies,
     };
     return 0;
 }
