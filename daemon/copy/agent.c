@@ -297,6 +297,25 @@ static int begin(struct agent *a)
 
 /* --- the steps --- */
 
+static const char *const step_names[] = {
+    [STEP_OPENING] = "the group is open",
+    [STEP_OPEN] = "trees are open",
+    [STEP_TELL_OPENED] = "all have opened theirs",
+    [STEP_MOVE_MANIFESTS] = "manifests are here",
+    [STEP_COMPARE] = "compared",
+    [STEP_TELL_COMPARED] = "all have compared",
+    [STEP_DIGEST] = "digests are made",
+    [STEP_TELL_DIGESTED] = "all have made digests",
+    [STEP_MOVE_DIGESTS] = "digests are here",
+    [STEP_MISSING] = "it is known what is missing here",
+    [STEP_TELL_MISSING] = "it is known what is missing everywhere",
+    [STEP_MOVE_STREAMS] = "everything has arrived",
+    [STEP_CHECK] = "sources are checked",
+    [STEP_TELL_CHECKED] = "all have checked theirs",
+    [STEP_FINISH] = "trees are in place",
+    [STEP_TELL_FINISHED] = "all have put theirs in place",
+};
+
 static enum record_kind record_of(enum agent_step step)
 {
     switch (step) {
@@ -428,6 +447,8 @@ void agent_advance(struct agent *a)
             break;
         if (result == 0)
             return;
+        if (!is_left_out(a, a->step))
+            log_debug("copy %s.%u: %s", a->id_text, a->attempt, step_names[a->step]);
         a->step++;
     }
     if (a->step == STEP_ENDING)
