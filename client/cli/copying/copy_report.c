@@ -35,7 +35,7 @@ const struct view copy_report_table = {table_section, 1};
 
 bool copy_report_differs(const struct torus_copy_node *n)
 {
-    return n->added + n->changed + n->removed > 0;
+    return n->added > 0 || n->changed > 0 || n->removed > 0;
 }
 
 size_t copy_report_failures(const struct torus_copy_result *r)
