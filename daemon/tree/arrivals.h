@@ -39,7 +39,7 @@ void arrivals_free(struct arrivals *a);
 
 static inline bool arrivals_whole(const struct arrivals *a, uint64_t index)
 {
-    return (a->whole[index / 8] >> index % 8 & 1u) != 0;
+    return ((unsigned)a->whole[index / 8] >> index % 8 & 1u) != 0;
 }
 
 static inline void arrivals_set_whole(struct arrivals *a, uint64_t index)

@@ -278,7 +278,8 @@ static void list_tree(struct listing *l, const char *path)
     *l = (struct listing){.root = strlen(path)};
     listing = l;
     (void)nftw(path, add_line, 16, FTW_PHYS);
-    qsort(l->line, l->count, sizeof *l->line, by_text);
+    if (l->count > 0)
+        qsort(l->line, l->count, sizeof *l->line, by_text);
 }
 
 bool trees_are_equal(const char *one, const char *other, bool quiet)
