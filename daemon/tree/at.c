@@ -84,6 +84,8 @@ int tree_at_folder(struct tree_at *t, const char *path, size_t length)
     size_t end;
     int folder;
 
+    if (t->above < 0)
+        return -ENOENT;
     if (length > MANIFEST_PATH_MOST)
         return -ENAMETOOLONG;
     if (t->deep >= 0 && !leads_to(t, t->deep_end, path, length))
@@ -134,6 +136,18 @@ int tree_at_status(int folder, const char *name, struct stat *st, bool *mount)
                         .st_ctim = {x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec}};
     *mount = (x.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
     return 0;
+}
+
+bool tree_at_may_change(int folder)
+{
+    struct stat st;
+
+    if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0)
+        return true;
+    int error = errno;
+    bool owned = error == EACCES && fstat(folder, &st) == 0 && st.st_uid == geteuid();
+    errno = error;
+    return owned;
 }
 
 char *tree_at_shown(const struct tree_at *t, const char *path, char *out, size_t size)

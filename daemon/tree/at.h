@@ -15,7 +15,7 @@
 #define TREE_AT_KEPT 32u /* folders that stay open */
 
 struct tree_at {
-    int above;               /* folder that has the tree; borrowed */
+    int above;               /* folder that has the tree; borrowed; -1: it does not exist */
     char name[NAME_MAX + 1]; /* of the tree there; ".": it is that folder itself */
     const char *shown;       /* absolute path of the tree, for errors; borrowed */
     unsigned kept;
@@ -39,6 +39,9 @@ int tree_at_parent(struct tree_at *t, const char *path, const char **name);
 
 /* Status of a name in a folder; links are not followed. *mount: it is a mount point. Returns 0 or -errno. */
 int tree_at_status(int folder, const char *name, struct stat *st, bool *mount);
+
+/* Whether this process may change what is in a folder, or may at least allow itself to do that; false with errno. */
+bool tree_at_may_change(int folder);
 
 /* Fills *e: the path "cannot be `done`" ("opened"), because of `error` (errno). Returns -1. */
 int tree_at_failed(const struct tree_at *t, const char *path, const char *done, int error,

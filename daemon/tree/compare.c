@@ -21,6 +21,7 @@ struct comparing {
         absent[MANIFEST_PATH_MOST + 1]; /* the last folder of the manifest that the target lacks, */
     size_t absent_length;               /* if has_absent */
     bool has_absent;
+    dev_t device; /* of the target */
 };
 
 /* What has the name of an entry. */
@@ -64,9 +65,10 @@ static int check_changeable(struct comparing *c, const struct entry *entry,
     int result =
         permissions_check_removable(NULL, found->folder, exists ? found->name : NULL, &why);
 
-    if (result == 0 && faccessat(found->folder, ".", W_OK | X_OK, AT_EACCESS) != 0 &&
-        errno != EACCES)
-        result = -errno, why = "is in a folder that cannot be changed";
+    if (result == 0 && !tree_at_may_change(found->folder)) {
+        result = -errno;
+        why = "is in a folder that torusd may not change";
+    }
     if (result == 0)
         return 0;
     return error_set(e, ERROR_REFUSED, "%s %s: %s",
@@ -159,9 +161,16 @@ static int compare_existing(struct comparing *c, const struct entry *entry, stru
     bool is_folder = S_ISDIR(found->st.st_mode), same = true;
     int result = 0;
 
+    if (entry->path_length == 0)
+        c->device = found->st.st_dev;
     if (found->mount && entry->path_length > 0)
         return tree_at_refused(&c->target, entry->path,
                                "is a mount point: copy to it on its own, or leave it out", e);
+    if (is_folder && found->st.st_dev != c->device)
+        return tree_at_refused(&c->target, entry->path,
+                               "is on another file system than the target: copy to it on its own, "
+                               "or leave it out",
+                               e);
     if ((found->st.st_mode & S_IFMT) != type[entry->kind]) {
         if (entry->path_length == 0 && S_ISLNK(found->st.st_mode) && entry->kind == ENTRY_FOLDER)
             return tree_at_refused(&c->target, "",
@@ -313,6 +322,7 @@ static int check_target(struct comparing *c, struct error *e)
         return tree_at_refused(&c->target, "", "is no folder, so nothing can be copied into it", e);
     if (result < 0 && result != -ENOENT)
         return tree_at_failed(&c->target, "", "examined", -result, e);
+    c->device = st.st_dev;
     return 0;
 }
 

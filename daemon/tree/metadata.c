@@ -138,6 +138,10 @@ int metadata_set(struct metadata_rules *rules, const struct metadata_place *plac
         result = set_mode(place, mode_for(entry, owner, group));
     if (result == 0 && (place->fresh || !same_time(st->st_mtim, entry->modified)))
         result = set_time(place, entry->modified);
+    if (result == -EPERM) { /* only the owner may set it */
+        atomic_fetch_add(&rules->not_owned, 1);
+        result = 0;
+    }
     return result;
 }
 

@@ -89,14 +89,15 @@ static int check_room(struct tree_writer *w, struct tree_progress *progress, str
     if (need.bytes > free_bytes)
         return error_set(e, ERROR_REFUSED,
                          "the copy to %s needs %s of room, and its file system has %s free%s",
-                         s->path, show_bytes(need.bytes, needs), show_bytes(free_bytes, has),
+                         s->printable, show_bytes(need.bytes, needs), show_bytes(free_bytes, has),
                          w->rules.as_it_comes ? ""
                                               : " (--as-it-comes needs less, if files are "
                                                 "replaced)");
     if (room.f_files > 0 && need.files > room.f_ffree)
         return error_set(e, ERROR_REFUSED,
                          "the copy to %s makes %llu files, and its file system has room for %llu",
-                         s->path, (unsigned long long)need.files, (unsigned long long)room.f_ffree);
+                         s->printable, (unsigned long long)need.files,
+                         (unsigned long long)room.f_ffree);
     return 0;
 }
 

@@ -75,6 +75,8 @@ static int unlink_one(struct removal *r, const char *path, bool is_folder, struc
         return 0;
     if (above < 0)
         return tree_at_failed(r->at, path, "removed", -above, e);
+    if (r->look_only && !tree_at_may_change(above))
+        return tree_at_failed(r->at, path, "removed", errno, e);
     if (!r->look_only && unlinkat(above, name, is_folder ? AT_REMOVEDIR : 0) != 0) {
         if (errno == ENOENT)
             return 0;

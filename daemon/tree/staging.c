@@ -11,17 +11,13 @@
 
 #include "daemon/tree/metadata.h"
 #include "daemon/tree/removal.h"
-#include "proto/text.h"
 
 #define PRIVATE 0700
 
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e)
 {
-    char shown[200];
-
     return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
-                     "the new files of %s cannot be %s: %s",
-                     text_printable(shown, sizeof shown, s->path), done, strerror(error));
+                     "the new files of %s cannot be %s: %s", s->printable, done, strerror(error));
 }
 
 /* --- opening --- */
@@ -38,7 +34,7 @@ static int make_locked(struct staging *s, struct error *e)
         return error_set(
             e, ERROR_REFUSED,
             "%s, beside the target %s, is not a private folder of the daemon: remove it", s->name,
-            s->path);
+            s->printable);
     }
     if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
         int error = errno;
@@ -46,7 +42,7 @@ static int make_locked(struct staging *s, struct error *e)
         if (error == EWOULDBLOCK)
             return error_set(e, ERROR_BUSY,
                              "another copy to %s is under way: wait for its end, or stop it",
-                             s->path);
+                             s->printable);
         return staging_failed(s, "locked", error, e);
     }
     /* the copy that had it locked may have removed it */

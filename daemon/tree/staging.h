@@ -32,6 +32,7 @@
 
 struct staging {
     char path[PATH_MAX];      /* absolute path of the target */
+    char printable[160];      /* the same for people, cut if it is long */
     char shown[2 * PATH_MAX]; /* absolute path of the staging */
     int above; /* the folder that has the staging and the target; -1: it does not exist */
     char target[NAME_MAX + 1]; /* name of the target in `above`; ".": it is `above` itself */

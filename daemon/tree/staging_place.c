@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/tree/staging.h"
+#include "proto/text.h"
 
 #define SUFFIX ".torus-copy"
 #define NAME_KEPT 200u /* bytes of the name of a target that its staging has, if it is longer */
@@ -132,6 +133,7 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
     (void)snprintf(s->path, sizeof s->path, "%s", path);
     for (size_t end = strlen(s->path); end > 1 && s->path[end - 1] == '/'; end--)
         s->path[end - 1] = '\0';
+    (void)text_printable(s->printable, sizeof s->printable, s->path);
     if (roots_find(roots, path, &s->place, e) != 0)
         return -1;
     char *name = strrchr(s->place.path, '/');
@@ -158,7 +160,7 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
     if (folder >= 0 || (folder == -ENOENT && !make))
         return 0;
     return error_set(e, folder == -ENOTDIR ? ERROR_REFUSED : ERROR_IO,
-                     "the folder above %s cannot be opened: %s", s->path,
+                     "the folder above %s cannot be opened: %s", s->printable,
                      folder == -ENOTDIR ? "a part of the path is a link, or no folder"
                                         : strerror(-folder));
 }

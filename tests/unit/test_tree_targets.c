@@ -213,6 +213,10 @@ static void looking_changes_nothing(void **state)
     run_well(&c, &how, &result);
     assert_int_equal(result.report.added, 4);
     assert_int_equal(result.report.bytes_missing, 4);
+    how.write.into = true;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.added, 4);
+    how.write.into = false;
     assert_int_equal(entries(at(state, "data")), 2);
     assert_false(exists(at(state, "state/copies")));
     how.write.look_only = false;
