@@ -11,11 +11,6 @@
 #include "daemon/copy/trees.h"
 #include "daemon/router/router.h"
 
-uint32_t agent_rank(const struct agent *a)
-{
-    return a->rank;
-}
-
 /* --- threads --- */
 
 static bool works(const struct agent *a)
@@ -32,7 +27,7 @@ static void free_detached(struct agent *a)
     agent_free(a);
 }
 
-void agent_wake(struct agent *a)
+static void on_woken(struct agent *a)
 {
     if (a->due != NULL)
         *a->due = true;
@@ -98,29 +93,6 @@ static void start_job(struct agent *a)
 
 /* --- the end --- */
 
-static void end_early(struct agent *a, const struct error *e)
-{
-    a->error = *e;
-    a->refuses = !a->opened && a->asker != a->rank;
-    a->step = STEP_ENDING;
-    a->job_done = false;
-    a->group = NULL;
-    atomic_store(&a->progress.stop, true);
-    agent_wake(a);
-}
-
-void agent_fail(struct agent *a, const struct error *e)
-{
-    struct group *group = a->group;
-
-    if (a->step == STEP_ENDING)
-        return;
-    log_warning("copy %s.%u has failed here: %s", a->id_text, a->attempt, e->text);
-    end_early(a, e);
-    if (group != NULL)
-        group_abandon(group, e);
-}
-
 void agent_give_up(struct agent *a, const struct error *why)
 {
     struct group *group = a->group;
@@ -128,7 +100,7 @@ void agent_give_up(struct agent *a, const struct error *why)
 
     if (a->step == STEP_ENDING)
         return;
-    end_early(a, why);
+    agent_end_early(a, why);
     a->refuses = false; /* the asker has caused this */
     if (group != NULL && opened)
         group_abandon(group, why);
@@ -197,6 +169,7 @@ struct agent *agent_new(const struct agent_setup *setup, struct error *e)
     }
     a->set = *setup->set;
     a->due = setup->due;
+    a->woken = on_woken;
     a->copy = setup->copy;
     a->asker = setup->asker;
     a->attempt = setup->attempt;
@@ -239,7 +212,7 @@ static void on_ended(void *context, const struct error *e)
     struct agent *a = context;
 
     log_info("copy %s.%u: %s", a->id_text, a->attempt, e->text);
-    end_early(a, e);
+    agent_end_early(a, e);
 }
 
 static void open_group(struct agent *a)
@@ -254,18 +227,7 @@ static void open_group(struct agent *a)
     a->asked_for_group = true;
     a->group = group_open(a->set.groups, &options, &client, &e);
     if (a->group == NULL)
-        end_early(a, &e);
-}
-
-int agent_call(struct agent *a, const struct group_call *call, uint64_t name)
-{
-    struct error e;
-
-    if (group_call(a->group, call, name, &e) == 0)
-        return 0;
-    (void)error_blame_node(&e, a->rank);
-    agent_fail(a, &e);
-    return -1;
+        agent_end_early(a, &e);
 }
 
 /* The group is open: numbers its members, and makes the plan. Returns 0, or -1: the agent has failed. */

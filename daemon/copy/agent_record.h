@@ -113,7 +113,8 @@ struct moving {
 struct agent {
     struct agent *next;
     struct copies_setup set;
-    bool *due;         /* the agent is to be advanced; NULL: nobody does that any more */
+    bool *due; /* set if the agent is to be advanced; NULL: nobody does that any more */
+    void (*woken)(struct agent *a);
     struct copy *copy; /* that was asked for at this node, or NULL */
     uint32_t asker, attempt, rank;
     uint64_t id;
@@ -141,13 +142,18 @@ struct agent {
     struct moving moving;
 };
 
+/* Makes the agent advance. */
+void agent_wake(struct agent *a);
+/* Ends the agent early; its group has ended, or is left to the caller. */
+void agent_end_early(struct agent *a, const struct error *e);
 /* Ends the agent early, and its group at all members. */
 void agent_fail(struct agent *a, const struct error *e);
-/* Makes copies_tick() due. */
-void agent_wake(struct agent *a);
 /* Makes a call of the group; its end is told as `name`. Returns 0, or -1: the agent has failed. */
 int agent_call(struct agent *a, const struct group_call *call, uint64_t name);
 /* This node's rank. */
-uint32_t agent_rank(const struct agent *a);
+static inline uint32_t agent_rank(const struct agent *a)
+{
+    return a->rank;
+}
 
 #endif

@@ -199,7 +199,7 @@ static void take_failure(struct copy *copy, const struct error *e)
     copy->error = *e;
 }
 
-/* Tells the copy of an agent what has become of it. */
+/* Tells the copy of an agent how far it is. */
 void asking_tell(struct agent *a)
 {
     struct copy *copy = a->copy;

@@ -36,7 +36,7 @@ struct copies {
     bool due;
 };
 
-/* --- copies.c --- */
+/* --- agents.c --- */
 
 struct agent *copies_find_agent(const struct copies *c, uint32_t asker, uint64_t id);
 unsigned copies_count_agents(const struct copies *c);
@@ -47,7 +47,7 @@ struct agent *copies_add_agent(struct copies *c, const struct agent_setup *setup
 
 /* Frees a copy without telling its client. */
 void asking_free(struct copy *copy);
-/* Tells the copy of an agent, if there is one, what has become of the agent. */
+/* Tells the copy of an agent, if there is one, how far the agent is. */
 void asking_tell(struct agent *a);
 /* Calls again, retries, ends what has taken too long. */
 void asking_tick(struct copy *copy, uint64_t now);

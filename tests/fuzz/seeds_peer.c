@@ -281,28 +281,13 @@ static void survey(unsigned port, uint32_t asker, uint32_t node)
 static void copy_calls(unsigned port, uint32_t asker)
 {
     static const uint8_t request[] = {8, 1, 16, 0, 26, 2, '/', 'a', 34, 2, '/', 'b'};
-    struct peer_message call = {.kind = PEER_COPY_CALL,
-                                .copy_call = {.asker = asker,
-                                              .id = 8,
-                                              .attempt = 1,
-                                              .number = 1,
-                                              .request = {request, sizeof request},
-                                              .left = 3}};
+    const struct peer_message messages[] = {
+        {.kind = PEER_COPY_CALL, .copy_call = {asker, 8, 1, 1, {request, sizeof request}, 3}},
+        {.kind = PEER_COPY_REFUSAL, .copy_refusal = {asker, 8, 1, 2, ERROR_BUSY, "busy", 3}},
+        {.kind = PEER_COPY_CALL, .copy_call = {asker, 8, 1, 2, {NULL, 0}, 3}}};
 
-    frame(port, &call, "");
-    frame(port,
-          &(struct peer_message){.kind = PEER_COPY_REFUSAL,
-                                 .copy_refusal = {.asker = asker,
-                                                  .id = 8,
-                                                  .attempt = 1,
-                                                  .node = 2,
-                                                  .code = ERROR_BUSY,
-                                                  .reason = "busy",
-                                                  .left = 3}},
-          "");
-    call.copy_call.number = 2;
-    call.copy_call.request.len = 0;
-    frame(port, &call, "");
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        frame(port, &messages[i], "");
 }
 
 /* The neighbour reports that all links of all nodes are up, so that an exchange can start. */

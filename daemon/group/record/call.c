@@ -65,11 +65,3 @@ bool call_spreads_result(const struct call *c)
     return c->over != CALL_OVER_NOWHERE &&
            (operation == GROUP_ALLREDUCE || operation == GROUP_PART);
 }
-
-bool call_combines(const struct call *c)
-{
-    const uint32_t operation = c->what.call.operation;
-
-    return operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE_SCATTER ||
-           operation == GROUP_REDUCE || operation == GROUP_PART;
-}

@@ -125,7 +125,13 @@ static inline bool call_is_for_others(const struct call *c)
  * others, so that all have the same bits. */
 bool call_spreads_result(const struct call *c);
 /* Whether it combines data: a reduction, or the call that opens a part. */
-bool call_combines(const struct call *c);
+static inline bool call_combines(const struct call *c)
+{
+    const uint32_t operation = c->what.call.operation;
+
+    return operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE_SCATTER ||
+           operation == GROUP_REDUCE || operation == GROUP_PART;
+}
 /* Checks the calls of a part after an event that has not failed its session. Returns 0, or -1 with *e. */
 int calls_check(const struct part *p, struct error *e);
 
