@@ -1,12 +1,13 @@
 """torusctl copy, gather, scatter and exchange --trees: names of copies, reports, exit statuses. What trees look like at
 the other end is compared in tests/integration/test_copy*.py with random trees."""
 
+import json
 import os
 import re
 import signal
-import subprocess
 
 import pytest
+from support.background import Client
 from support.errors import assert_refused
 from support.waiting import wait_for
 
@@ -155,21 +156,44 @@ def test_failures(torus, base):
     assert torus.ctl(0, 'copy', base / 'a', '--to', f'{base}/x', '--nodes', '4').returncode == 2
 
 
-def test_an_interrupted_copy_says_what_stays(torus, base):
-    """A large copy is interrupted when the daemon shows it, and then made."""
+@pytest.fixture
+def large(base):
+    """A file that takes a moment to copy."""
     with open(base / 'large', 'wb') as file:
         for _ in range(8):
             file.write(os.urandom(1 << 24))
-    args = 'copy', base / 'large', '--to', f'{base}/at/%r'
-    node = torus.node(0)
-    process = subprocess.Popen([torus.torusctl, *map(str, args)], env=node.environment(), text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_for(lambda: torus.json(0, 'status')['copies'])
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate()
-    assert process.returncode == 1
+    return base / 'large'
+
+
+def moves(torus):
+    return any(copy['phase'] == 'moving' for copy in torus.json(0, 'status')['copies'])
+
+
+def test_an_interrupted_copy_says_what_stays(torus, base, large):
+    """A large copy is interrupted when it moves data, and then made."""
+    args = 'copy', large, '--to', f'{base}/at/%r'
+    with Client(torus, *args, rank=0) as client:
+        wait_for(lambda: moves(torus))
+        client.process.send_signal(signal.SIGINT)
+        code, _, errors = client.end(60)
+    assert code == 1
     assert errors.endswith('cancelled; what has arrived stays at the nodes for the next copy to the same target, for a '
                            'day\n')
     wait_for(lambda: not torus.json(3, 'status')['copies'])
     run(torus, *args)
-    assert (base / 'at' / '3').read_bytes() == (base / 'large').read_bytes()
+    assert (base / 'at' / '3').read_bytes() == large.read_bytes()
+
+
+@pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGKILL])
+def test_the_daemon_that_was_asked_is_restarted(torus, base, large, signum):
+    """torusctl asks again; a copy may be repeated whatever has become final."""
+    with Client(torus, '--json', 'copy', large, '--to', f'{base}/at/%r', '--on-failure', 'wait', rank=0) as client:
+        wait_for(lambda: moves(torus))
+        torus.node(0).kill(signum)
+        assert client.process.poll() is None
+        torus.node(0).start()
+        code, out, errors = client.end(120)
+    assert code == 0, errors
+    assert json.loads(out)['failures'] == 0
+    assert (base / 'at' / '3').read_bytes() == large.read_bytes()
+    torus.wait_whole(30)
