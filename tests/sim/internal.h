@@ -3,6 +3,7 @@
 #define TORUSD_TESTS_SIM_INTERNAL_H
 
 #include "daemon/files/folders.h"
+#include "tests/sim/copies/store.h"
 #include "tests/sim/disk/file_system.h"
 #include "tests/sim/events.h"
 #include "tests/sim/memory.h"
@@ -18,6 +19,7 @@ enum sim_stream {
     SIM_STREAM_DAEMONS,
     SIM_STREAM_WIRES,
     SIM_STREAM_DISKS,
+    SIM_STREAM_TREES,
     SIM_STREAMS
 };
 
@@ -51,6 +53,8 @@ struct node {
     uint32_t dials[TORUS_MAX_PORTS]; /* counts dials: only the last one has an effect */
     uint64_t wake_at;
     struct disk disk;
+    struct tree_disk trees;
+    struct tree_store tree_store;
     uint64_t sent[SIM_KINDS]; /* frames, by kind of head */
 };
 

@@ -235,6 +235,8 @@ void sim_heal(struct sim *sim)
         node->disk.slowness = 0;
         node->disk.full = false;
         memset(node->disk.fault, 0, sizeof node->disk.fault);
+        memset(node->trees.fault, 0, sizeof node->trees.fault);
+        node->trees.room = UINT64_MAX;
         if (node->frozen)
             on_thaw(sim, node, node->frozen_until);
         sim_restart(sim, rank);

@@ -33,6 +33,8 @@ struct sim *sim_new(const struct sim_setup *setup)
         node->chance = chance_stream(setup->seed, SIM_STREAM_DAEMONS, rank);
         disk_init(&node->disk, node);
         node->disk.chance = chance_stream(setup->seed, SIM_STREAM_DISKS, rank);
+        tree_disk_init(&node->trees, node, chance_stream(setup->seed, SIM_STREAM_TREES, rank));
+        node->tree_store = tree_disk_store(&node->trees);
     }
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
         sim_start_node(&sim->node[rank]);
@@ -111,6 +113,7 @@ void sim_free(struct sim *sim)
                          sim->node[rank].pool.in_use);
         (void)slab_pool_close(&sim->node[rank].pool);
         disk_free(&sim->node[rank].disk);
+        tree_disk_free(&sim->node[rank].trees);
     }
     sim_requests_free(sim);
     free(sim->node);

@@ -121,8 +121,12 @@ void storage_close(struct node *node)
     roots_free(&node->roots);
     if (disk_process_ended(&node->disk) > 0)
         sim_violated(node->sim, "descriptors", "node %u ends with open files", node->rank);
-    if (node->death == SIM_POWER)
-        disk_power_failure(&node->disk);
+    if (tree_disk_process_ended(&node->trees) > 0)
+        sim_violated(node->sim, "descriptors", "node %u ends with open trees", node->rank);
+    if (node->death != SIM_POWER)
+        return;
+    disk_power_failure(&node->disk);
+    tree_disk_power_failure(&node->trees);
 }
 
 /* --- for tests --- */
