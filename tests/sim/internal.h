@@ -3,7 +3,7 @@
 #define TORUSD_TESTS_SIM_INTERNAL_H
 
 #include "daemon/files/folders.h"
-#include "tests/sim/copies/store.h"
+#include "tests/sim/copies/copies.h"
 #include "tests/sim/disk/file_system.h"
 #include "tests/sim/events.h"
 #include "tests/sim/memory.h"
@@ -71,6 +71,7 @@ struct sim {
     struct wire *wire; /* by rank * dims + dimension */
     struct connection *connections;
     struct sim_request *requests;
+    struct sim_copy *copies;       /* the latest first */
     struct sim_programs *programs; /* including those that were released */
     bool (*watch)(struct sim *sim, void *context);
     void *watch_context;

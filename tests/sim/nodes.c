@@ -136,6 +136,7 @@ void sim_start_node(struct node *node)
         .secrets = cluster_key(&secrets),
         .pool = &node->pool,
         .storage = &node->storage,
+        .trees = node->trees.absent ? NULL : &node->tree_store,
         .memory_budget = sim->set.memory,
         .minors_back = node->minors_back,
         .link_mbit = (double)sim->set.rate * 8 / 1e6,
@@ -180,6 +181,7 @@ void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
     if (!node->alive)
         return;
     sim_requests_lose_root(sim, rank);
+    sim_copies_lose_node(sim, rank);
     node->alive = node->frozen = false;
     node->leaving = true;
     node->death = death;

@@ -116,6 +116,7 @@ void sim_free(struct sim *sim)
         tree_disk_free(&sim->node[rank].trees);
     }
     sim_requests_free(sim);
+    sim_copies_free(sim);
     free(sim->node);
     events_free(&sim->events);
     sim_programs_forget(sim);

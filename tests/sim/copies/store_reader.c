@@ -228,8 +228,9 @@ static size_t item_at(const struct tree_reader *r, uint64_t offset)
 static int read_stream(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
                        struct error *e)
 {
-    rule(r, !r->failed, "read() after a failure");
     rule(r, offset <= r->stream && length <= r->stream - offset, "bytes behind the stream");
+    if (r->failed) /* others may have been under way */
+        return error_set(e, ERROR_IO, "the reader has failed");
     if (tree_disk_check(r->disk, SIM_TREE_READ, NULL, "read", e) != 0)
         return failed(r);
     r->disk->bytes_read += length;

@@ -304,6 +304,8 @@ static int write_stream(struct tree_writer *w, uint64_t offset, const uint8_t *b
     struct sim_spans now = {0};
     uint64_t taken = 0;
 
+    if (w->stage == WRITER_FAILED) /* others may have been under way */
+        return error_set(e, ERROR_IO, "the writer has failed");
     tree_writer_rule(w, w->stage == WRITER_KNOWS, "write() at the wrong time");
     tree_writer_rule(w, !w->look_only, "write() of a writer that only looks");
     tree_writer_rule(w, offset <= w->manifest.stream && length <= w->manifest.stream - offset,

@@ -25,6 +25,8 @@
 #include "tests/sim/swarm/groups.h"
 
 #define STANDSTILL (20 * SECONDS)
+/* Those of programs and copies; an attempt of a copy may begin before the last one is forgotten. */
+#define GROUPS_MOST (SWARM_GROUPS + 1 + 4 * SWARM_COPIES)
 
 /* --- their life --- */
 
@@ -188,11 +190,11 @@ static void check_over(struct swarm_play *play, struct swarm_group *g)
 /* The id of a group, while its program is there. */
 static void note_id(struct swarm_play *play, struct swarm_group *g)
 {
-    struct group_use use[SWARM_GROUPS + 1];
+    struct group_use use[GROUPS_MOST];
 
     if (!sim_alive(play->sim, 0))
         return;
-    size_t n = groups_uses(sim_groups(play->sim, 0), use, SWARM_GROUPS + 1);
+    size_t n = groups_uses(sim_groups(play->sim, 0), use, GROUPS_MOST);
     for (size_t i = 0; i < n; i++)
         if (strcmp(use[i].name, g->name) == 0 && use[i].id[0] != '\0')
             (void)strcpy(g->id, use[i].id);
@@ -216,13 +218,13 @@ void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g)
 static void check_memory(struct swarm_play *play)
 {
     const uint64_t most = group_memory(&play->world->torus);
-    struct group_use use[SWARM_GROUPS + 1];
+    struct group_use use[GROUPS_MOST];
 
     for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
         uint64_t reserved = 0;
         if (!sim_alive(play->sim, rank))
             continue;
-        size_t n = groups_uses(sim_groups(play->sim, rank), use, SWARM_GROUPS + 1);
+        size_t n = groups_uses(sim_groups(play->sim, rank), use, GROUPS_MOST);
         for (size_t i = 0; i < n; i++) {
             reserved += use[i].reserved;
             if (use[i].early > most)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/sim/checks.h"
-#include "tests/sim/swarm/swarm.h"
+#include "tests/sim/swarm/copies.h"
 
 #define LISTED 128u
 /* Bytes of a node, and of its part of the simulator, besides its budget. */
@@ -462,6 +462,7 @@ void swarm_check_end(struct swarm_play *play)
     sim_heal(play->sim);
     sim_run_until_whole(play->sim);
     swarm_end_groups(play);
+    swarm_end_copies(play);
     if (!sim_run(play->sim, REST_TIME, has_settled, play))
         name_unsettled(play);
     sim_pass(play->sim, 1 * SECONDS);

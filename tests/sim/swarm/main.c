@@ -27,6 +27,7 @@ struct swarm_total {
     uint64_t played, violations, asked, succeeded, shrunk, failed, in_doubt, frames, rerouted,
         resumed;
     uint64_t groups, groups_done, groups_failed, calls;
+    uint64_t copies, copies_done, copies_failed, copies_retried;
     double virtual_seconds;
     uint64_t begun[SWARM_NEMESES];
     json_t *list;
@@ -57,6 +58,7 @@ static void draw(const struct options *o, struct swarm_world *w, uint64_t seed)
     w->no_request = o->no_request;
     w->no_fault = o->no_fault;
     w->no_group = o->no_group;
+    w->no_copy = o->no_copy;
     w->find = o->find;
 }
 
@@ -95,6 +97,10 @@ static void add(struct swarm_total *t, const struct swarm_outcome *out)
     t->groups_done += out->groups_done;
     t->groups_failed += out->groups_failed;
     t->calls += out->calls;
+    t->copies += out->copies;
+    t->copies_done += out->copies_done;
+    t->copies_failed += out->copies_failed;
+    t->copies_retried += out->copies_retried;
     t->frames += out->frames;
     t->virtual_seconds += (double)out->at / 1e9;
     for (unsigned i = 0; i < SWARM_NEMESES; i++)
@@ -213,10 +219,12 @@ static void summarize(const struct options *o, const struct swarm_total *t, doub
                   " violations; %" PRIu64 " requests: %" PRIu64 " done (%" PRIu64
                   " retried without links, %" PRIu64 " with kept output, %" PRIu64
                   " without some nodes), %" PRIu64 " failed, %" PRIu64 " in doubt; %" PRIu64
-                  " groups: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " calls\n",
+                  " groups: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " calls; %" PRIu64
+                  " copies: %" PRIu64 " done (%" PRIu64 " after a retry), %" PRIu64 " failed\n",
                   t->played, o->first, (double)t->played / seconds, t->violations, t->asked,
                   t->succeeded, t->rerouted, t->resumed, t->shrunk, t->failed, t->in_doubt,
-                  t->groups, t->groups_done, t->groups_failed, t->calls);
+                  t->groups, t->groups_done, t->groups_failed, t->calls, t->copies, t->copies_done,
+                  t->copies_retried, t->copies_failed);
     if (!o->json)
         return;
     json_t *faults = json_object();
@@ -224,6 +232,7 @@ static void summarize(const struct options *o, const struct swarm_total *t, doub
         json_object_set_new(faults, swarm_nemesis(i)->name, json_integer((json_int_t)t->begun[i]));
     json_t *all = json_pack(
         "{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I, s:I, s:I, "
         "s:o, "
         "s:O}",
         "first", (json_int_t)o->first, "seeds", (json_int_t)t->played, "violated",
@@ -233,7 +242,9 @@ static void summarize(const struct options *o, const struct swarm_total *t, doub
         (json_int_t)t->resumed, "shrunk", (json_int_t)t->shrunk, "failed", (json_int_t)t->failed,
         "in_doubt", (json_int_t)t->in_doubt, "groups", (json_int_t)t->groups, "groups_done",
         (json_int_t)t->groups_done, "groups_failed", (json_int_t)t->groups_failed, "calls",
-        (json_int_t)t->calls, "faults", faults, "violations", t->list);
+        (json_int_t)t->calls, "copies", (json_int_t)t->copies, "copies_done",
+        (json_int_t)t->copies_done, "copies_failed", (json_int_t)t->copies_failed, "copies_retried",
+        (json_int_t)t->copies_retried, "faults", faults, "violations", t->list);
     (void)json_dumpf(all, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(all);

@@ -12,7 +12,9 @@ static const char usage[] =
     "\n"
     "Plays random worlds of the real core, in virtual time: tori and networks, clients that ask "
     "for\n"
-    "exchanges, programs that open groups, and faults. A seed determines a world completely. The "
+    "exchanges or copies of trees, programs that open groups, and faults. A seed determines a "
+    "world "
+    "completely. The "
     "exit status is 0 if all\n"
     "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
     "\n"
@@ -37,6 +39,7 @@ static const char usage[] =
     "  --without-requests I,I...  leaves out these requests\n"
     "  --without-faults I,I...    leaves out these faults\n"
     "  --without-groups I,I...    leaves out these groups\n"
+    "  --without-copies I,I...    leaves out these copies of trees\n"
     "\n"
     "  --find TEXT          counts an error that contains TEXT as a violation, to find a (small)\n"
     "                       world in which a client gets it\n";
@@ -125,6 +128,7 @@ void options_read(struct options *o, int argc, char **argv)
         {"without-requests", .mask = &o->no_request},
         {"without-faults", .mask = &o->no_fault},
         {"without-groups", .mask = &o->no_group},
+        {"without-copies", .mask = &o->no_copy},
         {"find", .word = &o->find},
         {"help", .flag = &o->help},
     };

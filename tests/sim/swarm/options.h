@@ -10,8 +10,8 @@
 /* The options that --help describes. `first` is also the seed of --shrink. */
 struct options {
     uint64_t seeds, first, most_violations, jobs;
-    const char *progress, *dims, *find;      /* NULL: not given */
-    uint64_t no_request, no_fault, no_group; /* bits */
+    const char *progress, *dims, *find;               /* NULL: not given */
+    uint64_t no_request, no_fault, no_group, no_copy; /* bits */
     bool json, twice, hashes, trace, shrink, list, help;
 };
 

@@ -7,7 +7,7 @@
 
 #include "tests/sim/checks.h"
 #include "tests/sim/memory.h"
-#include "tests/sim/swarm/swarm.h"
+#include "tests/sim/swarm/copies.h"
 
 #define ASK_AGAIN (10 * MILLISECONDS) /* whether a stopped process takes a request */
 /* Time after a timeout until all nodes have heard of it, and nothing is left of the exchange. */
@@ -135,6 +135,7 @@ static bool after_event(struct sim *sim, void *context)
 
     swarm_check_event(play);
     swarm_check_groups(play);
+    swarm_check_copies(play);
     if (sim_now(sim) >= play->next_dear) {
         swarm_check_dear(play);
         play->next_dear = sim_now(sim) + 1 * SECONDS;
@@ -149,7 +150,7 @@ static bool is_over(struct sim *sim, void *context)
     const struct swarm_world *w = play->world;
 
     (void)sim;
-    if (!swarm_groups_over(play))
+    if (!swarm_groups_over(play) || !swarm_copies_over(play))
         return false;
     for (unsigned i = 0; i < w->requests; i++)
         if (!w->request[i].seen_ended && !is_left_out(w->no_request, i))
@@ -181,6 +182,7 @@ static void schedule(struct swarm_play *play)
             sim_at(play->sim, play->began + f->at, begin_fault, f);
     }
     swarm_open_groups(play);
+    swarm_start_copies(play);
 }
 
 void swarm_play(struct swarm_world *w, struct swarm_outcome *outcome, bool tell)

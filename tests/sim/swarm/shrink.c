@@ -1,6 +1,7 @@
 /* Plays worlds in processes of their own, and makes them smaller while they still fail. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,70 +84,47 @@ struct shrinking {
     int log;
 };
 
-/* A new world of the same seed. */
-static void again(struct swarm_world *w, const struct swarm_world *like, const char *dims,
-                  uint64_t no_request, uint64_t no_fault, uint64_t no_group)
+/* A new world of the same seed, without the parts that `like` leaves out. */
+static void again(struct swarm_world *w, const struct swarm_world *like, const char *dims)
 {
-    const char *find = like->find;
+    const struct swarm_world without = *like;
 
-    swarm_draw(w, like->seed, dims);
-    w->no_request = no_request;
-    w->no_fault = no_fault;
-    w->no_group = no_group;
-    w->find = find;
+    swarm_draw(w, without.seed, dims);
+    w->no_request = without.no_request;
+    w->no_fault = without.no_fault;
+    w->no_group = without.no_group;
+    w->no_copy = without.no_copy;
+    w->find = without.find;
 }
 
-/* Returns true if the world still fails in the same way without these parts; it is then the smallest one.
- */
-static bool try(struct shrinking *s, const char *dims, uint64_t no_request, uint64_t no_fault,
-                uint64_t no_group)
+/* Returns true if the world still fails in the same way without the parts that `like` leaves out; it is then the
+ * smallest one. */
+static bool try(struct shrinking *s, const struct swarm_world *like, const char *dims)
 {
     static struct swarm_world w; /* large */
 
-    again(&w, &s->world, dims, no_request, no_fault, no_group);
+    again(&w, like, dims);
     s->tried++;
     swarm_run(&w, s->outcome, false, s->log);
     if (s->outcome->end != SWARM_VIOLATED || strcmp(s->outcome->invariant, s->invariant) != 0)
         return false;
-    again(&s->world, &w, dims, no_request, no_fault, no_group);
+    again(&s->world, &w, dims);
     return true;
 }
 
-static bool without_a_fault(struct shrinking *s)
+/* Tries to leave out each of `count` parts, whose bits are at this place in a world. */
+static bool without_parts(struct shrinking *s, unsigned count, size_t mask)
 {
+    static struct swarm_world like;
     bool smaller = false;
 
-    for (unsigned i = 0; i < s->world.faults; i++) {
-        uint64_t bit = UINT64_C(1) << i;
-        if ((s->world.no_fault & bit) == 0)
-            smaller |= try(s, s->world.dims, s->world.no_request, s->world.no_fault | bit,
-                           s->world.no_group);
-    }
-    return smaller;
-}
-
-static bool without_a_request(struct shrinking *s)
-{
-    bool smaller = false;
-
-    for (unsigned i = 0; i < s->world.requests; i++) {
-        uint64_t bit = UINT64_C(1) << i;
-        if ((s->world.no_request & bit) == 0)
-            smaller |= try(s, s->world.dims, s->world.no_request | bit, s->world.no_fault,
-                           s->world.no_group);
-    }
-    return smaller;
-}
-
-static bool without_a_group(struct shrinking *s)
-{
-    bool smaller = false;
-
-    for (unsigned i = 0; i < s->world.groups; i++) {
-        uint64_t bit = UINT64_C(1) << i;
-        if ((s->world.no_group & bit) == 0)
-            smaller |= try(s, s->world.dims, s->world.no_request, s->world.no_fault,
-                           s->world.no_group | bit);
+    for (unsigned i = 0; i < count; i++) {
+        like = s->world;
+        uint64_t *left_out = (uint64_t *)(void *)((char *)&like + mask);
+        if ((*left_out & UINT64_C(1) << i) != 0)
+            continue;
+        *left_out |= UINT64_C(1) << i;
+        smaller |= try(s, &like, like.dims);
     }
     return smaller;
 }
@@ -156,7 +134,7 @@ static bool on_a_smaller_torus(struct shrinking *s)
     const char *dims;
 
     for (unsigned i = 0; (dims = swarm_dims(i)) != NULL && strcmp(dims, s->world.dims) != 0; i++)
-        if (try(s, dims, s->world.no_request, s->world.no_fault, s->world.no_group))
+        if (try(s, &s->world, dims))
             return true;
     return false;
 }
@@ -170,13 +148,14 @@ void swarm_shrink(struct swarm_world *w, struct swarm_outcome *o)
     (void)snprintf(s.invariant, sizeof s.invariant, "%s", o->invariant);
     bool smaller;
     do {
-        smaller = without_a_fault(&s);
-        smaller |= without_a_group(&s);
-        smaller |= without_a_request(&s);
+        smaller = without_parts(&s, s.world.faults, offsetof(struct swarm_world, no_fault));
+        smaller |= without_parts(&s, s.world.groups, offsetof(struct swarm_world, no_group));
+        smaller |= without_parts(&s, s.world.copies, offsetof(struct swarm_world, no_copy));
+        smaller |= without_parts(&s, s.world.requests, offsetof(struct swarm_world, no_request));
         smaller |= on_a_smaller_torus(&s);
         (void)fprintf(stderr, "swarm: seed %" PRIu64 ": %u worlds tried\n", s.world.seed, s.tried);
     } while (smaller);
-    again(w, &s.world, s.world.dims, s.world.no_request, s.world.no_fault, s.world.no_group);
+    again(w, &s.world, s.world.dims);
     swarm_run(w, o, false, s.log);
     if (log != NULL)
         (void)fclose(log);
@@ -205,6 +184,7 @@ void swarm_options(const struct swarm_world *w, char *text, size_t size)
     used += add_list(text + used, size - used, " --without-requests ", w->no_request);
     used += add_list(text + used, size - used, " --without-faults ", w->no_fault);
     used += add_list(text + used, size - used, " --without-groups ", w->no_group);
+    used += add_list(text + used, size - used, " --without-copies ", w->no_copy);
     if (w->find != NULL)
         (void)snprintf(text + used, size - used, " --find '%s'", w->find);
 }

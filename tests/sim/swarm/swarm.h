@@ -16,7 +16,10 @@
 #define SWARM_GROUPS 4u
 #define SWARM_CALLS 64u
 #define SWARM_NEMESES 32u
+#define SWARM_COPIES 3u
 
+struct copy_request;
+struct sim_copy;
 struct swarm_world;
 struct swarm_play;
 
@@ -51,6 +54,21 @@ struct swarm_group {
     char id[48];                   /* at node 0 */
     bool passed;                   /* a mistake, as far as programs have been told */
     unsigned faults;               /* programs made to die, to leave or to be wrong */
+    struct swarm_play *play;
+};
+
+/* A copy of trees. */
+struct swarm_copy {
+    uint64_t at;
+    uint32_t asked_node;
+    uint64_t leaves, changes; /* its client leaves, or a source changes, so much later; 0: never */
+    uint64_t timeout;
+    bool hurries; /* its timeout is short */
+    /* While it is played: */
+    struct copy_request *request;
+    struct sim_copy *asked; /* NULL: not yet, or its node was dead */
+    bool changed, over;
+    uint64_t due;
     struct swarm_play *play;
 };
 
@@ -96,7 +114,9 @@ struct swarm_world {
     unsigned faults;
     struct swarm_group group[SWARM_GROUPS];
     unsigned groups;
-    uint64_t no_request, no_fault, no_group; /* bits: parts that are left out */
+    struct swarm_copy copy[SWARM_COPIES];
+    unsigned copies;
+    uint64_t no_request, no_fault, no_group, no_copy; /* bits: parts that are left out */
     const char *find; /* NULL, or part of an error that counts as a violation */
 };
 
@@ -150,6 +170,8 @@ struct swarm_outcome {
         resumed;     /* of those that succeeded: retried without links; and in the middle */
     uint32_t shrunk; /* succeeded without some nodes */
     uint32_t groups, groups_done, groups_failed, calls;
+    uint32_t copies, copies_done, copies_failed;
+    uint32_t copies_retried; /* of those that are done */
     uint32_t begun[SWARM_NEMESES];
 };
 

@@ -34,7 +34,7 @@ equal() {
 
 expect 0 --help
 for option in --seeds --first --jobs --progress --most-violations --json --twice --hashes --shrink \
-    --list --trace --dims --without-requests --without-faults --without-groups --find; do
+    --list --trace --dims --without-requests --without-faults --without-groups --without-copies --find; do
     says out "^  $option "
 done
 expect 2 --nonsense

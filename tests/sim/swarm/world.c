@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "tests/sim/swarm/swarm.h"
+#include "tests/sim/swarm/copies.h"
 
 /* Streams of the seed, beside those of the simulator. */
 enum { STREAM_WORLD = 16, STREAM_REQUESTS, STREAM_FAULTS, STREAM_SCHEDULES };
@@ -214,6 +214,7 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
         swarm_draw_fault(&w->fault[w->faults++], w, false, &own);
     }
     swarm_draw_groups(w);
+    swarm_draw_copies(w);
     for (unsigned i = 0; i < w->requests; i++) { /* the requests do not move any more */
         w->request[i].spec.from = w->request[i].from;
         w->request[i].spec.to = w->request[i].to;
@@ -247,6 +248,7 @@ void swarm_print(const struct swarm_world *w)
                            : "");
     }
     swarm_print_groups(w);
+    swarm_print_copies(w);
     for (unsigned i = 0; i < w->faults; i++) {
         const struct swarm_fault *f = &w->fault[i];
         if ((w->no_fault & UINT64_C(1) << i) != 0)

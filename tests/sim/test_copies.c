@@ -1,0 +1,401 @@
+/* Copies of trees without faults: on all kinds of networks, of all kinds, with all options.
+ *
+ *     test_sim_copies [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "proto/frame.h"
+#include "tests/sim/copy_fixture.h"
+
+static struct sim_copy *must_succeed(struct sim *sim, const struct copy_request *request)
+{
+    struct sim_copy *c = sim_copy_whole(sim, request->node, request);
+
+    sim_copy_must_succeed(c);
+    assert_int_equal(c->result.attempts, 1);
+    return c;
+}
+
+/* A second copy moves nothing, a third one what has changed. */
+static void only_what_is_missing_moves(void **state)
+{
+    static const char *const networks[] = {"4x4", "5x7", "3mx4m", "complete:4", "5 x complete:3"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        struct sim *sim = copy_begin_on(networks[i], copy_first_seed + i);
+        struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
+        r.delete = true;
+        struct sim_tree *tree = &sim->node[r.node].trees.tree;
+        copy_tree(sim, r.node, "/from", 300000);
+        struct sim_copy *first = must_succeed(sim, &r);
+        assert_int_equal(first->result.bytes_sent, first->result.bytes_all);
+        struct sim_copy *second = must_succeed(sim, &r);
+        assert_int_equal(second->result.bytes_sent, 0);
+        assert_int_equal(second->result.bytes_all, first->result.bytes_all);
+        struct tree_content *content = tree_content_draw(2, 1000);
+        sim_tree_put_file(tree, "/from/new", 1, content);
+        tree_content_release(content);
+        struct tree_item *large = (struct tree_item *)(uintptr_t)sim_tree_find(tree, "/from/large");
+        content = tree_content_new(large->content->bytes, large->content->size);
+        content->bytes[100000] ^= 1;
+        content->hash = tree_hash(content->bytes, content->size);
+        tree_content_release(large->content);
+        large->content = content;
+        large->modified++;
+        struct sim_copy *third = must_succeed(sim, &r);
+        assert_int_equal(third->result.bytes_sent, 1000 + SIM_TREE_PIECE);
+        copy_end(sim);
+    }
+}
+
+/* Random copies, several at a time; some are made a second time. */
+static void any_copies(uint64_t seed)
+{
+    struct sim *sim = copy_begin(seed);
+    uint32_t copies = 1 + sim_any(sim, 3);
+    struct copy_request *r[3];
+    struct sim_copy *c[3];
+
+    for (uint32_t i = 0; i < copies; i++) {
+        r[i] = sim_copy_draw(sim, i, 60, 20000, sim_chance(sim));
+        c[i] = sim_copy_start(
+            sim, sim_any(sim, 2) == 0 ? r[i]->node : sim_any(sim, sim_torus(sim)->nodes), r[i]);
+        sim_pass(sim, sim_any(sim, 20) * MILLISECONDS);
+    }
+    for (uint32_t i = 0; i < copies; i++) {
+        sim_copy_run(c[i], 60 * SECONDS);
+        sim_copy_must_succeed(c[i]);
+        if (c[i]->request.dry_run || c[i]->request.verify) {
+            assert_int_equal(c[i]->result.bytes_sent, 0);
+            r[i]->dry_run = r[i]->verify = false;
+        }
+        struct sim_copy *again = sim_copy_whole(sim, r[i]->node, r[i]);
+        sim_copy_must_succeed(again);
+        if (!c[i]->request.dry_run && !c[i]->request.verify)
+            assert_int_equal(again->result.bytes_sent, 0);
+        sim_copy_draw_free(r[i]);
+    }
+    copy_end(sim);
+}
+
+static void copies_of_all_kinds(void **state)
+{
+    (void)state;
+    copy_with_seeds(any_copies);
+}
+
+/* What a dry run says, the copy does. */
+static void dry_runs_tell_the_truth(uint64_t seed)
+{
+    struct sim *sim = copy_begin(seed);
+    struct copy_request *r = sim_copy_draw(sim, 0, 60, 20000, sim_chance(sim));
+
+    r->verify = r->as_it_comes = false;
+    r->dry_run = true;
+    struct sim_copy *dry = sim_copy_whole(sim, r->node, r);
+    sim_copy_must_succeed(dry);
+    r->dry_run = false;
+    struct sim_copy *wet = sim_copy_whole(sim, r->node, r);
+    sim_copy_must_succeed(wet);
+    assert_int_equal(dry->result.bytes_all, wet->result.bytes_all);
+    for (uint32_t i = 0; i < wet->result.outcomes; i++) {
+        const struct copy_outcome *o = &wet->result.outcome[i];
+        const struct copy_outcome *d = sim_copy_outcome(dry, o->node, o->from);
+        assert_non_null(d);
+        assert_memory_equal(&d->report, &o->report, offsetof(struct tree_report, first));
+        assert_string_equal(d->report.first, o->report.first);
+    }
+    sim_copy_draw_free(r);
+    copy_end(sim);
+}
+
+static void dry_runs(void **state)
+{
+    (void)state;
+    copy_with_seeds(dry_runs_tell_the_truth);
+}
+
+/* A file with other contents and the same size and time is found by --verify, and replaced with --checksum only. */
+static void contents_are_compared_on_request(void **state)
+{
+    struct sim *sim = copy_begin_on("3x3", 1);
+    struct copy_request r = copy_default(4);
+    const uint32_t wrong = 7;
+
+    (void)state;
+    copy_tree(sim, r.node, "/from", 100000);
+    (void)must_succeed(sim, &r);
+    struct tree_item *large =
+        (struct tree_item *)(uintptr_t)sim_tree_find(&sim->node[wrong].trees.tree, "/to/large");
+    struct tree_content *other = tree_content_draw(99, large->content->size);
+    tree_content_release(large->content);
+    large->content = other;
+    /* Everything looks equal; so the target stays as it is, and the check of the target is told so. */
+    r.dry_run = true;
+    struct sim_copy *fast = must_succeed(sim, &r);
+    assert_int_equal(sim_copy_outcome(fast, wrong, 4)->report.changed, 0);
+    r.dry_run = false;
+    r.verify = true;
+    struct sim_copy *verified = must_succeed(sim, &r);
+    for (uint32_t i = 0; i < verified->result.outcomes; i++) {
+        const struct copy_outcome *o = &verified->result.outcome[i];
+        assert_int_equal(o->report.changed, o->node == wrong ? 1 : 0);
+        assert_string_equal(o->report.first, o->node == wrong ? "large" : "");
+    }
+    r.verify = false;
+    r.checksum = true;
+    struct sim_copy *repaired = must_succeed(sim, &r);
+    assert_int_equal(repaired->result.bytes_sent, 100000);
+    copy_end(sim);
+}
+
+/* Nodes that do not take part have nothing afterwards. */
+static void a_part_of_the_nodes(uint64_t seed)
+{
+    struct sim *sim = copy_begin(seed);
+    uint32_t nodes = sim_torus(sim)->nodes;
+    struct copy_request r = copy_default(sim_any(sim, nodes));
+    uint32_t only = copy_other(sim, r.node);
+
+    copy_tree(sim, r.node, "/from", 50000);
+    r.nodes = &only;
+    r.nodes_count = 1;
+    struct sim_copy *c = must_succeed(sim, &r);
+    assert_int_equal(c->result.outcomes, 1);
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        const struct tree_disk *trees = &sim->node[rank].trees;
+        assert_int_equal(sim_tree_find(&trees->tree, "/to") != NULL, rank == only);
+        if (rank != only)
+            assert_int_equal(trees->bytes_written + trees->bytes_ignored, 0);
+    }
+    copy_end(sim);
+}
+
+static void parts(void **state)
+{
+    (void)state;
+    copy_with_seeds(a_part_of_the_nodes);
+}
+
+/* Two clients at once, with the same target: at each node one of the copies is in place, and the other is told that the
+ * target is busy, or has come later. */
+static void two_at_once(uint64_t seed)
+{
+    struct sim *sim = copy_begin(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    struct copy_request a = copy_default(sim_any(sim, nodes)), b = a;
+    uint32_t busy = 0;
+
+    if (nodes < 3) {
+        sim_free(sim);
+        return;
+    }
+    a.delete = b.delete = true;
+    b.node = copy_other(sim, a.node);
+    copy_tree(sim, a.node, "/from", 500000);
+    copy_tree(sim, b.node, "/from", 500000);
+    struct sim_copy *first = sim_copy_start(sim, a.node, &a);
+    struct sim_copy *second = sim_copy_start(sim, b.node, &b);
+    sim_copy_run(first, 60 * SECONDS);
+    sim_copy_run(second, 60 * SECONDS);
+    assert_int_equal(first->error.code, ERROR_NONE);
+    assert_int_equal(second->error.code, ERROR_NONE);
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        const struct copy_outcome *x = sim_copy_outcome(first, rank, a.node);
+        const struct copy_outcome *y = sim_copy_outcome(second, rank, b.node);
+        if (x == NULL || y == NULL)
+            continue;
+        assert_true(x->error.code == ERROR_NONE || y->error.code == ERROR_NONE);
+        assert_true(x->error.code == ERROR_NONE || x->error.code == ERROR_BUSY);
+        assert_true(y->error.code == ERROR_NONE || y->error.code == ERROR_BUSY);
+        busy += x->error.code == ERROR_BUSY || y->error.code == ERROR_BUSY;
+    }
+    assert_true(busy > 0);
+    copy_end(sim);
+}
+
+static void two_copies_to_one_target(void **state)
+{
+    (void)state;
+    copy_with_seeds(two_at_once);
+}
+
+static void sockets_are_left_out_and_counted(void **state)
+{
+    struct sim *sim = copy_begin_on("4x4", 3);
+    struct copy_request r = copy_default(5);
+    struct sim_tree *tree = &sim->node[5].trees.tree;
+    const struct tree_item socket = {.kind = SIM_TREE_SOCKET};
+
+    (void)state;
+    sim_tree_put_folder(tree, "/from", 1);
+    sim_tree_put(tree, "/from/a", &socket);
+    sim_tree_put(tree, "/from/b", &socket);
+    struct sim_copy *c = must_succeed(sim, &r);
+    assert_int_equal(c->result.left_out, 2);
+    assert_string_equal(c->result.first_left_out, "/from/a");
+    copy_end(sim);
+}
+
+/* Documents and files that need many calls; the memory of all nodes together stays far below what they move. */
+struct peak {
+    uint64_t before, most;
+};
+
+static bool watch_heap(struct sim *sim, void *context)
+{
+    struct peak *peak = context;
+    const struct mallinfo2 now = mallinfo2();
+    uint64_t staged = 0;
+
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
+        for (const struct staged *s = sim->node[rank].trees.staged; s != NULL; s = s->next)
+            for (const struct staged_file *f = s->file; f != NULL; f = f->next)
+                staged += f->size;
+    uint64_t used = now.uordblks + now.hblkhd - tree_contents_bytes() - staged;
+    peak->most = used > peak->most ? used : peak->most;
+    return false;
+}
+
+static void large_trees_in_little_memory(void **state)
+{
+    struct sim *sim = copy_begin_on("3", 4);
+    struct copy_request r = copy_default(1);
+    struct peak peak = {0};
+
+    (void)state;
+    copy_tree(sim, 1, "/from", 150u << 20);
+    sim->node[1].trees.padding = 20u << 20;
+    (void)watch_heap(sim, &peak);
+    peak.before = peak.most;
+    sim_watch(sim, watch_heap, &peak);
+    (void)must_succeed(sim, &r);
+    sim_watch(sim, NULL, NULL);
+    /* The documents are in the memory of this simulator: at the reader, and at both writers. */
+    uint64_t documents = 3 * (32u << 20);
+    if (peak.most - peak.before > documents + 3 * (32u << 20))
+        fail_msg("%llu MiB are used at the same time",
+                 (unsigned long long)(peak.most - peak.before) >> 20);
+    copy_end(sim);
+}
+
+/* --- what is refused --- */
+
+static void requests_that_are_refused(void **state)
+{
+    struct sim *sim = copy_begin_on("4", 5);
+    struct copy_request r = copy_default(9);
+    uint32_t outside = 17;
+
+    (void)state;
+    copy_tree(sim, 1, "/from", 0);
+    sim_copy_must_fail(sim_copy_start(sim, 1, &r), ERROR_USAGE); /* there is no node 9 */
+    r = copy_default(1);
+    r.nodes = &outside;
+    r.nodes_count = 1;
+    sim_copy_must_fail(sim_copy_start(sim, 1, &r), ERROR_USAGE);
+    copy_end(sim);
+}
+
+/* A source that does not exist is named, and nothing changes anywhere. */
+static void a_source_that_is_missing(void **state)
+{
+    struct sim *sim = copy_begin_on("3x3", 6);
+    struct copy_request r = copy_default(2);
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 9; rank++)
+        if (rank != 2)
+            copy_tree(sim, rank, "/to", 0);
+    struct sim_copy *c = sim_copy_whole(sim, 7, &r);
+    if (c->error.code == ERROR_NONE) {
+        for (uint32_t i = 0; i < c->result.outcomes; i++) {
+            assert_int_not_equal(c->result.outcome[i].error.code, ERROR_NONE);
+            assert_non_null(strstr(c->result.outcome[i].error.text, "/from"));
+        }
+    } else {
+        assert_non_null(strstr(c->error.text, "/from"));
+    }
+    copy_end(sim);
+}
+
+/* While one node is of a release that does not know copies, they are refused, and no link is lost. */
+static void older_releases(void **state)
+{
+    struct sim *sim = copy_begin_on("3x3", 7);
+    struct copy_request r = copy_default(0);
+
+    (void)state;
+    copy_tree(sim, 0, "/from", 0);
+    sim_kill(sim, 4, SIM_STOP);
+    sim_set_minors_back(sim, 4, 1);
+    sim_restart(sim, 4);
+    sim_run_until_whole(sim);
+    sim_pass(sim, 1 * SECONDS);
+    sim_forget_frames(sim);
+    struct sim_copy *c = sim_copy_start(sim, 0, &r);
+    sim_copy_must_fail(c, ERROR_REFUSED);
+    sim_pass(sim, 5 * SECONDS);
+    for (uint32_t rank = 0; rank < 9; rank++)
+        assert_int_equal(sim_frames_sent(sim, rank, PEER__HEAD__KIND_COPY_CALL), 0);
+    sim_kill(sim, 4, SIM_STOP);
+    sim_set_minors_back(sim, 4, 0);
+    sim_restart(sim, 4);
+    sim_run_until_whole(sim);
+    sim_pass(sim, 1 * SECONDS);
+    (void)must_succeed(sim, &r);
+    copy_end(sim);
+}
+
+/* A node without trees passes data on, and says why it writes none. */
+static void a_node_without_trees(void **state)
+{
+    struct sim *sim = copy_begin_on("5m", 8);
+    struct copy_request r = copy_default(0);
+    uint32_t others[] = {1, 3, 4};
+
+    (void)state;
+    copy_tree(sim, 0, "/from", 0);
+    sim_kill(sim, 2, SIM_STOP);
+    sim->node[2].trees.absent = true;
+    sim_restart(sim, 2);
+    sim_run_until_whole(sim);
+    struct sim_copy *c = sim_copy_whole(sim, 0, &r);
+    assert_int_equal(c->error.code, ERROR_NONE);
+    for (uint32_t rank = 1; rank < 5; rank++)
+        assert_int_equal(sim_copy_outcome(c, rank, 0)->error.code != ERROR_NONE, rank == 2);
+    r.nodes = others;
+    r.nodes_count = 3;
+    (void)must_succeed(sim, &r);
+    sim_copies_check(sim);
+    sim_free(sim);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_is_missing_moves),
+        cmocka_unit_test(copies_of_all_kinds),
+        cmocka_unit_test(dry_runs),
+        cmocka_unit_test(contents_are_compared_on_request),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(two_copies_to_one_target),
+        cmocka_unit_test(sockets_are_left_out_and_counted),
+        cmocka_unit_test(large_trees_in_little_memory),
+        cmocka_unit_test(requests_that_are_refused),
+        cmocka_unit_test(a_source_that_is_missing),
+        cmocka_unit_test(older_releases),
+        cmocka_unit_test(a_node_without_trees),
+    };
+
+    copy_read_seeds(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
