@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/group/record/limits.h"
 #include "tests/sim/internal.h"
 
 #define FILES 24u
@@ -22,6 +23,9 @@ void swarm_draw_copies(struct swarm_world *w)
     unsigned copies = chance_below(&c, 3) > 0 ? 0 : (unsigned)chance_magnitude(&c, 1, SWARM_COPIES);
     unsigned faults = chance_below(&c, 2) == 0 ? 0 : (unsigned)chance_magnitude(&c, 1, 4);
 
+    bool tight = chance_below(&c, 10) == 0;
+    if (!tight && copies > 0) /* of several users; a quarter is left */
+        w->setup.memory += (copies + 1) * group_memory(&w->torus) * 2;
     for (unsigned i = 0; i < copies; i++) {
         struct chance own = chance_stream(w->seed, STREAM_COPIES, 1 + i);
         struct swarm_copy *copy = &w->copy[w->copies++];
@@ -209,6 +213,12 @@ void swarm_check_copies(struct swarm_play *play)
     }
 }
 
+/* Whether there is too little memory for the group of a copy. */
+static bool is_tight(const struct swarm_play *play)
+{
+    return play->world->setup.memory / 2 < group_memory(&play->world->torus);
+}
+
 void swarm_end_copies(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;
@@ -220,7 +230,7 @@ void swarm_end_copies(struct swarm_play *play)
             sim_copy_draw_free(w->copy[i].request);
         w->copy[i].request = NULL;
     }
-    if (asked == 0 || sim_has_lied(play->sim))
+    if (asked == 0 || sim_has_lied(play->sim) || is_tight(play))
         return;
     sim_copies_check(play->sim);
     uint32_t rank = (uint32_t)(w->seed % w->torus.nodes);
