@@ -133,6 +133,7 @@ static void contents_are_compared_on_request(void **state)
     (void)state;
     copy_tree(sim, r.node, "/from", 100000);
     (void)must_succeed(sim, &r);
+    sim_copies_settle(sim);
     struct tree_item *large =
         (struct tree_item *)(uintptr_t)sim_tree_find(&sim->node[wrong].trees.tree, "/to/large");
     struct tree_content *other = tree_content_draw(99, large->content->size);

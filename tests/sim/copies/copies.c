@@ -219,6 +219,12 @@ void sim_copies_sources_changed(struct sim *sim)
             sim_copy_note_wanted(c);
 }
 
+void sim_copies_settle(struct sim *sim)
+{
+    for (struct sim_copy *c = sim->copies; c != NULL; c = c->next)
+        c->settled |= c->ended;
+}
+
 void sim_copy_must_succeed(const struct sim_copy *c)
 {
     if (!c->ended || c->error.code != ERROR_NONE)
@@ -296,7 +302,7 @@ void sim_copies_check(struct sim *sim)
             name_busy(sim);
     }
     for (const struct sim_copy *c = sim->copies; c != NULL; c = c->next)
-        if (c->ended || c->left)
+        if ((c->ended || c->left) && !c->settled)
             sim_copy_check_places(c);
 }
 

@@ -30,8 +30,9 @@ struct sim_copy {
     struct copy *copy;           /* NULL: refused, ended, cancelled, or its node has died */
     bool ended, left;            /* left: its client hears no more */
     bool calling;                /* a function of copy.h runs */
-    struct error error;          /* code ERROR_NONE: it has ended, with */
-    struct copy_result result;   /* copied, with what it points to */
+    bool settled;              /* its targets have been changed since: they are no longer checked */
+    struct error error;        /* code ERROR_NONE: it has ended, with */
+    struct copy_result result; /* copied, with what it points to */
     struct sim_copy_place *place;
     uint32_t places;
     uint64_t asked_at, ended_at;
@@ -53,6 +54,9 @@ struct sim_copy *sim_copy_to_all(struct sim *sim, uint32_t asked, const char *so
                                  const char *target);
 /* Call this when sources have changed, as by sim_copy_change_source(): they may arrive in their old or new state. */
 void sim_copies_sources_changed(struct sim *sim);
+
+/* Call this before a test changes targets itself: copies that have ended are no longer checked. */
+void sim_copies_settle(struct sim *sim);
 
 /* The outcome at a node; NULL: there is none. */
 const struct copy_outcome *sim_copy_outcome(const struct sim_copy *copy, uint32_t node,

@@ -94,13 +94,13 @@ int tree_writer_finish(struct tree_writer *w, struct tree_progress *progress, st
 
     tree_writer_rule(w, w->stage == WRITER_KNOWS, "finish() at the wrong time");
     if (tree_disk_check(w->disk, SIM_TREE_FINISH, progress, w->path, e) != 0)
-        return tree_writer_fail(w);
+        return tree_writer_fail(w, e);
     for (uint32_t i = 0; i < w->manifest.entries && !w->look_only; i++) {
         if (!w->entry[i].needed || staged_file_is_complete(w->entry[i].file))
             continue;
         tree_writer_rule(w, false, "finish() before everything has arrived");
         return error_set(e, ERROR_PROTOCOL, "%s is not complete", w->entry[i].file->path),
-               tree_writer_fail(w);
+               tree_writer_fail(w, e);
     }
     w->stage = WRITER_FINISHED;
     note_finished(w);

@@ -12,6 +12,7 @@ struct tree_reader {
     uint64_t stream;
     struct tree_bytes document[TREE_DOCUMENTS];
     bool failed;
+    struct error why; /* it has failed */
 };
 
 static struct tree_disk *disk_of(void *context)
@@ -125,9 +126,10 @@ static uint64_t left_out(const struct tree_reader *r, const char **first)
     return r->sources.left_out;
 }
 
-static int failed(struct tree_reader *r)
+static int failed(struct tree_reader *r, const struct error *e)
 {
     r->failed = true;
+    r->why = *e;
     return -1;
 }
 
@@ -142,7 +144,7 @@ static int digest(struct tree_reader *r, const uint8_t *const *wanted, const siz
     rule(r, !r->failed && to->length == 0, "digest() after a failure, or twice");
     if (tree_disk_check(r->disk, SIM_TREE_DIGEST, progress, "digest", e) != 0) {
         free(is_wanted);
-        return failed(r);
+        return failed(r, e);
     }
     for (uint32_t a = 0; a < answers; a++) {
         rule(r, length[a] <= TREE_WANTED_MOST, "an answer that is too long");
@@ -187,7 +189,7 @@ static int read_document(struct tree_reader *r, enum tree_document which, uint64
     rule(r, offset <= document->length && length <= document->length - offset,
          "bytes behind the end of a document");
     if (tree_disk_check(r->disk, SIM_TREE_DOCUMENT, NULL, "document", e) != 0)
-        return failed(r);
+        return failed(r, e);
     if (length > 0)
         memcpy(bytes, document->bytes + offset, length);
     return 0;
@@ -230,16 +232,16 @@ static int read_stream(struct tree_reader *r, uint64_t offset, uint8_t *bytes, s
 {
     rule(r, offset <= r->stream && length <= r->stream - offset, "bytes behind the stream");
     if (r->failed) /* others may have been under way */
-        return error_set(e, ERROR_IO, "the reader has failed");
+        return *e = r->why, -1;
     if (tree_disk_check(r->disk, SIM_TREE_READ, NULL, "read", e) != 0)
-        return failed(r);
+        return failed(r, e);
     r->disk->bytes_read += length;
     for (size_t i = item_at(r, offset); length > 0; i++) {
         const struct tree_content *content = r->sources.tree.item[i].content;
         if (content == NULL || offset >= r->begin[i] + content->size)
             continue;
         if (check_item(r, i, e) != 0)
-            return failed(r);
+            return failed(r, e);
         uint64_t at = offset - r->begin[i], part = content->size - at;
         part = part < length ? part : length;
         memcpy(bytes, content->bytes + at, part);
@@ -254,10 +256,10 @@ static int check(struct tree_reader *r, struct tree_progress *progress, struct e
 {
     rule(r, !r->failed, "check() after a failure");
     if (tree_disk_check(r->disk, SIM_TREE_CHECK, progress, "check", e) != 0)
-        return failed(r);
+        return failed(r, e);
     for (size_t i = 0; i < r->sources.tree.count; i++)
         if (check_item(r, i, e) != 0)
-            return failed(r);
+            return failed(r, e);
     return 0;
 }
 

@@ -14,8 +14,9 @@ void tree_writer_rule(const struct tree_writer *w, bool holds, const char *what)
         sim_violated(sim, "tree rules", "node %u, %s: %s", w->disk->node->rank, w->path, what);
 }
 
-int tree_writer_fail(struct tree_writer *w)
+int tree_writer_fail(struct tree_writer *w, const struct error *e)
 {
+    w->why = *e;
     w->stage = WRITER_FAILED;
     return -1;
 }
@@ -57,7 +58,7 @@ static int write_document(struct tree_writer *w, enum tree_document which, const
     tree_writer_rule(w, w->stage == (which == TREE_MANIFEST ? WRITER_OPEN : WRITER_COMPARED),
                      "write_document() at the wrong time");
     if (tree_disk_check(w->disk, SIM_TREE_DOCUMENT, NULL, w->path, e) != 0)
-        return tree_writer_fail(w);
+        return tree_writer_fail(w, e);
     tree_bytes_add(&w->document[which], bytes, length);
     return 0;
 }
@@ -159,7 +160,7 @@ static int compare(struct tree_writer *w, struct tree_progress *progress, const 
     if (tree_disk_check(w->disk, SIM_TREE_COMPARE, progress, w->path, e) != 0 ||
         sim_manifest_read(&w->manifest, &w->document[TREE_MANIFEST], e) != 0) {
         tree_writer_rule(w, e->code != ERROR_PROTOCOL, e->text);
-        return tree_writer_fail(w);
+        return tree_writer_fail(w, e);
     }
     tree_writer_rule(w, w->manifest.has_digests || !w->checksum,
                      "checksums are compared without digests");
@@ -243,7 +244,7 @@ static int missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
     if (tree_disk_check(w->disk, SIM_TREE_MISSING, progress, w->path, e) != 0 ||
         read_digests(w, e) != 0) {
         tree_writer_rule(w, e->code != ERROR_PROTOCOL, e->text);
-        return tree_writer_fail(w);
+        return tree_writer_fail(w, e);
     }
     for (uint32_t i = 0; i < w->manifest.entries; i++) {
         const struct sim_entry *entry = &w->manifest.entry[i];
@@ -254,7 +255,8 @@ static int missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
     w->report.removed = tree_writer_count_removed(w);
     uint64_t room = w->disk->node->disk.full ? 0 : w->disk->room;
     if (!w->look_only && w->report.bytes_missing > room)
-        return error_set(e, ERROR_IO, "%s: No space left on device", w->path), tree_writer_fail(w);
+        return error_set(e, ERROR_IO, "%s: No space left on device", w->path),
+               tree_writer_fail(w, e);
     for (size_t i = 0; i < w->missing.count; i++)
         sim_spans_add(&w->spans, w->missing.span[i].begin, w->missing.span[i].end);
     sim_spans_join(&w->spans, most);
@@ -305,7 +307,7 @@ static int write_stream(struct tree_writer *w, uint64_t offset, const uint8_t *b
     uint64_t taken = 0;
 
     if (w->stage == WRITER_FAILED) /* others may have been under way */
-        return error_set(e, ERROR_IO, "the writer has failed");
+        return *e = w->why, -1;
     tree_writer_rule(w, w->stage == WRITER_KNOWS, "write() at the wrong time");
     tree_writer_rule(w, !w->look_only, "write() of a writer that only looks");
     tree_writer_rule(w, offset <= w->manifest.stream && length <= w->manifest.stream - offset,
@@ -318,9 +320,10 @@ static int write_stream(struct tree_writer *w, uint64_t offset, const uint8_t *b
     uint64_t most = sim_spans_bytes(&now);
     sim_spans_free(&now);
     if (tree_disk_check(w->disk, SIM_TREE_WRITE, NULL, w->path, e) != 0)
-        return tree_writer_fail(w);
+        return tree_writer_fail(w, e);
     if (most > 0 && (w->disk->node->disk.full || most > w->disk->room))
-        return error_set(e, ERROR_IO, "%s: No space left on device", w->path), tree_writer_fail(w);
+        return error_set(e, ERROR_IO, "%s: No space left on device", w->path),
+               tree_writer_fail(w, e);
     for (uint32_t i = 0; i < w->manifest.entries; i++) {
         const struct sim_entry *entry = &w->manifest.entry[i];
         if (w->entry[i].needed && entry->begin < arrived.end &&

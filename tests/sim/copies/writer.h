@@ -19,6 +19,7 @@ struct tree_writer {
     uint32_t patterns;
     bool into, delete, checksum, as_it_comes, look_only;
     enum writer_stage stage;
+    struct error why; /* it has failed */
     struct tree_bytes document[TREE_DOCUMENTS], wanted;
     struct sim_manifest manifest;
     struct wanted_file *entry;        /* by entry of the manifest */
@@ -30,7 +31,7 @@ struct tree_writer {
 /* Fails the test if a rule of tree_store.h does not hold, unless a node has lied. */
 void tree_writer_rule(const struct tree_writer *writer, bool holds, const char *what);
 /* From now on the writer can only be closed. Returns -1. */
-int tree_writer_fail(struct tree_writer *writer);
+int tree_writer_fail(struct tree_writer *writer, const struct error *e);
 /* What the target has at the place of an entry; NULL: nothing. */
 const struct tree_item *tree_writer_present(const struct tree_writer *writer,
                                             const struct sim_entry *entry);
