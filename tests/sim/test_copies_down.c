@@ -21,7 +21,11 @@ static struct sim_copy *start(struct sim *sim, const struct copy_request *r, enu
     copy_tree(sim, r->node, "/from", LARGE);
     struct sim_copy *c = sim_copy_start(sim, r->node, r);
 
-    return copy_reaches(c, phase, phase == COPY_MOVING ? sim_any(sim, LARGE) : 0) ? c : NULL;
+    if (!copy_reaches(c, phase, phase == COPY_MOVING ? sim_any(sim, LARGE) : 0))
+        return NULL;
+    if (phase != COPY_MOVING)
+        sim_pass(sim, sim_any(sim, 2) * sim_any(sim, 1500) * MICROSECONDS);
+    return c->ended ? NULL : c;
 }
 
 /* Whether all nodes stay connected without the link. */
