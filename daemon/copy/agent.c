@@ -250,6 +250,7 @@ static int begin(struct agent *a)
             a->node[a->members++] = node;
         }
     if (copy_plan_make(&a->plan, &a->request, nodes, gone, &e) != 0) {
+        a->is_final = true;
         agent_fail(a, &e);
         return -1;
     }

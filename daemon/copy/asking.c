@@ -10,6 +10,8 @@
 #define CALL_EVERY (500 * MILLISECONDS)
 #define RETRY_FIRST (100 * MILLISECONDS)
 #define RETRY_LAST (5 * SECONDS)
+#define SHRINK_TIME                                                                                \
+    (30 * SECONDS) /* how long attempts without nodes that are down may fail to begin */
 
 void asking_free(struct copy *copy)
 {
@@ -133,7 +135,7 @@ struct copy *copy_start(struct copies *c, const struct copy_request *request,
     }
     copy->copies = c;
     copy->client = *client;
-    copy->began = router_now(c->set.router);
+    copy->began = copy->begun_at = router_now(c->set.router);
     copy->deadline = request->timeout_ns > 0 ? copy->began + request->timeout_ns : ROUTER_NEVER;
     copy->pause = RETRY_FIRST;
     copy->call_at = copy->retry_at = ROUTER_NEVER;
@@ -182,14 +184,15 @@ void copy_cancel(struct copy *copy)
 /* --- time --- */
 
 /* An attempt of a copy that was asked for here has failed: decides whether another one follows. */
-static void take_failure(struct copy *copy, const struct error *e)
+static void take_failure(struct copy *copy, const struct error *e, bool is_final)
 {
     const uint64_t now = router_now(copy->copies->set.router);
+    const bool retries =
+        copy->request.wait || (copy->request.shrink && now < copy->begun_at + SHRINK_TIME);
 
     copy->agent = NULL;
     copy->call_at = ROUTER_NEVER;
-    if ((copy->request.shrink || copy->request.wait) && e->code == ERROR_LINK &&
-        now < copy->deadline) {
+    if (retries && !is_final && e->code == ERROR_LINK && now < copy->deadline) {
         log_info("copy %016" PRIx64 ": attempt %u has failed, retrying: %s", copy->id,
                  copy->attempt, e->text);
         copy->retry_at = now + copy->pause;
@@ -206,15 +209,17 @@ void asking_tell(struct agent *a)
 
     if (copy == NULL)
         return;
-    if (a->opened)
+    if (a->opened) {
         copy->call_at = ROUTER_NEVER;
+        copy->begun_at = router_now(copy->copies->set.router);
+    }
     if (a->step == STEP_OVER) {
         copy->outcomes = copy_outcomes_new(a, copy->began, router_now(copy->copies->set.router));
         if (copy->outcomes == NULL)
             (void)error_set(&copy->error, ERROR_MEMORY,
                             "the copy has ended, but there is no memory for its result");
     } else if (a->step == STEP_ENDING) {
-        take_failure(copy, &a->error);
+        take_failure(copy, &a->error, a->is_final);
     } else {
         return;
     }

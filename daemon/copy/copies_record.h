@@ -18,6 +18,8 @@ struct copy {
     uint8_t *packed; /* the request */
     size_t packed_length;
     uint64_t id, began, deadline;
+    uint64_t
+        begun_at; /* when an attempt was last under way; at first, when the copy was asked for */
     uint32_t attempt, number; /* number: of calls */
     uint64_t call_at;         /* when to call again; ROUTER_NEVER: no attempt waits for nodes */
     uint64_t retry_at;        /* when to begin the next attempt; ROUTER_NEVER: one is under way */
