@@ -64,7 +64,6 @@ static void begin_attempt(struct copy *copy)
     copy->error.code = ERROR_NONE;
     copy->attempt++;
     copy->call_at = 0;
-    copy->obstacle[0] = '\0';
 }
 
 /* --- asking --- */
@@ -183,6 +182,17 @@ void copy_cancel(struct copy *copy)
 
 /* --- time --- */
 
+/* Lets another attempt follow. The pause is random, so that copies which keep each other from beginning do not do so
+ * again and again. */
+static void retry_later(struct copy *copy)
+{
+    uint64_t word;
+
+    router_random(copy->copies->set.router, &word, sizeof word);
+    copy->retry_at = router_now(copy->copies->set.router) + copy->pause + word % copy->pause;
+    copy->pause = 2 * copy->pause < RETRY_LAST ? 2 * copy->pause : RETRY_LAST;
+}
+
 /* An attempt of a copy that was asked for here has failed: decides whether another one follows. */
 static void take_failure(struct copy *copy, const struct error *e, bool is_final)
 {
@@ -195,8 +205,7 @@ static void take_failure(struct copy *copy, const struct error *e, bool is_final
     if (retries && !is_final && e->code == ERROR_LINK && now < copy->deadline) {
         log_info("copy %016" PRIx64 ": attempt %u has failed, retrying: %s", copy->id,
                  copy->attempt, e->text);
-        copy->retry_at = now + copy->pause;
-        copy->pause = 2 * copy->pause < RETRY_LAST ? 2 * copy->pause : RETRY_LAST;
+        retry_later(copy);
         return;
     }
     copy->error = *e;
@@ -211,6 +220,7 @@ void asking_tell(struct agent *a)
         return;
     if (a->opened) {
         copy->call_at = ROUTER_NEVER;
+        copy->obstacle[0] = '\0';
         copy->begun_at = router_now(copy->copies->set.router);
     }
     if (a->step == STEP_OVER) {
@@ -237,16 +247,19 @@ void asking_refused(struct copies *c, const struct peer_copy_refusal *refusal)
     if (copy == NULL || copy->attempt != refusal->attempt || copy->agent == NULL ||
         copy->agent->opened)
         return;
-    if (refusal->code == ERROR_BUSY ||
-        (refusal->code == ERROR_LINK && (copy->request.shrink || copy->request.wait))) {
-        (void)snprintf(copy->obstacle, sizeof copy->obstacle, "%u (%s)", refusal->node,
-                       refusal->reason);
-        return;
-    }
+    const bool busy = refusal->code == ERROR_BUSY;
     (void)error_set(&e, refusal->code, "%s", refusal->reason);
     (void)error_wrap_node(&e, refusal->node);
-    copy->error = e;
-    end_attempt(copy, &e);
+    if (busy || (refusal->code == ERROR_LINK && (copy->request.shrink || copy->request.wait)))
+        (void)snprintf(copy->obstacle, sizeof copy->obstacle, "%u (%s)", refusal->node,
+                       refusal->reason);
+    else
+        copy->error = e;
+    if (!busy && copy->error.code == ERROR_NONE)
+        return;
+    end_attempt(copy, &e); /* a copy that waited for a busy node would keep others busy */
+    if (busy)
+        retry_later(copy);
     c->due = true;
 }
 
