@@ -13,7 +13,7 @@
 #include "tests/sim/copy_fixture.h"
 
 #define COPIES 4u
-#define FAULTS 8u
+#define FAULTS 10u
 
 struct play {
     struct sim *sim;
@@ -106,6 +106,22 @@ static bool all_have_ended(struct sim *sim, void *context)
     return true;
 }
 
+/* What has come of all copies, so that the test is known to try something. */
+static unsigned made, whole, failed, in_part, retried;
+
+static void count(const struct sim_copy *c)
+{
+    bool part = false;
+
+    for (uint32_t i = 0; i < c->result.outcomes; i++)
+        part |= c->result.outcome[i].error.code != ERROR_NONE;
+    made++;
+    in_part += part;
+    failed += c->ended && c->error.code != ERROR_NONE;
+    whole += c->ended && c->error.code == ERROR_NONE && !part;
+    retried += c->result.attempts > 1;
+}
+
 static void any_world(uint64_t seed)
 {
     struct play p = {.sim = copy_begin(seed)};
@@ -113,7 +129,7 @@ static void any_world(uint64_t seed)
 
     for (uint32_t i = 0; i < 1 + seed % COPIES; i++)
         sim_at(p.sim, sim_now(p.sim) + chance_below(sim_chance(p.sim), window), ask, &p);
-    for (uint32_t i = 0; i < sim_any(p.sim, FAULTS); i++)
+    for (uint32_t left = sim_any(p.sim, FAULTS); left > 0; left--)
         sim_at(p.sim, sim_now(p.sim) + chance_below(sim_chance(p.sim), 2 * window), fault, &p);
     sim_pass(p.sim, 2 * window);
     (void)sim_run(p.sim, 60 * SECONDS, all_have_ended, &p);
@@ -123,6 +139,7 @@ static void any_world(uint64_t seed)
         sim_violated(p.sim, "ends", "a copy does not end although everything works");
     sim_copies_check(p.sim);
     for (uint32_t i = 0; i < p.copies; i++) {
+        count(p.copy[i]);
         struct sim_copy *again = sim_copy_whole(p.sim, p.request[i]->node, p.request[i]);
         sim_copy_must_succeed(again);
         sim_copy_draw_free(p.request[i]);
@@ -134,6 +151,15 @@ static void any_worlds(void **state)
 {
     (void)state;
     copy_with_seeds(any_world);
+    print_message(
+        "%u copies: %u succeeded, %u of all after a retry, %u failed at some nodes, %u at all\n",
+        made, whole, retried, in_part, failed);
+    if (copy_seeds >= 100) {
+        assert_true(whole > made / 4);
+        assert_true(failed > made / 20);
+        assert_true(in_part > made / 50);
+        assert_true(retried > 0);
+    }
 }
 
 int main(int argc, char **argv)
