@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-uint64_t copy_first_seed, copy_seeds = 24;
+uint64_t copy_first_seed, copy_seeds = 24 / SIM_SHARE;
 
 static const char *const networks[] = {
     "3x3", "2x3", "4",    "2x2x2",    "3mx3m",          "complete:4",
