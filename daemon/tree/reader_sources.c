@@ -168,12 +168,20 @@ static int compare_state(const struct sources *s, const struct entry *entry, con
     return source_failed(s, entry, e);
 }
 
+/* Another descriptor, or -errno. */
+static int copy_of(int file)
+{
+    int copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
+
+    return copy < 0 ? -errno : copy;
+}
+
 int source_open_file(const struct sources *s, const struct entry *entry, struct error *e)
 {
     const char *below;
     const struct walk_source *source = source_of(s, entry, &below);
     struct stat st;
-    int file = *below == '\0' ? source->file
+    int file = *below == '\0' ? copy_of(source->file)
                               : s->system->open_file(s->system->context, source->file, below);
 
     if (file < 0) {
@@ -184,16 +192,8 @@ int source_open_file(const struct sources *s, const struct entry *entry, struct 
     result = result != 0 ? source_failed(s, entry, e) : compare_state(s, entry, &st, e);
     if (result == 0)
         return file;
-    source_close_file(s, entry, file);
+    (void)close(file);
     return -1;
-}
-
-void source_close_file(const struct sources *s, const struct entry *entry, int file)
-{
-    const char *below;
-
-    if (file != source_of(s, entry, &below)->file)
-        (void)close(file);
 }
 
 /* Links on the way are followed here, which does no harm: the state that is found then is compared only, and the folder

@@ -21,10 +21,9 @@ int sources_open(struct sources *s, const struct roots *roots,
                  const struct tree_read_options *options, struct error *e);
 void sources_close(struct sources *s);
 
-/* Opens the file of an entry, and checks that it is the one that was found. Returns a descriptor for
- * source_close_file(), or -1 with *e. */
+/* Opens the file of an entry, and checks that it is the one that was found. Returns a descriptor, which the caller closes,
+ * or -1 with *e. */
 int source_open_file(const struct sources *s, const struct entry *entry, struct error *e);
-void source_close_file(const struct sources *s, const struct entry *entry, int file);
 
 /* Checks that a file, folder or link is still as its entry says. Returns 0, or -1 with *e. */
 int source_check(const struct sources *s, const struct entry *entry, struct error *e);

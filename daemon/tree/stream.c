@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "daemon/tree/ahead.h"
 #include "daemon/tree/file_data.h"
 
 #define SPOTS_MOST 8u /* that are kept while nobody reads there */
@@ -18,6 +20,8 @@ struct spot {
     struct file_data data;
     bool has_entry;
     int file; /* -1: not open */
+    struct ahead *ahead;
+    uint64_t limit; /* what is read ends here */
     uint64_t offset;
 };
 
@@ -41,17 +45,18 @@ struct stream *stream_new(const struct manifest *manifest, const struct sources 
     return s;
 }
 
-static void close_file(const struct stream *s, struct spot *spot)
+static void close_file(struct spot *spot)
 {
     if (spot->file >= 0)
-        source_close_file(s->sources, &spot->entry, spot->file);
+        (void)close(spot->file);
     spot->file = -1;
 }
 
-static void free_spot(const struct stream *s, struct spot *spot)
+static void free_spot(struct spot *spot)
 {
-    close_file(s, spot);
+    close_file(spot);
     manifest_cursor_free(spot->cursor);
+    ahead_free(spot->ahead);
     free(spot);
 }
 
@@ -61,7 +66,7 @@ void stream_free(struct stream *s)
         return;
     while (s->spot != NULL) {
         struct spot *next = s->spot->next;
-        free_spot(s, s->spot);
+        free_spot(s->spot);
         s->spot = next;
     }
     (void)pthread_mutex_destroy(&s->lock);
@@ -76,9 +81,10 @@ static struct spot *new_spot(const struct stream *s)
         return NULL;
     spot->file = -1;
     spot->cursor = manifest_cursor_new(s->manifest);
-    if (spot->cursor != NULL)
+    spot->ahead = ahead_new(s->manifest, s->sources);
+    if (spot->cursor != NULL && spot->ahead != NULL)
         return spot;
-    free(spot);
+    free_spot(spot);
     return NULL;
 }
 
@@ -114,7 +120,7 @@ static void give_spot(struct stream *s, struct spot *spot)
     }
     (void)pthread_mutex_unlock(&s->lock);
     if (!kept)
-        free_spot(s, spot);
+        free_spot(spot);
 }
 
 /* Whether an entry is the file of a byte of the stream. */
@@ -125,13 +131,13 @@ static bool has_byte(const struct entry *entry, uint64_t offset)
 }
 
 /* Finds the file of a byte. Most often it is the next one. */
-static int find_file(const struct stream *s, struct spot *spot, uint64_t offset, struct error *e)
+static int find_file(struct spot *spot, uint64_t offset, struct error *e)
 {
     int result = 1;
 
     if (spot->has_entry && has_byte(&spot->entry, offset))
         return 0;
-    close_file(s, spot);
+    close_file(spot);
     bool follows = spot->has_entry && offset == spot->entry.begin + spot->entry.bytes;
     spot->has_entry = false;
     if (!follows && manifest_seek_stream(spot->cursor, offset, e) != 0)
@@ -152,7 +158,9 @@ static int open_file(const struct stream *s, struct spot *spot, struct error *e)
 {
     if (spot->file >= 0)
         return 0;
-    spot->file = source_open_file(s->sources, &spot->entry, e);
+    spot->file = ahead_take(spot->ahead, spot->entry.index);
+    if (spot->file < 0)
+        spot->file = source_open_file(s->sources, &spot->entry, e);
     if (spot->file >= 0 && spot->entry.bytes >= AHEAD_LEAST)
         (void)posix_fadvise(spot->file, 0, 0, POSIX_FADV_SEQUENTIAL);
     return spot->file >= 0 ? 0 : -1;
@@ -162,14 +170,16 @@ static int open_file(const struct stream *s, struct spot *spot, struct error *e)
 static int read_part(const struct stream *s, struct spot *spot, uint8_t *bytes, size_t length,
                      size_t *done, struct error *e)
 {
-    if (find_file(s, spot, spot->offset, e) != 0 || open_file(s, spot, e) != 0)
+    if (find_file(spot, spot->offset, e) != 0 || open_file(s, spot, e) != 0)
         return -1;
     uint64_t place = spot->offset - spot->entry.begin, left = spot->entry.bytes - place;
+    if (ahead_open(spot->ahead, spot->entry.begin + spot->entry.bytes, spot->limit, e) != 0)
+        return -1;
     *done = left < length ? (size_t)left : length;
     if (file_data_read(spot->file, &spot->data, place, bytes, *done) != 0)
         return source_failed(s->sources, &spot->entry, e);
     if (*done == left)
-        close_file(s, spot);
+        close_file(spot);
     spot->offset += *done;
     return 0;
 }
@@ -183,11 +193,12 @@ int stream_read(struct stream *s, uint64_t offset, uint8_t *bytes, size_t length
     if (spot == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory to read a tree");
     spot->offset = offset;
+    spot->limit = offset + length;
     for (size_t at = 0; at < length && result == 0; at += done)
         result = read_part(s, spot, bytes + at, length - at, &done, e);
     if (result == 0)
         give_spot(s, spot);
     else
-        free_spot(s, spot);
+        free_spot(spot);
     return result;
 }

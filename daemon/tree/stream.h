@@ -10,7 +10,8 @@ struct stream;
 struct stream *stream_new(const struct manifest *manifest, const struct sources *sources);
 void stream_free(struct stream *s);
 
-/* Reads bytes. Several threads may do so at the same time. Returns 0, or -1 with *e, which names the file. */
+/* Reads bytes. Several threads may do so at the same time; each needs AHEAD_FILES descriptors and one more. Returns 0, or
+ * -1 with *e, which names the file. */
 int stream_read(struct stream *s, uint64_t offset, uint8_t *bytes, size_t length, struct error *e);
 
 #endif

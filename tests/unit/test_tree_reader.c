@@ -239,6 +239,7 @@ static void what_changes_between_open_and_read_is_found(void **state)
                                             {"l", change_symlink, false}};
     struct trees *t = *state;
     uint8_t bytes[20];
+    unsigned before = descriptors();
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         struct error e = {0};
         void *folder = t->folder;
@@ -246,7 +247,7 @@ static void what_changes_between_open_and_read_is_found(void **state)
             assert_int_equal(rename(data_at(state, "t"), at(&folder, "old%zu", i)), 0);
         make_tree(state, names);
         assert_int_equal(symlink("somewhere", data_at(state, "t/l")), 0);
-        struct tree_reader *r = open_reader_of(state, "t");
+        struct tree_reader *r = open_reader_of(state, "t"), *all = open_reader_of(state, "t");
         assert_int_equal(t->store->stream_size(r), 8); /* "t/d/a", "t/f" */
         assert_int_equal(t->store->check(r, NULL, &e), 0);
         changes[i].make(state);
@@ -259,7 +260,13 @@ static void what_changes_between_open_and_read_is_found(void **state)
             fail_msg("%s", e.text);
         if (changes[i].make == swap_folder_for_link)
             assert_int_equal(t->store->read(r, 0, bytes, 5, &e), -1);
+        /* Both files at once: the second one is opened while the first one is read. */
+        bool swapped = changes[i].make == swap_folder_for_link;
+        result = t->store->read(all, 0, bytes, 8, &e);
+        assert_int_equal(result, changes[i].seen_by_read || swapped ? -1 : 0);
         close_reader(state, r);
+        close_reader(state, all);
+        assert_int_equal(descriptors(), before);
     }
 }
 
