@@ -270,19 +270,24 @@ static void what_changes_between_open_and_read_is_found(void **state)
     }
 }
 
+/* The file behind it is open by then. */
 static void a_file_that_shrinks_while_it_is_open_is_found(void **state)
 {
-    static uint8_t bytes[100000];
+    static uint8_t bytes[100001];
     struct trees *t = *state;
     struct error e = {0};
-    make_file(data_at(state, "f"), bytes, sizeof bytes);
-    struct tree_reader *r = open_reader_of(state, "f");
+    unsigned before = descriptors();
+    make_folder(data_at(state, "t"));
+    make_file(data_at(state, "t/f"), bytes, 100000);
+    make_file(data_at(state, "t/g"), "g", 1);
+    struct tree_reader *r = open_reader_of(state, "t");
     assert_int_equal(t->store->read(r, 0, bytes, 50000, &e), 0);
-    assert_int_equal(truncate(data_at(state, "f"), 60000), 0);
-    assert_int_equal(t->store->read(r, 50000, bytes, 50000, &e), -1);
-    if (strstr(e.text, "f was changed") == NULL)
+    assert_int_equal(truncate(data_at(state, "t/f"), 60000), 0);
+    assert_int_equal(t->store->read(r, 50000, bytes, 50001, &e), -1);
+    if (strstr(e.text, "t/f was changed") == NULL)
         fail_msg("%s", e.text);
     close_reader(state, r);
+    assert_int_equal(descriptors(), before);
 }
 
 /* --- digests --- */
