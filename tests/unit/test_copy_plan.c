@@ -1,0 +1,285 @@
+/* What the members of a copy compute: which trees move, what each tells the others, and in which rounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/copy/records.h"
+#include "daemon/copy/rounds.h"
+
+#define NODES 6u
+
+static char *source[] = {"/a/%r"};
+
+static struct copy_request request_of(enum copy_kind kind)
+{
+    return (struct copy_request){
+        .kind = kind, .node = 2, .source = source, .sources = 1, .target = "/b/%r"};
+}
+
+static void make(struct copy_plan *p, enum copy_kind kind, const bool *gone)
+{
+    const struct copy_request r = request_of(kind);
+    struct error e;
+
+    assert_int_equal(copy_plan_make(p, &r, NODES, gone, &e), 0);
+}
+
+static void plans_have_a_tree_for_each_pair(void **state)
+{
+    struct copy_plan p;
+
+    (void)state;
+    make(&p, COPY_TO_ALL, NULL);
+    assert_int_equal(p.trees, 1);
+    assert_int_equal(p.ends, NODES - 1);
+    copy_plan_free(&p);
+    make(&p, COPY_GATHER, NULL);
+    assert_int_equal(p.trees, NODES - 1);
+    for (uint32_t i = 0; i < p.trees; i++)
+        assert_true(p.tree[i].writer == 2 && p.tree[i].reader != 2 && p.end[i].node == 2);
+    copy_plan_free(&p);
+    make(&p, COPY_SCATTER, NULL);
+    assert_int_equal(p.trees, NODES - 1);
+    for (uint32_t i = 0; i < p.trees; i++)
+        assert_true(p.tree[i].reader == 2 && p.end[i].node == p.tree[i].writer);
+    copy_plan_free(&p);
+    make(&p, COPY_EXCHANGE, NULL);
+    assert_int_equal(p.trees, NODES * NODES);
+    copy_plan_free(&p);
+}
+
+static void plans_without_nodes_that_are_gone(void **state)
+{
+    const struct copy_request all = request_of(COPY_TO_ALL), exchange = request_of(COPY_EXCHANGE);
+    bool gone[NODES] = {false, true, false, false, true, false};
+    struct copy_plan p;
+    struct error e;
+
+    (void)state;
+    make(&p, COPY_TO_ALL, gone);
+    assert_int_equal(p.ends, NODES - 3);
+    assert_int_equal(p.absents, 2);
+    assert_true(p.absent[0] == 1 && p.absent[1] == 4);
+    copy_plan_free(&p);
+    gone[2] = true;
+    assert_int_equal(copy_plan_make(&p, &all, NODES, gone, &e), -1);
+    assert_int_equal(e.code, ERROR_LINK);
+    assert_int_equal(e.culprit.node, 2);
+    copy_plan_free(&p);
+    assert_int_equal(copy_plan_make(&p, &exchange, NODES, gone, &e), 0);
+    assert_int_equal(p.trees, 9);
+    copy_plan_free(&p);
+    gone[2] = false;
+    gone[0] = gone[3] = gone[5] = true;
+    assert_int_equal(copy_plan_make(&p, &all, NODES, gone, &e), -1);
+    assert_int_equal(e.code, ERROR_LINK);
+    copy_plan_free(&p);
+}
+
+/* --- records --- */
+
+static void exchange_records(struct copy_plan *at, struct copy_plan *to, enum record_kind kind)
+{
+    const struct record_of_node self = {COPY_CALL_LEAST, 3, "/a/socket"};
+    struct record_bytes record;
+    struct error e;
+
+    for (uint32_t node = 0; node < NODES; node++) {
+        assert_int_equal(records_write(at, kind, node, &self, &record, &e), 0);
+        assert_int_equal(records_read(to, kind, node, record.data, record.length, &e), 0);
+        free(record.data);
+    }
+}
+
+static void records_tell_everything(void **state)
+{
+    static const struct tree_span span[] = {{10, 20}, {30, 50}};
+    struct copy_plan at, to;
+    struct error e;
+
+    (void)state;
+    make(&at, COPY_SCATTER, NULL);
+    make(&to, COPY_SCATTER, NULL);
+    for (uint32_t i = 0; i < at.trees; i++) {
+        at.tree[i].size[TREE_MANIFEST] = 100 + i;
+        at.tree[i].stream = 1000 + i;
+    }
+    (void)error_set(&at.tree[3].failed, ERROR_IO, "cannot be read");
+    exchange_records(&at, &to, RECORD_OPENED);
+    for (uint32_t i = 0; i < at.trees; i++) {
+        assert_int_equal(to.tree[i].size[TREE_MANIFEST], i == 3 ? 0 : 100 + i);
+        assert_int_equal(to.tree[i].failed.code, i == 3 ? ERROR_IO : ERROR_NONE);
+    }
+    assert_string_equal(to.tree[3].failed.text, "cannot be read");
+    assert_int_equal(to.call_bytes, COPY_CALL_LEAST);
+    assert_int_equal(to.left_out, 3 * NODES);
+    assert_string_equal(to.first_left_out, "/a/socket");
+
+    at.end[1].wanted = (uint8_t *)strdup("wanted");
+    at.end[1].wanted_length = 6;
+    (void)error_set(&at.end[0].error, ERROR_BUSY, "another copy");
+    exchange_records(&at, &to, RECORD_COMPARED);
+    assert_true(to.wants);
+    assert_int_equal(to.end[1].wanted_length, 6);
+    assert_memory_equal(to.end[1].wanted, "wanted", 6);
+    assert_int_equal(to.end[0].error.code, ERROR_BUSY);
+
+    at.end[1].span = span;
+    at.end[1].spans = 2;
+    exchange_records(&at, &to, RECORD_MISSING);
+    assert_int_equal(copy_spans_join(&to.tree[1].missing), 0);
+    assert_int_equal(to.tree[1].missing.bytes, 30);
+
+    at.end[1].report = (struct tree_report){.files = 7, .not_attributed = 9, .first = "x/y"};
+    exchange_records(&at, &to, RECORD_FINISHED);
+    assert_memory_equal(&to.end[1].report, &at.end[1].report, sizeof at.end[1].report);
+    assert_null(copy_end_failed(&to, &to.end[1]));
+    assert_int_equal(copy_end_failed(&to, &to.end[0])->code, ERROR_BUSY);
+    assert_int_equal(copy_end_failed(&to, &to.end[3])->code, ERROR_IO);
+    (void)e;
+    copy_plan_free(&at);
+    copy_plan_free(&to);
+}
+
+/* Each byte is altered, and each length is tried: a record is taken, or refused as malformed. */
+static void records_of_liars(void **state)
+{
+    static const struct tree_span span[] = {{10, 20}, {30, 50}};
+    static const enum record_kind kinds[] = {RECORD_OPENED,  RECORD_COMPARED, RECORD_DIGESTED,
+                                             RECORD_MISSING, RECORD_CHECKED,  RECORD_FINISHED};
+    const struct record_of_node self = {COPY_CALL_LEAST, 3, "first"};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        struct copy_plan at, to;
+        struct record_bytes record;
+        struct error e;
+        make(&at, COPY_TO_ALL, NULL);
+        at.tree[0].stream = 1000;
+        at.end[1].span = span;
+        at.end[1].spans = 2;
+        at.end[1].wanted = (uint8_t *)strdup("wanted");
+        at.end[1].wanted_length = 6;
+        const uint32_t node =
+            kinds[k] == RECORD_DIGESTED || kinds[k] == RECORD_CHECKED ? 2 : at.end[1].node;
+        assert_int_equal(records_write(&at, kinds[k], node, &self, &record, &e), 0);
+        for (size_t i = 0; i <= record.length; i++)
+            for (unsigned bit = 0; bit < 9; bit++) {
+                const bool cut = bit == 8 || i == record.length;
+                make(&to, COPY_TO_ALL, NULL);
+                to.tree[0].stream = 1000;
+                if (!cut)
+                    record.data[i] ^= (uint8_t)(1u << bit);
+                if (records_read(&to, kinds[k], node, record.data, cut ? i : record.length, &e) !=
+                    0) {
+                    assert_int_equal(e.code, ERROR_PROTOCOL);
+                    assert_int_equal(e.culprit.node, node);
+                } else {
+                    assert_false(cut && i < record.length);
+                }
+                for (uint32_t s = 0; s < to.tree[0].missing.count; s++)
+                    assert_true(to.tree[0].missing.span[s].end <= 1000);
+                if (!cut)
+                    record.data[i] ^= (uint8_t)(1u << bit);
+                copy_plan_free(&to);
+            }
+        free(record.data);
+        copy_plan_free(&at);
+    }
+}
+
+/* --- rounds --- */
+
+/* All bytes are moved once, from front to back, and no node sends or receives more than it has room for. */
+static void check_rounds(struct copy_plan *p, uint32_t call_bytes)
+{
+    uint64_t *moved = calloc(p->trees, sizeof *moved), rounds = 0, all = 0;
+    const bool to_all = p->tree[0].writer == COPY_EVERY_NODE;
+    struct copy_rounds r;
+
+    assert_int_equal(copy_rounds_init(&r, p, MOVED_MANIFESTS, NODES, call_bytes), 0);
+    while (copy_rounds_next(&r)) {
+        uint64_t sends[NODES] = {0}, receives[NODES] = {0};
+        assert_true(++rounds < 10000);
+        for (uint32_t i = 0; i < r.pieces; i++) {
+            const struct copy_piece *piece = &r.piece[i];
+            const struct copy_tree *tree = &p->tree[piece->tree];
+            assert_int_equal(piece->place, moved[piece->tree]);
+            moved[piece->tree] += piece->length;
+            all += piece->length;
+            sends[tree->reader] += PIECE_HEAD + piece->length;
+            if (!to_all)
+                receives[tree->writer] += PIECE_HEAD + piece->length;
+        }
+        for (uint32_t node = 0; node < NODES; node++)
+            assert_true(sends[node] <= (to_all ? call_bytes : call_bytes / 2) &&
+                        receives[node] <= call_bytes / 2);
+    }
+    assert_int_equal(all, r.bytes);
+    for (uint32_t i = 0; i < p->trees; i++)
+        assert_int_equal(moved[i], p->tree[i].size[TREE_MANIFEST]);
+    copy_rounds_free(&r);
+    free(moved);
+}
+
+static void rounds_move_everything(void **state)
+{
+    static const enum copy_kind kinds[] = {COPY_TO_ALL, COPY_GATHER, COPY_SCATTER, COPY_EXCHANGE};
+
+    (void)state;
+    for (unsigned seed = 1; seed < 40; seed++)
+        for (size_t k = 0; k < 4; k++) {
+            struct copy_plan p;
+            uint32_t random = seed * 2654435761u;
+            make(&p, kinds[k], NULL);
+            for (uint32_t i = 0; i < p.trees; i++) {
+                random = random * 1664525u + 1013904223u;
+                p.tree[i].size[TREE_MANIFEST] =
+                    random % 4 == 0 ? 0 : (random >> 8) % (seed % 3 == 0 ? 3000000 : 5000);
+            }
+            check_rounds(&p, seed % 2 == 0 ? COPY_CALL_LEAST : 500000);
+            copy_plan_free(&p);
+        }
+}
+
+/* --- spans --- */
+
+static void spans_are_joined_and_found(void **state)
+{
+    struct copy_spans s = {0};
+    static const struct tree_span spans[] = {{50, 60}, {10, 20}, {15, 30}, {30, 35}, {59, 70}};
+
+    (void)state;
+    assert_int_equal(copy_spans_join(&s), 0);
+    assert_int_equal(s.bytes, 0);
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        assert_int_equal(copy_spans_add(&s, spans[i]), 0);
+    assert_int_equal(copy_spans_join(&s), 0);
+    assert_int_equal(s.count, 2);
+    assert_int_equal(s.bytes, 25 + 20);
+    for (uint64_t place = 0; place < s.bytes; place++) {
+        const struct tree_span found = copy_spans_at(&s, place, 1000);
+        assert_int_equal(found.begin, place < 25 ? 10 + place : 50 + place - 25);
+        assert_int_equal(found.end, place < 25 ? 35 : 70);
+        assert_int_equal(copy_spans_at(&s, place, 1).end, found.begin + 1);
+    }
+    copy_spans_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_have_a_tree_for_each_pair),
+        cmocka_unit_test(plans_without_nodes_that_are_gone),
+        cmocka_unit_test(records_tell_everything),
+        cmocka_unit_test(records_of_liars),
+        cmocka_unit_test(rounds_move_everything),
+        cmocka_unit_test(spans_are_joined_and_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
