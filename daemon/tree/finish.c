@@ -79,6 +79,7 @@ static int sync_all(const struct staging *s, struct error *e)
 static int place_all(struct tree_writer *w, struct error *e)
 {
     struct placing *p = &w->placing;
+    uint64_t removed = w->placing_open ? p->removed : 0; /* as files came */
 
     if (w->placing_open)
         placing_free(p);
@@ -91,7 +92,7 @@ static int place_all(struct tree_writer *w, struct error *e)
     w->placing_open = false;
     if (placing_run(p, e) != 0)
         return -1;
-    w->report.removed = p->removed;
+    w->report.removed = removed + p->removed;
     return 0;
 }
 

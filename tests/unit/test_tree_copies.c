@@ -1,6 +1,7 @@
 /* Copies from a reader to a writer. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -62,10 +65,12 @@ static void a_changed_tree_is_equal_again(void **state)
         (void)copying_well(&c, from, to);
         random_changes(from, seed);
         random_changes(to, seed + 1000);
-        struct how how = {.from = from,
-                          .to = to,
-                          .seed = seed % 3,
-                          .write = {.delete = true, .checksum = seed % 5 == 0}};
+        struct how how = {
+            .from = from,
+            .to = to,
+            .seed = seed % 3,
+            .threads = seed % 4,
+            .write = {.delete = true, .checksum = seed % 5 == 0, .as_it_comes = seed % 3 == 0}};
         struct copied result, looked;
         struct how look = how;
         look.write.look_only = true;
@@ -82,11 +87,70 @@ static void a_changed_tree_is_equal_again(void **state)
     }
 }
 
+/* --- mount points --- */
+
+static int on_mount_points(void **state)
+{
+    struct copying c;
+    struct copied result;
+
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return 2;
+    copying_open(&c, state);
+    struct how how = {
+        .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
+    random_tree(how.from, 60, 20);
+    make_folder(at(state, "data/from/sub"));
+    make_file(at(state, "data/from/sub/x"), "x", 1);
+    make_folder(how.to);
+    if (mount("tmpfs", how.to, "tmpfs", 0, "size=20m") != 0)
+        return 2;
+    /* a target that is one is filled */
+    for (unsigned i = 0; i < 2; i++) {
+        if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
+            (i == 1 && result.report.added + result.report.changed > 0)) {
+            (void)fprintf(stderr, "%u: %s, first %s\n", i, result.error.text, result.report.first);
+            return 3;
+        }
+    }
+    /* one below is not */
+    if (mount("tmpfs", at(state, "data/to/sub"), "tmpfs", 0, "size=1m") != 0)
+        return 2;
+    if (copying_run(&c, &how, &result) != -1 || result.error.code != ERROR_REFUSED ||
+        strstr(result.error.text, "to/sub is a mount point") == NULL)
+        return 4;
+    /* and what the source lacks is not removed there */
+    make_file(at(state, "data/to/sub/other"), "o", 1);
+    if (unlink(at(state, "data/from/sub/x")) != 0 || rmdir(at(state, "data/from/sub")) != 0 ||
+        copying_run(&c, &how, &result) != 0 || !exists(at(state, "data/to/sub/other")))
+        return 5;
+    copying_close(&c);
+    return 0;
+}
+
+static void mount_points_are_not_crossed(void **state)
+{
+    int status;
+
+    if (geteuid() != 0)
+        skip();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(on_mount_points(state));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2)
+        skip(); /* this machine allows no mounts */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         COPYING_TEST(a_new_tree_is_equal),
         COPYING_TEST(a_changed_tree_is_equal_again),
+        COPYING_TEST(mount_points_are_not_crossed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
