@@ -168,6 +168,8 @@ void fake_reply_status(int fd)
     Control__Status__Group group = CONTROL__STATUS__GROUP__INIT;
     Control__Status__Group opening = CONTROL__STATUS__GROUP__INIT;
     Control__Status__Group *groups[] = {&group, &opening};
+    Control__Status__Copy copy = CONTROL__STATUS__COPY__INIT;
+    Control__Status__Copy *copies[] = {&copy};
     Control__Status__Unconfirmed unconfirmed = CONTROL__STATUS__UNCONFIRMED__INIT;
     Control__Status__Unconfirmed *records[] = {&unconfirmed};
     uint32_t owing[] = {3, 9};
@@ -195,6 +197,14 @@ void fake_reply_status(int fd)
     body.exchange = exchanges;
     fill_group(&group);
     opening.name = (char[]){"default"};
+    copy.id = (char[]){"00000000000000ab"};
+    copy.asker = 3;
+    copy.phase = 3;
+    copy.bytes = 1000;
+    copy.bytes_of = 5000;
+    copy.target = (char[]){"/to\n"};
+    body.n_copy = 1;
+    body.copy = copies;
     body.n_group = 2;
     body.group = groups;
     unconfirmed.id = (char[]){"6.1.0"};
