@@ -175,11 +175,10 @@ class Torusd:
 class Way:
     """A way in which one node sends to another one: send()."""
 
-    kinds = ('file', 'environment', 'cache')
     loses = ''
 
-    def __init__(self, order, words):
-        self.order, self.name = order, f'{self.tool}, {words}'
+    def __init__(self, order, words, kinds=('file', 'environment', 'cache')):
+        self.order, self.name, self.kinds = order, f'{self.tool}, {words}', kinds
 
     def run(self, bed, source):
         self.order(bed, source, lambda here, there, what: self.send(bed, here, there, what))
@@ -230,7 +229,6 @@ class RsyncOverSsh(Ssh):
 
 class Scp(Ssh):
     tool = program = 'scp'
-    kinds = ('file',)  # it follows symbolic links
 
     def send(self, bed, here, there, what):
         whole = f'{what}/.' if what.is_dir() else what
@@ -283,6 +281,7 @@ class Udpcast(Pipe):
 
     name = 'udpcast, piped along a chain'
     program = 'udp-sender'
+    kinds = ('file',)
     receive = 'udp-receiver --interface torus0 --nokbd --mcast-rdv-address {before} 2>/dev/null'
     send = ('udp-sender --interface torus0 --pointopoint --nokbd --min-receivers 1 --mcast-rdv-address {next} '
             '2>/dev/null')
@@ -338,9 +337,11 @@ class Aria2:
 
 
 def all_ways():
-    return [Torusd(), Rsync(one_after_another, 'one after another'), Rsync(along_a_chain, 'along a chain'),
-            Rsync(along_a_tree, 'along a tree'), RsyncOverSsh(one_after_another, 'one after another'),
-            Scp(one_after_another, 'one after another'), Pipe(), Udpcast(), Aria2()]
+    """Those that are no better with trees than the others, or follow symbolic links (scp), copy only single files."""
+    single = ('file',)
+    return [Torusd(), Rsync(one_after_another, 'one after another'), Rsync(along_a_chain, 'along a chain', single),
+            Rsync(along_a_tree, 'along a tree'), RsyncOverSsh(one_after_another, 'one after another', single),
+            Scp(one_after_another, 'one after another', single), Pipe(), Udpcast(), Aria2()]
 
 
 def missing_program(way):

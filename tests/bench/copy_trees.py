@@ -13,8 +13,8 @@ CHUNK = 1 << 20
 CHANGED = 0.01
 LATER = 60             # seconds by which the times of changed files are later
 PATCH = 64 << 10       # a large file changes in patches of this size
-MEDIAN, SPREAD = 2200, 1.6  # sizes of an environment's files: as those of Debian's Python packages
-LARGE = 0.0004         # share of an environment's files that are libraries of 1 to 20 MB
+MEDIAN, SPREAD = 1500, 1.5  # sizes of an environment's files
+LARGE = 0.0001         # share of an environment's files that are libraries of 1 to 20 MB
 NEW = 'new'            # the second state: base/new/tree beside base/old/tree
 OLD = 'old'
 
