@@ -83,6 +83,8 @@ static void on_job_done(struct work *work)
 static void start_job(struct agent *a)
 {
     a->job_step = a->step;
+    atomic_store(&a->progress.files, 0);
+    atomic_store(&a->progress.bytes, 0);
     a->job = (struct work){.run = run_job, .done = on_job_done};
     a->job_runs = true;
     if (workers_submit(a->set.workers, &a->job) == 0)

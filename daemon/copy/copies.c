@@ -100,6 +100,25 @@ void copies_tick(struct copies *c)
         copy = asking_tell_client(copy) ? c->asked : copy->next; /* the list may have changed */
 }
 
+int copies_check(const struct copies *c, struct error *e)
+{
+    uint64_t reserved = 0;
+
+    for (const struct agent *a = c->agents; a != NULL; a = a->next) {
+        reserved += (uint64_t)COPY_SLOTS * a->call_bytes;
+        if (a->copy != NULL && a->copy->agent != a)
+            return error_set(e, ERROR_PROTOCOL, "copy %s has another agent", a->id_text);
+        if (a->step == STEP_ENDING ? a->group != NULL : a->asked_for_group && a->group == NULL)
+            return error_set(e, ERROR_PROTOCOL, "copy %s: its step and its group do not agree",
+                             a->id_text);
+        if (a->step < STEP_ENDING && a->job_runs && a->job_step != a->step)
+            return error_set(e, ERROR_PROTOCOL, "copy %s: work of an earlier step", a->id_text);
+    }
+    if (reserved != shares_total(c->set.shares, SHARE_COPIES))
+        return error_set(e, ERROR_PROTOCOL, "copies have reserved other memory than is counted");
+    return 0;
+}
+
 /* --- status --- */
 
 size_t copies_list(const struct copies *c, struct copy_info *list, size_t most)

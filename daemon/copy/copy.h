@@ -115,5 +115,7 @@ int copies_refusal_heard(struct copies *copies, const struct peer_copy_refusal *
                          struct error *e);
 uint64_t copies_deadline(const struct copies *copies); /* as router_now(), or ROUTER_NEVER */
 void copies_tick(struct copies *copies);
+/* Checks what must hold between two events. Returns 0, or -1 with *e: a bug. */
+int copies_check(const struct copies *copies, struct error *e);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "proto/text.h"
 
-#define ALL_SPANS (256u * 1024u) /* of all records together, about */
+#define ALL_SPANS (64u * 1024u) /* of all records together, about */
 #define ALL_WANTED (8u * 1024u * 1024u)
 
 uint32_t records_spans_most(const struct copy_plan *p)

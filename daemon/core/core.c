@@ -158,6 +158,8 @@ int core_check(const struct core *core, struct error *e)
 {
     if (exchanges_check(core->exchanges, e) != 0)
         return -1;
+    if (copies_check(core->copies, e) != 0)
+        return -1;
     return groups_check(core->groups, e);
 }
 
