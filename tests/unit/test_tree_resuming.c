@@ -91,6 +91,33 @@ static void another_manifest_uses_it_too(void **state)
     }
 }
 
+static void overwrite(const char *path, long offset, const char *bytes);
+
+/* A file that has arrived, or arrived in part, changes at the source without changing its size. */
+static void changed_files_are_sent_again(void **state)
+{
+    static const char *const changed[] = {"data/from/one", "data/from/two"};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct copying c;
+        struct copied result;
+        copying_open(&c, state);
+        struct how how = {
+            .from = at(state, "data/from"), .to = at(state, "data/to"), .stop_after = 300000};
+        make_folder(how.from);
+        random_file(at(state, "data/from/one"), 1, 200000);
+        random_file(at(state, "data/from/two"), 2, 200000);
+        run_well(&c, &how, &result);
+        overwrite(at(state, "%s", changed[i]), 1000, "changed");
+        how.stop_after = 0;
+        run_well(&c, &how, &result);
+        assert_int_equal(result.moved, i == 0 ? 300000 : 200000);
+        check_equal(how.from, how.to);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 static void overwrite(const char *path, long offset, const char *bytes)
 {
     int file = open(path, O_WRONLY);
@@ -356,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         COPYING_TEST(what_has_arrived_is_not_sent_again),
         COPYING_TEST(another_manifest_uses_it_too),
+        COPYING_TEST(changed_files_are_sent_again),
         COPYING_TEST(damaged_records_are_not_believed),
         COPYING_TEST(records_of_an_earlier_boot_do_not_count),
         COPYING_TEST(kills_lose_nothing_but_time),
