@@ -79,13 +79,14 @@ static int check_room(struct tree_writer *w, struct tree_progress *progress, str
 
     if (each_file(w, progress, add_need, &need, e) != 0)
         return -1;
+    if (fstatvfs(s->folder, &room) != 0)
+        return staging_failed(s, "given room", errno, e);
+    uint64_t free_bytes = (geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
+    w->tight = need.bytes > free_bytes;
     if (w->rules.as_it_comes) { /* older versions go as new ones come */
         uint64_t more = need.bytes > w->old_bytes ? need.bytes - w->old_bytes : 0;
         need.bytes = more > need.largest ? more : need.largest;
     }
-    if (fstatvfs(s->folder, &room) != 0)
-        return staging_failed(s, "given room", errno, e);
-    uint64_t free_bytes = (geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
     if (need.bytes > free_bytes)
         return error_set(e, ERROR_REFUSED,
                          "the copy to %s needs %s of room, and its file system has %s free%s",
@@ -144,7 +145,7 @@ int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
     if (w->state == NULL)
         return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
     if ((!w->look_only && check_room(w, progress, e) != 0) ||
-        (w->document[TREE_DIGESTS] >= 0 && writer_use_old(w, progress, e) != 0) ||
+        (w->document[TREE_DIGESTS] >= 0 && !w->tight && writer_use_old(w, progress, e) != 0) ||
         each_file(w, progress, add_missing, &most, e) != 0 || prepare_placing(w, e) != 0)
         return -1;
     if (spans_join(&w->missing, most > 0 ? most : 1) != 0)

@@ -34,8 +34,10 @@ struct tree_writer {
     struct spans missing;
     struct tree_report report;
     uint64_t old_bytes; /* that older versions of files take up */
-    bool inherited;     /* the staging belongs to this manifest */
-    bool placed;        /* finish() has succeeded */
+    bool
+        tight; /* there is no room for all new files at once, so that older versions are not copied */
+    bool inherited; /* the staging belongs to this manifest */
+    bool placed;    /* finish() has succeeded */
 
     /* Shared by the threads that write. */
     pthread_mutex_t lock;

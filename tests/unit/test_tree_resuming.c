@@ -341,6 +341,19 @@ static int on_small_disk(void **state)
         return 4;
     if (!trees_are_equal(how.from, how.to, true))
         return 5;
+    /* it has room for one file at a time */
+    fill_disk(at(state, "data/filler"), 700000);
+    random_file(at(state, "from/one"), 3, 500000);
+    random_file(at(state, "from/two"), 4, 500000);
+    if (copying_run(&c, &how, &result) != -1 || result.error.code != ERROR_REFUSED)
+        return 8;
+    how.write.as_it_comes = true;
+    if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true)) {
+        (void)fprintf(stderr, "%s\n", result.error.text);
+        return 9;
+    }
+    how.write.as_it_comes = false;
+    (void)unlink(at(state, "data/filler"));
     /* it has no room to begin with */
     fill_disk(at(state, "data/filler"), 100000);
     how.to = at(state, "data/other");
