@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -56,16 +58,27 @@ int permissions_write_acl(void *context, int file, enum acl which, const void *b
 
 /* --- what cannot be removed or replaced --- */
 
+/* Whether this thread has CAP_FOWNER. */
+static bool has_cap_fowner(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+    return syscall(SYS_capget, &head, data) == 0 &&
+           (data[CAP_TO_INDEX(CAP_FOWNER)].effective & CAP_TO_MASK(CAP_FOWNER)) != 0;
+}
+
 /* Whether the process may act as the owner of a file: it is the owner, or has CAP_FOWNER for the file.
- * O_NOATIME is allowed in exactly these cases, and changes nothing. */
+ * O_NOATIME is allowed in exactly these cases, and changes nothing; but it cannot be tried with links and sockets. */
 static bool acts_as_owner(int folder, const char *name, const struct statx *st)
 {
     if (st->stx_uid == geteuid())
         return true;
     int file = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
-    if (file >= 0)
-        (void)close(file);
-    return file >= 0;
+    if (file < 0)
+        return errno != EPERM && has_cap_fowner();
+    (void)close(file);
+    return true;
 }
 
 static bool has_attribute(const struct statx *st, uint64_t attribute)
