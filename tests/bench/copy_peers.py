@@ -169,7 +169,7 @@ class Torusd:
         """The daemons run all the time."""
 
     def run(self, bed, source):
-        return bed.torus.json(0, 'copy', source, '--to', f'{bed.base}/%r/tree', timeout=3600)
+        bed.torus.ctl(0, 'copy', source, '--to', f'{bed.base}/%r/tree', timeout=3600, check=True)
 
 
 class Way:

@@ -10,6 +10,7 @@ from support import random_trees
 from support.compare_trees import ALL, differences, entries, snapshot
 from support.copies import Place, copy, count, others, try_copy
 from support.trees import write_file
+from support.users import needs_root
 
 MIB = 1 << 20
 
@@ -217,6 +218,21 @@ def test_verify_sees_everything_that_a_copy_keeps(torus, place):
         assert status == 1 and not said['equal'] and said['per_node'][2]['equal'] is False, number
         copy(torus, place)
         place.check(others(torus))
+
+
+@needs_root
+def test_links_of_others_in_sticky_folders(torus, place):
+    """Root may replace them."""
+    (place.source / 'sticky').mkdir(parents=True)
+    (place.source / 'sticky' / 'link').symlink_to('one')
+    os.chown(place.source / 'sticky' / 'link', 1000, 1000, follow_symlinks=False)
+    os.chown(place.source / 'sticky', 1001, 1001)
+    os.chmod(place.source / 'sticky', 0o1777)
+    copy(torus, place)
+    (place.source / 'sticky' / 'link').unlink()
+    (place.source / 'sticky' / 'link').symlink_to('two')
+    copy(torus, place)
+    place.check(others(torus))
 
 
 def test_a_hard_link_that_is_broken_up(torus, place):
