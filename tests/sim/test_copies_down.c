@@ -13,7 +13,7 @@
 #include "daemon/schedule/damage.h"
 #include "tests/sim/copy_fixture.h"
 
-#define LARGE 3000000u
+#define LARGE 2000000u
 
 /* Starts a copy, and runs it until it is somewhere in this phase. Returns NULL if it has ended before. */
 static struct sim_copy *start(struct sim *sim, const struct copy_request *r, enum copy_phase phase)
@@ -68,7 +68,7 @@ static void one_cut(uint64_t seed)
 static void cuts_in_each_phase(void **state)
 {
     (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2; seed++)
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
         one_cut(seed);
 }
 
@@ -126,7 +126,7 @@ static void one_death(uint64_t seed)
 static void deaths_in_each_phase(void **state)
 {
     (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2; seed++)
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
         one_death(seed);
 }
 
@@ -160,7 +160,7 @@ static void one_shrink(uint64_t seed)
 static void others_go_on_without_a_node(void **state)
 {
     (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2; seed++)
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
         one_shrink(seed);
 }
 
@@ -190,7 +190,7 @@ static void one_wait(uint64_t seed)
 static void nodes_are_waited_for(void **state)
 {
     (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2; seed++)
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
         one_wait(seed);
 }
 
@@ -215,7 +215,7 @@ static void one_asker(uint64_t seed)
 static void asked_nodes_that_die(void **state)
 {
     (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2; seed++)
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
         one_asker(seed);
 }
 
@@ -223,7 +223,7 @@ static void asked_nodes_that_die(void **state)
 static void a_node_is_down_before(void **state)
 {
     (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2; seed++) {
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++) {
         struct sim *sim = copy_begin(seed);
         struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
         uint32_t victim = a_victim(sim, r.node);
