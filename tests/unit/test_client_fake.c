@@ -137,27 +137,27 @@ static void fill_group(Control__Status__Group *group)
     group->avoids = around;
 }
 
-static void fill_exchange(Control__Status__Exchange *exchange)
-{
-    static char id[] = "6.1.1", algorithm[] = "at2", state[] = "committed";
-
-    exchange->id = id;
-    exchange->algorithm = algorithm;
-    exchange->state = state;
-    exchange->root = 6;
-    exchange->age_ms = 1500;
-}
-
 static void fill_copy(Control__Status__Copy *copy)
 {
-    static char id[] = "c0ffee", target[] = "/data/\nx";
+    static char id[] = "00000000000000ab", target[] = "/to\n";
 
     copy->id = id;
-    copy->asker = 2;
+    copy->asker = 3;
     copy->phase = 3;
-    copy->bytes = 1024;
-    copy->bytes_of = 4096;
+    copy->bytes = 1000;
+    copy->bytes_of = 5000;
     copy->target = target;
+}
+
+static void fill_unconfirmed(Control__Status__Unconfirmed *unconfirmed, uint32_t *owing)
+{
+    static char id[] = "6.1.0", reason[] = "committed, but node 3\n";
+
+    unconfirmed->id = id;
+    unconfirmed->count = 70;
+    unconfirmed->n_node = 2;
+    unconfirmed->node = owing;
+    unconfirmed->reason = reason;
 }
 
 void fake_reply_status(int fd)
@@ -197,21 +197,12 @@ void fake_reply_status(int fd)
     body.exchange = exchanges;
     fill_group(&group);
     opening.name = (char[]){"default"};
-    copy.id = (char[]){"00000000000000ab"};
-    copy.asker = 3;
-    copy.phase = 3;
-    copy.bytes = 1000;
-    copy.bytes_of = 5000;
-    copy.target = (char[]){"/to\n"};
+    fill_copy(&copy);
     body.n_copy = 1;
     body.copy = copies;
     body.n_group = 2;
     body.group = groups;
-    unconfirmed.id = (char[]){"6.1.0"};
-    unconfirmed.count = 70;
-    unconfirmed.n_node = 2;
-    unconfirmed.node = owing;
-    unconfirmed.reason = (char[]){"committed, but node 3\n"};
+    fill_unconfirmed(&unconfirmed, owing);
     body.n_unconfirmed = 1;
     body.unconfirmed = records;
     fill_copy(&copy);
