@@ -16,7 +16,7 @@ enum record_kind {
 
 #define RECORD_MOST (4u * 1024u * 1024u)   /* bytes of one member's record */
 #define RECORDS_MOST (64u * 1024u * 1024u) /* bytes of all members' records together */
-#define RECORD_ERROR_TEXT 200u             /* bytes of the text of an error */
+#define RECORD_ERROR_TEXT 300u             /* bytes of the text of an error */
 
 /* What a node tells only of itself; with RECORD_OPENED. */
 struct record_of_node {

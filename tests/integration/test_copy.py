@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from support import random_trees
 from support.compare_trees import same
-from support.copies import Place, copy, count, others, refused, try_copy
+from support.copies import Place, copy, count, failing, others, refused, try_copy
 from support.trees import write_file
 from support.users import needs_root
 
@@ -154,6 +154,31 @@ def test_sources_that_are_not_there(torus, place):
     _, text = refused(torus, place, source='/etc/hostname')
     assert 'data_roots' in text and '/etc/hostname' in text
     place.check_nothing_there(others(torus))
+
+
+def test_a_path_that_is_too_long(torus, place):
+    """The error ends with its reason, however long the path is."""
+    place.source.mkdir()
+    here = os.open(place.source, os.O_RDONLY)
+    for _ in range(60):
+        os.mkdir('p' * 100, dir_fd=here)
+        below = os.open('p' * 100, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    _, text = refused(torus, place)
+    assert not text.rstrip().endswith('p') and 'long' in text, text
+    place.check_nothing_there(others(torus))
+    subprocess.run(['rm', '-rf', place.source], check=True)
+
+
+def test_a_target_that_nodes_share(torus, place):
+    """Without %r, on one disk for all: one of them writes, and the others say why not."""
+    small_tree(place.source)
+    status, said, _ = try_copy(torus, place, to=place.base / 'shared')
+    assert status == 1 and len(failing(said)) in (1, 2), said
+    assert {code for code, _ in failing(said).values()} == {'busy'}
+    same(place.source, place.base / 'shared')
 
 
 def test_targets_outside_of_the_data_roots(torus, place, tmp_path_factory):
