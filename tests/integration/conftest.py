@@ -16,7 +16,7 @@ import pytest
 LONG = ('test_commit', 'test_overload', 'test_attacks_neighbour', 'test_attacks_strangers', 'test_failures_nodes',
         'test_failures_requests', 'test_daemon_start', 'test_slow_disk', 'test_mpi_preload', 'test_exchange',
         'test_group_failures', 'test_mininet', 'test_chaos', 'test_bench_runs', 'test_picture', 'test_allgather',
-        'test_topo_launch', 'test_folders', 'test_programs', 'test_groups', 'test_big', 'test_topo_exchange')
+        'test_topo_launch', 'test_folders', 'test_programs', 'test_copy_faults', 'test_copy_load', 'test_copy_random', 'test_groups', 'test_big', 'test_topo_exchange')
 # Their tests share tori in Mininet, one of each shape.
 SHARING = ('test_mininet', 'test_mininet_collectives')
 
