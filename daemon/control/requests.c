@@ -35,6 +35,7 @@ static const struct {
     {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, control_schedule},
     {CONTROL__REQUEST__KIND_SURVEY, ACCESS_READ, control_survey},
     {CONTROL__REQUEST__KIND_WATCH_LINKS, ACCESS_READ, control_watch_links},
+    {CONTROL__REQUEST__KIND_ROUTES_CONFIRMED, ACCESS_EXCHANGE, control_routes_confirmed},
     {CONTROL__REQUEST__KIND_COPY, ACCESS_EXCHANGE, control_copy},
 };
 
@@ -51,7 +52,9 @@ void control_request(struct control_client *client, const Control__Request *requ
     }
     if (request->kind_case != CONTROL__REQUEST__KIND_CANCEL &&
         (client->exchange != NULL || client->candidates != NULL || client->surveys ||
-         client->watch != NULL || client->copy != NULL)) {
+         client->copy != NULL ||
+         (client->watch != NULL &&
+          request->kind_case != CONTROL__REQUEST__KIND_ROUTES_CONFIRMED))) {
         control_reply_error(client, &busy, NULL);
         return;
     }

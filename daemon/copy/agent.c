@@ -329,7 +329,7 @@ static int finish_telling(struct agent *a)
         return 1;
     a->compared_at = router_now(a->set.router);
     for (uint32_t i = 0; i < a->plan.trees; i++)
-        if (spans_join(&a->plan.tree[i].missing) != 0) {
+        if (copy_spans_join(&a->plan.tree[i].missing) != 0) {
             (void)error_set(&e, ERROR_MEMORY, "node %u has no memory for the copy", a->rank);
             agent_fail(a, &e);
             return -1;

@@ -111,7 +111,7 @@ int copy_plan_make(struct copy_plan *p, const struct copy_request *r, uint32_t n
 void copy_plan_free(struct copy_plan *p)
 {
     for (uint32_t i = 0; i < p->trees; i++)
-        spans_free(&p->tree[i].missing);
+        copy_spans_free(&p->tree[i].missing);
     for (uint32_t i = 0; i < p->ends; i++)
         free(p->end[i].wanted);
     free(p->tree);

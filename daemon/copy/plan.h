@@ -15,11 +15,11 @@
 /* A tree: one node reads it, and one node or every node that takes part writes it. */
 struct copy_tree {
     uint32_t reader, writer;       /* writer: COPY_EVERY_NODE, except the reader */
-    uint32_t failed_turn;           /* of the part that has failed (slots.c); 0: none */
+    uint32_t failed_turn;          /* of the part that has failed (slots.c); 0: none */
     struct error failed;           /* the reader's; then no node puts the tree in place */
     uint64_t size[TREE_DOCUMENTS]; /* bytes of the documents that are moved; 0: none */
     uint64_t stream;               /* bytes of the stream */
-    struct spans missing;          /* that any writer lacks */
+    struct copy_spans missing;     /* that any writer lacks */
     struct tree_reader *r;         /* at the reader only; NULL: not open */
     bool broken;                   /* at a writer: the reader has failed while it sent the stream */
 };

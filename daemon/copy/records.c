@@ -274,7 +274,7 @@ static int take_spans(struct reading *r, const struct copy_plan *p, const struct
         const struct tree_span span = {take_number(r), take_number(r)};
         r->bad |= span.begin >= span.end || span.end > tree->stream || (i > 0 && span.begin < last);
         last = span.end;
-        if (!r->bad && spans_add(&tree->missing, span) != 0)
+        if (!r->bad && copy_spans_add(&tree->missing, span) != 0)
             return -1;
     }
     return 0;

@@ -154,7 +154,7 @@ static int handle_stream(const struct agent *a, struct slot_part *part, bool wri
 
     while (done < part->length) {
         const struct tree_span span =
-            spans_at(&tree->missing, part->place + done, part->length - done);
+            copy_spans_at(&tree->missing, part->place + done, part->length - done);
         const size_t length = span.end - span.begin;
         int result;
         if (atomic_load(&a->progress.stop))

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-int spans_add(struct spans *s, struct tree_span span)
+int copy_spans_add(struct copy_spans *s, struct tree_span span)
 {
     if (s->count == s->room) {
         const uint32_t room = s->room > 0 ? 2 * s->room : 16;
@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-int spans_join(struct spans *s)
+int copy_spans_join(struct copy_spans *s)
 {
     uint32_t count = 0;
 
@@ -54,7 +54,7 @@ int spans_join(struct spans *s)
     return 0;
 }
 
-struct tree_span spans_at(const struct spans *s, uint64_t place, uint64_t most)
+struct tree_span copy_spans_at(const struct copy_spans *s, uint64_t place, uint64_t most)
 {
     uint32_t low = 0, high = s->count;
 
@@ -70,9 +70,9 @@ struct tree_span spans_at(const struct spans *s, uint64_t place, uint64_t most)
     return (struct tree_span){begin, begin + (rest < most ? rest : most)};
 }
 
-void spans_free(struct spans *s)
+void copy_spans_free(struct copy_spans *s)
 {
     free(s->span);
     free(s->before);
-    *s = (struct spans){0};
+    *s = (struct copy_spans){0};
 }

@@ -47,6 +47,14 @@ static void on_topology(void *context)
         core->links_changed(core->links_context);
 }
 
+static void on_confirmed(void *context)
+{
+    const struct core *core = context;
+
+    if (core->links_changed != NULL)
+        core->links_changed(core->links_context);
+}
+
 /* Frees the parts that are there, and the core. */
 static void free_parts(struct core *core)
 {

@@ -189,6 +189,53 @@ static void copies_wait_for_the_last_node(void **state)
     }
 }
 
+struct confirmation {
+    uint32_t node;
+    uint64_t digest;
+};
+
+/* Whether all other nodes know what a node has confirmed. */
+static bool all_know(struct sim *sim, void *context)
+{
+    const struct confirmation *c = context;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (router_topology(sim_router(sim, rank))->entry[c->node].confirmed != c->digest)
+            return false;
+    return true;
+}
+
+static void confirm(struct sim *sim, uint32_t node, uint64_t digest)
+{
+    router_confirm(sim_router(sim, node), digest);
+    sim_settle(&sim->node[node]);
+}
+
+static void confirmations_wait_for_the_last_node(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        struct sim *sim = start(seed);
+        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+        struct confirmation c = {(old + 1) % nodes, UINT64_C(0xfedcba9876543210)};
+        confirm(sim, c.node, c.digest);
+        assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
+        confirm(sim, c.node, 0);
+        c.digest = 0;
+        assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
+        restart(sim, old, 1);
+        await(sim, PROTOCOL_MINOR - 1);
+        confirm(sim, c.node, 7);
+        sim_pass(sim, 1 * SECONDS);
+        for (uint32_t rank = 0; rank < nodes; rank++)
+            if (rank != c.node)
+                assert_int_equal(router_topology(sim_router(sim, rank))->entry[c.node].confirmed,
+                                 0);
+        exchange(sim);
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +243,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_least_version_follows_the_nodes_that_are_there),
         cmocka_unit_test(surveys_wait_for_the_last_node),
         cmocka_unit_test(copies_wait_for_the_last_node),
+        cmocka_unit_test(confirmations_wait_for_the_last_node),
     };
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);

@@ -137,15 +137,26 @@ static void fill_group(Control__Status__Group *group)
     group->avoids = around;
 }
 
+static void fill_exchange(Control__Status__Exchange *exchange)
+{
+    static char id[] = "6.1.1", algorithm[] = "at2", state[] = "committed";
+
+    exchange->id = id;
+    exchange->algorithm = algorithm;
+    exchange->state = state;
+    exchange->root = 6;
+    exchange->age_ms = 1500;
+}
+
 static void fill_copy(Control__Status__Copy *copy)
 {
-    static char id[] = "00000000000000ab", target[] = "/to\n";
+    static char id[] = "c0ffee", target[] = "/data/\nx";
 
     copy->id = id;
-    copy->asker = 3;
+    copy->asker = 2;
     copy->phase = 3;
-    copy->bytes = 1000;
-    copy->bytes_of = 5000;
+    copy->bytes = 1024;
+    copy->bytes_of = 4096;
     copy->target = target;
 }
 
@@ -168,8 +179,6 @@ void fake_reply_status(int fd)
     Control__Status__Group group = CONTROL__STATUS__GROUP__INIT;
     Control__Status__Group opening = CONTROL__STATUS__GROUP__INIT;
     Control__Status__Group *groups[] = {&group, &opening};
-    Control__Status__Copy copy = CONTROL__STATUS__COPY__INIT;
-    Control__Status__Copy *copies[] = {&copy};
     Control__Status__Unconfirmed unconfirmed = CONTROL__STATUS__UNCONFIRMED__INIT;
     Control__Status__Unconfirmed *records[] = {&unconfirmed};
     uint32_t owing[] = {3, 9};
@@ -197,9 +206,6 @@ void fake_reply_status(int fd)
     body.exchange = exchanges;
     fill_group(&group);
     opening.name = (char[]){"default"};
-    fill_copy(&copy);
-    body.n_copy = 1;
-    body.copy = copies;
     body.n_group = 2;
     body.group = groups;
     fill_unconfirmed(&unconfirmed, owing);

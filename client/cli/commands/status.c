@@ -66,13 +66,13 @@ static const struct field group_fields[] = {
 };
 static const struct field copy_fields[] = {
     {"copy", "id", FORMAT_PLAIN},
-    {"asked", "asked", FORMAT_PLAIN},
+    {"asked", "asker", FORMAT_PLAIN},
     {"phase", "phase", FORMAT_PLAIN},
-    {"waits for", "waits_for", FORMAT_PLAIN},
     {"files", "files", FORMAT_PLAIN},
     {"moved", "bytes", FORMAT_BYTES},
     {"of", "bytes_of", FORMAT_BYTES},
     {"target", "target", FORMAT_PLAIN},
+    {"waits for", "waits_for", FORMAT_PLAIN},
     {0},
 };
 static const struct field unconfirmed_fields[] = {
@@ -92,7 +92,6 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
     {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
     {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
-    {.layout = LAYOUT_TABLE, .key = "copies", .fields = copy_fields},
     {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
     {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
     {.layout = LAYOUT_TABLE, .key = "copies", .fields = copy_fields},
@@ -214,16 +213,16 @@ static json_t *copies(const struct torus_status *s)
     json_t *list = json_array();
 
     for (size_t i = 0; i < s->copy_count; i++) {
-        const struct torus_copy_info *x = s->copies[i];
+        const struct torus_copy_activity *x = s->copies[i];
         json_t *o = json_object();
         (void)json_object_set_new(o, "id", json_string(x->id));
-        (void)json_object_set_new(o, "asked", json_integer(x->asked));
-        (void)json_object_set_new(o, "phase", json_string(x->phase));
-        (void)json_object_set_new(o, "waits_for", json_string(x->waits_for));
+        (void)json_object_set_new(o, "asker", json_integer(x->asker));
+        (void)json_object_set_new(o, "phase", json_string(torus_copy_phase_name(x->phase)));
         (void)json_object_set_new(o, "files", json_count(x->files));
         (void)json_object_set_new(o, "bytes", json_count(x->bytes));
-        (void)json_object_set_new(o, "bytes_of", json_count(x->bytes_of));
+        (void)json_object_set_new(o, "bytes_of", json_known(x->bytes_of));
         (void)json_object_set_new(o, "target", json_string(x->target));
+        (void)json_object_set_new(o, "waits_for", json_string(x->waits_for));
         (void)json_array_append_new(list, o);
     }
     return list;
@@ -260,7 +259,6 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
     r |= json_object_set_new(o, "cables", link_faults(s, t));
     r |= json_object_set_new(o, "groups", groups(s));
-    r |= json_object_set_new(o, "copies", copies(s));
     r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
     r |= json_object_set_new(o, "shares", shares(s));
     r |= json_object_set_new(o, "copies", copies(s));
@@ -345,9 +343,6 @@ const struct command command_status = {
         "that its calls avoid and, if the group was shrunk, the nodes that are not members.\n"
         "Calls, calls done and bytes of blocks, with their digests, are those of the program on\n"
         "this node. Early bytes arrived before the program made their calls.\n"
-        "\n"
-        "The table of copies lists the copies of trees (torusctl copy) that this node takes part\n"
-        "in, with the node that was asked, and the bytes of files that have been moved.\n"
         "\n"
         "--all asks all nodes, and shows a line for each of them with the name of its machine,\n"
         "what runs with its progress on all nodes, and what nodes have found out about cables.\n"

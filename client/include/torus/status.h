@@ -76,16 +76,15 @@ struct torus_group_info {
     const char *avoids;
 };
 
-/* A copy of trees (torusctl copy) that this node takes part in. */
-struct torus_copy_info {
+/* A copy of trees that this node takes part in. */
+struct torus_copy_activity {
     const char *id;
-    uint32_t asked;        /* rank of the node that was asked for the copy */
-    const char *phase;     /* "calling", "reading", "comparing", "moving", "placing" */
-    uint64_t files;        /* that the phase has read or compared at this node */
-    uint64_t bytes;        /* of files that have been moved */
-    uint64_t bytes_of;     /* that will be moved; 0: not known yet */
-    const char *waits_for; /* for people: nodes that have not begun; "": none, or not known here */
-    const char *target;    /* for people: the path as requested */
+    uint32_t asker;     /* rank of the node that was asked for the copy */
+    const char *target; /* for people */
+    enum torus_copy_phase phase;
+    /* As in torus_copy_progress, at this node. */
+    uint64_t files, bytes, bytes_of;
+    const char *waits_for;
 };
 
 /* A graph of the network that comes from a file. */
@@ -140,7 +139,7 @@ struct torus_status {
     const char *const
         *keys; /* ids of the cluster keys that the node accepts, the preferred one first */
     size_t copy_count;
-    const struct torus_copy_info *const *copies; /* at most 16 */
+    const struct torus_copy_activity *const *copies; /* under way, at most 16 */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with

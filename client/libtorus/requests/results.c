@@ -1,5 +1,4 @@
 #include "client/libtorus/requests/results.h"
-#include "client/libtorus/requests/status_copies.h"
 
 #include <stdlib.h>
 
@@ -152,7 +151,8 @@ struct status_holder {
     const struct torus_share **shares;
     struct torus_graph *graph;
     const struct torus_graph **graphs;
-    struct status_copies copies;
+    struct torus_copy_activity *copy;
+    const struct torus_copy_activity **copies;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -173,7 +173,8 @@ void torus_status_free(struct torus_status *status)
     free(h->shares);
     free(h->graph);
     free(h->graphs);
-    status_copies_free(&h->copies);
+    free(h->copy);
+    free(h->copies);
     free(h);
 }
 
@@ -326,7 +327,7 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
         fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0 ||
         fill_shares(h, e) != 0 || fill_graphs(h, e) != 0 ||
-        status_copies_fill(&h->copies, in, e) != 0)
+        copies_from(in, &h->copy, &h->copies, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean_text(in->version),
@@ -367,7 +368,7 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .key_count = in->n_key,
         .keys = clean_texts(in->key, in->n_key),
         .copy_count = in->n_copy,
-        .copies = h->copies.list,
+        .copies = h->copies,
     };
     return 0;
 }
