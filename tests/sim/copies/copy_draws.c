@@ -53,6 +53,7 @@ static void draw_options(struct copy_request *r, struct chance *c)
     r->as_it_comes = what == 2 || what == 3;
     r->delete = chance_below(c, 2) == 0;
     r->checksum = chance_below(c, 4) == 0;
+    r->missing_ok = chance_below(c, 4) == 0;
     uint64_t failure = chance_below(c, 4);
     r->shrink = failure == 0;
     r->wait = failure == 1;
@@ -76,7 +77,8 @@ static void draw_trees(struct sim *sim, const struct copy_request *r, uint32_t f
         for (uint32_t s = 0; s < r->sources; s++) {
             char *path = sim_copy_path(r->source[s], r->kind == COPY_SCATTER ? writer : reader,
                                        r->kind == COPY_EXCHANGE ? writer : SIM_NO_RANK);
-            if (sim_tree_find(from, path) == NULL)
+            bool is_missing = r->missing_ok && chance_below(c, 3) == 0;
+            if (sim_tree_find(from, path) == NULL && !is_missing)
                 sim_tree_draw(from, path, files, most, c);
             free(path);
         }

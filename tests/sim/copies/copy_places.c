@@ -53,7 +53,8 @@ bool sim_copy_sources(struct sim *sim, const struct copy_request *r, uint32_t re
                                         .paths = r->sources,
                                         .into = r->into,
                                         .pattern = (const char *const *)r->pattern,
-                                        .patterns = r->patterns};
+                                        .patterns = r->patterns,
+                                        .missing_ok = r->missing_ok};
     struct tree_sources s;
     struct error e;
 

@@ -52,7 +52,7 @@ uint64_t tree_writer_count_removed(const struct tree_writer *w)
 
 void tree_writer_place_folders(struct tree_writer *w)
 {
-    if (w->into && sim_tree_find(&w->disk->tree, w->path) == NULL)
+    if (w->into && w->manifest.entries > 0 && sim_tree_find(&w->disk->tree, w->path) == NULL)
         sim_tree_put_folder(&w->disk->tree, w->path, 0);
     for (uint32_t i = 0; i < w->manifest.entries; i++) {
         char *path = tree_join(w->path, w->manifest.entry[i].path);
