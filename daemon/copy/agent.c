@@ -149,11 +149,17 @@ void agent_detach(struct agent *a)
 
 /* --- beginning --- */
 
-/* Reserves memory for rounds: less of it, if there is not enough for large ones. */
+/* Reserves memory for rounds: less of it, if there is not enough for large ones. At most half of what the user may still
+ * take, so that the user's next copies find some, too. */
 static int take_memory(struct agent *a, struct error *e)
 {
+    const uint64_t held = shares_of(a->set.shares, SHARE_COPIES, a->request.user);
+    const uint64_t limit = shares_limit(a->set.shares, SHARE_COPIES, a->request.user);
+    const uint64_t most = limit > held ? (limit - held) / 2 : 0;
+
     for (uint32_t bytes = COPY_CALL_MOST; bytes >= COPY_CALL_LEAST; bytes /= 2)
-        if (shares_take(a->set.shares, SHARE_COPIES, a->request.user, (uint64_t)COPY_SLOTS * bytes,
+        if ((bytes == COPY_CALL_LEAST || (uint64_t)COPY_SLOTS * bytes <= most) &&
+            shares_take(a->set.shares, SHARE_COPIES, a->request.user, (uint64_t)COPY_SLOTS * bytes,
                         e) == 0) {
             a->call_bytes = bytes;
             return 0;
