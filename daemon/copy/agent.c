@@ -218,9 +218,13 @@ static void on_called(void *context, uint64_t call, const struct error *e)
 static void on_ended(void *context, const struct error *e)
 {
     struct agent *a = context;
+    struct error why = *e;
 
     log_info("copy %s.%u: %s", a->id_text, a->attempt, e->text);
-    agent_end_early(a, e);
+    /* Other members may have had the group open, but without this one they have put nothing in place. */
+    if (why.code == ERROR_IN_DOUBT)
+        why.code = ERROR_LINK;
+    agent_end_early(a, &why);
 }
 
 static void open_group(struct agent *a)
