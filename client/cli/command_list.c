@@ -7,7 +7,7 @@ extern const struct command command_status, command_links, command_algorithms, c
     command_broadcast, command_barrier, command_calibrate, command_bench, command_simulate,
     command_perf, command_key, command_ip_routes, command_init, command_mpi_env, command_discover,
     command_doctor, command_support_bundle, command_routes, command_trace, command_report,
-    command_copy, command_gather, command_scatter;
+    command_copy, command_gather, command_scatter, command_top;
 
 const struct command *const commands[] = {
     &command_copy,
@@ -22,6 +22,7 @@ const struct command *const commands[] = {
     &command_calibrate,
     &command_status,
     &command_links,
+    &command_top,
     &command_doctor,
     &command_support_bundle,
     &command_trace,

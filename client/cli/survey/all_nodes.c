@@ -42,25 +42,33 @@ static int set_error(struct torus_error *to, enum torus_error_code code, const c
     return -1;
 }
 
-int all_nodes_try(const struct cli *cli, struct all_nodes *c, struct torus_error *failed)
+int all_nodes_make(struct all_nodes *c, const struct torus_status *status,
+                   struct torus_survey *survey, struct torus_error *failed)
 {
-    struct torus_status *status;
     struct error e;
 
-    *c = (struct all_nodes){0};
-    if (torus_client_status(cli->client, &status, failed) != 0)
-        return -1;
-    int result = daemon_torus_of_status(status, &c->torus, &e);
-    c->asker = status->rank;
-    torus_status_free(status);
-    if (result != 0)
+    *c = (struct all_nodes){.asker = status->rank, .state = survey};
+    if (daemon_torus_of_status(status, &c->torus, &e) != 0)
         return set_error(failed, TORUS_ERROR_PROTOCOL, e.text);
-    if (torus_client_survey(cli->client, TORUS_SURVEY_STATE, 0, &c->state, failed) != 0)
-        return -1;
     if (c->state->count != c->torus.nodes || c->asker >= c->torus.nodes)
         return set_error(failed, TORUS_ERROR_PROTOCOL,
                          "the daemon has asked another number of nodes than its torus has");
     return make_names(c) == 0 ? 0 : set_error(failed, TORUS_ERROR_MEMORY, "out of memory");
+}
+
+int all_nodes_try(const struct cli *cli, struct all_nodes *c, struct torus_error *failed)
+{
+    struct torus_status *status;
+    struct torus_survey *survey;
+    int result = -1;
+
+    *c = (struct all_nodes){0};
+    if (torus_client_status(cli->client, &status, failed) != 0)
+        return -1;
+    if (torus_client_survey(cli->client, TORUS_SURVEY_STATE, 0, &survey, failed) == 0)
+        result = all_nodes_make(c, status, survey, failed);
+    torus_status_free(status);
+    return result;
 }
 
 int all_nodes_ask(struct cli *cli, struct all_nodes *c)

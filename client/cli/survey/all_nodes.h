@@ -20,6 +20,10 @@ int all_nodes_try(const struct cli *cli, struct all_nodes *c, struct torus_error
 /* Asks the daemon, to which the client is connected, and all nodes. Returns an exit code; on failure what went wrong
  * has been printed. The caller gives *c to all_nodes_free() in any case. */
 int all_nodes_ask(struct cli *cli, struct all_nodes *c);
+/* Makes *c from the status of the asked daemon and its survey, for callers that ask without waiting. Takes ownership of
+ * the survey in any case. Returns 0, or -1 with *e; the caller gives *c to all_nodes_free() in any case. */
+int all_nodes_make(struct all_nodes *c, const struct torus_status *status,
+                   struct torus_survey *survey, struct torus_error *e);
 void all_nodes_free(struct all_nodes *c);
 
 /* Whether a node has answered with its state. */

@@ -49,7 +49,7 @@ void format_seconds(char *out, double seconds)
     }
 }
 
-static void format_rate(char *out, double bits)
+void format_rate(char *out, double bits)
 {
     static const char *const units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
     size_t i = 0;

@@ -29,5 +29,6 @@ size_t format_columns(const char *text);
 /* Write a number in one format to `out`, which has FORMAT_SIZE bytes. */
 void format_bytes(char *out, double bytes);
 void format_seconds(char *out, double seconds);
+void format_rate(char *out, double bits); /* a second */
 
 #endif

@@ -1,0 +1,81 @@
+/* torusctl top: shows the torus while it works. */
+#include <stddef.h>
+
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/long_work.h"
+#include "client/cli/top/interactive.h"
+#include "client/cli/top/lines.h"
+#include "client/cli/top/terminal.h"
+
+#define LEAST_INTERVAL_MS 200u
+#define MOST_INTERVAL_MS 3600000u
+
+struct top_arguments {
+    const char *interval;
+    bool once;
+};
+
+static const struct option options[] = {
+    {"--interval", "SECONDS", offsetof(struct top_arguments, interval),
+     "ask all nodes so often; 1 by default, at least 0.2"},
+    {"--once", NULL, offsetof(struct top_arguments, once),
+     "print one view as text (or with --json as one line), and end"},
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct top_arguments *a = arguments;
+    uint64_t interval = 1000;
+    struct error e;
+
+    if (a->interval != NULL && parse_seconds(a->interval, &interval, &e) != 0)
+        return cli_fail_usage(cli, "--interval: %s", e.text);
+    if (interval < LEAST_INTERVAL_MS || interval > MOST_INTERVAL_MS)
+        return cli_fail_usage(cli, "--interval: from 0.2 to 3600 seconds are possible, not %s",
+                              a->interval);
+    const double seconds = (double)interval / 1000;
+    long_work_end(); /* this command takes long, and shows what it does */
+    if (cli->json && !a->once)
+        return top_lines(cli, seconds);
+    if (cli->json || a->once || !top_terminal_is_there())
+        return top_once(cli, seconds);
+    return top_interactive(cli, seconds);
+}
+
+extern const struct command command_top;
+const struct command command_top = {
+    .name = "top",
+    .summary = "Show all nodes, the load of all links, and what runs, while it runs",
+    .usage = "[--interval SECONDS] [--once] [--json] [--socket PATH]",
+    .details =
+        "Draws the torus: nodes by their ranks, and links with their load, by line, number and\n"
+        "colour. The load is the rate of the busier direction between two surveys, in per cent of\n"
+        "link_mbit (torusd.ini); without it, of the fastest rate that was seen since the start.\n"
+        "Below are exchanges and groups with their progress, rate and remaining time, and faults\n"
+        "with the names of the hosts. A torus of three and more dimensions is drawn as planes;\n"
+        "'/' below a node is the busiest link that leaves its plane. Networks of other graphs are\n"
+        "a table. A torus that does not fit is scrolled.\n"
+        "\n"
+        "Keys: arrows or h, j, k, l choose a node; tab goes on to its links, and to what runs;\n"
+        "enter shows details; space pauses; ? explains the keys; q quits.\n"
+        "\n"
+        "If the daemon goes away, the view says so, and continues when the daemon is back. Nodes\n"
+        "that do not answer have a '!'.\n"
+        "\n"
+        "Without a terminal, as with --once, one view is printed. With --json there is a line for\n"
+        "each survey until the reader closes the pipe: nodes with links and their rates\n"
+        "(tx_bytes_per_second, tx_load ...; null if not known yet), exchanges, groups, faults. A\n"
+        "line with \"error\" says that the daemon does not answer.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl top\n"
+        "  ssh node3 -t torusctl top --interval 2\n"
+        "  torusctl top --once > now.txt\n"
+        "  torusctl top --json | jq -c '.exchanges[] | [.id, .part, .left_seconds]'\n",
+    .options = options,
+    .arguments_size = sizeof(struct top_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

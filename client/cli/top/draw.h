@@ -1,0 +1,56 @@
+/* Draws what `torusctl top` shows into character cells. Without I/O. */
+#ifndef TORUSD_CLI_TOP_DRAW_H
+#define TORUSD_CLI_TOP_DRAW_H
+
+#include "client/cli/top/layout.h"
+#include "client/cli/top/model.h"
+#include "client/cli/top/screen.h"
+#include "client/cli/top/view.h"
+
+/* Draws everything on an empty screen. Scrolls *v so that what is chosen can be seen. */
+void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *v);
+
+/* Makes a screen for all of the torus, all that runs and all faults, and draws them. `columns` are wanted; there are
+ * more if the torus needs them. Returns 0 with *s that the caller passes to top_screen_free(), or -1 if memory is
+ * short. */
+int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned columns, bool unicode);
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+/* Draws the nodes and links. */
+void top_draw_torus(struct top_window *w, const struct top_layout *l, const struct top_model *m,
+                    const struct top_view *v);
+
+/* Draws the line that explains the links. */
+void top_draw_legend(struct top_window *w, unsigned row);
+
+/* Draws the details of what is chosen, or the keys. Returns the number of lines. */
+unsigned top_draw_details(struct top_window *w, const struct top_model *m,
+                          const struct top_view *v);
+unsigned top_draw_help(struct top_window *w);
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+#define TOP_TEXT_SIZE 512u
+
+/* Writes bytes a second as "940 Mbit/s"; "-" if not known. Returns `out`. */
+const char *top_text_rate(char out[TOP_TEXT_SIZE], double bytes_per_second);
+
+/* Writes bytes, and seconds or microseconds. Return `out`. */
+const char *top_text_bytes(char out[TOP_TEXT_SIZE], uint64_t bytes);
+const char *top_text_seconds(char out[TOP_TEXT_SIZE], double seconds);
+
+/* Writes a load as "87 %"; "-" if not known. Returns `out`. */
+const char *top_text_load(char out[TOP_TEXT_SIZE], double load);
+
+/* Writes one line about a run: its progress, rate and remaining time. Returns `out`. */
+const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r);
+
+/* Writes "node 7 (1, 3) alpha". Returns `out`. */
+const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, uint32_t rank);
+
+/* Writes "7:+0 alpha", an end of a link. Returns `out`. */
+const char *top_text_end(char out[TOP_TEXT_SIZE], const struct top_model *m, uint32_t rank,
+                         unsigned port);
+
+#endif

@@ -1,0 +1,371 @@
+/* Pages with the details of a node, a link or a run, and the page of keys. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/top/draw.h"
+
+#define ADDRESS_COLUMN 0u
+#define TO_COLUMN 8u
+#define STATE_COLUMN 30u
+#define SENT_COLUMN 39u
+#define RECEIVED_COLUMN 53u
+#define QUEUE_COLUMN 67u
+#define HERE_COLUMN 20u
+#define THERE_COLUMN 50u
+#define PHASE_COLUMN 22u
+#define DONE_COLUMN 38u
+
+/* A page that is filled line by line. */
+struct page {
+    struct top_window *w;
+    const struct top_model *m;
+    unsigned row;
+};
+
+static void title(struct page *p, const char *text)
+{
+    if (p->row > 0)
+        p->row++;
+    (void)top_put(p->w, p->row++, 0, TOP_TITLE, false, text);
+}
+
+/* ---- Nodes ----------------------------------------------------------------------------------- */
+
+static void node_link(struct page *p, uint32_t rank, unsigned port)
+{
+    const struct top_link l = top_model_link(p->m, rank, port);
+    const struct torus_link *here = l.here != NULL ? l.here->link : NULL;
+    char text[TOP_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
+
+    if (l.state == TOP_LINK_NONE)
+        return;
+    const enum top_look look = l.state == TOP_LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
+    (void)top_put(p->w, p->row, ADDRESS_COLUMN, look, false,
+                  torus_port_name(&p->m->now.torus, rank, port, name));
+    (void)top_print(p->w, p->row, TO_COLUMN, look, "%.21s",
+                    top_text_end(text, p->m, l.neighbour, l.port_there));
+    (void)top_put(p->w, p->row, STATE_COLUMN, look, false,
+                  here != NULL ? torus_link_state_name(here->state) : "?");
+    if (here != NULL && here->state != TORUS_LINK_UP) {
+        (void)top_put(p->w, p->row++, SENT_COLUMN, look, false, here->reason);
+        return;
+    }
+    (void)top_put(p->w, p->row, SENT_COLUMN, look, false, top_text_rate(text, l.here->sent));
+    (void)top_put(p->w, p->row, RECEIVED_COLUMN, look, false,
+                  top_text_rate(text, l.here->received));
+    if (here != NULL)
+        (void)top_put(p->w, p->row, QUEUE_COLUMN, look, false,
+                      top_text_bytes(text, here->queue_bytes));
+    p->row++;
+}
+
+static void node_runs(struct page *p, const struct torus_status *s)
+{
+    char done[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
+
+    if (s->exchange_count + s->group_count > 0)
+        title(p, "runs here");
+    for (size_t i = 0; i < s->exchange_count; i++) {
+        const struct torus_activity *x = s->exchanges[i];
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
+                        "exchange %s  %s  %s  round %llu of %llu  %.20s of %.20s  %s", x->id,
+                        x->algorithm, torus_state_name(x->state), (unsigned long long)x->round,
+                        (unsigned long long)x->rounds, top_text_bytes(done, x->done_bytes),
+                        x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
+                        x->reason);
+    }
+    for (size_t i = 0; i < s->group_count; i++) {
+        const struct torus_group_info *g = s->groups[i];
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
+                        "group %s  %s  process %llu  %llu of %llu calls done  sent %s", g->name,
+                        g->open ? "open" : "being opened", (unsigned long long)g->pid,
+                        (unsigned long long)g->calls_done, (unsigned long long)g->calls,
+                        top_text_bytes(done, g->bytes_sent));
+    }
+}
+
+static void node_page(struct page *p, uint32_t rank)
+{
+    char text[TOP_TEXT_SIZE], used[TOP_TEXT_SIZE], budget[TOP_TEXT_SIZE];
+
+    title(p, top_text_node(text, p->m, rank));
+    if (!all_nodes_answered(&p->m->now, rank)) {
+        (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false, all_nodes_missing(&p->m->now, rank));
+    } else {
+        const struct torus_status *s = p->m->now.state->nodes[rank]->status;
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
+                        "torusd %s, process %llu, up for %s; memory in use %s of %s", s->version,
+                        (unsigned long long)s->pid,
+                        top_text_seconds(text, (double)s->uptime_ms / 1000),
+                        top_text_bytes(used, s->memory_used),
+                        top_text_bytes(budget, s->memory_budget));
+    }
+    p->row++;
+    (void)top_put(p->w, p->row, ADDRESS_COLUMN, TOP_FAINT, false, "port");
+    (void)top_put(p->w, p->row, TO_COLUMN, TOP_FAINT, false, "to");
+    (void)top_put(p->w, p->row, STATE_COLUMN, TOP_FAINT, false, "state");
+    (void)top_put(p->w, p->row, SENT_COLUMN, TOP_FAINT, false, "sends");
+    (void)top_put(p->w, p->row, RECEIVED_COLUMN, TOP_FAINT, false, "receives");
+    (void)top_put(p->w, p->row++, QUEUE_COLUMN, TOP_FAINT, false, "waiting");
+    for (unsigned port = 0; port < torus_ports(&p->m->now.torus); port++)
+        node_link(p, rank, port);
+    if (all_nodes_answered(&p->m->now, rank))
+        node_runs(p, p->m->now.state->nodes[rank]->status);
+}
+
+/* ---- Links ----------------------------------------------------------------------------------- */
+
+enum link_row {
+    ROW_STATE,
+    ROW_REASON,
+    ROW_SENDS,
+    ROW_LOAD,
+    ROW_WAITS,
+    ROW_UNACKED,
+    ROW_RESENT,
+    ROW_ROUND_TRIP,
+    ROW_MTU,
+    ROW_INTERFACE,
+    ROW_ADDRESS,
+    ROW_UP_FOR,
+    ROW_CONNECTS,
+    ROW_SECURITY,
+    LINK_ROWS
+};
+
+static const char *const link_labels[LINK_ROWS] = {
+    [ROW_STATE] = "state",
+    [ROW_REASON] = "reason",
+    [ROW_SENDS] = "sends",
+    [ROW_LOAD] = "load of this way",
+    [ROW_WAITS] = "waits in the daemon",
+    [ROW_UNACKED] = "not acknowledged",
+    [ROW_RESENT] = "sent again",
+    [ROW_ROUND_TRIP] = "round trip",
+    [ROW_MTU] = "MTU",
+    [ROW_INTERFACE] = "interface",
+    [ROW_ADDRESS] = "address",
+    [ROW_UP_FOR] = "up for",
+    [ROW_CONNECTS] = "came up",
+    [ROW_SECURITY] = "security",
+};
+
+/* What one end of a link says about a row; "" if nothing. */
+static const char *link_cell(char out[TOP_TEXT_SIZE], enum link_row row, const struct top_end *e,
+                             double load)
+{
+    const struct torus_link *l = e->link;
+
+    out[0] = '\0';
+    switch (row) {
+    case ROW_STATE:
+        return torus_link_state_name(l->state);
+    case ROW_REASON:
+        return l->reason;
+    case ROW_SENDS:
+        return top_text_rate(out, e->sent);
+    case ROW_LOAD:
+        return top_text_load(out, load);
+    case ROW_WAITS:
+        return top_text_bytes(out, l->queue_bytes);
+    case ROW_UNACKED:
+        return top_text_bytes(out, l->unacked_bytes);
+    case ROW_RESENT:
+        (void)snprintf(out, TOP_TEXT_SIZE, "%u packets, %.0f/s", l->retransmits,
+                       e->resent > 0 ? e->resent : 0);
+        return out;
+    case ROW_ROUND_TRIP:
+        return l->rtt_us > 0 ? top_text_seconds(out, l->rtt_us / 1e6) : "-";
+    case ROW_MTU:
+        (void)snprintf(out, TOP_TEXT_SIZE, l->mtu > 0 ? "%u" : "-", l->mtu);
+        return out;
+    case ROW_INTERFACE:
+        return l->interface;
+    case ROW_ADDRESS:
+        return l->address;
+    case ROW_UP_FOR:
+        return l->state == TORUS_LINK_UP ? top_text_seconds(out, (double)l->up_ms / 1000) : "-";
+    case ROW_CONNECTS:
+        (void)snprintf(out, TOP_TEXT_SIZE, "%u times", l->connects);
+        return out;
+    case ROW_SECURITY:
+        return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "key" : "none";
+    case LINK_ROWS:
+        break;
+    }
+    return out;
+}
+
+static void link_page(struct page *p, uint32_t rank, unsigned port)
+{
+    const struct top_link l = top_model_link(p->m, rank, port);
+    char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE];
+
+    if (l.state == TOP_LINK_NONE)
+        return;
+    (void)snprintf(a, sizeof a, "link %u:%s", rank,
+                   torus_port_name(&p->m->now.torus, rank, port, b));
+    title(p, a);
+    (void)top_print(p->w, p->row, HERE_COLUMN, TOP_FAINT, "%.28s", top_text_end(a, p->m, rank, port));
+    (void)top_print(p->w, p->row++, THERE_COLUMN, TOP_FAINT, "%.28s",
+                    top_text_end(b, p->m, l.neighbour, l.port_there));
+    for (enum link_row row = ROW_STATE; row < LINK_ROWS; row++) {
+        const char *here = l.here->link != NULL ? link_cell(a, row, l.here, l.away) : "?";
+        const char *there = l.there->link != NULL ? link_cell(b, row, l.there, l.towards) : "?";
+        const enum top_look look = row <= ROW_REASON && l.state == TOP_LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
+        if (row == ROW_REASON && l.state != TOP_LINK_DOWN)
+            continue;
+        (void)top_put(p->w, p->row, 0, TOP_FAINT, false, link_labels[row]);
+        if (row == ROW_REASON) { /* long: a line for each end */
+            (void)top_put(p->w, p->row++, HERE_COLUMN, look, false, here);
+            (void)top_put(p->w, p->row++, HERE_COLUMN, look, false, there);
+            continue;
+        }
+        (void)top_print(p->w, p->row, HERE_COLUMN, look, "%.29s", here);
+        (void)top_print(p->w, p->row++, THERE_COLUMN, look, "%s", there);
+    }
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+/* A node in a run; `key` orders nodes, the furthest behind first. */
+struct behind {
+    double key;
+    uint32_t rank;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct behind *x = a, *y = b;
+
+    if (x->key < y->key || x->key > y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static double key_of(const struct torus_activity *x, const struct torus_group_info *g)
+{
+    if (g != NULL)
+        return (double)g->calls_done;
+    if (x->state >= TORUS_STATE_DONE && x->state != TORUS_STATE_FAILING)
+        return 2;
+    if (x->total_bytes > 0)
+        return (double)x->done_bytes / (double)x->total_bytes;
+    return x->rounds > 0 ? (double)x->round / (double)x->rounds : 0;
+}
+
+static void run_node(struct page *p, const struct top_run *r, uint32_t rank)
+{
+    const struct torus_activity *x = top_run_exchange_at(r, &p->m->now, rank);
+    const struct torus_group_info *g = top_run_group_at(r, &p->m->now, rank);
+    char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE], name[TOP_HOST_SIZE];
+
+    (void)top_print(p->w, p->row, 0, TOP_PLAIN, "%6u", rank);
+    (void)top_print(p->w, p->row, TO_COLUMN, TOP_PLAIN, "%.13s",
+                    top_model_name(p->m, rank, name, sizeof name));
+    if (g != NULL) {
+        (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false,
+                      g->open ? "open" : "being opened");
+        (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN,
+                        "%llu of %llu calls done, %s received",
+                        (unsigned long long)g->calls_done, (unsigned long long)g->calls,
+                        top_text_bytes(text, g->bytes_received));
+        return;
+    }
+    (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false, torus_state_name(x->state));
+    (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, round %llu of %llu",
+                    top_text_bytes(text, x->done_bytes),
+                    x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
+                    (unsigned long long)x->round, (unsigned long long)x->rounds);
+}
+
+static void run_nodes(struct page *p, const struct top_run *r)
+{
+    const uint32_t nodes = p->m->now.torus.nodes;
+    struct behind *list = calloc(nodes, sizeof *list);
+    size_t n = 0;
+
+    for (uint32_t rank = 0; list != NULL && rank < nodes; rank++) {
+        const struct torus_activity *x = top_run_exchange_at(r, &p->m->now, rank);
+        const struct torus_group_info *g = top_run_group_at(r, &p->m->now, rank);
+        if (x != NULL || g != NULL)
+            list[n++] = (struct behind){key_of(x, g), rank};
+    }
+    if (n > 0)
+        qsort(list, n, sizeof *list, compare);
+    (void)top_put(p->w, p->row, 2, TOP_FAINT, false, "node");
+    (void)top_put(p->w, p->row, TO_COLUMN, TOP_FAINT, false, "host");
+    (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_FAINT, false, "phase");
+    (void)top_put(p->w, p->row++, DONE_COLUMN, TOP_FAINT, false,
+                  "done; first the nodes that are furthest behind");
+    for (size_t i = 0; i < n; i++)
+        run_node(p, r, list[i].rank);
+    free(list);
+}
+
+static void run_page(struct page *p, const struct top_run *r)
+{
+    char text[TOP_TEXT_SIZE], done[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
+
+    if (r == NULL) {
+        title(p, "nothing runs");
+        return;
+    }
+    title(p, top_text_run(text, r));
+    if (r->group) {
+        if (r->avoids[0] != '\0')
+            (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "avoids %s", r->avoids);
+    } else {
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
+                        "coordinator %s; began %s ago; %s of %s delivered at all nodes",
+                        top_text_node(text, p->m, r->coordinator < p->m->now.torus.nodes
+                                                      ? r->coordinator
+                                                      : 0),
+                        top_text_seconds(done, (double)(r->age_ms / 1000)),
+                        top_text_bytes(total, r->done),
+                        r->total > 0 ? top_text_bytes((char[TOP_TEXT_SIZE]){0}, r->total) : "?");
+    }
+    if (r->reason[0] != '\0')
+        (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false, r->reason);
+    p->row++;
+    run_nodes(p, r);
+}
+
+unsigned top_draw_details(struct top_window *w, const struct top_model *m, const struct top_view *v)
+{
+    struct page p = {w, m, 0};
+
+    if (v->focus == TOP_FOCUS_NODE)
+        node_page(&p, v->node);
+    else if (v->focus == TOP_FOCUS_LINK)
+        link_page(&p, v->node, v->port);
+    else
+        run_page(&p, top_view_run(v, m));
+    return p.row;
+}
+
+unsigned top_draw_help(struct top_window *w)
+{
+    static const char *const lines[] = {
+        "arrows, h j k l   choose a node; after tab: a link of the node, or what runs",
+        "tab               go on from the nodes to the links, to what runs, and back",
+        "enter             show details of what is chosen, or the torus again",
+        "escape            show the torus again",
+        "page up, down     scroll details",
+        "space             pause: keep this view, until space is pressed again",
+        "?                 show this help, or the torus again",
+        "q                 quit",
+        "",
+        "A node is shown by its rank; ! means that it has not answered.",
+        "A link is drawn at its + end: to the right, or downwards. The last link of a row",
+        "or column leads back to its beginning. / below a node shows the busiest of the",
+        "links that leave the plane. A number is the load of the busier direction in per",
+        "cent (in tenths where there is little room); an arrow shows that this direction",
+        "has more than twice the load of the other one.",
+    };
+    const unsigned count = sizeof lines / sizeof lines[0];
+
+    for (unsigned i = 0; i < count; i++)
+        (void)top_put(w, i, 0, TOP_PLAIN, false, lines[i]);
+    return count;
+}

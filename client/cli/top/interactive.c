@@ -1,0 +1,216 @@
+#include "client/cli/top/interactive.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/cli/terminal/clock.h"
+#include "client/cli/top/ask.h"
+#include "client/cli/top/draw.h"
+#include "client/cli/top/terminal.h"
+
+#define PATIENCE_SECONDS 2.0 /* after that, the view says that it waits for the daemon */
+#define NEWS_SECONDS 10.0    /* how long the view says that a daemon has been restarted */
+#define LONGEST_WAIT_MS 250  /* so that times on the screen go on, and no signal is missed for long */
+
+struct interactive {
+    struct top_ask ask;
+    struct top_model model;
+    struct top_view view;
+    double interval, next, began; /* of surveys, in clock_seconds() */
+    double news_until;
+    uint64_t restarts; /* that the user has been told about */
+    bool lost;         /* the last survey failed */
+    bool changed;      /* the screen must be drawn again */
+};
+
+static volatile sig_atomic_t ended;
+
+static void end(int number)
+{
+    (void)number;
+    ended = 1;
+}
+
+static void heed_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = end}, before;
+
+    (void)sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaction(signals[i], &action, NULL);
+}
+
+static void set_notice(struct interactive *u, const char *text)
+{
+    if (strcmp(u->view.notice, text) == 0)
+        return;
+    (void)snprintf(u->view.notice, sizeof u->view.notice, "%s", text);
+    u->changed = true;
+}
+
+static void set_time(struct interactive *u)
+{
+    const time_t now = time(NULL);
+    struct tm broken;
+
+    if (localtime_r(&now, &broken) != NULL)
+        (void)strftime(u->view.time, sizeof u->view.time, "%H:%M:%S", &broken);
+}
+
+/* Says which daemons have been restarted, or that the asked one is back. */
+static void tell_news(struct interactive *u, double now)
+{
+    char text[TOP_NOTICE_SIZE], name[TOP_HOST_SIZE];
+
+    if (u->model.restarts > u->restarts) {
+        (void)snprintf(text, sizeof text, "the daemon of %s has been restarted",
+                       top_model_name(&u->model, u->model.restarted, name, sizeof name));
+        u->restarts = u->model.restarts;
+    } else if (u->lost) {
+        (void)snprintf(text, sizeof text, "the daemon answers again");
+    } else {
+        if (now >= u->news_until)
+            set_notice(u, "");
+        return;
+    }
+    set_notice(u, text);
+    u->news_until = now + NEWS_SECONDS;
+}
+
+/* Takes an answer, or says why there is none. Returns 0, or -1 with *e if going on makes no sense. */
+static int take(struct interactive *u, double now, struct torus_error *e)
+{
+    struct all_nodes survey;
+    char text[TOP_NOTICE_SIZE];
+
+    if (top_ask_take(&u->ask, &survey, e) != 0) {
+        all_nodes_free(&survey);
+        if (u->model.surveys == 0)
+            return -1;
+        (void)snprintf(text, sizeof text, "trying again: %.230s", e->text);
+        set_notice(u, text);
+        u->lost = true;
+        return 0;
+    }
+    if (top_model_take(&u->model, &survey, now) != 0) {
+        *e = (struct torus_error){.code = TORUS_ERROR_MEMORY};
+        (void)snprintf(e->text, sizeof e->text, "out of memory");
+        return -1;
+    }
+    if (u->model.surveys == 1) {
+        u->view.node = u->model.now.asker;
+        u->next = now + u->interval / 4; /* rates need a second survey soon */
+    }
+    tell_news(u, now);
+    u->lost = false;
+    set_time(u);
+    u->changed = true;
+    return 0;
+}
+
+static bool is_asking(const struct interactive *u)
+{
+    return u->ask.state == TOP_ASK_STATUS || u->ask.state == TOP_ASK_SURVEY;
+}
+
+/* Asks when it is time. Returns 0, or -1 with *e. */
+static int ask(struct interactive *u, struct torus_error *e)
+{
+    const double now = clock_seconds();
+    char text[TOP_NOTICE_SIZE];
+
+    if (u->ask.state == TOP_ASK_IDLE && !u->view.paused && now >= u->next) {
+        u->began = now;
+        u->next = now + u->interval;
+        top_ask_start(&u->ask);
+    }
+    if (is_asking(u))
+        top_ask_work(&u->ask);
+    if (is_asking(u) && now - u->began > PATIENCE_SECONDS + u->interval) {
+        (void)snprintf(text, sizeof text, "waiting for an answer for %.0f s", now - u->began);
+        set_notice(u, text);
+        u->lost = true;
+    }
+    if (u->ask.state == TOP_ASK_DONE || u->ask.state == TOP_ASK_FAILED)
+        return take(u, now, e);
+    return 0;
+}
+
+static void draw(struct interactive *u)
+{
+    struct top_screen s;
+    unsigned rows, columns;
+
+    top_terminal_size(&rows, &columns);
+    if (top_screen_make(&s, rows, columns, top_terminal_is_unicode()) == 0) {
+        top_draw(&s, &u->model, &u->view);
+        top_terminal_show(&s);
+    }
+    top_screen_free(&s);
+    u->changed = false;
+}
+
+/* Waits for keys, answers, signals, and the next survey. Returns false if the terminal is gone. */
+static bool wait_for_work(const struct interactive *u)
+{
+    struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                            {.fd = is_asking(u) ? top_ask_fd(&u->ask) : -1, .events = POLLIN}};
+    const double left = (u->next - clock_seconds()) * 1000;
+    const int most = left < LONGEST_WAIT_MS && u->ask.state == TOP_ASK_IDLE && !u->view.paused
+                         ? (int)left + 1
+                         : LONGEST_WAIT_MS;
+
+    if (poll(fds, 2, most > 0 ? most : 0) < 0)
+        return errno == EINTR;
+    return (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
+}
+
+/* Does what the keys mean. Returns false if the user leaves. */
+static bool heed_keys(struct interactive *u)
+{
+    enum top_key key;
+    bool resized = false;
+
+    while ((key = top_terminal_key(&resized)) != TOP_KEY_NONE) {
+        if (!top_view_key(&u->view, &u->model, key))
+            return false;
+        draw(u);
+    }
+    u->changed = u->changed || resized;
+    return true;
+}
+
+int top_interactive(struct cli *cli, double interval)
+{
+    struct interactive u = {.ask = {.socket = cli->socket},
+                            .view = {.interactive = true},
+                            .interval = interval,
+                            .changed = true};
+    struct torus_error e = {.code = TORUS_ERROR_NONE};
+    int result = 0;
+
+    (void)top_terminal_is_unicode();
+    heed_signals();
+    if (top_terminal_open() != 0)
+        return cli_fail_usage(cli, "this terminal (TERM) cannot move its cursor: use 'torusctl top "
+                                   "--once' for one view as text, or 'torusctl top --json'");
+    while (ended == 0) {
+        result = ask(&u, &e);
+        if (result != 0 || !heed_keys(&u))
+            break;
+        if (u.changed)
+            draw(&u);
+        if (!wait_for_work(&u))
+            break;
+    }
+    top_terminal_close();
+    top_ask_end(&u.ask);
+    top_model_free(&u.model);
+    return result == 0 ? EXIT_DONE : cli_fail_client(cli, &e);
+}

@@ -1,0 +1,139 @@
+#include "client/cli/top/screen.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define TEXT_SIZE 1024u
+
+int top_screen_make(struct top_screen *s, unsigned rows, unsigned columns, bool unicode)
+{
+    rows = rows < 1 ? 1 : rows > TOP_MOST_ROWS ? TOP_MOST_ROWS : rows;
+    columns = columns < 1 ? 1 : columns > TOP_MOST_COLUMNS ? TOP_MOST_COLUMNS : columns;
+    *s = (struct top_screen){.rows = rows, .columns = columns, .unicode = unicode};
+    s->cell = calloc((size_t)rows * columns, sizeof *s->cell);
+    for (size_t i = 0; s->cell != NULL && i < (size_t)rows * columns; i++)
+        s->cell[i].character = ' ';
+    return s->cell != NULL ? 0 : -1;
+}
+
+void top_screen_free(struct top_screen *s)
+{
+    free(s->cell);
+    *s = (struct top_screen){0};
+}
+
+struct top_window top_window_make(struct top_screen *s, unsigned row, unsigned column,
+                                  unsigned rows, unsigned columns)
+{
+    struct top_window w = {.screen = s, .row = row, .column = column};
+
+    w.rows = row >= s->rows ? 0 : rows < s->rows - row ? rows : s->rows - row;
+    w.columns = column >= s->columns            ? 0
+                : columns < s->columns - column ? columns
+                                                : s->columns - column;
+    return w;
+}
+
+void top_put_character(struct top_window *w, unsigned row, unsigned column, enum top_look look,
+                       bool chosen, uint32_t character)
+{
+    if (row < w->from_row || row - w->from_row >= w->rows || column < w->from_column ||
+        column - w->from_column >= w->columns)
+        return;
+    const size_t at = (size_t)(w->row + row - w->from_row) * w->screen->columns + w->column +
+                      (column - w->from_column);
+    w->screen->cell[at] = (struct top_cell){character, (uint8_t)look, chosen};
+}
+
+/* Whether a character is one column wide in all terminals: Latin letters, arrows, and what draws lines. */
+static bool is_narrow(uint32_t c)
+{
+    return (c >= ' ' && c < 0x7f) || (c >= 0xa1 && c < 0x250 && c != 0xad) ||
+           (c >= 0x2190 && c < 0x2194) || (c >= 0x2500 && c < 0x25c4) || c == 0x2573;
+}
+
+/* Reads one character of a UTF-8 text, and moves *text after it. A byte that is not UTF-8 is read alone. */
+static uint32_t next_character(const char **text)
+{
+    const unsigned char *p = (const unsigned char *)*text;
+    const unsigned more = p[0] >= 0xf0 ? 3 : p[0] >= 0xe0 ? 2 : p[0] >= 0xc0 ? 1 : 0;
+    uint32_t c = more == 0 ? p[0] : p[0] & (0x3fu >> more);
+
+    for (unsigned i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            *text += 1;
+            return 0;
+        }
+        c = c << 6 | (p[i] & 0x3fu);
+    }
+    *text += 1 + more;
+    return more == 0 && c >= 0x80 ? 0 : c;
+}
+
+unsigned top_put(struct top_window *w, unsigned row, unsigned column, enum top_look look,
+                 bool chosen, const char *text)
+{
+    unsigned n = 0;
+
+    while (*text != '\0' && n < TOP_MOST_COLUMNS) {
+        const uint32_t c = next_character(&text);
+        const bool shown = is_narrow(c) && (c < 0x80 || w->screen->unicode);
+        top_put_character(w, row, column + n++, look, chosen, shown ? c : '?');
+    }
+    return n;
+}
+
+unsigned top_print(struct top_window *w, unsigned row, unsigned column, enum top_look look,
+                   const char *format, ...)
+{
+    char text[TEXT_SIZE];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    return top_put(w, row, column, look, false, text);
+}
+
+size_t top_utf8(char out[5], uint32_t c)
+{
+    size_t n = 0;
+
+    if (c >= 0x800) {
+        out[n++] = (char)(0xe0 | (c >> 12 & 0x0f));
+        out[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+    } else if (c >= 0x80) {
+        out[n++] = (char)(0xc0 | (c >> 6 & 0x1f));
+    } else {
+        out[n++] = (char)c;
+        out[n] = '\0';
+        return n;
+    }
+    out[n++] = (char)(0x80 | (c & 0x3f));
+    out[n] = '\0';
+    return n;
+}
+
+void top_screen_print(const struct top_screen *s, FILE *out)
+{
+    unsigned empty = 0;
+
+    for (unsigned row = 0; row < s->rows; row++) {
+        const struct top_cell *line = &s->cell[(size_t)row * s->columns];
+        unsigned columns = s->columns;
+        while (columns > 0 && line[columns - 1].character == ' ')
+            columns--;
+        if (columns == 0) {
+            empty++;
+            continue;
+        }
+        for (; empty > 0; empty--)
+            (void)fputc('\n', out);
+        for (unsigned column = 0; column < columns; column++) {
+            char text[5];
+            (void)top_utf8(text, line[column].character);
+            (void)fputs(text, out);
+        }
+        (void)fputc('\n', out);
+    }
+}

@@ -1,0 +1,54 @@
+/* What a user of `torusctl top` looks at, and how keys change it. Without I/O. */
+#ifndef TORUSD_CLI_TOP_VIEW_H
+#define TORUSD_CLI_TOP_VIEW_H
+
+#include "client/cli/top/model.h"
+
+enum top_page { TOP_PAGE_TORUS, TOP_PAGE_DETAILS, TOP_PAGE_HELP };
+enum top_focus { TOP_FOCUS_NODE, TOP_FOCUS_LINK, TOP_FOCUS_RUN, TOP_FOCUSES };
+
+enum top_key {
+    TOP_KEY_NONE,
+    TOP_KEY_UP,
+    TOP_KEY_DOWN,
+    TOP_KEY_LEFT,
+    TOP_KEY_RIGHT,
+    TOP_KEY_TAB,
+    TOP_KEY_BACK_TAB,
+    TOP_KEY_ENTER,
+    TOP_KEY_ESCAPE,
+    TOP_KEY_PAUSE,
+    TOP_KEY_HELP,
+    TOP_KEY_PAGE_UP,
+    TOP_KEY_PAGE_DOWN,
+    TOP_KEY_QUIT,
+};
+
+#define TOP_NOTICE_SIZE 256u
+
+struct top_view {
+    bool interactive; /* something is chosen, and keys work */
+    enum top_page page;
+    enum top_focus focus;
+    uint32_t node;
+    unsigned port;                   /* of `node` */
+    char run[TOP_RUN_NAME_SIZE];     /* "": the first one */
+    bool run_is_group;
+    bool paused;
+    unsigned scroll;                 /* lines of a page with details or help that are above the screen */
+    unsigned from_row, from_column;  /* of the torus */
+    unsigned rows, columns;          /* for the torus, when it was drawn last; 0: never */
+    char notice[TOP_NOTICE_SIZE];    /* about the daemon, for people; "": none */
+    char time[16];                   /* of the last survey, for people; "": not shown */
+};
+
+/* Does what a key means. Returns false if the view shall end. */
+bool top_view_key(struct top_view *v, const struct top_model *m, enum top_key key);
+
+/* Chooses something else if what is chosen is not there any more. */
+void top_view_check(struct top_view *v, const struct top_model *m);
+
+/* The run that is chosen; NULL if nothing runs. */
+const struct top_run *top_view_run(const struct top_view *v, const struct top_model *m);
+
+#endif
