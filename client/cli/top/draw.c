@@ -23,20 +23,19 @@ static void draw_title(struct top_screen *s, const struct top_model *m, const st
     }
     column = top_print(&w, 0, 0, TOP_TITLE, "%s", torus_format(t, dims));
     column += 2;
-    column += top_print(&w, 0, column, m->answered < t->nodes ? TOP_BROKEN : TOP_PLAIN,
-                        "%zu of %u %s", m->answered, t->nodes,
-                        text_plural(t->nodes, "node", "nodes"));
+    column +=
+        top_print(&w, 0, column, m->answered < t->nodes ? TOP_BROKEN : TOP_PLAIN, "%zu of %u %s",
+                  m->answered, t->nodes, text_plural(t->nodes, "node", "nodes"));
     column += 2;
     column += top_print(&w, 0, column, m->links_up < m->links ? TOP_BROKEN : TOP_PLAIN,
                         "%zu of %zu %s up", m->links_up, m->links,
                         text_plural(m->links, "link", "links"));
     if (m->capacity > 0)
         column += 2 + top_print(&w, 0, column + 2, TOP_FAINT, "100 %% = %s%s",
-                                top_text_rate(capacity, m->capacity),
-                                m->nominal ? "" : ", the most seen");
+                                top_text_rate(capacity, m->capacity), m->nominal ? "" : " (seen)");
     const char *right = v->paused ? "paused" : v->time;
     const unsigned length = (unsigned)strlen(right);
-    if (length > 0 && column + 2 + length <= s->columns)
+    if (length > 0 && length <= s->columns && (v->paused || column + 2 + length <= s->columns))
         (void)top_put(&w, 0, s->columns - length, v->paused ? TOP_BROKEN : TOP_FAINT, false, right);
 }
 
@@ -61,7 +60,8 @@ static void draw_grid(struct top_screen *s, const struct top_model *m, struct to
 
     if (v->interactive) {
         top_layout_place(l, v->node, &at_row, &at_column);
-        v->from_row = at_row <= 1 ? 0 : scrolled(v->from_row, at_row, l->cell_height, rows, l->height);
+        v->from_row =
+            at_row <= 1 ? 0 : scrolled(v->from_row, at_row, l->cell_height, rows, l->height);
         v->from_column = scrolled(v->from_column, at_column, l->cell_width, s->columns, l->width);
         w.from_row = v->from_row;
         w.from_column = v->from_column;
@@ -84,8 +84,11 @@ static void draw_run(struct top_window *w, unsigned row, const struct top_run *r
     const bool failed = r->states[TORUS_STATE_FAILED] > 0 || r->states[TORUS_STATE_IN_DOUBT] > 0 ||
                         r->states[TORUS_STATE_FAILING] > 0;
 
-    (void)top_put(w, row, 0, failed ? TOP_BROKEN : r->ended ? TOP_FAINT : TOP_PLAIN, chosen,
-                  top_text_run(text, r));
+    (void)top_put(w, row, 0,
+                  failed     ? TOP_BROKEN
+                  : r->ended ? TOP_FAINT
+                             : TOP_PLAIN,
+                  chosen, top_text_run(text, r, w->columns));
 }
 
 /* Draws runs that are under way, then faults, then runs that have ended. */
@@ -123,7 +126,7 @@ static void draw_lists(struct top_screen *s, const struct top_model *m, const st
 /* ---- Foot ------------------------------------------------------------------------------------ */
 
 static void chosen_text(char out[TOP_TEXT_SIZE], const struct top_model *m,
-                        const struct top_view *v)
+                        const struct top_view *v, unsigned columns)
 {
     char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE], d[TOP_TEXT_SIZE];
     double sent, received;
@@ -146,7 +149,7 @@ static void chosen_text(char out[TOP_TEXT_SIZE], const struct top_model *m,
                            top_text_end(b, m, l.neighbour, l.port_there), top_text_load(c, l.away),
                            top_text_load(d, l.towards));
     } else if (top_view_run(v, m) != NULL) {
-        (void)top_text_run(out, top_view_run(v, m));
+        (void)top_text_run(out, top_view_run(v, m), columns);
     }
 }
 
@@ -166,7 +169,7 @@ static void draw_foot(struct top_screen *s, const struct top_model *m, const str
     if (s->rows <= LEAST_ROWS || v->page != TOP_PAGE_TORUS || m->now.state == NULL)
         return;
     w.row--;
-    chosen_text(text, m, v);
+    chosen_text(text, m, v, s->columns);
     (void)top_put(&w, 0, 0, TOP_TITLE, false, text);
 }
 
@@ -234,10 +237,11 @@ void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *
 int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned columns, bool unicode)
 {
     const struct top_layout l = top_layout_make(&m->now.torus, TOP_MOST_ROWS, columns);
-    const unsigned wanted = l.width > columns ? l.width : columns;
     struct top_view v = {0};
 
-    if (top_screen_make(s, HEAD + l.height + list_lines(m), wanted, unicode) != 0)
+    /* Nothing is cut: no text is longer than TOP_TEXT_SIZE. */
+    if (top_screen_make(s, HEAD + l.height + list_lines(m),
+                        l.width > TOP_TEXT_SIZE ? l.width : TOP_TEXT_SIZE, unicode) != 0)
         return -1;
     draw_title(s, m, &v);
     struct top_window legend = top_window_make(s, 1, 0, 1, s->columns);

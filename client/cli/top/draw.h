@@ -10,8 +10,8 @@
 /* Draws everything on an empty screen. Scrolls *v so that what is chosen can be seen. */
 void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *v);
 
-/* Makes a screen for all of the torus, all that runs and all faults, and draws them. `columns` are wanted; there are
- * more if the torus needs them. Returns 0 with *s that the caller passes to top_screen_free(), or -1 if memory is
+/* Makes a screen for all of the torus, all that runs and all faults, and draws them. The torus is drawn for
+ * `columns`, or more if it needs them; no text is cut. Returns 0 with *s that the caller passes to top_screen_free(), or -1 if memory is
  * short. */
 int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned columns, bool unicode);
 
@@ -43,8 +43,9 @@ const char *top_text_seconds(char out[TOP_TEXT_SIZE], double seconds);
 /* Writes a load as "87 %"; "-" if not known. Returns `out`. */
 const char *top_text_load(char out[TOP_TEXT_SIZE], double load);
 
-/* Writes one line about a run: its progress, rate and remaining time. Returns `out`. */
-const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r);
+/* Writes one line about a run: its progress, rate and remaining time; with a bar if there is room for it. Returns
+ * `out`. */
+const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r, unsigned columns);
 
 /* Writes "node 7 (1, 3) alpha". Returns `out`. */
 const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, uint32_t rank);

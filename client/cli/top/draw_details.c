@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/cli/top/draw.h"
+#include "proto/text.h"
 
 #define ADDRESS_COLUMN 0u
 #define TO_COLUMN 8u
@@ -10,8 +11,8 @@
 #define SENT_COLUMN 39u
 #define RECEIVED_COLUMN 53u
 #define QUEUE_COLUMN 67u
-#define HERE_COLUMN 20u
-#define THERE_COLUMN 50u
+#define HERE_COLUMN 21u
+#define THERE_COLUMN 51u
 #define PHASE_COLUMN 22u
 #define DONE_COLUMN 38u
 
@@ -93,12 +94,11 @@ static void node_page(struct page *p, uint32_t rank)
         (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false, all_nodes_missing(&p->m->now, rank));
     } else {
         const struct torus_status *s = p->m->now.state->nodes[rank]->status;
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
-                        "torusd %s, process %llu, up for %s; memory in use %s of %s", s->version,
-                        (unsigned long long)s->pid,
-                        top_text_seconds(text, (double)s->uptime_ms / 1000),
-                        top_text_bytes(used, s->memory_used),
-                        top_text_bytes(budget, s->memory_budget));
+        (void)top_print(
+            p->w, p->row++, 0, TOP_PLAIN,
+            "torusd %s, process %llu, up for %s; memory in use %s of %s", s->version,
+            (unsigned long long)s->pid, top_text_seconds(text, (double)s->uptime_ms / 1000),
+            top_text_bytes(used, s->memory_used), top_text_bytes(budget, s->memory_budget));
     }
     p->row++;
     (void)top_put(p->w, p->row, ADDRESS_COLUMN, TOP_FAINT, false, "port");
@@ -186,10 +186,11 @@ static const char *link_cell(char out[TOP_TEXT_SIZE], enum link_row row, const s
     case ROW_UP_FOR:
         return l->state == TORUS_LINK_UP ? top_text_seconds(out, (double)l->up_ms / 1000) : "-";
     case ROW_CONNECTS:
-        (void)snprintf(out, TOP_TEXT_SIZE, "%u times", l->connects);
+        (void)snprintf(out, TOP_TEXT_SIZE, "%u %s", l->connects,
+                       text_plural(l->connects, "time", "times"));
         return out;
     case ROW_SECURITY:
-        return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "key" : "none";
+        return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "authenticated" : "none";
     case LINK_ROWS:
         break;
     }
@@ -206,13 +207,15 @@ static void link_page(struct page *p, uint32_t rank, unsigned port)
     (void)snprintf(a, sizeof a, "link %u:%s", rank,
                    torus_port_name(&p->m->now.torus, rank, port, b));
     title(p, a);
-    (void)top_print(p->w, p->row, HERE_COLUMN, TOP_FAINT, "%.28s", top_text_end(a, p->m, rank, port));
+    (void)top_print(p->w, p->row, HERE_COLUMN, TOP_FAINT, "%.28s",
+                    top_text_end(a, p->m, rank, port));
     (void)top_print(p->w, p->row++, THERE_COLUMN, TOP_FAINT, "%.28s",
                     top_text_end(b, p->m, l.neighbour, l.port_there));
     for (enum link_row row = ROW_STATE; row < LINK_ROWS; row++) {
         const char *here = l.here->link != NULL ? link_cell(a, row, l.here, l.away) : "?";
         const char *there = l.there->link != NULL ? link_cell(b, row, l.there, l.towards) : "?";
-        const enum top_look look = row <= ROW_REASON && l.state == TOP_LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
+        const enum top_look look =
+            row <= ROW_REASON && l.state == TOP_LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
         if (row == ROW_REASON && l.state != TOP_LINK_DOWN)
             continue;
         (void)top_put(p->w, p->row, 0, TOP_FAINT, false, link_labels[row]);
@@ -258,18 +261,16 @@ static void run_node(struct page *p, const struct top_run *r, uint32_t rank)
 {
     const struct torus_activity *x = top_run_exchange_at(r, &p->m->now, rank);
     const struct torus_group_info *g = top_run_group_at(r, &p->m->now, rank);
-    char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE], name[TOP_HOST_SIZE];
+    char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
 
     (void)top_print(p->w, p->row, 0, TOP_PLAIN, "%6u", rank);
-    (void)top_print(p->w, p->row, TO_COLUMN, TOP_PLAIN, "%.13s",
-                    top_model_name(p->m, rank, name, sizeof name));
+    (void)top_print(p->w, p->row, TO_COLUMN, TOP_PLAIN, "%.13s", top_model_host(p->m, rank));
     if (g != NULL) {
         (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false,
                       g->open ? "open" : "being opened");
         (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN,
-                        "%llu of %llu calls done, %s received",
-                        (unsigned long long)g->calls_done, (unsigned long long)g->calls,
-                        top_text_bytes(text, g->bytes_received));
+                        "%llu of %llu calls done, %s received", (unsigned long long)g->calls_done,
+                        (unsigned long long)g->calls, top_text_bytes(text, g->bytes_received));
         return;
     }
     (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false, torus_state_name(x->state));
@@ -296,8 +297,7 @@ static void run_nodes(struct page *p, const struct top_run *r)
     (void)top_put(p->w, p->row, 2, TOP_FAINT, false, "node");
     (void)top_put(p->w, p->row, TO_COLUMN, TOP_FAINT, false, "host");
     (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_FAINT, false, "phase");
-    (void)top_put(p->w, p->row++, DONE_COLUMN, TOP_FAINT, false,
-                  "done; first the nodes that are furthest behind");
+    (void)top_put(p->w, p->row++, DONE_COLUMN, TOP_FAINT, false, "done (furthest behind first)");
     for (size_t i = 0; i < n; i++)
         run_node(p, r, list[i].rank);
     free(list);
@@ -305,26 +305,25 @@ static void run_nodes(struct page *p, const struct top_run *r)
 
 static void run_page(struct page *p, const struct top_run *r)
 {
-    char text[TOP_TEXT_SIZE], done[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
+    char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
 
     if (r == NULL) {
         title(p, "nothing runs");
         return;
     }
-    title(p, top_text_run(text, r));
-    if (r->group) {
-        if (r->avoids[0] != '\0')
-            (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "avoids %s", r->avoids);
-    } else {
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
-                        "coordinator %s; began %s ago; %s of %s delivered at all nodes",
-                        top_text_node(text, p->m, r->coordinator < p->m->now.torus.nodes
-                                                      ? r->coordinator
-                                                      : 0),
-                        top_text_seconds(done, (double)(r->age_ms / 1000)),
-                        top_text_bytes(total, r->done),
-                        r->total > 0 ? top_text_bytes((char[TOP_TEXT_SIZE]){0}, r->total) : "?");
+    title(p, top_text_run(text, r, p->w->columns));
+    if (!r->group && r->coordinator < p->m->now.torus.nodes) {
+        (void)top_print(p->w, p->row, 0, TOP_PLAIN, "began %s ago at %s",
+                        top_text_seconds(total, (double)(r->age_ms / 1000)),
+                        top_text_node(text, p->m, r->coordinator));
+        p->row++;
     }
+    if (!r->group)
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "%.20s of %.20s delivered at all nodes",
+                        top_text_bytes(text, r->done),
+                        r->total > 0 ? top_text_bytes(total, r->total) : "?");
+    if (r->avoids[0] != '\0')
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "avoids %s", r->avoids);
     if (r->reason[0] != '\0')
         (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false, r->reason);
     p->row++;
@@ -361,7 +360,8 @@ unsigned top_draw_help(struct top_window *w)
         "or column leads back to its beginning. / below a node shows the busiest of the",
         "links that leave the plane. A number is the load of the busier direction in per",
         "cent (in tenths where there is little room); an arrow shows that this direction",
-        "has more than twice the load of the other one.",
+        "has more than twice the load of the other one. 100 % is link_mbit or, if that is",
+        "not set, the fastest rate seen so far.",
     };
     const unsigned count = sizeof lines / sizeof lines[0];
 

@@ -4,7 +4,8 @@
 #include "client/cli/top/draw.h"
 
 #define NUMBER_FROM 5u /* narrower links show tenths instead of per cents */
-#define ONE_WAY 2      /* an arrow shows the direction that has so many times the load of the other one */
+#define ONE_WAY                                                                                    \
+    2 /* an arrow shows the direction that has so many times the load of the other one */
 #define HOST_COLUMN 7u
 #define LINKS_COLUMN 21u
 #define SENT_COLUMN 27u
@@ -24,7 +25,10 @@ static const struct strokes in_ascii = {
     {'?', '.', '-', '=', '#', 'X'}, {'?', ':', '|', 'I', '#', 'X'}, '>', '<', 'v', '^'};
 static const struct strokes in_unicode = {{'?', 0xb7, 0x2500, 0x2501, 0x2588, 0x2573},
                                           {'?', ':', 0x2502, 0x2503, 0x2588, 0x2573},
-                                          0x25b8, 0x25c2, 0x25be, 0x25b4};
+                                          0x25b8,
+                                          0x25c2,
+                                          0x25be,
+                                          0x25b4};
 
 static const struct strokes *strokes_of(const struct top_window *w)
 {
@@ -37,7 +41,10 @@ static enum level level_of(enum top_link_state state, double load)
         return LEVEL_DOWN;
     if (state != TOP_LINK_UP)
         return LEVEL_UNKNOWN;
-    return load < 0.005 ? LEVEL_IDLE : load < 0.4 ? LEVEL_LOW : load < 0.8 ? LEVEL_MIDDLE : LEVEL_HIGH;
+    return load < 0.005 ? LEVEL_IDLE
+           : load < 0.4 ? LEVEL_LOW
+           : load < 0.8 ? LEVEL_MIDDLE
+                        : LEVEL_HIGH;
 }
 
 /* Per cent up to 999, or tenths up to 9; "" if there is nothing to say. */
@@ -174,7 +181,8 @@ static void draw_node(struct top_window *w, const struct top_layout *l, const st
     }
     if (l->down == TOP_NO_DIM)
         return;
-    unsigned at = l->planes > 1 || l->label < 2 ? 0 : l->label - 2;
+    /* Below the last digit of the rank, if two links have room there. */
+    unsigned at = l->planes > 1 && l->cell_width < l->label + NUMBER_FROM ? 0 : l->label - 2;
     port = torus_port(l->torus, l->down, 1);
     link = top_model_link(m, rank, port);
     if (link.state != TOP_LINK_NONE)
@@ -214,8 +222,7 @@ static void draw_port(struct top_window *w, unsigned row, unsigned column,
     const enum level level = level_of(l.state, top_link_load(&l));
     const struct strokes *s = strokes_of(w);
     const int direction = direction_of(&l);
-    const bool chosen =
-        is_chosen_link(v, rank, port, &l) && v->node == rank && v->port == port;
+    const bool chosen = is_chosen_link(v, rank, port, &l) && v->node == rank && v->port == port;
     char name[TORUS_PORT_NAME_SIZE], number[8];
 
     (void)torus_port_name(&m->now.torus, rank, port, name);
@@ -233,7 +240,7 @@ static void draw_row(struct top_window *w, const struct top_layout *l, const str
                      const struct top_view *v, uint32_t rank)
 {
     unsigned row, column, shown = 0, up = 0;
-    char text[TOP_TEXT_SIZE], name[TOP_HOST_SIZE];
+    char text[TOP_TEXT_SIZE];
     double sent, received;
 
     top_layout_place(l, rank, &row, &column);
@@ -250,7 +257,7 @@ static void draw_row(struct top_window *w, const struct top_layout *l, const str
     }
     top_model_node_rates(m, rank, &sent, &received);
     draw_label(w, row, column, HOST_COLUMN - 1, m, v, rank);
-    (void)top_print(w, row, HOST_COLUMN, TOP_PLAIN, "%.13s", top_model_name(m, rank, name, sizeof name));
+    (void)top_print(w, row, HOST_COLUMN, TOP_PLAIN, "%.13s", top_model_host(m, rank));
     (void)top_print(w, row, LINKS_COLUMN, up < shown ? TOP_BROKEN : TOP_PLAIN, "%u/%u", up, shown);
     (void)top_print(w, row, SENT_COLUMN, TOP_PLAIN, "%.12s", top_text_rate(text, sent));
 }
@@ -265,7 +272,8 @@ void top_draw_torus(struct top_window *w, const struct top_layout *l, const stru
         (void)top_put(w, 0, HOST_COLUMN, TOP_FAINT, false, "host");
         (void)top_put(w, 0, LINKS_COLUMN, TOP_FAINT, false, "up");
         (void)top_put(w, 0, SENT_COLUMN, TOP_FAINT, false, "sends");
-        (void)top_put(w, 0, PORTS_COLUMN, TOP_FAINT, false, "ports, and the load of their links in %");
+        (void)top_put(w, 0, PORTS_COLUMN, TOP_FAINT, false,
+                      "ports, and the load of their links in %");
     }
     if (l->kind == TOP_LAYOUT_PLANES)
         draw_plane_titles(w, l);
@@ -279,8 +287,8 @@ void top_draw_torus(struct top_window *w, const struct top_layout *l, const stru
 
 void top_draw_legend(struct top_window *w, unsigned row)
 {
-    static const char *const meanings[LEVELS] = {"no answer", "none", "to 40 %", "to 80 %",
-                                                 "more",      "down"};
+    static const char *const meanings[LEVELS] = {"no answer", "none", "to 40 %",
+                                                 "to 80 %",   "more", "down"};
     static const enum level order[] = {LEVEL_IDLE, LEVEL_LOW,  LEVEL_MIDDLE,
                                        LEVEL_HIGH, LEVEL_DOWN, LEVEL_UNKNOWN};
     unsigned column = top_put(w, row, 0, TOP_FAINT, false, "load:  ");

@@ -14,7 +14,8 @@
 
 #define PATIENCE_SECONDS 2.0 /* after that, the view says that it waits for the daemon */
 #define NEWS_SECONDS 10.0    /* how long the view says that a daemon has been restarted */
-#define LONGEST_WAIT_MS 250  /* so that times on the screen go on, and no signal is missed for long */
+#define LONGEST_WAIT_MS                                                                            \
+    250 /* so that times on the screen go on, and no signal is missed for long */
 
 struct interactive {
     struct top_ask ask;
@@ -66,7 +67,7 @@ static void set_time(struct interactive *u)
 /* Says which daemons have been restarted, or that the asked one is back. */
 static void tell_news(struct interactive *u, double now)
 {
-    char text[TOP_NOTICE_SIZE], name[TOP_HOST_SIZE];
+    char text[TOP_NOTICE_SIZE], name[TOP_NAME_SIZE];
 
     if (u->model.restarts > u->restarts) {
         (void)snprintf(text, sizeof text, "the daemon of %s has been restarted",

@@ -1,7 +1,7 @@
 #include "client/cli/top/layout.h"
 
-#define GAP 1u          /* columns between planes */
-#define PORTS_FROM 40u  /* column of a table */
+#define GAP 1u         /* columns between planes */
+#define PORTS_FROM 40u /* column of a table */
 #define PORT_COLUMNS 10u
 
 static unsigned digits_of(uint32_t number)
@@ -62,10 +62,12 @@ static void lay_planes(struct top_layout *l, unsigned columns)
 
 struct top_layout top_layout_make(const struct torus *t, unsigned rows, unsigned columns)
 {
-    static const unsigned links[] = {7, 5, 3, 2}; /* columns of a link */
+    /* Columns of a link, and of a rank with its mark beyond the digits. */
+    static const struct {
+        unsigned link, beside;
+    } widths[] = {{6, 2}, {5, 2}, {3, 1}, {2, 1}};
     struct top_layout l = {.torus = t, .across = TOP_NO_DIM, .down = TOP_NO_DIM}, found = {0};
 
-    l.label = digits_of(t->nodes - 1) + 1;
     for (unsigned dim = t->dims; dim-- > 0;) {
         if (t->size[dim] == 1)
             continue;
@@ -79,9 +81,10 @@ struct top_layout top_layout_make(const struct torus *t, unsigned rows, unsigned
         lay_table(&l, columns);
         return l;
     }
-    for (unsigned i = 0; i < sizeof links / sizeof links[0]; i++) {
+    for (unsigned i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         const unsigned gap = l.axes > 2 ? GAP : 0;
-        l.cell_width = l.label + links[i];
+        l.label = digits_of(t->nodes - 1) + widths[i].beside;
+        l.cell_width = l.label + widths[i].link;
         if (l.axes < 2)
             lay_row(&l, columns);
         else

@@ -93,7 +93,12 @@ static void set_capacity(struct top_model *m)
     m->capacity = m->nominal ? mbit * BYTES_OF_MBIT : m->fastest >= FASTEST_FROM ? m->fastest : 0;
 }
 
-/* Counts nodes and links, and lists faults, each link once. */
+static bool is_reachable(const struct top_model *m, uint32_t rank)
+{
+    return m->now.state->nodes[rank]->outcome != TORUS_SURVEY_UNREACHABLE;
+}
+
+/* Counts nodes and links, and lists faults: each link once, and none of a node that is down. */
 static void find_faults(struct top_model *m)
 {
     const struct torus *t = &m->now.torus;
@@ -117,7 +122,7 @@ static void find_faults(struct top_model *m)
                 continue;
             m->links++;
             m->links_up += l.state == TOP_LINK_UP;
-            if (l.state == TOP_LINK_DOWN)
+            if (l.state == TOP_LINK_DOWN && is_reachable(m, rank) && is_reachable(m, l.neighbour))
                 m->faults[n++] =
                     (struct top_fault){.kind = TOP_FAULT_LINK, .node = rank, .port = port};
         }
@@ -141,8 +146,8 @@ static void note_node(struct top_model *m, uint32_t rank)
     const struct torus_node_answer *n = m->now.state->nodes[rank];
     struct top_known *k = &m->known[rank];
 
-    if (n->host[0] != '\0' && m->now.name != NULL)
-        (void)snprintf(k->host, sizeof k->host, "%.*s", (int)TOP_HOST_SIZE - 1, m->now.name[rank]);
+    if (n->host[0] != '\0')
+        (void)snprintf(k->host, sizeof k->host, "%s", n->host);
     if (n->status == NULL)
         return;
     if (k->uptime_ms > 0 && (n->status->pid != k->pid || n->status->uptime_ms < k->uptime_ms)) {
@@ -238,10 +243,17 @@ double top_link_load(const struct top_link *l)
     return l->away > l->towards ? l->away : l->towards;
 }
 
+const char *top_model_host(const struct top_model *m, uint32_t rank)
+{
+    return m->known != NULL && rank < m->now.torus.nodes ? m->known[rank].host : "";
+}
+
 const char *top_model_name(const struct top_model *m, uint32_t rank, char *out, size_t size)
 {
-    if (m->known != NULL && rank < m->now.torus.nodes && m->known[rank].host[0] != '\0')
-        (void)snprintf(out, size, "%s", m->known[rank].host);
+    const char *host = top_model_host(m, rank);
+
+    if (host[0] != '\0')
+        (void)snprintf(out, size, "%s (node %u)", host, rank);
     else
         (void)snprintf(out, size, "node %u", rank);
     return out;
@@ -258,8 +270,7 @@ void top_model_fault_text(const struct top_model *m, const struct top_fault *f, 
                           size_t size)
 {
     const struct torus *t = &m->now.torus;
-    char name[TOP_HOST_SIZE], other[TOP_HOST_SIZE], port[TORUS_PORT_NAME_SIZE],
-        port_there[TORUS_PORT_NAME_SIZE];
+    char name[TOP_NAME_SIZE], port[TORUS_PORT_NAME_SIZE], port_there[TORUS_PORT_NAME_SIZE];
 
     (void)top_model_name(m, f->node, name, sizeof name);
     if (f->kind == TOP_FAULT_NODE) {
@@ -275,9 +286,9 @@ void top_model_fault_text(const struct top_model *m, const struct top_fault *f, 
     if (reason[0] == '\0')
         reason = reason_of(l.there);
     (void)snprintf(out, size, "link %u:%s %s - %u:%s %s: %s", f->node,
-                   torus_port_name(t, f->node, f->port, port), name, l.neighbour,
-                   torus_port_name(t, l.neighbour, l.port_there, port_there),
-                   top_model_name(m, l.neighbour, other, sizeof other), reason);
+                   torus_port_name(t, f->node, f->port, port), top_model_host(m, f->node),
+                   l.neighbour, torus_port_name(t, l.neighbour, l.port_there, port_there),
+                   top_model_host(m, l.neighbour), reason);
 }
 
 void top_model_node_rates(const struct top_model *m, uint32_t rank, double *sent, double *received)

@@ -6,6 +6,7 @@
 #include "client/cli/top/runs.h"
 
 #define TOP_HOST_SIZE 65u
+#define TOP_NAME_SIZE (TOP_HOST_SIZE + 20)
 
 /* What is remembered of a node from its last answer. */
 struct top_known {
@@ -15,9 +16,10 @@ struct top_known {
 
 /* One end of a link. */
 struct top_end {
-    const struct torus_link *link; /* what its node says, valid as long as the survey; NULL: nothing */
-    double sent, received;         /* bytes a second; below 0: not known */
-    double resent;                 /* packets a second; below 0: not known */
+    const struct torus_link
+        *link;             /* what its node says, valid as long as the survey; NULL: nothing */
+    double sent, received; /* bytes a second; below 0: not known */
+    double resent;         /* packets a second; below 0: not known */
 };
 
 enum top_link_state {
@@ -33,35 +35,36 @@ struct top_link {
     uint32_t neighbour;
     unsigned port_there;
     const struct top_end *here, *there; /* NULL only if the state is TOP_LINK_NONE */
-    double away, towards; /* load of the directions from and to this end, 1: full; below 0: not known */
+    double away,
+        towards; /* load of the directions from and to this end, 1: full; below 0: not known */
 };
 
 enum top_fault_kind {
     TOP_FAULT_NODE,  /* it has not answered */
-    TOP_FAULT_LINK,  /* it is not up */
+    TOP_FAULT_LINK,  /* it is not up, and both nodes can be reached */
     TOP_FAULT_CABLE, /* it leads elsewhere, or loses large packets */
 };
 
 struct top_fault {
     enum top_fault_kind kind;
     uint32_t node;
-    unsigned port; /* of a link or cable */
+    unsigned port;    /* of a link or cable */
     const char *text; /* of a cable; valid as long as the survey */
 };
 
 struct top_model {
-    struct all_nodes now; /* `state` is NULL before the first survey */
-    struct top_end *ends; /* by rank and port */
-    struct top_known *known;       /* by rank; also about nodes that are down */
-    double capacity;             /* of a direction of a link in bytes a second; 0: not known */
-    bool nominal;                /* `capacity` is link_mbit, otherwise the fastest rate that was seen */
+    struct all_nodes now;    /* `state` is NULL before the first survey */
+    struct top_end *ends;    /* by rank and port */
+    struct top_known *known; /* by rank; also about nodes that are down */
+    double capacity;         /* of a direction of a link in bytes a second; 0: not known */
+    bool nominal;            /* `capacity` is link_mbit, otherwise the fastest rate that was seen */
     double fastest;
     size_t answered, links, links_up;
     struct top_runs runs;
     struct top_fault *faults;
     size_t fault_count;
-    uint64_t surveys;  /* taken so far */
-    uint64_t restarts; /* of daemons, seen so far */
+    uint64_t surveys;   /* taken so far */
+    uint64_t restarts;  /* of daemons, seen so far */
     uint32_t restarted; /* the node of the last one */
 };
 
@@ -77,7 +80,10 @@ struct top_link top_model_link(const struct top_model *m, uint32_t rank, unsigne
 /* The larger load of both directions; below 0: not known. */
 double top_link_load(const struct top_link *l);
 
-/* Writes the name of a node for people, "alpha" or "node 7". Returns `out`. */
+/* The name of a node's machine; "" if it was never known. */
+const char *top_model_host(const struct top_model *m, uint32_t rank);
+
+/* Writes the name of a node for people, "alpha (node 7)" or "node 7". Returns `out`. */
 const char *top_model_name(const struct top_model *m, uint32_t rank, char *out, size_t size);
 
 /* Writes what is wrong, and where, in one line. */

@@ -11,25 +11,25 @@
 struct top_run {
     char name[TOP_RUN_NAME_SIZE]; /* the id of an exchange, the name of a group */
     bool group;
-    bool ended; /* at all nodes that know it */
-    uint32_t nodes; /* that know it */
-    double rate;    /* bytes a second that all nodes receive; below 0: not known */
-    double part;    /* that is done, 0 to 1; below 0: not known */
-    double left;    /* seconds; below 0: not known */
+    bool ended;         /* at all nodes that know it */
+    uint32_t nodes;     /* that know it */
+    double rate;        /* bytes a second that all nodes receive; below 0: not known */
+    double part;        /* that is done, 0 to 1; below 0: not known */
+    double left;        /* seconds; below 0: not known */
     const char *reason; /* of a failure; "": none. Valid as long as the survey */
 
     /* Exchanges: */
-    const char *algorithm; /* valid as long as the survey */
+    const char *algorithm;       /* valid as long as the survey */
     uint32_t states[TOP_STATES]; /* how many nodes are in each state */
     uint32_t coordinator;
-    uint64_t age_ms, round, rounds; /* the lowest round */
-    uint64_t done, total;           /* bytes at all nodes */
+    uint64_t age_ms, round, rounds;   /* the lowest round */
+    uint64_t done, total;             /* bytes at all nodes */
     double first_part, first_seconds; /* when the run was seen first */
 
     /* Groups: */
-    uint32_t open;             /* nodes on which it is open */
-    uint64_t calls, calls_done; /* made by the fastest member; done by the slowest */
-    double call_rate;           /* calls a second; below 0: not known */
+    uint32_t open;                /* nodes on which it is open */
+    uint64_t calls, calls_done;   /* made by the fastest member; done by the slowest */
+    double call_rate;             /* calls a second; below 0: not known */
     const char *missing, *avoids; /* as in torus_group_info */
 };
 

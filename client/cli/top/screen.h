@@ -31,7 +31,7 @@ struct top_cell {
 
 struct top_screen {
     unsigned rows, columns;
-    bool unicode; /* whether lines and arrows may be drawn, or only ASCII */
+    bool unicode;          /* whether lines and arrows may be drawn, or only ASCII */
     struct top_cell *cell; /* rows * columns */
 };
 

@@ -121,16 +121,16 @@ enum top_key top_terminal_key(bool *resized)
         int code;
         enum top_key key;
     } keys[] = {
-        {KEY_UP, TOP_KEY_UP},           {'k', TOP_KEY_UP},
-        {KEY_DOWN, TOP_KEY_DOWN},       {'j', TOP_KEY_DOWN},
-        {KEY_LEFT, TOP_KEY_LEFT},       {'h', TOP_KEY_LEFT},
-        {KEY_RIGHT, TOP_KEY_RIGHT},     {'l', TOP_KEY_RIGHT},
-        {'\t', TOP_KEY_TAB},            {KEY_BTAB, TOP_KEY_BACK_TAB},
-        {'\r', TOP_KEY_ENTER},          {'\n', TOP_KEY_ENTER},
-        {KEY_ENTER, TOP_KEY_ENTER},     {ESCAPE, TOP_KEY_ESCAPE},
-        {' ', TOP_KEY_PAUSE},           {'?', TOP_KEY_HELP},
-        {KEY_PPAGE, TOP_KEY_PAGE_UP},   {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
-        {'q', TOP_KEY_QUIT},            {'Q', TOP_KEY_QUIT},
+        {KEY_UP, TOP_KEY_UP},         {'k', TOP_KEY_UP},
+        {KEY_DOWN, TOP_KEY_DOWN},     {'j', TOP_KEY_DOWN},
+        {KEY_LEFT, TOP_KEY_LEFT},     {'h', TOP_KEY_LEFT},
+        {KEY_RIGHT, TOP_KEY_RIGHT},   {'l', TOP_KEY_RIGHT},
+        {'\t', TOP_KEY_TAB},          {KEY_BTAB, TOP_KEY_BACK_TAB},
+        {'\r', TOP_KEY_ENTER},        {'\n', TOP_KEY_ENTER},
+        {KEY_ENTER, TOP_KEY_ENTER},   {ESCAPE, TOP_KEY_ESCAPE},
+        {' ', TOP_KEY_PAUSE},         {'?', TOP_KEY_HELP},
+        {KEY_PPAGE, TOP_KEY_PAGE_UP}, {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+        {'q', TOP_KEY_QUIT},          {'Q', TOP_KEY_QUIT},
     };
 
     for (;;) {

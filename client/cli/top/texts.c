@@ -58,14 +58,14 @@ static void add_bar(char out[TOP_TEXT_SIZE], double part)
 
     for (unsigned i = 0; i < BAR; i++)
         bar[i] = (double)i + 0.5 < part * BAR ? '=' : ' ';
-    add(out, " [%s] %3d %%", bar, (int)(part * 100));
+    add(out, " [%s]", bar);
 }
 
 static void add_group(char out[TOP_TEXT_SIZE], const struct top_run *r)
 {
     if (r->missing[0] != '\0')
-        add(out, "  waiting for %s %.60s",
-            strchr(r->missing, ',') != NULL ? "nodes" : "node", r->missing);
+        add(out, "  waiting for %s %.60s", strchr(r->missing, ',') != NULL ? "nodes" : "node",
+            r->missing);
     else if (r->open < r->nodes)
         add(out, "  being opened");
     else
@@ -75,7 +75,7 @@ static void add_group(char out[TOP_TEXT_SIZE], const struct top_run *r)
         add(out, "  %.*f calls/s", r->call_rate < 10 ? 1 : 0, r->call_rate);
 }
 
-const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r)
+static void run_text(char out[TOP_TEXT_SIZE], const struct top_run *r, bool bar)
 {
     char text[TOP_TEXT_SIZE];
 
@@ -84,8 +84,10 @@ const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r)
         add_group(out, r);
     } else {
         add(out, "  %.24s  %.60s", r->algorithm, top_run_states(r, text, sizeof text));
-        if (r->part >= 0 && !r->ended)
+        if (r->part >= 0 && !r->ended && bar)
             add_bar(out, r->part);
+        if (r->part >= 0 && !r->ended)
+            add(out, " %3d %%", (int)(r->part * 100));
     }
     if (r->rate > 0 && !r->ended)
         add(out, "  %.20s/s", top_text_bytes(text, (uint64_t)r->rate));
@@ -94,6 +96,13 @@ const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r)
             top_text_seconds(text, r->left < 10 ? r->left : (double)(uint64_t)(r->left + 0.5)));
     if (r->reason[0] != '\0')
         add(out, "  %s", r->reason);
+}
+
+const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r, unsigned columns)
+{
+    run_text(out, r, true);
+    if (strlen(out) > columns)
+        run_text(out, r, false);
     return out;
 }
 
@@ -106,8 +115,8 @@ const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, ui
     for (unsigned dim = 0; dim < m->now.torus.dims; dim++)
         add(out, "%s%u", dim > 0 ? ", " : "", at[dim]);
     add(out, ")");
-    if (m->known != NULL && m->known[rank].host[0] != '\0')
-        add(out, " %s", m->known[rank].host);
+    if (top_model_host(m, rank)[0] != '\0')
+        add(out, " %s", top_model_host(m, rank));
     return out;
 }
 
@@ -118,7 +127,7 @@ const char *top_text_end(char out[TOP_TEXT_SIZE], const struct top_model *m, uin
 
     (void)snprintf(out, TOP_TEXT_SIZE, "%u:%s", rank,
                    torus_port_name(&m->now.torus, rank, port, name));
-    if (m->known != NULL && m->known[rank].host[0] != '\0')
-        add(out, " %s", m->known[rank].host);
+    if (top_model_host(m, rank)[0] != '\0')
+        add(out, " %s", top_model_host(m, rank));
     return out;
 }

@@ -31,15 +31,15 @@ struct top_view {
     enum top_page page;
     enum top_focus focus;
     uint32_t node;
-    unsigned port;                   /* of `node` */
-    char run[TOP_RUN_NAME_SIZE];     /* "": the first one */
+    unsigned port;               /* of `node` */
+    char run[TOP_RUN_NAME_SIZE]; /* "": the first one */
     bool run_is_group;
     bool paused;
-    unsigned scroll;                 /* lines of a page with details or help that are above the screen */
-    unsigned from_row, from_column;  /* of the torus */
-    unsigned rows, columns;          /* for the torus, when it was drawn last; 0: never */
-    char notice[TOP_NOTICE_SIZE];    /* about the daemon, for people; "": none */
-    char time[16];                   /* of the last survey, for people; "": not shown */
+    unsigned scroll; /* lines of a page with details or help that are above the screen */
+    unsigned from_row, from_column; /* of the torus */
+    unsigned rows, columns;         /* for the torus, when it was drawn last; 0: never */
+    char notice[TOP_NOTICE_SIZE];   /* about the daemon, for people; "": none */
+    char time[16];                  /* of the last survey, for people; "": not shown */
 };
 
 /* Does what a key means. Returns false if the view shall end. */
