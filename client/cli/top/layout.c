@@ -65,7 +65,7 @@ struct top_layout top_layout_make(const struct torus *t, unsigned rows, unsigned
     /* Columns of a link, and of a rank with its mark beyond the digits. */
     static const struct {
         unsigned link, beside;
-    } widths[] = {{6, 2}, {5, 2}, {3, 1}, {2, 1}};
+    } widths[] = {{6, 2}, {5, 2}, {2, 2}, {2, 1}};
     struct top_layout l = {.torus = t, .across = TOP_NO_DIM, .down = TOP_NO_DIM}, found = {0};
 
     for (unsigned dim = t->dims; dim-- > 0;) {

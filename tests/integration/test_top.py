@@ -1,0 +1,201 @@
+"""torusctl top: in a real terminal (tmux), and without one."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+from support.background import Client, LongExchange, stopped
+from support.waiting import wait_for
+
+KEYS_LINE = 'q: quit'
+
+
+class Screen:
+    """torusctl top in a terminal of its own."""
+
+    def __init__(self, torus, *args, rank=0, size=(80, 24), term='', environment='LC_ALL=C.UTF-8'):
+        if shutil.which('tmux') is None:
+            pytest.skip('needs tmux')
+        self.folder = tempfile.TemporaryDirectory(prefix='top-')
+        command = shlex.join([torus.torusctl, '--socket', str(torus.node(rank).socket), 'top', *map(str, args)])
+        if term:
+            environment += f' TERM={term}'
+        # The screen is still there when the command has ended, with its exit status.
+        self.tmux('new-session', '-d', '-x', size[0], '-y', size[1],
+                  f'env {environment} {command}; echo "ended with $?"; read line')
+
+    def tmux(self, *args):
+        """The server has a socket of its own, so that no other one is touched."""
+        return subprocess.run(['tmux', '-f', '/dev/null', '-S', f'{self.folder.name}/socket', *map(str, args)],
+                              capture_output=True, text=True, check=True).stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tmux('kill-server')
+        self.folder.cleanup()
+
+    def text(self, *args):
+        return self.tmux('capture-pane', '-p', *args)
+
+    def keys(self, *names):
+        self.tmux('send-keys', *names)
+
+    def wait(self, pattern):
+        """Waits until the screen shows this."""
+        return wait_for(lambda: re.search(pattern, self.text(), re.M), 30, lambda: f'no {pattern} in:\n{self.text()}')
+
+    def wait_lines(self, count):
+        """Waits until the line of keys is at the bottom of so many lines."""
+        def bottom():
+            lines = self.text().split('\n')
+            return len(lines) > count - 1 and lines[count - 1].startswith('arrows: choose')
+        wait_for(bottom, 30, self.text)
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('4x4')
+
+
+def test_keys(torus):
+    with Screen(torus, '--interval', '0.3', rank=5) as screen:
+        screen.wait(r'^4x4  16 of 16 nodes  32 of 32 links up')
+        screen.wait(r'^node 5 \(1, 1\)')  # the asked one
+        screen.keys('Right')
+        screen.wait(r'^node 6 \(1, 2\)')
+        screen.keys('j', 'h', 'h')
+        screen.wait(r'^node 8 \(2, 0\)')
+        screen.keys('Tab')
+        screen.wait(r'^link 8:\+0 .* to 12:-0')
+        screen.keys('l', 'l')
+        screen.wait(r'^link 8:\+1 .* to 9:-1')
+        screen.keys('Enter')
+        screen.wait(r'^round trip +\d.* (us|ms)')
+        assert re.search(r'^interface +lo +lo$', screen.text(), re.M)
+        screen.keys('?')
+        screen.wait('show this help')
+        screen.keys('Escape')
+        screen.wait('^link 8')
+        screen.keys('BTab', 'Enter')
+        screen.wait(r'^node 8 \(2, 0\)')
+        screen.wait(r'^torusd .* memory in use')
+        screen.keys('q')
+        screen.wait('^ended with 0$')
+
+
+def test_an_exchange_and_its_end(torus):
+    with LongExchange(torus, rank=3) as client, Screen(torus, '--interval', '0.3') as screen:
+        screen.wait(rf'^exchange {re.escape(client.id)}  at2  running .* \d+ %  [\d.]+ \wiB/s  .* left')
+        screen.wait(r'^  0 \S*\d')  # a link with its load
+        screen.keys('Tab', 'Tab', 'Enter')
+        screen.wait(r'delivered at all nodes')
+        screen.wait(r'^ +\d+ +.* running +.* of .*, round \d+ of \d+')
+        screen.keys('Enter')
+        client.send_signal(signal.SIGINT)
+        screen.wait(rf'^exchange {re.escape(client.id)}  at2  failed')
+
+
+def test_resize_and_pause(torus):
+    with Screen(torus, '--interval', '0.2') as screen:
+        screen.wait_lines(24)
+        screen.tmux('resize-window', '-x', '60', '-y', '20')
+        screen.wait_lines(20)
+        screen.tmux('resize-window', '-x', '100', '-y', '40')
+        screen.wait_lines(40)
+        screen.wait(r'\d\d:\d\d:\d\d$')
+        screen.keys('Space')
+        screen.wait('paused$')
+        screen.keys('Space')
+        screen.wait(r'\d\d:\d\d:\d\d$')
+
+
+def test_nodes_that_die(loopback):
+    """Another one, and the asked one: the view says so, and goes on when they are back."""
+    torus = loopback('4x4')
+    with Screen(torus, '--interval', '0.3') as screen:
+        screen.wait('16 of 16 nodes')
+        torus.node(6).kill()
+        screen.wait(r'^\S+ \(node 6\) is down, or cannot be reached')
+        screen.wait('^4x4  15 of 16 nodes  28 of 32 links up')
+        screen.wait(r' 6!')
+        torus.node(0).kill()
+        screen.wait('^trying again: no daemon at')
+        torus.node(6).start()
+        torus.node(0).start()
+        screen.wait('(answers again|has been restarted)')
+        screen.wait('^4x4  16 of 16 nodes  32 of 32 links up')
+        with stopped(torus.node(0)):
+            screen.wait(r'^waiting for an answer for \d+ s')
+            screen.keys('Right')  # keys work all the time
+            screen.wait(r'^node 1 \(0, 1\)')
+        screen.wait('^the daemon answers again')
+
+
+def test_terminals(torus):
+    with Screen(torus, term='dumb') as screen:
+        screen.wait("torusctl top --once")
+        screen.wait('^ended with 2$')
+    with Screen(torus, term='vt100', environment='LC_ALL=C') as screen:  # no colours, no UTF-8
+        screen.wait(r'^  0 [.\-=#]')
+        assert screen.text().isascii()
+    with Screen(torus) as screen:
+        screen.wait(KEYS_LINE)
+        pid = screen.tmux('list-panes', '-F', '#{pane_pid}').strip()
+        child = subprocess.run(['pgrep', '-P', pid], capture_output=True, text=True, check=True).stdout.split()
+        os.kill(int(child[0]), signal.SIGTERM)
+        screen.wait('^ended with 0$')
+
+
+def test_without_a_terminal(torus):
+    text = torus.ctl(2, 'top', '--interval', '0.3').stdout
+    assert text.startswith('4x4  16 of 16 nodes  32 of 32 links up')
+    assert 'nothing runs, and no faults are known' in text or 'exchange' in text
+    assert '\033' not in text
+    once = json.loads(torus.ctl(2, '--json', 'top', '--once', '--interval', '0.3').stdout)
+    assert once['answered'] == once['node_count'] == 16 and once['links_up'] == once['link_count'] == 32
+    assert once['asked'] == 2 and once['faults'] == []
+    for node in once['nodes']:
+        assert len(node['links']) == 4
+        for link in node['links']:
+            assert link['tx_bytes_per_second'] >= 0 and link['rx_bytes_per_second'] >= 0
+
+
+def test_lines(loopback):
+    """A line for each survey, also while the daemon is away; both ends of a link agree on its rate."""
+    torus = loopback('2x3')
+    with Client(torus, 'top', '--json', '--interval', '0.3') as lines, LongExchange(torus) as exchange:
+        def line():
+            return json.loads(lines.process.stdout.readline())
+
+        def until(condition):
+            return wait_for(lambda: (lambda one: one if condition(one) else None)(line()), 60)
+        assert line()['nodes'][0]['links'][0]['tx_bytes_per_second'] is None
+        busy = until(lambda one: any(x['id'] == exchange.id and (x['bytes_per_second'] or 0) > 0
+                                     for x in one['exchanges']))
+        run, = [x for x in busy['exchanges'] if x['id'] == exchange.id]
+        assert run['state_counts'] == {'running': 6} and 0 < run['part'] < 1 and run['left_seconds'] > 1
+        ends = {(node['rank'], link['port']): link for node in busy['nodes'] for link in node['links']}
+        assert sum(link['tx_bytes_per_second'] for link in ends.values()) > 1e6
+        assert busy['full_bytes_per_second'] >= max(link['tx_bytes_per_second'] for link in ends.values())
+        assert not busy['full_is_nominal']
+        torus.node(0).kill()
+        until(lambda one: 'error' in one and one['error']['code'] == 'no-daemon')
+        torus.node(0).start()
+        back = until(lambda one: 'error' not in one and one['answered'] == 6)
+        assert back['node_count'] == 6
+        lines.process.stdout.close()  # nobody reads any more
+        assert wait_for(lambda: lines.process.poll() is not None) is True
+
+
+@pytest.mark.parametrize('args, part', [(['--interval', '0.01'], '0.2 to 3600'), (['--interval', 'x'], 'interval')])
+def test_wrong_intervals(torus, args, part):
+    result = torus.ctl(0, 'top', *args, check=False)
+    assert result.returncode == 2 and part in result.stderr

@@ -1,0 +1,343 @@
+/* What `torusctl top` draws, on tori of several shapes, whole and damaged; and its keys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/cli/top/draw.h"
+#include "top_fixture.h"
+
+/* A screen as text; `rows` lines. */
+struct shown {
+    char *text;
+    size_t size;
+};
+
+static char *text_of(const struct top_screen *s)
+{
+    struct shown shown = {0};
+    FILE *out = open_memstream(&shown.text, &shown.size);
+
+    assert_non_null(out);
+    top_screen_print(s, out);
+    assert_int_equal(fclose(out), 0);
+    return shown.text;
+}
+
+static char *draw(const struct top_model *m, struct top_view *v, unsigned rows, unsigned columns)
+{
+    struct top_screen s;
+
+    assert_int_equal(top_screen_make(&s, rows, columns, false), 0);
+    top_draw(&s, m, v);
+    char *text = text_of(&s);
+    top_screen_free(&s);
+    return text;
+}
+
+/* All lines of a text are in another one, one below the other. */
+static void assert_shows(const char *text, const char *lines)
+{
+    if (strstr(text, lines) == NULL)
+        fail_msg("missing:\n%s\nin:\n%s", lines, text);
+}
+
+static void test_4x4(void **state)
+{
+    struct top_model m = fake_model("4x4", 250000);
+    struct all_nodes c = fake_survey_full("4x4", 3000, 500000);
+
+    (void)state;
+    for (unsigned port = 0; port < 4; port++)
+        fake_bytes(&c, 5, port, 1500000); /* node 5 sends as fast as it can */
+    fake_bytes(&c, 10, 2, 900000);
+    fake_bytes(&c, 11, 3, 1200000);
+    fake_down(&c, 0, 0, "no carrier");
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &(struct top_view){0}, 24, 80);
+    assert_shows(text,
+                 "4x4  16 of 16 nodes  31 of 32 links up  100 % = 8 Mbit/s\n"
+                 "load:  ... none  --- to 40 %  === to 80 %  ### more  XXX down  ??? no answer\n"
+                 "  0 ......  1 ......  2 ......  3 ......\n"
+                 "  X         ^100      :         :\n"
+                 "  4 <100##  5 #100>#  6 ......  7 ......\n"
+                 "  :         v100      :         :\n"
+                 "  8 ......  9 ...... 10 ==70== 11 ......\n"
+                 "  :         :         :         :\n"
+                 " 12 ...... 13 ...... 14 ...... 15 ......\n"
+                 "  :         :         :         :\n"
+                 "link 0:+0 h0 - 4:-0 h4: no carrier\n");
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_8x8_fits_a_terminal(void **state)
+{
+    struct top_model m = fake_model("8x8", 450000);
+    struct all_nodes c = fake_survey_full("8x8", 3000, 1350000);
+    struct top_view v = {.interactive = true, .node = 63};
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 64; rank++) {
+        struct torus_activity *x = fake_exchange(&c, rank, "7-1-2");
+        x->total_bytes = 1000;
+        x->done_bytes = 450;
+    }
+    fake_dead(&c, 18);
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &v, 24, 80);
+    assert_shows(
+        text,
+        "\n  8 ==45==  9 ==45== 10 ==45== 11 ==45== 12 ==45== 13 ==45== 14 ==45== 15 ==45==\n");
+    assert_shows(text, "\n 16 ==45== 17 XXXXXX 18!XXXXXX 19 ==45==");
+    assert_shows(
+        text, "\n 56 ==45== 57 ==45== 58 ==45== 59 ==45== 60 ==45== 61 ==45== 62 ==45== 63 ==45==\n"
+              "  I45       I45       I45       I45       I45       I45       I45       I45\n"
+              "exchange 7-1-2  at2  running [=====       ]  45 %\n"
+              "h18 (node 18) is down, or cannot be reached\n");
+    assert_shows(text,
+                 "node 63 (7, 7) h63  sends 14.4 Mbit/s  receives 14.4 Mbit/s\n"
+                 "arrows: choose  tab: links, runs  enter: details  space: pause  ?: help  q: "
+                 "quit\n");
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_planes(void **state)
+{
+    struct top_model m = fake_model("3x4x5", 300000);
+    struct all_nodes c = fake_survey_full("3x4x5", 3000, 900000);
+
+    (void)state;
+    fake_down(&c, 0, 0, "gone"); /* leaves the plane */
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &(struct top_view){0}, 24, 80);
+    assert_shows(text, "(0, *, *)                      (1, *, *)\n"
+                       "  0 -3  1 -3  2 -3  3 -3  4 -3  20 -3 21 -3 22 -3 23 -3 24 -3\n"
+                       "|3/X  |3/3  |3/3  |3/3  |3/3   |3/X  |3/3  |3/3  |3/3  |3/3\n");
+    assert_shows(text, "\n(2, *, *)\n 40 -3 41 -3");
+    free(text);
+    text = draw(&m, &(struct top_view){0}, 60, 120);
+    assert_shows(text, "\n  0 --30--  1 --30--  2 --30--");
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_a_line(void **state)
+{
+    struct top_model m = fake_model("10m", 900000);
+
+    (void)state;
+    char *text = draw(&m, &(struct top_view){0}, 24, 50);
+    assert_shows(text, "\n 0 ##90## 1 ##90## 2 ##90## 3 ##90## 4 ##90##\n\n"
+                       " 5 ##90## 6 ##90## 7 ##90## 8 ##90## 9\n");
+    assert_shows(text, "nothing runs, and no faults are known");
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_a_complete_graph(void **state)
+{
+    struct top_model m = fake_model("complete:6", 500000);
+    struct all_nodes c = fake_survey_full("complete:6", 3000, 1500000);
+
+    (void)state;
+    fake_down(&c, 2, 0, "gone");
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &(struct top_view){0}, 24, 80);
+    assert_shows(text,
+                 " node  host          up    sends        ports, and the load of their links in %\n"
+                 "    0  h0            ");
+    assert_shows(text, "20 Mbit/s");
+    assert_shows(text, "4/5   16 Mbit/s    0:3 X");
+    free(text);
+    top_model_free(&m);
+}
+
+/* Nothing is written outside a screen, however small it is, on any page. */
+static void test_every_size(void **state)
+{
+    static const char *const shapes[] = {"1",     "2",       "8x8", "16x16",
+                                         "3x4x5", "2x2x2x2", "5m",  "complete:4"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct top_model m = fake_model(shapes[i], 990000);
+        for (unsigned rows = 1; rows < 30; rows += 2)
+            for (unsigned columns = 1; columns < 100; columns += 7)
+                for (unsigned page = 0; page <= TOP_PAGE_HELP; page++) {
+                    struct top_view v = {.interactive = true,
+                                         .page = (enum top_page)page,
+                                         .node = m.now.torus.nodes - 1,
+                                         .notice = "news"};
+                    free(draw(&m, &v, rows, columns));
+                }
+        top_model_free(&m);
+    }
+}
+
+static void test_a_large_torus_scrolls(void **state)
+{
+    struct top_model m = fake_model("20x30", 0);
+    struct top_view v = {.interactive = true, .node = 0};
+
+    (void)state;
+    char *text = draw(&m, &v, 24, 80);
+    assert_shows(text, "\n  0 ..  1 ..");
+    free(text);
+    v.node = 599;
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, "598 ..599 ..\n");
+    assert_null(strstr(text, "  0 .."));
+    free(text);
+    v.node = 0;
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, "\n  0 ..  1 ..");
+    free(text);
+    top_model_free(&m);
+}
+
+static void press(struct top_view *v, const struct top_model *m, enum top_key key)
+{
+    assert_true(top_view_key(v, m, key));
+}
+
+static void test_keys_choose(void **state)
+{
+    struct top_model m = fake_model("4x4", 0);
+    struct top_view v = {.interactive = true};
+
+    (void)state;
+    free(draw(&m, &v, 24, 80));
+    press(&v, &m, TOP_KEY_RIGHT);
+    press(&v, &m, TOP_KEY_DOWN);
+    assert_int_equal(v.node, 5);
+    press(&v, &m, TOP_KEY_LEFT);
+    press(&v, &m, TOP_KEY_LEFT); /* the edge */
+    press(&v, &m, TOP_KEY_UP);
+    assert_int_equal(v.node, 0);
+    press(&v, &m, TOP_KEY_TAB);
+    assert_int_equal(v.focus, TOP_FOCUS_LINK);
+    assert_int_equal(v.port, 0);
+    press(&v, &m, TOP_KEY_RIGHT);
+    press(&v, &m, TOP_KEY_DOWN);
+    assert_int_equal(v.port, 2);
+    press(&v, &m, TOP_KEY_LEFT);
+    assert_int_equal(v.port, 1);
+    press(&v, &m, TOP_KEY_TAB); /* nothing runs */
+    assert_int_equal(v.focus, TOP_FOCUS_NODE);
+    press(&v, &m, TOP_KEY_PAUSE);
+    assert_true(v.paused);
+    assert_false(top_view_key(&v, &m, TOP_KEY_QUIT));
+    top_model_free(&m);
+}
+
+static void test_keys_cross_planes(void **state)
+{
+    struct top_model m = fake_model("3x4x5", 0);
+    struct top_view v = {.interactive = true, .node = 4};
+
+    (void)state;
+    free(draw(&m, &v, 24, 80)); /* three planes side by side */
+    press(&v, &m, TOP_KEY_RIGHT);
+    assert_int_equal(v.node, 20);
+    press(&v, &m, TOP_KEY_LEFT);
+    assert_int_equal(v.node, 4);
+    top_model_free(&m);
+}
+
+static void test_details(void **state)
+{
+    struct top_model m = fake_model("4x4", 250000);
+    struct all_nodes c = fake_survey_full("4x4", 3000, 750000);
+    struct top_view v = {.interactive = true, .node = 5};
+
+    (void)state;
+    struct torus_link *l = fake_link(&c, 5, 0);
+    l->queue_bytes = 2048;
+    l->rtt_us = 120;
+    l->mtu = 9000;
+    l->retransmits = 30;
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        struct torus_activity *x = fake_exchange(&c, rank, "9-9-9");
+        x->total_bytes = 4096;
+        x->done_bytes = 1024 * (3 - rank);
+    }
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    press(&v, &m, TOP_KEY_ENTER);
+    char *text = draw(&m, &v, 24, 80);
+    assert_shows(text, "node 5 (1, 1) h5\n");
+    assert_shows(text,
+                 "+0      9:-0 h9               up       2 Mbit/s      2 Mbit/s      2 KiB\n");
+    free(text);
+    press(&v, &m, TOP_KEY_TAB);
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, "                     5:+0 h5                       9:-0 h9\n");
+    assert_shows(text, "waits in the daemon  2 KiB                         0 B\n");
+    assert_shows(text, "sent again           30 packets, 30/s");
+    assert_shows(text, "round trip           120 us");
+    assert_shows(text, "MTU                  9000");
+    assert_shows(text, "interface            eth0");
+    free(text);
+    press(&v, &m, TOP_KEY_TAB);
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, "     2  h2            running         1 KiB of 4 KiB, round 0 of 1\n"
+                       "     1  h1            running         2 KiB of 4 KiB, round 0 of 1\n"
+                       "     0  h0 ");
+    free(text);
+    c = fake_survey_make("4x4", 4000); /* the exchange is gone */
+    assert_int_equal(top_model_take(&m, &c, 4), 0);
+    text = draw(&m, &v, 24, 80);
+    assert_int_equal(v.page, TOP_PAGE_TORUS);
+    assert_int_equal(v.focus, TOP_FOCUS_NODE);
+    free(text);
+    top_model_free(&m);
+}
+
+/* Texts of other machines cannot move the cursor, nor the columns. */
+static void test_hostile_texts(void **state)
+{
+    struct top_model m = fake_model("2x2", 0);
+    struct all_nodes c = fake_survey_make("2x2", 3000);
+
+    (void)state;
+    fake_down(&c, 0, 2, "a\033[2Jb\tc \xe4\xb8\xad \xff end");
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &(struct top_view){0}, 24, 80);
+    assert_shows(text, "a?[2Jb?c ? ? end");
+    assert_null(strchr(text, '\033'));
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_unicode(void **state)
+{
+    struct top_model m = fake_model("4x4", 500000);
+    struct top_screen s;
+
+    (void)state;
+    assert_int_equal(top_draw_all(&s, &m, 80, true), 0);
+    char *text = text_of(&s);
+    assert_shows(text, "\n  0 ━━50━━  1 ━━50━━  2 ━━50━━  3 ━━50━━\n"
+                       "  ┃50       ┃50       ┃50       ┃50\n");
+    free(text);
+    top_screen_free(&s);
+    top_model_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_4x4),         cmocka_unit_test(test_8x8_fits_a_terminal),
+        cmocka_unit_test(test_planes),      cmocka_unit_test(test_a_line),
+        cmocka_unit_test(test_every_size),  cmocka_unit_test(test_a_complete_graph),
+        cmocka_unit_test(test_keys_choose), cmocka_unit_test(test_a_large_torus_scrolls),
+        cmocka_unit_test(test_details),     cmocka_unit_test(test_keys_cross_planes),
+        cmocka_unit_test(test_unicode),     cmocka_unit_test(test_hostile_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
