@@ -187,7 +187,7 @@ def test_lines(loopback):
         assert busy['full_bytes_per_second'] >= max(link['tx_bytes_per_second'] for link in ends.values())
         assert not busy['full_is_nominal']
         torus.node(0).kill()
-        until(lambda one: 'error' in one and one['error']['code'] == 'no-daemon')
+        until(lambda one: 'error' in one and one['error']['code'] == 'no daemon')
         torus.node(0).start()
         back = until(lambda one: 'error' not in one and one['answered'] == 6)
         assert back['node_count'] == 6

@@ -70,6 +70,7 @@ static void test_4x4(void **state)
                  "  :         :         :         :\n"
                  " 12 ...... 13 ...... 14 ...... 15 ......\n"
                  "  :         :         :         :\n"
+                 "\n"
                  "link 0:+0 h0 - 4:-0 h4: no carrier\n");
     free(text);
     top_model_free(&m);
@@ -97,6 +98,7 @@ static void test_8x8_fits_a_terminal(void **state)
     assert_shows(
         text, "\n 56 ==45== 57 ==45== 58 ==45== 59 ==45== 60 ==45== 61 ==45== 62 ==45== 63 ==45==\n"
               "  I45       I45       I45       I45       I45       I45       I45       I45\n"
+              "\n"
               "exchange 7-1-2  at2  running [=====       ]  45 %\n"
               "h18 (node 18) is down, or cannot be reached\n");
     assert_shows(text,

@@ -190,7 +190,8 @@ static void draw_body(struct top_screen *s, const struct top_model *m, struct to
     v->rows = most;
     v->columns = s->columns;
     draw_grid(s, m, v, &l, first, grid);
-    draw_lists(s, m, v, first + grid, rows - grid);
+    const unsigned gap = rows - grid > wanted; /* an empty line, if there is one to spare */
+    draw_lists(s, m, v, first + grid + gap, rows - grid - gap);
 }
 
 static void draw_page(struct top_screen *s, const struct top_model *m, struct top_view *v,
