@@ -47,8 +47,10 @@ def _times(torus, at):
 def _time(row, way):
     if way is None:
         return NONE
-    if 'failed' in way or way['median_seconds'] is None:
+    if 'failed' in way:
         return 'failed'
+    if not way.get('median_seconds'):
+        return NONE  # the run was interrupted before
     text = digits(way['median_seconds'])
     return text + (f' ({way["median_seconds"] / row["bound"]:.2f})' if row['bound'] else '')
 
@@ -75,7 +77,7 @@ def _compared(torus, at):
         cells = []
         for name in names:
             way = _found(row, name)
-            known = own and way and own['median_seconds'] and way['median_seconds'] and 'failed' not in way
+            known = all(one and one.get('median_seconds') and 'failed' not in one for one in (own, way))
             cells.append(digits(way['median_seconds'] / own['median_seconds']) if known else NONE)
         table.rows.append([name_of_row(row), *cells])
     return table
@@ -87,7 +89,7 @@ def _processors(torus, at):
         cells = []
         for name in _ways(torus):
             way = _found(row, name)
-            cells.append(digits(way['median_processor']) if way and way['median_processor'] is not None else NONE)
+            cells.append(digits(way['median_processor']) if way and way.get('median_processor') else NONE)
         table.rows.append([name_of_row(row), *cells])
     table.note = ('Of the programs on all nodes, with what the kernel does in their calls, but without what it does for '
                   'packets that it forwards.')
