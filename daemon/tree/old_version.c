@@ -15,6 +15,7 @@
 #define BUCKETS (1u << 16)
 #define NONE UINT32_MAX
 #define MISSES_MOST 64u
+#define FEW 32u /* at most this share of all chunks is sent without looking further */
 
 struct wanted_chunk {
     struct chunk chunk;
@@ -162,6 +163,39 @@ static int use_in_place(struct using *u)
     return result == 0 ? copy_run(u) : -1;
 }
 
+/* Leaves only chunks to be looked for that have not been found. Returns how many. */
+static uint32_t keep_missing(struct using *u)
+{
+    uint32_t left = 0;
+
+    memset(u->bucket, 0xff, sizeof u->bucket);
+    for (uint32_t i = 0; i < u->chunks; i++) {
+        struct wanted_chunk *c = &u->chunk[i];
+        if (spans_contain(&u->partial->spans, c->place, c->place + c->chunk.length))
+            continue;
+        uint32_t *bucket = &u->bucket[bucket_of(&c->chunk)];
+        c->next = *bucket;
+        *bucket = i;
+        left++;
+    }
+    return left;
+}
+
+/* Finds chunks wherever they are. An old version as long as the new one has most of them at their places: then cutting it
+ * into chunks is not worth the time. Returns 0, or -1 with errno. */
+static int find_chunks(struct using *u, bool same_size)
+{
+    if (same_size) {
+        if (use_in_place(u) != 0)
+            return -1;
+        if (keep_missing(u) <= u->chunks / FEW)
+            return 0;
+    }
+    if (chunks_of_file(u->old, &u->old_data, u->progress, chunk_found, u) != 0 || copy_run(u) != 0)
+        return -1;
+    return same_size ? 0 : use_in_place(u);
+}
+
 /* Looks for all chunks of a file. Returns 0; 1: the old version cannot be used; -1 with *e. */
 static int use_file(struct using *u, struct digests_cursor *cursor, struct error *e)
 {
@@ -173,8 +207,7 @@ static int use_file(struct using *u, struct digests_cursor *cursor, struct error
         file_data_find(u->old, (uint64_t)before.st_size, &u->old_data) != 0)
         return 1;
     while ((found = read_chunks(u, cursor, &place, e)) == 1) {
-        if (chunks_of_file(u->old, &u->old_data, u->progress, chunk_found, u) != 0 ||
-            copy_run(u) != 0 || use_in_place(u) != 0) {
+        if (find_chunks(u, (uint64_t)before.st_size == u->entry->size) != 0) {
             if (errno == ECANCELED)
                 return writer_stopped(u->progress, e) ? -1 : 1;
             if (errno == ENOSPC || errno == EDQUOT || errno == ENOMEM)
