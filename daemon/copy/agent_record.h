@@ -134,6 +134,7 @@ struct agent {
     bool refuses;         /* its asker is to be told why, because the group was not open */
     uint64_t compared_at; /* when it was known what is missing */
     uint64_t moved;       /* bytes of streams, in all rounds */
+    uint64_t counted;     /* of them, those that are in copies_counts.bytes */
 
     struct tree_progress progress;
     struct work job;

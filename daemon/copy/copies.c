@@ -47,6 +47,17 @@ static bool waits_for_calls(const struct agent *a)
     return a->copy == NULL && a->asker != a->rank && !a->opened && a->step != STEP_ENDING;
 }
 
+/* Counts bytes while they move, because an agent that fails forgets them. */
+static void count_bytes(struct copies *c, struct agent *a)
+{
+    const uint64_t bytes = a->step == STEP_MOVE_STREAMS ? a->moving.bytes : a->moved;
+
+    if (bytes <= a->counted)
+        return;
+    c->counts.bytes += bytes - a->counted;
+    a->counted = bytes;
+}
+
 static void tick_agents(struct copies *c, uint64_t now)
 {
     const struct error silent = {.code = ERROR_TIMEOUT,
@@ -59,6 +70,7 @@ static void tick_agents(struct copies *c, uint64_t now)
         if (waits_for_calls(a) && now - a->heard_at >= CALL_SILENCE)
             agent_give_up(a, &silent);
         agent_advance(a);
+        count_bytes(c, a);
         asking_tell(a);
         if (a->step == STEP_ENDING && a->refuses) {
             a->refuses = false;
@@ -67,6 +79,7 @@ static void tick_agents(struct copies *c, uint64_t now)
         if (a->step == STEP_OVER)
             agent_leave(a);
         if (agent_is_gone(a)) {
+            *(a->error.code == ERROR_NONE ? &c->counts.ended : &c->counts.failed) += 1;
             *at = a->next;
             agent_free(a);
         } else {
@@ -120,6 +133,12 @@ int copies_check(const struct copies *c, struct error *e)
 }
 
 /* --- status --- */
+
+void copies_count(const struct copies *c, struct copies_counts *counts)
+{
+    *counts = c->counts;
+    counts->under_way = copies_count_agents(c);
+}
 
 size_t copies_list(const struct copies *c, struct copy_info *list, size_t most)
 {

@@ -35,6 +35,7 @@ struct copies {
     struct agent *agents;
     struct copy *asked;
     struct copy_calls calls;
+    struct copies_counts counts; /* without under_way */
     bool due;
 };
 

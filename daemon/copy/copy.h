@@ -94,6 +94,15 @@ struct copy_info {
 };
 size_t copies_list(const struct copies *copies, struct copy_info *list, size_t most);
 
+/* Attempts of copies that this node takes part in; for monitoring. */
+struct copies_counts {
+    unsigned under_way;
+    uint64_t ended, failed; /* since the daemon has started: after their last step, or before */
+    uint64_t bytes;         /* of trees, in all rounds of copies that this node took part in */
+};
+/* Fills *counts. */
+void copies_count(const struct copies *copies, struct copies_counts *counts);
+
 /* --- for core/ --- */
 
 struct copies_setup {

@@ -82,6 +82,16 @@ struct group_info {
 /* Lists the groups of this node; writes at most `most` entries. Returns how many were written. */
 size_t groups_list(const struct groups *groups, struct group_info *list, size_t most);
 
+/* How many groups programs have at this node, and what they have done since the daemon has started; for monitoring. */
+struct groups_counts {
+    unsigned open, opening;
+    uint64_t calls, calls_done;
+    uint64_t bytes_sent,
+        bytes_received; /* of blocks for and from other members, in calls that are done */
+};
+/* Fills *counts. */
+void groups_count(const struct groups *groups, struct groups_counts *counts);
+
 /* Returns this node's rank in its torus. */
 uint32_t groups_rank(const struct groups *groups);
 /* Returns the torus; valid as long as the router. */

@@ -116,6 +116,7 @@ int group_call(struct group *g, const struct group_call *call, uint64_t name, st
     if (session_call(g->session, call, name, e) != 0)
         return -1;
     g->calls++;
+    g->groups->totals.calls++;
     return 0;
 }
 
@@ -389,6 +390,16 @@ size_t groups_list(const struct groups *groups, struct group_info *list, size_t 
         n++;
     }
     return n;
+}
+
+void groups_count(const struct groups *groups, struct groups_counts *counts)
+{
+    *counts = (struct groups_counts){.calls = groups->totals.calls,
+                                     .calls_done = groups->totals.calls_done,
+                                     .bytes_sent = groups->totals.bytes_sent,
+                                     .bytes_received = groups->totals.bytes_received};
+    for (const struct group *g = groups->groups; g != NULL; g = g->next)
+        *(g->open ? &counts->open : &counts->opening) += 1;
 }
 
 int groups_check(const struct groups *groups, struct error *e)

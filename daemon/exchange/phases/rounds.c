@@ -14,6 +14,7 @@
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/kept_blocks.h"
 #include "daemon/exchange/record/report.h"
+#include "daemon/exchange/record/totals.h"
 #include "daemon/exchange/record/tree_messages.h"
 
 /* Lets the next round start here. */
@@ -236,6 +237,7 @@ static int own_part(struct attempt *x, struct error *e)
     if (!exchange_last_repetition(x)) {
         if (nanoseconds > x->rounds.slowest)
             x->rounds.slowest = nanoseconds;
+        totals_note_delivered(x);
         reset_counts(&engine->counts);
     } else {
         bool written = x->local.sink->ops->finish(x->local.sink);

@@ -9,6 +9,7 @@
 #include "daemon/exchange/record/kept_blocks.h"
 #include "daemon/exchange/record/local_resources.h"
 #include "daemon/exchange/record/predicates.h"
+#include "daemon/exchange/record/totals.h"
 #include "daemon/exchange/record/tracing.h"
 
 static void tell_log(const struct attempt *x)
@@ -59,6 +60,8 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
     }
     x->state = state;
     tracing_note_state(x);
+    if (ends)
+        totals_note_end(x);
     if (attempt_states[state].owed == NONE)
         x->owed = 0;
     if (ends && !had_ended) {

@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "daemon/exchange/interface/exchange_types.h"
+#include "daemon/exchange/record/totals.h"
 #include "daemon/router/router.h"
 
 #define VERDICTS_REMEMBERED 256u
@@ -46,6 +47,7 @@ struct exchanges {
     /* When doubts and decisions are next checked; ROUTER_NEVER: there are none. */
     uint64_t ask_at;
     struct trace *trace[TRACES_KEPT]; /* of the latest traced jobs; NULL: none */
+    struct exchange_totals totals;
     struct error broken; /* code ERROR_NONE, or the first invariant that was violated */
 };
 

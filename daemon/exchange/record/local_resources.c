@@ -16,6 +16,7 @@
 #include "daemon/exchange/record/pending_repairs.h"
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/exchange/record/resumed_blocks.h"
+#include "daemon/exchange/record/totals.h"
 #include "daemon/planning/planner.h"
 #include "proto/text.h"
 
@@ -347,6 +348,7 @@ void local_resources_release_engine(struct attempt *x)
     struct local_part *local = &x->local;
 
     if (local->engine != NULL) {
+        totals_note_delivered(x);
         local->delivered_bytes = local->engine->counts.bytes_delivered;
         if (local->resumed != NULL)
             local->delivered_bytes += local->resumed->bytes;

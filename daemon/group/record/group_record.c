@@ -41,6 +41,9 @@ void group_call_complete(struct group *g, const struct call *c)
     g->calls_done++;
     g->bytes_sent += c->blocks.bytes_out;
     g->bytes_received += c->blocks.bytes_in;
+    g->groups->totals.calls_done++;
+    g->groups->totals.bytes_sent += c->blocks.bytes_out;
+    g->groups->totals.bytes_received += c->blocks.bytes_in;
     g->groups->due = true;
 }
 

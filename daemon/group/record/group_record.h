@@ -8,6 +8,11 @@
 struct call;
 struct session;
 
+/* What the programs of this node have done in groups since the daemon has started. */
+struct groups_totals {
+    uint64_t calls, calls_done, bytes_sent, bytes_received;
+};
+
 struct group {
     struct group *next;
     struct groups *groups;
@@ -34,6 +39,7 @@ struct group {
 };
 
 struct groups {
+    struct groups_totals totals;
     struct router *router;
     struct workers workers;
     struct exchanges *exchanges;

@@ -29,6 +29,7 @@ int silence_beat(struct link *link, struct error *why)
     bool taken = !stat.in_flight || stat.acked != link->acked;
     bool answered = heard || taken;
     link->acked = stat.acked;
+    link->retransmits = stat.retransmits;
     link->blocked = taken ? 0 : link->blocked + 1;
     link->heard = false;
     link->unheard = heard ? 0 : link->unheard + 1;

@@ -136,12 +136,20 @@ void port_link_up(struct link *link)
     flood_self_changed(r);
 }
 
+static void add_to_totals(struct port *port, const struct link *link)
+{
+    port->before.tx_bytes += link->tx_bytes;
+    port->before.rx_bytes += link->rx_bytes;
+    port->before.retransmits += link->retransmits;
+}
+
 void port_link_gone(struct link *link, const char *reason)
 {
     struct router *r = link->router;
     struct port *port = &r->port[link->port];
 
     if (link->up) {
+        add_to_totals(port, link);
         port->link = NULL;
         outgoing_clear(&r->outgoing, &port->control);
         outgoing_clear(&r->outgoing, &port->relay);

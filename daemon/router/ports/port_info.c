@@ -42,7 +42,8 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
     const struct port *port = &r->port[i];
     const struct fault_report fault = {r->rank, i, port->fault.now};
 
-    *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
+    *info = (struct port_info){
+        .neighbour = port->neighbour, .connects = port->connects, .totals = port->before};
     (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
     if (port->fault.now.code >
         LINK_FAULT_MTU) /* for a fault of the MTU, the port's reason says more */
@@ -61,6 +62,10 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->clock_known = link_clock_ahead(&port->link->clock, router_now(r), &info->clock_ahead,
                                              &info->clock_error);
         r->io.stat(r->io.context, port->link->connection, &info->stat);
+        port->link->retransmits = info->stat.retransmits;
+        info->totals.tx_bytes += info->tx_bytes;
+        info->totals.rx_bytes += info->rx_bytes;
+        info->totals.retransmits += info->stat.retransmits;
     } else if (port->flapping.held) {
         const uint64_t now = router_now(r), until = flapping_deadline(port);
         info->state = PORT_HELD;

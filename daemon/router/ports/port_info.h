@@ -27,10 +27,11 @@ struct port_info {
         [KEY_ID_TEXT_SIZE]; /* the id of the key with which the neighbour has proved itself; "" */
     uint64_t tx_bytes;      /* since the link came up */
     uint64_t rx_bytes;
-    uint64_t up_ns;       /* for how long it has been up */
-    uint32_t connects;    /* how many times it has come up */
-    uint64_t held_ns;     /* PORT_HELD: for how much longer it must be quiet */
-    uint64_t queue_bytes; /* of frames that wait for the link */
+    struct port_totals totals; /* since the daemon has started, of all links of the port */
+    uint64_t up_ns;            /* for how long it has been up */
+    uint32_t connects;         /* how many times it has come up */
+    uint64_t held_ns;          /* PORT_HELD: for how much longer it must be quiet */
+    uint64_t queue_bytes;      /* of frames that wait for the link */
     struct connection_stat stat;
     bool clock_known;     /* of the neighbour: */
     int64_t clock_ahead;  /* nanoseconds by which it is ahead of this node's (router_now()), */

@@ -57,6 +57,7 @@ struct link {
     struct link_clock clock;
     uint32_t held_by; /* bit p: the queue of port p must drain before this link reads again */
     uint64_t tx_bytes, rx_bytes;
+    uint32_t retransmits; /* connection_stat.retransmits, when it was last asked for */
 };
 
 #endif

@@ -34,6 +34,11 @@ struct port_fault {
     uint64_t found_at;             /* when `now` was found last */
 };
 
+/* What all links of a port together have carried. */
+struct port_totals {
+    uint64_t tx_bytes, rx_bytes, retransmits;
+};
+
 struct port {
     uint32_t neighbour; /* TORUS_NO_NODE: no link here */
     struct link *link;  /* the link that is up; NULL: none */
@@ -44,6 +49,7 @@ struct port {
     uint64_t backoff;
     uint64_t up_since;
     uint32_t connects;
+    struct port_totals before; /* of links that are gone */
     char reason[PORT_REASON_SIZE];
     struct turned_away turned_away;
     struct flapping flapping;
