@@ -58,6 +58,7 @@ struct config {
     uint64_t memory;
     uint64_t heartbeat_ms, silence_ms; /* see daemon/router/interface/limits.h */
     char congestion[16];
+    char metrics[ENDPOINT_TEXT_SIZE]; /* the address for monitoring; "": none */
     unsigned hop_limit; /* limit for the hops of links, see daemon/net/sockets/hops.h */
     int log_level;
     uint32_t protocol_minor; /* of the peer protocol, at most PROTOCOL_MINOR */

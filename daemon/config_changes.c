@@ -39,6 +39,7 @@ static const struct row {
     ROW("heartbeat_ms", AT_START, VALUE, heartbeat_ms),
     ROW("silence_ms", AT_START, VALUE, silence_ms),
     ROW("congestion", AT_START, TEXT, congestion),
+    ROW("metrics", AT_START, TEXT, metrics),
     ROW("hop_limit", AT_START, VALUE, hop_limit),
     ROW("protocol_minor", AT_START, VALUE, protocol_minor),
     ROW("log_level", NOW, VALUE, log_level),

@@ -12,6 +12,7 @@
 #include "daemon/files/folders.h"
 #include "daemon/host/gathering.h"
 #include "daemon/host/processor.h"
+#include "daemon/metrics/server.h"
 #include "daemon/net/discovery/beacon.h"
 #include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
@@ -41,6 +42,7 @@ struct node {
     struct tree_files trees;
     struct work recovery; /* of copies that the end of the last daemon has interrupted */
     struct control_server *control;
+    struct metrics_server *metrics; /* NULL: monitoring is off */
     struct programs *programs;
     struct access_rules access;
     struct gathering gathering; /* of facts about this host */
@@ -283,6 +285,27 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
     return node->core != NULL ? 0 : -1;
 }
 
+static int open_metrics(struct node *node, uv_loop_t *loop, struct error *e)
+{
+    const struct metrics_setup setup = {
+        .loop = loop,
+        .address = node->config->metrics,
+        .view = {.router = core_router(node->core),
+                 .exchanges = core_exchanges(node->core),
+                 .groups = core_groups(node->core),
+                 .copies = core_copies(node->core),
+                 .shares = core_shares(node->core),
+                 .tcp = node->tcp,
+                 .processor = read_processor,
+                 .processor_context = node},
+    };
+
+    if (setup.address[0] == '\0')
+        return 0;
+    node->metrics = metrics_open(&setup, e);
+    return node->metrics != NULL ? 0 : -1;
+}
+
 /* Opens the sockets for torusctl and for programs. */
 static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
 {
@@ -302,6 +325,7 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
         .tcp = node->tcp,
         .link_mbit = config->link_mbit,
         .memory_budget = config->memory,
+        .metrics = node->metrics != NULL ? metrics_address(node->metrics) : "",
     };
     const struct programs_setup programs_setup = {loop, config->control, core_groups(node->core),
                                                   &node->access, core_shares(node->core)};
@@ -362,7 +386,7 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
     log_keys(secrets);
     tcp_attach(node->tcp, core_router(node->core));
     node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
-    if (open_sockets(node, loop, e) != 0)
+    if (open_metrics(node, loop, e) != 0 || open_sockets(node, loop, e) != 0)
         return -1;
     node->gathering =
         (struct gathering){.workers = &node->workers, .done = on_facts, .context = node};
@@ -468,6 +492,7 @@ void node_stop(struct node *node)
         control_close(node->control);
     if (node->programs != NULL)
         programs_close(node->programs);
+    metrics_close(node->metrics);
     beacon_stop(node->beacon);
     core_free(node->core);
     if (node->storage.close != NULL)

@@ -28,6 +28,7 @@ static void add_texts(struct facts *f, const struct config *c)
                  {"setting.key_file", c->key_file},
                  {"setting.second_key_file", c->second_key_file},
                  {"setting.congestion", c->congestion},
+                 {"setting.metrics", c->metrics},
                  {"setting.read_group", c->group[ACCESS_READ]},
                  {"setting.exchange_group", c->group[ACCESS_EXCHANGE]},
                  {"setting.admin_group", c->group[ACCESS_ADMIN]}};

@@ -217,6 +217,15 @@ static int set_congestion(struct config *c, const char *value, struct error *e)
     return copy_text(c->congestion, sizeof c->congestion, "congestion", value, e);
 }
 
+static int set_metrics(struct config *c, const char *value, struct error *e)
+{
+    struct endpoint endpoint;
+
+    if (value[0] != '\0' && endpoint_parse_own(value, &endpoint, e) != 0)
+        return error_wrap(e, "metrics");
+    return copy_text(c->metrics, sizeof c->metrics, "metrics", value, e);
+}
+
 static int set_hop_limit(struct config *c, const char *value, struct error *e)
 {
     char *end;
@@ -391,6 +400,12 @@ const struct setting config_settings[] = {
      "how many hosts away a neighbour may be (default: 1, the other end of the\n"
      "cable; a route over a third host does not work). 2 to 255 are for links\n"
      "that are tunnels, or routed on purpose"},
+    {"metrics", "metrics", "ADDRESS", set_metrics, NULL,
+     "let monitoring (Prometheus) read counters of the links, exchanges and memory\n"
+     "at http://ADDRESS/metrics, and whether the torus is whole at /healthz, such as\n"
+     "[::1]:9101, or 10.0.0.5:9101 for a server elsewhere (default: nobody reads\n"
+     "them). Whoever reaches the address may read. Port 0 is any free port, which\n"
+     "torusctl status shows"},
     {"protocol-minor", "protocol_minor", "N", set_protocol_minor, NULL,
      "speak an older minor version of the peer protocol (\"--version\" shows the\n"
      "newest), to try out how nodes of two releases work together"},

@@ -27,6 +27,7 @@ struct control_setup {
     struct tcp *tcp;
     double link_mbit;
     uint64_t memory_budget;
+    const char *metrics; /* the address of metrics; "": none */
 };
 
 #endif

@@ -255,6 +255,7 @@ static void set_resources(Control__Status *status, const struct control_setup *s
     status->n_data_root = set->roots->count;
     status->data_root = set->roots->path;
     status->link_mbit = set->link_mbit;
+    status->metrics = (char *)(uintptr_t)set->metrics;
     status->memory_budget = set->memory_budget;
     status->memory_reserved = exchanges_reserved(set->exchanges);
     status->memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;

@@ -28,6 +28,7 @@ static const struct field node_fields[] = {
     {"protocols", "protocols", FORMAT_PLAIN},
     {"process", "pid", FORMAT_PLAIN},
     {"up for", "uptime_seconds", FORMAT_SECONDS},
+    {"metrics", "metrics", FORMAT_PLAIN},
     {0},
 };
 static const struct field memory_fields[] = {
@@ -250,6 +251,8 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "rank", json_integer(s->rank));
     r |= json_object_set_new(o, "coordinates", coordinates);
     r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
+    r |= json_object_set_new(o, "metrics",
+                             s->metrics[0] != '\0' ? json_string(s->metrics) : json_null());
     r |= json_object_set_new(o, "whole", json_boolean(s->whole));
     r |= json_object_set_new(o, "faults", texts(s->faults, s->fault_count));
     r |= json_object_set_new(o, "link_mbit",

@@ -140,6 +140,7 @@ struct torus_status {
         *keys; /* ids of the cluster keys that the node accepts, the preferred one first */
     size_t copy_count;
     const struct torus_copy_activity *const *copies; /* under way, at most 16 */
+    const char *metrics; /* address where monitoring reads, "127.0.0.1:9101"; "": none */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with

@@ -369,6 +369,7 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .keys = clean_texts(in->key, in->n_key),
         .copy_count = in->n_copy,
         .copies = h->copies,
+        .metrics = clean_text(in->metrics),
     };
     return 0;
 }

@@ -78,14 +78,15 @@ static const char *split_endpoint(const char *text, struct parts *p)
     return split_interface(p->port.at + p->port.length, p);
 }
 
-static const char *set_port(struct endpoint *endpoint, struct part port)
+static const char *set_port(struct endpoint *endpoint, struct part port, unsigned long least)
 {
     char *end;
     unsigned long number = strtoul(port.at, &end, 10);
 
     if (port.length == 0 || port.length > 5 || *port.at < '0' || *port.at > '9' ||
-        end != port.at + port.length || number < 1 || number > PORT_MOST)
-        return "the port must be a number from 1 to 65535";
+        end != port.at + port.length || number < least || number > PORT_MOST)
+        return least == 0 ? "the port must be a number from 0 to 65535"
+                          : "the port must be a number from 1 to 65535";
     endpoint->port = (uint16_t)number;
     return NULL;
 }
@@ -148,22 +149,44 @@ static const char *set_zone(struct endpoint *endpoint, const struct parts *p)
     return wrong;
 }
 
-int endpoint_parse(const char *text, struct endpoint *endpoint, struct error *e)
+/* Returns NULL, or the problem. */
+static const char *parse(const char *text, struct endpoint *endpoint, unsigned long least_port)
 {
     struct parts p = {0};
     const char *wrong = split_endpoint(text, &p);
 
     *endpoint = (struct endpoint){0};
     if (wrong == NULL)
-        wrong = set_port(endpoint, p.port);
+        wrong = set_port(endpoint, p.port, least_port);
     if (wrong == NULL)
         wrong = set_host(endpoint, &p);
     if (wrong == NULL)
         wrong = set_zone(endpoint, &p);
+    if (wrong != NULL)
+        *endpoint = (struct endpoint){0};
+    return wrong;
+}
+
+int endpoint_parse(const char *text, struct endpoint *endpoint, struct error *e)
+{
+    const char *wrong = parse(text, endpoint, 1);
+
+    return wrong == NULL ? 0 : bad_address(e, text, wrong);
+}
+
+int endpoint_parse_own(const char *text, struct endpoint *endpoint, struct error *e)
+{
+    const char *wrong = parse(text, endpoint, 0);
+
+    if (wrong == NULL && endpoint->literal.ss_family == 0)
+        wrong = "host names are not possible";
     if (wrong == NULL)
         return 0;
     *endpoint = (struct endpoint){0};
-    return bad_address(e, text, wrong);
+    return error_set(e, ERROR_USAGE,
+                     "\"%.80s\" is not an ADDRESS:PORT to listen on: %s (127.0.0.1:9101, "
+                     "[::1]:9101; port 0 is any free port)",
+                     text, wrong);
 }
 
 void endpoint_format(const struct endpoint *endpoint, char *text, size_t size)

@@ -29,6 +29,10 @@ struct endpoint {
  * may follow. Looks up no names. Returns 0, or -1 with *e (ERROR_USAGE). */
 int endpoint_parse(const char *text, struct endpoint *endpoint, struct error *e);
 
+/* Parses an address of this machine to listen on: as endpoint_parse(), but without host names, and with port 0 for any
+ * free port. Returns 0, or -1 with *e (ERROR_USAGE). */
+int endpoint_parse_own(const char *text, struct endpoint *endpoint, struct error *e);
+
 /* Writes the endpoint as in a configuration; ENDPOINT_TEXT_SIZE bytes are enough. */
 void endpoint_format(const struct endpoint *endpoint, char *text, size_t size);
 

@@ -25,13 +25,18 @@ static void on_retry(uv_timer_t *timer)
     (void)uv_poll_start(&l->poll, UV_READABLE, on_readable);
 }
 
+void listener_pause(struct listener *l, uint64_t milliseconds)
+{
+    (void)uv_poll_stop(&l->poll);
+    (void)uv_timer_start(&l->retry, on_retry, milliseconds, 0);
+}
+
 static void wait_for_room(struct listener *l, int error)
 {
     if (!l->no_descriptors)
         log_warning("cannot accept connections: %s; trying again", strerror(error));
     l->no_descriptors = true;
-    (void)uv_poll_stop(&l->poll);
-    (void)uv_timer_start(&l->retry, on_retry, RETRY_MS, 0);
+    listener_pause(l, RETRY_MS);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -39,7 +44,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     struct listener *l = poll->data;
 
     (void)status, (void)events; /* accept4() finds the error */
-    for (int i = 0; i < ACCEPTS_A_TURN && !l->closing; i++) {
+    for (int i = 0; i < ACCEPTS_A_TURN && !l->closing && uv_is_active((uv_handle_t *)poll); i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             l->no_descriptors = false;

@@ -1,0 +1,15 @@
+/* The metrics of a daemon. daemon/doc/monitoring.md lists them. */
+#ifndef TORUSD_METRICS_METRICS_H
+#define TORUSD_METRICS_METRICS_H
+
+#include "daemon/metrics/exposition.h"
+#include "daemon/metrics/view.h"
+
+/* Write all metrics of a subject. */
+void metrics_of_node(struct exposition *x, struct metrics_view *v);  /* and of the torus */
+void metrics_of_links(struct exposition *x, struct metrics_view *v); /* of this node's ports */
+void metrics_of_work(struct exposition *x, struct metrics_view *v);  /* exchanges, groups, copies */
+void metrics_of_process(struct exposition *x,
+                        struct metrics_view *v); /* processor, memory, requests */
+
+#endif
