@@ -15,6 +15,7 @@
 #include "daemon/metrics/server.h"
 #include "daemon/net/discovery/beacon.h"
 #include "daemon/net/tcp/tcp.h"
+#include "daemon/node_log.h"
 #include "daemon/program/server.h"
 #include "daemon/setting_facts.h"
 #include "daemon/tree/recover.h"
@@ -131,37 +132,6 @@ static void on_links_changed(void *context)
         control_links_changed(node->control);
 }
 
-/* Logs which keys are in use. */
-static void log_keys(const struct secrets *s)
-{
-    char id[SECRETS_MOST][KEY_ID_TEXT_SIZE];
-
-    if (s->count == 0)
-        log_warning("no key_file: anybody who reaches a port of this node can speak to it; set "
-                    "key_file to prevent that");
-    else if (s->count == 1)
-        log_info("cluster key %s; links are %sencrypted", key_id_text(s->key[0].id, id[0]),
-                 s->encrypt ? "" : "not ");
-    else
-        log_info("cluster key %s, second key %s accepted; links are %sencrypted",
-                 key_id_text(s->key[0].id, id[0]), key_id_text(s->key[1].id, id[1]),
-                 s->encrypt ? "" : "not ");
-}
-
-static void log_changes(const struct config *now, const struct roots *roots,
-                        const struct config *fresh)
-{
-    char changed[CONFIG_CHANGES_SIZE], others[CONFIG_CHANGES_SIZE];
-
-    config_changes(now, roots, fresh, changed, others);
-    log_info("the settings have been read again; changed: %s",
-             changed[0] != '\0' ? changed : "nothing");
-    if (others[0] != '\0')
-        log_warning("these settings differ from those that the daemon has started with, and need a "
-                    "restart: %s",
-                    others);
-}
-
 /* Replaces the data roots. Exchanges that are under way keep the earlier ones. */
 static void change_roots(struct node *node, struct roots *fresh)
 {
@@ -192,7 +162,7 @@ static void on_read_again(void *context, struct reload *reload)
     struct config *config = node->config;
     struct config *fresh = &reload->fresh;
 
-    log_changes(config, node->roots, fresh);
+    node_log_changes(config, node->roots, fresh);
     if (!roots_are_same(node->roots, &fresh->roots))
         change_roots(node, &fresh->roots);
     config_take_changes(config, fresh);
@@ -203,7 +173,7 @@ static void on_read_again(void *context, struct reload *reload)
     exchanges_raise_memory(core_exchanges(node->core), config->memory);
     control_settings_changed(node->control, node->roots, config->memory);
     programs_rules_changed(node->programs);
-    log_keys(&reload->secrets);
+    node_log_keys(&reload->secrets);
     router_set_secrets(core_router(node->core), &reload->secrets);
 }
 
@@ -383,7 +353,7 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
 {
     if (start_base(node, loop, secrets, e) != 0 || start_core(node, loop, secrets, e) != 0)
         return -1;
-    log_keys(secrets);
+    node_log_keys(secrets);
     tcp_attach(node->tcp, core_router(node->core));
     node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
     if (open_metrics(node, loop, e) != 0 || open_sockets(node, loop, e) != 0)

@@ -43,5 +43,7 @@ bool accept_openmetrics(const char *header)
             text = weight > text ? weight : text;
         at = end;
     }
-    return openmetrics >= text && (openmetrics > 0 || text < 0);
+    if (openmetrics < 0)
+        return text < 0;
+    return openmetrics > 0 && openmetrics >= text;
 }

@@ -37,6 +37,7 @@ static const char every_setting[] = "; a node\n"
                                     "silence_ms = 700\n"
                                     "congestion = cubic\n"
                                     "hop_limit = 64\n"
+                                    "metrics = [::1]:0\n"
                                     "output_mode = 2750\n"
                                     "key_file = /etc/one\n"
                                     "second_key_file = /etc/two\n"
@@ -78,6 +79,7 @@ static void every_setting_is_read(void **state)
     assert_int_equal(c.heartbeat_ms, 40);
     assert_int_equal(c.silence_ms, 700);
     assert_int_equal(c.hop_limit, 64);
+    assert_string_equal(c.metrics, "[::1]:0");
     assert_int_equal(c.output_mode, 02750);
     assert_string_equal(c.congestion, "cubic");
     assert_string_equal(c.key_file, "/etc/one");
@@ -109,6 +111,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_int_equal(c.heartbeat_ms, 250);
     assert_int_equal(c.silence_ms, 1000);
     assert_int_equal(c.hop_limit, 1);
+    assert_string_equal(c.metrics, "");
     assert_int_equal(c.output_mode, 0700);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);
     assert_int_equal(c.roots.count, 0);
@@ -158,6 +161,11 @@ static const struct {
     {"[node]\nhop_limit = 256\n", 2, "from 1 to 255"},
     {"[node]\nhop_limit = 1x\n", 2, "hop_limit"},
     {"[node]\nhop_limit = -1\n", 2, "hop_limit"},
+    {"[node]\nmetrics = localhost:9101\n", 2, "host names are not possible"},
+    {"[node]\nmetrics = 9101\n", 2, "the port is missing"},
+    {"[node]\nmetrics = 127.0.0.1:65536\n", 2, "from 0 to 65535"},
+    {"[node]\nmetrics = ::1:9101\n", 2, "an IPv6 address needs brackets"},
+    {"[node]\nmetrics = fe80::1:9101\n", 2, "metrics"},
     {"[node]\nheartbeat_ms = 9\n", 2, "milliseconds from 10 to 5000"},
     {"[node]\nheartbeat_ms = 5001\n", 2, "heartbeat_ms \"5001\""},
     {"[node]\nheartbeat_ms = 0.25\n", 2, "heartbeat_ms"},
