@@ -175,7 +175,7 @@ def test_settings_of_torusd():
     bodies = [body for text in (DOCUMENTS | MANUAL).values() for language in ('ini', '')
               for body in blocks(text, language)]
     nodes = [re.findall(r'^(\w+) = ', body.partition('[ports]')[0], re.M) for body in bodies if '[node]' in body]
-    assert len(nodes) == 3
+    assert len(nodes) == 4
     assert {name.replace('_', '-') for names in nodes for name in names} - {'data-roots'} <= set(known)
     entered = [line for body in bodies for line in re.findall(r'^torusd .*', body, re.M)]
     assert entered and {option for line in entered for option in re.findall(r'--([a-z-]+)', line)} <= set(known)
