@@ -113,4 +113,17 @@ class TorusView {
     });
     return best;
   }
+  // The channel at a place of the page, from a mouse event; -1: none.
+  channelAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = (event.clientX - box.left - this.left) / this.scale, y = (event.clientY - box.top) / this.scale;
+    let best = -1, least = 2.2 * ASIDE;
+    this.torus.channels.forEach((_, index) => {
+      for (let part = 0; part <= 1; part += 1 / 16) {
+        const [px, py] = pointOnChannel(this.torus, index, part), far = Math.hypot(px - x, py - y);
+        if (far < least) [best, least] = [index, far];
+      }
+    });
+    return best;
+  }
 }

@@ -1,0 +1,107 @@
+/* torusctl serve: shows the torus in a browser, live. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "client/cli/serving/server.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/long_work.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:8080"
+
+struct serve_arguments {
+    const char *address;
+    const char *token;
+    bool no_token;
+};
+
+static const struct option options[] = {
+    {"--address", "ADDRESS:PORT", offsetof(struct serve_arguments, address),
+     "where to serve the page (default: " DEFAULT_ADDRESS "); port 0 is\n"
+     "a free one"},
+    {"--token", "TOKEN", offsetof(struct serve_arguments, token),
+     "what a browser must know to see the page: 16 to 128 letters,\n"
+     "digits, '_' and '-' (default: a random one)"},
+    {"--no-token", NULL, offsetof(struct serve_arguments, no_token),
+     "show the page to everybody on this machine; on loopback only"},
+    {0},
+};
+
+/* Says where the page is. */
+static void announce(const struct cli *cli, const struct door *door)
+{
+    if (cli->json) {
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "url", json_string(door->url));
+        writer_json(stdout, o);
+        json_decref(o);
+    } else {
+        (void)printf("%s\n", door->url);
+        (void)fprintf(stderr, "Open this address in a browser. Ctrl-C ends the page.\n");
+    }
+    (void)fflush(stdout);
+    if (!door->loopback)
+        cli_warn("the page and its token are not encrypted on the network; 'ssh -L' to a page on "
+                 "127.0.0.1 is safer");
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct serve_arguments *a = arguments;
+    struct door door;
+    struct error e;
+
+    if (door_parse(&door, a->address != NULL ? a->address : DEFAULT_ADDRESS, &e) != 0)
+        return cli_fail_usage(cli, "%s", e.text);
+    if (a->no_token && a->token != NULL)
+        return cli_fail_usage(cli, "give --token or --no-token, not both");
+    if (a->no_token && !door.loopback)
+        return cli_fail_usage(cli, "--no-token is for addresses of this machine only, such as "
+                                   "127.0.0.1: others need a token");
+    if (!a->no_token && door_set_token(&door, a->token, &e) != 0)
+        return cli_fail(cli, &e);
+    int code = cli_connect(cli); /* no daemon: that is said now, not in the browser */
+    if (code != EXIT_DONE)
+        return code;
+    const int fd = door_open(&door, &e);
+    if (fd < 0)
+        return cli_fail(cli, &e);
+    torus_client_close(cli->client);
+    cli->client = NULL;
+    long_work_end();
+    announce(cli, &door);
+    return server_run(cli, &door, fd);
+}
+
+extern const struct command command_serve;
+const struct command command_serve = {
+    .name = "serve",
+    .summary = "Show the torus in a browser, live",
+    .usage = "[--address ADDRESS:PORT] [--token TOKEN | --no-token] [--socket PATH] [--json]",
+    .details =
+        "Prints the address of a page, and serves it until Ctrl-C. The page shows the torus with\n"
+        "the load of each link, what is wrong, what runs with its progress, rate and time left,\n"
+        "the findings of 'torusctl doctor', details of each node and link, and the rates of the\n"
+        "last hour. It changes nothing in the torus.\n"
+        "\n"
+        "While at least one page is open (and visible), all nodes are asked once a second, and\n"
+        "judged once a minute; otherwise nobody is asked, and the history has a gap. At most 32\n"
+        "pages can be open. The history takes 7 kB of memory for each direction of a link.\n"
+        "\n"
+        "The address that is printed has a token, which the browser keeps in a cookie. A token\n"
+        "that is given with --token is seen by users of this machine who list its processes.\n"
+        "The page is served without encryption: to see it on another machine, leave it on\n"
+        "127.0.0.1 and use a tunnel, as in the second example.\n"
+        "\n"
+        "If the daemon or torusctl is restarted, the page connects again by itself, and says\n"
+        "since when its data is old. A restarted torusctl has another token unless --token is\n"
+        "given.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl serve\n"
+        "  ssh -L 8080:127.0.0.1:8080 alpha torusctl serve\n"
+        "  torusctl serve --address 10.0.0.1:8080\n",
+    .options = options,
+    .arguments_size = sizeof(struct serve_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

@@ -1,0 +1,16 @@
+/* What is wrong in a torus, for people, with the names of the machines. */
+#ifndef TORUSD_CLI_FAULTS_H
+#define TORUSD_CLI_FAULTS_H
+
+#include "client/cli/serving/scene.h"
+
+#define FAULTS_MOST 64u
+
+/* Whether a node says that the link at this end, which exists, is not up; or its other end does. */
+bool faults_link_down(const struct scene *s, uint32_t rank, unsigned port);
+
+/* Returns a list of {"node", "port" (null: the node itself), "text"}, at most FAULTS_MOST; *more is set to the number of
+ * those that are not in it. `status` is that of the node that was asked. NULL if memory is short. */
+json_t *faults_value(const struct scene *s, const struct torus_status *status, size_t *more);
+
+#endif

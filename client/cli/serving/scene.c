@@ -1,0 +1,162 @@
+#include "client/cli/serving/scene.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/text.h"
+
+#define BYTES_OF_MBIT 125000.0
+/* Slower rates are those of heartbeats: a torus at rest is not full. */
+#define FASTEST_FROM (10 * BYTES_OF_MBIT)
+
+void scene_free(struct scene *s)
+{
+    all_nodes_free(&s->now);
+    free(s->ends);
+    free(s->name);
+    history_free(&s->history);
+    *s = (struct scene){0};
+}
+
+const struct scene_end *scene_end(const struct scene *s, uint32_t rank, unsigned port)
+{
+    return &s->ends[(size_t)rank * s->ports + port];
+}
+
+const char *scene_name(const struct scene *s, uint32_t rank)
+{
+    static char text[SCENE_NAME_SIZE];
+
+    if (rank < s->now.torus.nodes && s->name[rank][0] != '\0')
+        return s->name[rank];
+    (void)snprintf(text, sizeof text, "node %u", rank);
+    return text;
+}
+
+/* Seconds between two answers of a node by its own clock; 0: they cannot be compared. */
+static double elapsed_of(const struct all_nodes *now, const struct all_nodes *before, uint32_t rank)
+{
+    if (before->state == NULL || !all_nodes_answered(now, rank) ||
+        !all_nodes_answered(before, rank))
+        return 0;
+    const struct torus_status *s = now->state->nodes[rank]->status,
+                              *old = before->state->nodes[rank]->status;
+    if (s->pid != old->pid || s->uptime_ms <= old->uptime_ms)
+        return 0;
+    return (double)(s->uptime_ms - old->uptime_ms) / 1000;
+}
+
+static double rate_of(uint64_t now, uint64_t before, double elapsed)
+{
+    return now >= before ? (double)(now - before) / elapsed : -1;
+}
+
+/* Counters begin again with each connection, so rates need the same connection in both surveys. */
+static void set_rates(struct scene_end *e, const struct torus_link *old, double elapsed)
+{
+    const struct torus_link *l = e->link;
+
+    if (old == NULL || elapsed <= 0 || elapsed > SCENE_GAP_SECONDS || l->state != TORUS_LINK_UP ||
+        old->state != TORUS_LINK_UP || l->connects != old->connects)
+        return;
+    e->sent = rate_of(l->tx_bytes, old->tx_bytes, elapsed);
+    e->received = rate_of(l->rx_bytes, old->rx_bytes, elapsed);
+    e->resent = rate_of(l->retransmits, old->retransmits, elapsed);
+}
+
+static void fill_node(struct scene *s, const struct scene_end *before, uint32_t rank,
+                      double elapsed)
+{
+    const struct torus_links *links = s->now.state->nodes[rank]->links;
+    struct scene_end *ends = &s->ends[(size_t)rank * s->ports];
+
+    for (unsigned port = 0; port < s->ports; port++)
+        ends[port] = (struct scene_end){.sent = -1, .received = -1, .resent = -1};
+    for (size_t i = 0; links != NULL && i < links->count; i++) {
+        const struct torus_link *l = links->link[i];
+        if (l->port >= s->ports || torus_neighbour(&s->now.torus, rank, l->port) == TORUS_NO_NODE)
+            continue; /* the node says what cannot be */
+        struct scene_end *e = &ends[l->port];
+        e->link = l;
+        if (before != NULL)
+            set_rates(e, before[(size_t)rank * s->ports + l->port].link, elapsed);
+        if (e->sent > s->fastest)
+            s->fastest = e->sent;
+    }
+    if (s->now.state->nodes[rank]->host[0] != '\0' && s->now.name != NULL)
+        (void)text_printable(s->name[rank], sizeof s->name[rank], s->now.name[rank]);
+}
+
+static void set_capacity(struct scene *s)
+{
+    double mbit = 0;
+
+    for (uint32_t rank = 0; rank < s->now.torus.nodes; rank++) {
+        const struct torus_status *status = s->now.state->nodes[rank]->status;
+        if (status != NULL && status->link_mbit > mbit)
+            mbit = status->link_mbit;
+    }
+    s->nominal = mbit > 0;
+    s->capacity = s->nominal ? mbit * BYTES_OF_MBIT : s->fastest >= FASTEST_FROM ? s->fastest : 0;
+}
+
+/* Adds the rates to the history; they are those of all seconds since the survey before. */
+static void remember(struct scene *s, double seconds)
+{
+    const uint64_t second = (uint64_t)seconds + 1, last = s->history.newest;
+    const size_t all = s->history.channels - 1;
+    double sum = -1;
+
+    history_move(&s->history, second);
+    uint64_t since = last == 0 || second - last > (uint64_t)SCENE_GAP_SECONDS ? 1 : second - last;
+    if (since == 0)
+        since = 1; /* two surveys in a second: the last one counts */
+    for (size_t i = 0; i < all; i++) {
+        history_set(&s->history, i, since, s->ends[i].sent);
+        if (s->ends[i].sent >= 0)
+            sum = (sum < 0 ? 0 : sum) + s->ends[i].sent;
+    }
+    history_set(&s->history, all, since, sum);
+}
+
+/* Makes what depends on the size of the torus. Returns 0, or -1 if memory is short. */
+static int begin(struct scene *s)
+{
+    const uint32_t nodes = s->now.torus.nodes;
+
+    s->new_torus = true;
+    s->ports = torus_ports(&s->now.torus);
+    s->name = calloc(nodes, sizeof *s->name);
+    return history_begin(&s->history, (size_t)nodes * s->ports + 1) == 0 && s->name != NULL ? 0
+                                                                                            : -1;
+}
+
+int scene_take(struct scene *s, struct all_nodes *survey, double seconds)
+{
+    if (s->now.state != NULL && !torus_equal(&s->now.torus, &survey->torus))
+        scene_free(s);
+    struct all_nodes before = s->now;
+    struct scene_end *ends = s->ends;
+    const double since = seconds - s->seconds;
+
+    s->now = *survey;
+    *survey = (struct all_nodes){0};
+    s->new_torus = false;
+    int result = before.state == NULL ? begin(s) : 0;
+    s->ends = calloc((size_t)s->now.torus.nodes * s->ports + 1, sizeof *s->ends);
+    if (s->ends == NULL)
+        result = -1;
+    for (uint32_t rank = 0; result == 0 && rank < s->now.torus.nodes; rank++)
+        fill_node(s, ends, rank, elapsed_of(&s->now, &before, rank));
+    if (result == 0) {
+        set_capacity(s);
+        remember(s, seconds);
+        jobs_fill(&s->jobs, &s->now, before.state != NULL && since < SCENE_GAP_SECONDS ? since : 0);
+        s->seconds = seconds;
+    }
+    all_nodes_free(&before);
+    free(ends);
+    if (result != 0)
+        scene_free(s);
+    return result;
+}

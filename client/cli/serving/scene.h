@@ -1,0 +1,45 @@
+/* What `torusctl serve` knows of a torus: the last survey, rates, what is wrong, and the history of an hour. Without
+ * I/O. What other machines say is cut and made valid text, never more. */
+#ifndef TORUSD_CLI_SCENE_H
+#define TORUSD_CLI_SCENE_H
+
+#include "client/cli/serving/history.h"
+#include "client/cli/serving/jobs.h"
+#include "client/cli/survey/all_nodes.h"
+
+#define SCENE_GAP_SECONDS 10.0 /* between surveys: nobody has looked, and rates are not known */
+#define SCENE_NAME_SIZE 101u
+
+/* One end of a link: the channel by which its node sends. */
+struct scene_end {
+    const struct torus_link
+        *link;             /* what its node says, valid as long as the survey; NULL: nothing */
+    double sent, received; /* bytes a second; below 0: not known */
+    double resent;         /* packets a second; below 0: not known */
+};
+
+struct scene {
+    struct all_nodes now; /* `state` is NULL before the first survey */
+    unsigned ports;
+    struct scene_end *ends;        /* by rank and port */
+    char (*name)[SCENE_NAME_SIZE]; /* by rank, also of nodes that are down now; "": not known */
+    double seconds;                /* when the survey was taken, by a steady clock */
+    double capacity;               /* of a channel in bytes a second; 0: not known */
+    bool nominal; /* `capacity` is link_mbit, otherwise the fastest rate that was seen */
+    double fastest;
+    struct history history; /* by rank and port what was sent; the last one is the sum */
+    struct jobs jobs;
+    bool new_torus; /* the survey is the first one of this torus */
+};
+
+/* Takes over a survey, which becomes empty in any case. `seconds` is a steady clock. If the survey is about another
+ * torus, what was known is forgotten. Returns 0, or -1 if memory is short: the scene is then empty. */
+int scene_take(struct scene *s, struct all_nodes *survey, double seconds);
+void scene_free(struct scene *s);
+
+/* The name of a node for people: "alpha" or "node 7". Valid until the next call, or as long as *s. */
+const char *scene_name(const struct scene *s, uint32_t rank);
+/* The end at a port of a node, which must exist. */
+const struct scene_end *scene_end(const struct scene *s, uint32_t rank, unsigned port);
+
+#endif

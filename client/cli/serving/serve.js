@@ -1,0 +1,217 @@
+'use strict';
+// The page: draws what the events say.
+
+const byId = (id) => document.getElementById(id);
+const page = { torus: null, view: null, state: null, doctor: null, lost: null, trouble: '', heard: 0, history: 0 };
+const OLD_MS = 4000; // without a state the data is old
+
+// --- how old the data is ---
+
+function showAge() {
+  const line = byId('live'), since = page.heard ? ` What is shown is ${duration((Date.now() - page.heard) / 1000)} old.` : '';
+  let text = 'Live', good = true;
+  if (page.trouble) [text, good] = [`${page.trouble.replace(/[.]$/, '')}. Trying again.${since}`, false];
+  else if (page.lost) [text, good] = [`No new data${page.lost.since ? ` since ${timeOfDay(page.lost.since)}` : ''}: ${page.lost.why}.${since}`, false];
+  else if (!page.state) text = 'Asking all nodes ...';
+  else if (Date.now() - page.heard > OLD_MS) [text, good] = [`Waiting for nodes that do not answer.${since}`, false];
+  if (line.textContent !== text) line.textContent = text;
+  line.className = good ? 'good' : 'bad';
+  byId('torus').style.opacity = good ? '' : '0.5';
+}
+
+// --- the torus ---
+
+function isDown(index) {
+  const end = page.state.end[index] || page.state.end[page.torus.opposite[index]];
+  return end !== null && !end[UP];
+}
+
+function draw() {
+  const { view, torus, state } = page;
+  if (!view || !state) return;
+  const g = view.begin(), most = state.capacity || Infinity;
+  view.frames(g);
+  torus.channels.forEach(([node, port], i) => {
+    const end = state.end[i], part = end && known(end[SENT]) ? Math.min(1, end[SENT] / most) : 0;
+    if (chosen.node === node && chosen.port === port) view.channel(g, i, { colour: themeColour('warm'), width: 13 });
+    if (isDown(i)) view.channel(g, i, { colour: themeColour('bad'), width: 2.5, dash: [5, 5] });
+    else view.channel(g, i, { colour: themeColour(part > 0.005 ? 'accent' : 'link'), width: 1.2 + 7 * part, dash: end ? [] : [1, 4] });
+  });
+  torus.place.forEach(([x, y], rank) => {
+    const missing = state.node[rank][1] !== '';
+    g.fillStyle = themeColour('node');
+    g.strokeStyle = themeColour(missing ? 'bad' : rank === chosen.node ? 'warm' : 'node-line');
+    g.lineWidth = missing || rank === chosen.node ? 3 : 1;
+    g.setLineDash(missing ? [4, 3] : []);
+    g.beginPath();
+    g.arc(x, y, 13, 0, 7);
+    g.fill();
+    g.stroke();
+    g.setLineDash([]);
+    g.fillStyle = themeColour(missing ? 'bad' : 'text');
+    g.font = '11px sans-serif';
+    g.textAlign = 'center';
+    g.fillText(`${rank}`, x, y + 4);
+  });
+}
+
+function showTorus() {
+  const { torus, state } = page, answered = state.node.filter((n) => n[1] === '').length;
+  const all = state.end.reduce((sum, end) => sum + ((end && end[SENT]) || 0), 0);
+  byId('summary').textContent = `${answered} of ${torus.nodes} nodes answer, ${state.links_up} of ${state.links} links are up, `
+    + `${bitRate(all)} on all links together. Asked at ${state.node[torus.asker][0]}.`;
+  byId('torus').setAttribute('aria-label', `Torus ${torus.dims}: ${byId('summary').textContent}`);
+  byId('scale').textContent = !state.capacity ? 'The widest line would be the fastest rate seen; so far there is hardly any load.'
+    : `The widest line is ${bitRate(state.capacity)}, ${state.nominal ? 'the nominal rate of a link' : 'the fastest rate seen since the page is served'}.`;
+  draw();
+}
+
+// --- faults, jobs, findings ---
+
+function showFaults() {
+  const { faults, more } = page.state, box = byId('faults'), all = JSON.stringify([faults, more]);
+  if (box.dataset.all === all) return; // otherwise screen readers would read the same again
+  box.dataset.all = all;
+  const list = faults.map((f) => element('p', f.text, 'fault'));
+  if (more > 0) list.push(element('p', `and ${more} more`, 'fault'));
+  box.replaceChildren(...(list.length > 0 ? list : [element('p', 'None: all nodes answer, and all links are up.', 'good')]));
+}
+
+function jobFacts(job) {
+  const facts = [job.state];
+  if (job.kind === 'group') facts.push(`${job.calls_done} of ${job.calls} calls done`, `${job.nodes} nodes`);
+  else if (job.total > 0) facts.push(`${byteCount(job.done)} of ${byteCount(job.total)}`);
+  if (job.kind === 'exchange' && job.rounds > 1) facts.push(`round ${job.round} of ${job.rounds}`);
+  if (known(job.rate) && !job.ended) facts.push(byteRate(job.rate));
+  if (known(job.left)) facts.push(`${duration(job.left)} left`);
+  if (job.age > 0) facts.push(`${job.ended ? 'began' : 'for'} ${duration(job.age)}${job.ended ? ' ago' : ''}`);
+  return facts.join(', ');
+}
+
+function showJob(job) {
+  const box = element('div', undefined, 'job'), name = job.kind === 'exchange' ? `${job.what} ${job.id}` : job.what;
+  box.append(element('p', `${job.kind} ${name}${job.root ? `, asked at ${job.root}` : ''}`));
+  if (known(job.part) && !job.ended) {
+    const bar = element('progress');
+    bar.max = 1;
+    bar.value = job.part;
+    bar.setAttribute('aria-label', `Progress of ${job.kind} ${name}: ${Math.floor(100 * job.part)} %`);
+    box.append(bar);
+  }
+  box.append(element('p', `${known(job.part) && !job.ended ? `${Math.floor(100 * job.part)} %, ` : ''}${jobFacts(job)}`, 'quiet'));
+  if (job.reason) box.append(element('p', job.reason, job.ended ? 'bad' : ''));
+  return box;
+}
+
+function showJobs() {
+  const { jobs } = page.state, under = jobs.filter((j) => !j.ended), ended = jobs.filter((j) => j.ended);
+  byId('jobs').replaceChildren(...(under.length > 0 ? under.map(showJob) : [element('p', 'Nothing.', 'quiet')]));
+  if (page.state.left_out > 0) byId('jobs').append(element('p', 'There are more than are shown here.', 'quiet'));
+  byId('past').hidden = ended.length === 0;
+  byId('past-title').textContent = `Ended (${ended.length})`;
+  byId('ended').replaceChildren(...ended.map(showJob));
+}
+
+function showFinding(f) {
+  const box = element('div', undefined, `finding ${f.severity}`), line = element('p');
+  const hosts = f.hosts.length > 4 ? `${f.hosts.slice(0, 3).join(', ')} and ${f.hosts.length - 3} others` : f.hosts.join(', ');
+  line.append(element('b', f.severity), ` (${f.check}) ${hosts ? `${hosts}: ` : ''}${f.what}`);
+  box.append(line);
+  if (f.why) box.append(element('p', f.why, 'quiet'));
+  if (f.mend) box.append(element('code', f.mend));
+  return box;
+}
+
+function showDoctor() {
+  const d = page.doctor;
+  byId('judge').disabled = false;
+  byId('judged').textContent = `Judged at ${timeOfDay(d.at)}, and again every minute.`;
+  if (!d.findings) byId('findings').replaceChildren(element('p', 'The machines could not be judged.', 'bad'));
+  else if (d.findings.length === 0) byId('findings').replaceChildren(element('p', 'Nothing is wrong.', 'good'));
+  else byId('findings').replaceChildren(...d.findings.map(showFinding));
+}
+
+// --- details ---
+
+function choose(node, port) {
+  chosen.node = node;
+  chosen.port = port;
+  page.history = 0;
+  byId('charts').replaceChildren();
+  showDetails();
+  draw();
+}
+
+function chooseChannel(index) {
+  choose(page.torus.channels[index][0], page.torus.channels[index][1]);
+}
+
+function showDetails() {
+  if (!page.torus || !page.state) return;
+  fillSelects(page.torus, page.state);
+  byId('table-title').textContent = titleOfTable(page.state);
+  byId('who').textContent = describe(page.torus, page.state);
+  fillTable(byId('table'), page.torus, page.state, chooseChannel);
+  if (Date.now() - page.history > 10000) showHistory();
+}
+
+async function showHistory() {
+  const { node, port } = chosen;
+  page.history = Date.now();
+  try {
+    const answer = await fetch(`/history?node=${node < 0 ? '' : node}&port=${port < 0 ? '' : port}`);
+    if (!answer.ok) return;
+    const history = await answer.json(), names = node < 0 ? ['Sent by all nodes'] : ['Sent', 'Received'];
+    if (node !== chosen.node || port !== chosen.port) return;
+    byId('charts').replaceChildren(...history.series.map((series, i) => chart(names[i], series, history.step)));
+  } catch (e) {
+    page.history = 0; // the stream says that the server is away
+  }
+}
+
+// --- events ---
+
+function onTorus(torus) {
+  page.torus = prepareTorus(torus);
+  page.state = null;
+  if (chosen.node >= torus.nodes) [chosen.node, chosen.port] = [-1, -1];
+  document.title = `Torus ${torus.dims}`;
+  byId('title').textContent = `Torus ${torus.dims}`;
+  page.view = new TorusView(byId('torus'), page.torus);
+}
+
+function onState(state) {
+  page.state = state;
+  page.lost = null;
+  page.heard = Date.now();
+  showTorus();
+  showFaults();
+  showJobs();
+  showDetails();
+}
+
+function onEvent(name, value) {
+  if (name === 'torus') onTorus(value);
+  if (name === 'state' && page.torus) onState(value);
+  if (name === 'doctor') { page.doctor = value; showDoctor(); }
+  if (name === 'lost') page.lost = value;
+  showAge();
+}
+
+byId('node').addEventListener('change', (e) => choose(Number(e.target.value), -1));
+byId('port').addEventListener('change', (e) => choose(chosen.node, Number(e.target.value)));
+byId('torus').addEventListener('click', (e) => {
+  if (!page.view) return;
+  const node = page.view.nodeAt(e), channel = node < 0 ? page.view.channelAt(e) : -1;
+  if (channel >= 0) chooseChannel(channel);
+  else choose(node, -1);
+});
+byId('judge').addEventListener('click', async () => {
+  byId('judge').disabled = true;
+  byId('judged').textContent = 'Judging all machines ...';
+  try { await fetch('/doctor'); } catch (e) { byId('judge').disabled = false; }
+});
+addEventListener('resize', () => { if (page.view) { page.view.resize(); draw(); } });
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+setInterval(showAge, 1000);
+new Stream(onEvent, (text) => { page.trouble = text; showAge(); });

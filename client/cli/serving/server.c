@@ -1,0 +1,235 @@
+#include "client/cli/serving/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/cli/serving/asking.h"
+#include "client/cli/serving/judging.h"
+#include "client/cli/serving/scene_json.h"
+#include "client/cli/serving/site.h"
+#include "client/cli/terminal/clock.h"
+
+#define SURVEY_EVERY_MS 1000
+#define DOCTOR_EVERY_MS 60000
+#define DOCTOR_LEAST_MS 3000 /* between findings that somebody asks for */
+#define CONNECTIONS (WATCHERS_MOST + 32u)
+#define CONNECTION_MEMORY 32768u
+#define IDLE_SECONDS 30u /* after which a connection is closed if its reader takes nothing */
+
+struct server {
+    struct cli *cli;
+    struct MHD_Daemon *daemon;
+    int daemon_fd, signals;
+    struct site site;
+    struct scene scene;
+    struct asking asking;
+    struct judging judging;
+    int64_t asked_ms,
+        judged_ms;       /* when the last survey and the last findings were begun; 0: never */
+    int64_t answered_at; /* milliseconds since 1970; 0: never */
+    bool lost;
+};
+
+static int64_t wall_ms(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* --- surveys --- */
+
+/* Says why there is nothing new. The state before stays, and is known to be old. */
+static void publish_lost(struct server *s, const char *text)
+{
+    json_t *o = json_object();
+
+    (void)json_object_set_new(o, "why", json_string(text));
+    (void)json_object_set_new(o, "since",
+                              s->answered_at != 0 ? json_integer(s->answered_at) : json_null());
+    (void)bulletin_publish(&s->site.watchers.board, EVENT_LOST, o);
+    s->lost = true;
+}
+
+static void publish_state(struct server *s)
+{
+    struct bulletin *board = &s->site.watchers.board;
+    struct error e;
+
+    if (s->scene.new_torus || board->newest[EVENT_TORUS] == NULL) {
+        json_t *torus = scene_torus_value(&s->scene, &e);
+        if (torus == NULL) {
+            publish_lost(s, e.text);
+            return;
+        }
+        (void)bulletin_publish(board, EVENT_TORUS, torus);
+    }
+    s->answered_at = wall_ms();
+    (void)bulletin_publish(
+        board, EVENT_STATE,
+        scene_state_value(&s->scene, s->asking.status, (uint64_t)s->answered_at));
+    if (s->lost)
+        (void)bulletin_publish(board, EVENT_LOST, NULL);
+    s->lost = false;
+}
+
+static void go_on_asking(struct server *s)
+{
+    switch (asking_go_on(&s->asking)) {
+    case ASKING_UNDER_WAY:
+        return;
+    case ASKING_ANSWERED:
+        if (scene_take(&s->scene, &s->asking.all, clock_seconds()) == 0)
+            publish_state(s);
+        else
+            publish_lost(s, "there is not enough memory for the state");
+        break;
+    case ASKING_FAILED:
+        publish_lost(s, s->asking.error.text);
+        break;
+    }
+    watchers_wake(&s->site.watchers);
+}
+
+/* Begins a survey if it is time. Returns in how many milliseconds it will be; -1: nobody looks. */
+static int64_t ask_in_time(struct server *s, int64_t now)
+{
+    if (s->site.watchers.count == 0)
+        return -1;
+    const int64_t due = s->asked_ms == 0 ? now : s->asked_ms + SURVEY_EVERY_MS;
+    if (s->asking.under_way || due > now)
+        return due > now ? due - now : SURVEY_EVERY_MS;
+    s->asked_ms = now;
+    asking_begin(&s->asking);
+    go_on_asking(s);
+    return SURVEY_EVERY_MS;
+}
+
+/* --- findings --- */
+
+static void begin_judging(struct server *s, int64_t now)
+{
+    const int64_t pause = s->site.wants_doctor ? DOCTOR_LEAST_MS : DOCTOR_EVERY_MS;
+
+    if (s->site.watchers.count == 0 || s->judging.pid > 0 ||
+        (s->judged_ms != 0 && now - s->judged_ms < pause))
+        return;
+    s->site.wants_doctor = false;
+    s->judged_ms = now;
+    (void)judging_begin(&s->judging, s->cli);
+}
+
+static void go_on_judging(struct server *s)
+{
+    json_t *value;
+
+    if (!judging_go_on(&s->judging, &value))
+        return;
+    if (value == NULL)
+        value = json_object(); /* the page says that there are no findings */
+    (void)json_object_set_new(value, "at", json_integer(wall_ms()));
+    (void)bulletin_publish(&s->site.watchers.board, EVENT_DOCTOR, value);
+    watchers_wake(&s->site.watchers);
+}
+
+/* --- the loop --- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* Does what is due, and waits for what comes next. Returns whether to go on. */
+static bool turn(struct server *s)
+{
+    const int64_t now = clock_ms();
+    MHD_UNSIGNED_LONG_LONG timeout;
+
+    (void)MHD_run(s->daemon);
+    int64_t wait = ask_in_time(s, now);
+    begin_judging(s, now);
+    if (s->site.watchers.count > 0)
+        wait = least(wait, DOCTOR_LEAST_MS);
+    if (MHD_get_timeout(s->daemon, &timeout) == MHD_YES)
+        wait = least(wait, timeout < 60000 ? (int64_t)timeout : 60000);
+    struct pollfd fds[] = {
+        {.fd = s->signals, .events = POLLIN},
+        {.fd = s->daemon_fd, .events = POLLIN},
+        {.fd = asking_fd(&s->asking), .events = POLLIN},
+        {.fd = s->judging.pid > 0 ? s->judging.fd : -1, .events = POLLIN},
+    };
+    if (poll(fds, sizeof fds / sizeof fds[0], (int)wait) < 0)
+        return errno == EINTR;
+    if (fds[2].revents != 0)
+        go_on_asking(s);
+    if (fds[3].revents != 0)
+        go_on_judging(s);
+    struct signalfd_siginfo
+        signal; /* what is not read ends the program after all, when signals are allowed again */
+    return fds[0].revents == 0 || read(s->signals, &signal, sizeof signal) != sizeof signal;
+}
+
+/* Signals that end the program come to a descriptor. Returns it, or -1. */
+static int take_signals(sigset_t *before)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action;
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) /* nohup */
+            (void)sigaddset(&set, ends[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, before);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void end(struct server *s)
+{
+    judging_end(&s->judging);
+    s->site.watchers.ending = true;
+    watchers_wake(&s->site.watchers);
+    (void)MHD_run(s->daemon);
+    MHD_stop_daemon(s->daemon);
+    bulletin_free(&s->site.watchers.board);
+    asking_free(&s->asking);
+    scene_free(&s->scene);
+}
+
+int server_run(struct cli *cli, struct door *door, int fd)
+{
+    static struct server server; /* large */
+    struct server *s = &server;
+    sigset_t before;
+
+    *s = (struct server){.cli = cli, .signals = take_signals(&before)};
+    s->site.door = door;
+    s->site.scene = &s->scene;
+    s->asking.socket = cli->socket;
+    s->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, site_answer, &s->site,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
+    if (s->signals < 0 || s->daemon == NULL) {
+        if (s->daemon != NULL)
+            MHD_stop_daemon(s->daemon);
+        else
+            (void)close(fd);
+        return cli_fail(cli, &(struct error){.code = ERROR_IO,
+                                             .text = "the server of the page cannot be started"});
+    }
+    s->daemon_fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    while (turn(s))
+        continue;
+    end(s);
+    (void)close(s->signals);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return EXIT_DONE;
+}
