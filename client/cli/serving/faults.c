@@ -49,6 +49,12 @@ bool faults_link_down(const struct scene *s, uint32_t rank, unsigned port)
     return (a != NULL && a->state != TORUS_LINK_UP) || (b != NULL && b->state != TORUS_LINK_UP);
 }
 
+bool faults_link_up(const struct scene *s, uint32_t rank, unsigned port)
+{
+    return (scene_end(s, rank, port)->link != NULL || other_end(s, rank, port) != NULL) &&
+           !faults_link_down(s, rank, port);
+}
+
 /* Adds a link that is not up, unless the fault is that the node at one of its ends is missing. */
 static void add_link(struct list *list, const struct scene *s, uint32_t rank, unsigned port)
 {

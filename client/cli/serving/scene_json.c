@@ -160,9 +160,8 @@ static int add_ends(json_t *o, const struct scene *s)
             r |= json_array_append_new(ends, end_value(s, rank, port));
             if (!torus_port_dials(t, rank, port))
                 continue;
-            const struct torus_link *l = scene_end(s, rank, port)->link;
             links++;
-            up += l != NULL && !faults_link_down(s, rank, port);
+            up += faults_link_up(s, rank, port);
         }
     r |= json_object_set_new(o, "end", ends);
     r |= json_object_set_new(o, "links", json_count(links));

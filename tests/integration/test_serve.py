@@ -1,0 +1,290 @@
+"""torusctl serve: who may see the page, what it is told, and what a browser shows of it."""
+
+import signal
+import socket
+import time
+from contextlib import suppress
+
+import pytest
+from support.background import LongExchange
+from support.serving import Relay, Served, browser, browser_obstacle
+from support.waiting import wait_for
+
+needs_browser = pytest.mark.skipif(bool(browser_obstacle()), reason=browser_obstacle() or 'none')
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('4x4')
+
+
+@pytest.fixture
+def served(torus):
+    with Served(torus) as page:
+        yield page
+
+
+# --- who may see it ---
+
+def test_the_token_is_needed(served):
+    assert len(served.token) == 32
+    paths = '/', '/serve.js', '/style.css', '/events', '/history', '/doctor', '/nothing'
+    for path in paths:
+        for cookie in None, served.cookie + 'x', served.cookie[:-1], f'torus-{served.port}=', 'other=' + served.token:
+            assert served.status(path, cookie=cookie) == 401, (path, cookie)
+    assert served.status('/?token=' + served.token[::-1], cookie=None) == 401
+    assert served.status('/serve.js?token=' + served.token, cookie=None) == 401
+    response, text = served.ask('/?token=' + served.token, cookie=None)
+    assert response.status == 200 and served.token not in text and 'url=/"' in text
+    cookie, *attributes = response.headers['Set-Cookie'].split('; ')
+    assert cookie == served.cookie and {'HttpOnly', 'SameSite=Strict', 'Path=/'} == set(attributes)
+    assert [served.status(path, cookie='a=b; ' + cookie) for path in paths if path != '/events'] == \
+        [200, 200, 200, 404, 202, 404]
+
+
+def test_other_hosts_are_refused(served):
+    for host in 'evil.example', f'evil.example:{served.port}', '127.0.0.1.evil.example', '10.0.0.1', '':
+        assert served.status('/', Host=host) == 403, host
+    for host in f'127.0.0.1:{served.port}', 'localhost', 'localhost:9999':
+        assert served.status('/', Host=host) == 200, host
+
+
+def test_it_only_shows(served):
+    for method in 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'TRACE', 'NONSENSE':
+        for cookie in True, None:
+            response, _ = served.ask('/', method, body=b'x' * 1000 if method == 'POST' else None, cookie=cookie)
+            assert response.status == 405 and response.headers['Allow'] == 'GET', method
+
+
+def test_headers_keep_others_out(served):
+    for path in '/', '/serve.js', '/history', '/nothing':
+        headers = served.ask(path)[0].headers
+        assert "default-src 'none'" in headers['Content-Security-Policy']
+        assert 'unsafe' not in headers['Content-Security-Policy']
+        assert headers['X-Content-Type-Options'] == 'nosniff' and headers['X-Frame-Options'] == 'DENY'
+        assert headers['Cache-Control'] == 'no-store' and headers['Referrer-Policy'] == 'no-referrer'
+        assert 'Access-Control-Allow-Origin' not in headers
+    page = served.ask('/')[1]
+    assert ' on' not in ''.join(part.split('>')[0] for part in page.split('<')[1:]), 'an inline handler'
+    assert '<script>' not in page and 'style=' not in page
+
+
+def test_without_token_on_loopback_only(torus):
+    with Served(torus, '--no-token') as page:
+        assert page.token == '' and page.status('/', cookie=None) == 200
+        assert page.status('/', cookie=None, Host='evil.example') == 403
+    for options in (['--no-token', '--address', '0.0.0.0:0'], ['--token', 'short'], ['--address', 'example.org'],
+                    ['--no-token', '--token', 'x' * 20]):
+        assert torus.ctl(0, 'serve', *options).returncode == 2, options
+    with Served(torus, '--token', 'x' * 20) as page:
+        assert page.token == 'x' * 20 and page.status('/') == 200
+        taken = torus.ctl(0, 'serve', '--address', f'127.0.0.1:{page.port}')
+        assert taken.returncode == 1 and 'another port' in taken.stderr
+
+
+def test_garbage_does_not_end_it(served):
+    for sent in b'\0' * 100, b'GET\r\n\r\n', b'GET / HTTP/1.1\r\n' + b'A: ' + b'x' * 100_000 + b'\r\n\r\n', b'\xff\xfe\r\n\r\n':
+        with socket.create_connection(('127.0.0.1', served.port), timeout=30) as connection:
+            with suppress(OSError):  # it may close first
+                connection.sendall(sent)
+    for query in '?node=99999999', '?node=-1', '?node=16', '?node=0&port=4', '?node=0&port=31':
+        assert served.status('/history' + query) in (200, 404)
+    assert served.status('/') == 200
+
+
+# --- what the page is told ---
+
+def test_events_describe_the_torus(torus, served):
+    with served.events() as events:
+        assert events.response.headers['Content-Type'] == 'text/event-stream'
+        shape = events.find('torus')
+        assert shape['dims'] == '4x4' and len(shape['channels']) == len(shape['opposite']) == 64
+        state = events.find('state')
+        assert len(state['node']) == 16 and state['links'] == state['links_up'] == 32 and state['faults'] == []
+        assert all(end[0] for end in state['end'])
+        rates = events.find('state', lambda value: all(end[1] is not None for end in value['end']))
+        assert all(end[7] > 0 for end in rates['end'])
+    with served.events() as events:
+        doctor = events.find('doctor')
+        assert doctor['nodes'] == 16 and all(f['severity'] in ('hint', 'warning', 'error') for f in doctor['findings'])
+    history = served.ask('/history?node=3&port=0')[1]
+    assert '"series"' in history and history.count('"peak"') == 2
+
+
+def test_nobody_is_asked_while_nobody_looks(torus, tmp_path):
+    with Relay(torus.node(0).socket, tmp_path) as relay, Served(torus, control=relay.path) as served:
+        assert served.status('/') == 200
+        before = relay.requests
+        with served.events() as events:
+            times = [events.find('state')['at'] for _ in range(4)]
+            assert times[3] - times[0] > 2000  # three seconds, less what the first survey took longer
+            assert relay.requests >= before + 8  # status and survey
+
+        def quiet():
+            known = relay.requests
+            time.sleep(2.5)  # there would be a survey
+            return relay.requests == known
+        wait_for(quiet, what='there are still surveys')
+
+
+def test_an_exchange_is_told_with_progress(torus, served):
+    with LongExchange(torus, rank=3) as client, served.events() as events:
+        def found(state):
+            jobs = [job for job in state['jobs'] if job['id'] == client.id]
+            return jobs and jobs[0]['rate'] and jobs[0]['left'] and jobs[0]['state'] == 'running'
+        state = events.find('state', found)
+        job = next(job for job in state['jobs'] if job['id'] == client.id)
+        assert job['kind'] == 'exchange' and job['what'] == 'at2' and 0 < job['part'] < 1 and not job['ended']
+        assert job['root'].endswith('(node 3)') and state['capacity'] > 0
+
+
+def test_a_node_that_is_lost_is_told_and_found_again(torus, served):
+    with served.events() as events:
+        events.find('state')
+        torus.node(7).kill()
+        try:
+            lost = events.find('state', lambda state: state['node'][7][1] != '')
+            assert any(fault['node'] == 7 and '(node 7)' in fault['text'] for fault in lost['faults'])
+        finally:
+            torus.node(7).start()
+        events.find('state', lambda state: state['node'][7][1] == '' and state['links_up'] == 32)
+
+
+def test_it_waits_for_the_daemon_that_it_asks(torus, served):
+    with served.events() as events:
+        state = events.find('state')
+        torus.node(0).kill()
+        try:
+            lost = events.find('lost')
+            assert lost['why'] and lost['since'] >= state['at']
+        finally:
+            torus.node(0).start()
+        assert events.find('state', lambda value: value['at'] > lost['since'])['node'][0][1] == ''
+
+
+def test_slow_readers_cost_little(served):
+    """As many pages as may be open, none of which reads; then one more."""
+    def memory():
+        with open(f'/proc/{served.process.pid}/status', encoding='utf-8') as file:
+            return int(next(line for line in file if line.startswith('VmRSS')).split()[1])
+
+    with served.events() as first:
+        first.find('state')
+        request = f'GET /events HTTP/1.1\r\nHost: localhost\r\nCookie: {served.cookie}\r\n\r\n'.encode()
+        others = [socket.create_connection(('127.0.0.1', served.port)) for _ in range(31)]
+        try:
+            for other in others:
+                other.sendall(request)
+                assert other.recv(12) == b'HTTP/1.1 200'
+            response, text = served.ask('/events')
+            assert response.status == 503 and '32' in text
+            assert served.status('/') == 200
+            before = memory()
+            for _ in range(3):
+                first.find('state')
+            assert memory() - before < 4096
+        finally:
+            for other in others:
+                other.close()
+    wait_for(lambda: served.status('/history') in (200, 404))
+    wait_for(lambda: _can_watch(served), what='closed pages still count')
+
+
+def _can_watch(served):
+    with served.events() as events:
+        return events.response.status == 200
+
+
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it(torus, signum):
+    with Served(torus) as page, page.events() as events:
+        events.find('state')
+        status, error = page.end(signum)
+        assert status == 0 and 'Ctrl-C' in error
+        with pytest.raises(OSError):
+            page.ask('/')
+
+
+def test_without_a_daemon(torus, tmp_path):
+    assert torus.ctl(0, '--socket', tmp_path / 'none', 'serve', '--address', '127.0.0.1:0').returncode == 3
+
+
+# --- what a browser shows ---
+
+def text_of(page, name):
+    return page.execute_script('return document.getElementById(arguments[0]).textContent', name)
+
+
+def wait_text(page, name, *parts):
+    wait_for(lambda: all(part in text_of(page, name) for part in parts), 60,
+             lambda: f'{parts} not in #{name}: {text_of(page, name)!r}', pause=0.1)
+
+
+@needs_browser
+def test_a_browser_shows_what_happens(cabled):
+    torus = cabled('4x4', end=5, port='+1')
+    with Served(torus) as served, browser() as page:
+        page.get(served.url)
+        wait_text(page, 'live', 'Live')
+        wait_text(page, 'summary', '16 of 16 nodes answer', '32 of 32 links are up')
+        wait_text(page, 'faults', 'None')
+        assert page.current_url == f'http://127.0.0.1:{served.port}/' and page.title == 'Torus 4x4'
+        assert page.execute_script('return document.cookie') == ''
+        with LongExchange(torus, rank=3) as client:
+            wait_text(page, 'jobs', client.id, 'at2', 'left', '%')
+            assert 0 < float(page.execute_script("return document.querySelector('#jobs progress').value")) < 1
+        torus.cable.cut_after(0)
+        wait_text(page, 'faults', 'port +1 of', '(node 5)', '(node 6)')
+        wait_text(page, 'summary', '31 of 32 links are up')
+        # A click on the node, then on its link by the keyboard's way.
+        page.execute_script("""
+            const [x, y] = page.torus.place[5], v = page.view, box = v.canvas.getBoundingClientRect();
+            v.canvas.dispatchEvent(new MouseEvent('click', {bubbles: true,
+                clientX: box.left + v.left + x * v.scale, clientY: box.top + y * v.scale}));""")
+        wait_text(page, 'who', 'node 5, (1, 1)')
+        wait_text(page, 'table', '+1', 'round trip')
+        page.execute_script("const s = document.getElementById('port'); s.value = '2'; s.dispatchEvent(new Event('change'));")
+        wait_text(page, 'who', 'The link is')
+        wait_text(page, 'charts', 'Sent', 'Received')
+        torus.cable.mend()
+        wait_text(page, 'faults', 'None')
+        wait_text(page, 'judged', 'Judged at')
+        assert not [entry for entry in page.get_log('browser') if entry['level'] == 'SEVERE']
+        wide = page.execute_script('return document.documentElement.scrollWidth')
+        assert wide <= 1280
+
+
+@needs_browser
+def test_a_browser_connects_again(torus):
+    with browser(width=390, height=800) as page:
+        with Served(torus, '--token', 'x' * 20) as served:
+            page.get(served.url)
+            wait_text(page, 'live', 'Live')
+            assert page.execute_script('return document.documentElement.scrollWidth') <= 390
+            address = f'127.0.0.1:{served.port}'
+        wait_text(page, 'live', 'Trying again', 'old')
+        with Served(torus, '--token', 'x' * 20, address=address):
+            wait_text(page, 'live', 'Live')
+        with Served(torus, address=address):
+            wait_text(page, 'live', 'needs the token')
+
+
+@needs_browser
+def test_texts_of_other_machines_are_no_html(served):
+    """They are told as they are, and shown as texts."""
+    with browser() as page:
+        page.get(served.url)
+        wait_text(page, 'live', 'Live')
+        page.execute_script("""
+            const evil = '<img src=x onerror="window.harmed=1"><b>bold</b>', s = structuredClone(page.state);
+            s.node.forEach((n) => { n[0] = evil; });
+            s.faults = [{node: 0, port: null, text: evil}];
+            s.jobs = [{kind: 'copy', id: evil, what: evil, state: evil, reason: evil, ended: false, nodes: 1, root: evil,
+                       age: 1, done: 1, total: 2, round: 0, rounds: 0, calls: 0, calls_done: 0, part: 0.5, rate: 1, left: 1}];
+            onState(s);
+            onEvent('doctor', {at: 1, findings: [{severity: 'error', check: evil, hosts: [evil], what: evil, why: evil, mend: evil}]});
+            window.shown = ['faults', 'jobs', 'findings', 'table', 'node'].map((id) =>
+                [document.querySelectorAll(`#${id} img, #${id} .job b`).length, document.getElementById(id).textContent]);""")
+        for images, text in page.execute_script('return window.shown'):
+            assert images == 0 and 'onerror' in text
+        assert page.execute_script('return window.harmed') is None
