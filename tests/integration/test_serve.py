@@ -162,6 +162,7 @@ def test_it_waits_for_the_daemon_that_it_asks(torus, served):
         assert events.find('state', lambda value: value['at'] > lost['since'])['node'][0][1] == ''
 
 
+@pytest.mark.memory
 def test_slow_readers_cost_little(served):
     """As many pages as may be open, none of which reads; then one more."""
     def memory():

@@ -12,12 +12,13 @@ struct list {
 };
 
 /* Adds a fault of a port, or of a node (`port` NULL). */
-static void add(struct list *list, uint32_t node, const unsigned *port, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static void add(struct list *list, uint32_t node, const unsigned *port, const char *why,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static void add(struct list *list, uint32_t node, const unsigned *port, const char *format, ...)
+static void add(struct list *list, uint32_t node, const unsigned *port, const char *why,
+                const char *format, ...)
 {
-    char text[640];
+    char text[640], clean[320];
     va_list ap;
 
     if (json_array_size(list->value) >= FAULTS_MOST) {
@@ -32,6 +33,7 @@ static void add(struct list *list, uint32_t node, const unsigned *port, const ch
     list->r |= json_object_set_new(o, "node", json_integer(node));
     list->r |= json_object_set_new(o, "port", port != NULL ? json_integer(*port) : json_null());
     list->r |= json_object_set_new(o, "text", json_string(text));
+    list->r |= json_object_set_new(o, "why", json_string(text_printable(clean, sizeof clean, why)));
     list->r |= json_array_append_new(list->value, o);
 }
 
@@ -61,7 +63,7 @@ static void add_link(struct list *list, const struct scene *s, uint32_t rank, un
     const struct torus *t = &s->now.torus;
     const uint32_t next = torus_neighbour(t, rank, port);
     const struct torus_link *l = scene_end(s, rank, port)->link;
-    char name[TORUS_PORT_NAME_SIZE], here[SCENE_NAME_SIZE];
+    char name[TORUS_PORT_NAME_SIZE], here[SCENE_NAME_SIZE], why[300];
 
     if (!all_nodes_answered(&s->now, rank) || !all_nodes_answered(&s->now, next) ||
         !faults_link_down(s, rank, port))
@@ -69,9 +71,10 @@ static void add_link(struct list *list, const struct scene *s, uint32_t rank, un
     if (l == NULL || l->state == TORUS_LINK_UP)
         l = other_end(s, rank, port);
     (void)snprintf(here, sizeof here, "%s", scene_name(s, rank));
-    add(list, rank, &port, "the link from port %s of %s to %s is %s%s%.300s",
-        torus_port_name(t, rank, port, name), here, scene_name(s, next),
-        torus_link_state_name(l->state), l->reason[0] != '\0' ? ": " : "", l->reason);
+    (void)snprintf(why, sizeof why, "%s%s%.250s", torus_link_state_name(l->state),
+                   l->reason[0] != '\0' ? ": " : "", l->reason);
+    add(list, rank, &port, why, "the link from port %s of %s to %s is down",
+        torus_port_name(t, rank, port, name), here, scene_name(s, next));
 }
 
 json_t *faults_value(const struct scene *s, const struct torus_status *status, size_t *more)
@@ -81,11 +84,12 @@ json_t *faults_value(const struct scene *s, const struct torus_status *status, s
 
     for (uint32_t rank = 0; rank < t->nodes; rank++)
         if (!all_nodes_answered(&s->now, rank))
-            add(&list, rank, NULL, "%s %s", scene_name(s, rank), all_nodes_missing(&s->now, rank));
+            add(&list, rank, NULL, "", "%s %s", scene_name(s, rank),
+                all_nodes_missing(&s->now, rank));
     for (size_t i = 0; status != NULL && i < status->link_fault_count; i++) {
         const struct torus_link_fault *f = status->link_faults[i];
         if (f->node < t->nodes && f->port < s->ports)
-            add(&list, f->node, &f->port, "%s: %.480s", scene_name(s, f->node), f->text);
+            add(&list, f->node, &f->port, "", "%s: %.480s", scene_name(s, f->node), f->text);
     }
     for (uint32_t rank = 0; rank < t->nodes; rank++)
         for (unsigned port = 0; port < s->ports; port++)

@@ -30,7 +30,10 @@ static _Noreturn void judge(const struct cli *cli, int out)
         json_t *value = doctor_report_value(&d, false);
         if (value != NULL && json_dumpfd(value, STDOUT_FILENO, JSON_COMPACT) == 0)
             code = EXIT_DONE;
+        json_decref(value);
     }
+    diagnosis_free(&d);
+    torus_client_close(mine.client);
     _exit(code);
 }
 

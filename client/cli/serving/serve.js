@@ -21,6 +21,13 @@ function showAge() {
 
 // --- the torus ---
 
+// The colour of a channel: from that of idle ones to that of full ones.
+function colourOfLoad(part) {
+  if (part < 0.005) return themeColour('link');
+  const [idle, full] = ['link', 'accent'].map((name) => themeColour(name).match(/[0-9a-f]{2}/g).map((hex) => parseInt(hex, 16)));
+  return `rgb(${idle.map((value, i) => Math.round(value + (full[i] - value) * Math.min(1, 0.3 + part))).join(', ')})`;
+}
+
 function isDown(index) {
   const end = page.state.end[index] || page.state.end[page.torus.opposite[index]];
   return end !== null && !end[UP];
@@ -35,7 +42,7 @@ function draw() {
     const end = state.end[i], part = end && known(end[SENT]) ? Math.min(1, end[SENT] / most) : 0;
     if (chosen.node === node && chosen.port === port) view.channel(g, i, { colour: themeColour('warm'), width: 13 });
     if (isDown(i)) view.channel(g, i, { colour: themeColour('bad'), width: 2.5, dash: [5, 5] });
-    else view.channel(g, i, { colour: themeColour(part > 0.005 ? 'accent' : 'link'), width: 1.2 + 7 * part, dash: end ? [] : [1, 4] });
+    else view.channel(g, i, { colour: colourOfLoad(part), width: 1.2 + 7 * part, dash: end ? [] : [1, 4] });
   });
   torus.place.forEach(([x, y], rank) => {
     const missing = state.node[rank][1] !== '';
@@ -69,10 +76,18 @@ function showTorus() {
 // --- faults, jobs, findings ---
 
 function showFaults() {
-  const { faults, more } = page.state, box = byId('faults'), all = JSON.stringify([faults, more]);
-  if (box.dataset.all === all) return; // otherwise screen readers would read the same again
+  const { faults, more } = page.state, box = byId('faults'), all = JSON.stringify([faults.map((f) => f.text), more]);
+  if (box.dataset.all === all) { // otherwise screen readers would read the same again
+    faults.forEach((f, i) => { box.children[i].lastChild.textContent = f.why; });
+    return;
+  }
   box.dataset.all = all;
-  const list = faults.map((f) => element('p', f.text, 'fault'));
+  const list = faults.map((f) => {
+    const line = element('p', f.text, 'fault'), why = element('span', f.why, 'quiet');
+    why.setAttribute('aria-live', 'off');
+    line.append(f.why ? ', ' : '', why);
+    return line;
+  });
   if (more > 0) list.push(element('p', `and ${more} more`, 'fault'));
   box.replaceChildren(...(list.length > 0 ? list : [element('p', 'None: all nodes answer, and all links are up.', 'good')]));
 }
