@@ -3,6 +3,7 @@
 
 const byId = (id) => document.getElementById(id);
 const page = { torus: null, view: null, state: null, doctor: null, lost: null, trouble: '', heard: 0, history: 0 };
+const LEAST_SCALE = 0.7; // of the torus, so that its numbers can be read
 const OLD_MS = 4000; // without a state the data is old
 
 // --- how old the data is ---
@@ -192,6 +193,8 @@ function onTorus(torus) {
   if (chosen.node >= torus.nodes) [chosen.node, chosen.port] = [-1, -1];
   document.title = `Torus ${torus.dims}`;
   byId('title').textContent = `Torus ${torus.dims}`;
+  byId('columns').classList.toggle('wide', torus.width > 1.6 * torus.height);
+  byId('torus').style.minWidth = `${LEAST_SCALE * torus.width}px`; // narrower pages scroll it
   page.view = new TorusView(byId('torus'), page.torus);
 }
 
