@@ -27,19 +27,21 @@ void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, ui
         return;
     c->peer_at = beat->at;
     c->heard_at = now;
-    if (beat->echo == 0 || beat->echo > now || beat->held > now - beat->echo ||
-        beat->held > beat->at)
+    if (beat->echo == 0 || beat->echo > now || beat->held > beat->at)
         return;
-    uint64_t way = now - beat->echo - beat->held; /* there and back */
-    if (way > WAY_MOST)
+    /* The neighbour's clock may be faster, so that it has held the heartbeat for longer than it was away. */
+    uint64_t away = now - beat->echo, drift = away / DRIFT + 1;
+    if (beat->held > away + drift)
         return;
-    if (c->known && now - c->found_at < KEPT && way / 2 >= error_now(c, now))
+    uint64_t way = beat->held < away ? away - beat->held : 0; /* there and back */
+    uint64_t error = way / 2 + drift + 1;
+    if (way > WAY_MOST || (c->known && now - c->found_at < KEPT && error >= error_now(c, now)))
         return;
     /* In the middle between the two, both clocks are known. */
-    uint64_t theirs = beat->at - beat->held / 2, ours = beat->echo + (now - beat->echo) / 2;
+    uint64_t theirs = beat->at - beat->held / 2, ours = beat->echo + away / 2;
     c->known = true;
     c->ahead = (int64_t)(theirs - ours);
-    c->error = way / 2 + 1;
+    c->error = error;
     c->found_at = now;
 }
 

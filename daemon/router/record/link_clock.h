@@ -1,6 +1,7 @@
 /* By how much a neighbour's clock is ahead, from the times in heartbeats: each says when it was sent, and when the last one
  * of the other side was sent and how long ago that arrived. The way there and back takes a time that is known; how it is
- * divided is not, so the error is half of it. The heartbeat with the shortest way of the last minute counts. */
+ * divided is not, so the error is half of it, and what clocks may go apart in the meantime. The heartbeat with the least
+ * error of the last minute counts. */
 #ifndef TORUSD_ROUTER_RECORD_LINK_CLOCK_H
 #define TORUSD_ROUTER_RECORD_LINK_CLOCK_H
 
