@@ -49,6 +49,16 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+static uint32_t bounded(uint64_t value)
+{
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static uint32_t sum(uint32_t a, uint32_t b)
+{
+    return bounded((uint64_t)a + b);
+}
+
 static void join_ports(struct trace_port *to, const struct trace_port *one,
                        const struct trace_port *other)
 {
@@ -57,11 +67,11 @@ static void join_ports(struct trace_port *to, const struct trace_port *one,
         .received = one->received + other->received,
         .queue = larger(one->queue, other->queue),
         .unacked = larger(one->unacked, other->unacked),
-        .resent = one->resent + other->resent,
+        .resent = sum(one->resent, other->resent),
     };
 
     for (unsigned i = 0; i < TRACE_STATES; i++)
-        joined.state[i] = one->state[i] + other->state[i];
+        joined.state[i] = sum(one->state[i], other->state[i]);
     *to = joined;
 }
 
@@ -70,7 +80,7 @@ static void join_intervals(struct trace *t)
 {
     for (uint32_t i = 0; i < TRACE_INTERVALS / 2; i++) {
         const struct trace_node one = t->node[2 * i], other = t->node[2 * i + 1];
-        t->node[i] = (struct trace_node){one.used + other.used, one.delayed + other.delayed,
+        t->node[i] = (struct trace_node){sum(one.used, other.used), sum(one.delayed, other.delayed),
                                          larger(one.writing, other.writing)};
         for (unsigned port = 0; port < t->ports; port++)
             join_ports(&t->port[(size_t)i * t->ports + port],
@@ -99,20 +109,16 @@ static uint64_t risen(uint64_t now, uint64_t before)
     return now >= before ? now - before : now;
 }
 
-static uint32_t bounded(uint64_t value)
-{
-    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-}
-
 /* Adds the time of the last sample's states, to all intervals that it covers. */
 static void add_times(struct trace *t, uint64_t from, uint64_t to)
 {
     while (from < to) {
         uint32_t i = interval_at(t, from);
         uint64_t end = t->began + (i + UINT64_C(1)) * t->interval, until = end < to ? end : to;
-        for (unsigned port = 0; port < t->ports; port++)
-            t->port[(size_t)i * t->ports + port].state[t->last.port[port].state] +=
-                bounded((until - from) / UNIT);
+        for (unsigned port = 0; port < t->ports; port++) {
+            uint32_t *time = &t->port[(size_t)i * t->ports + port].state[t->last.port[port].state];
+            *time = sum(*time, bounded((until - from) / UNIT));
+        }
         from = until;
     }
 }
@@ -129,14 +135,16 @@ void trace_take(struct trace *t, const struct trace_sample *s, uint64_t now)
         if (t->has_last) {
             p->sent += risen(s->port[port].sent, t->last.port[port].sent);
             p->received += risen(s->port[port].received, t->last.port[port].received);
-            p->resent += (uint32_t)risen(s->port[port].resent, t->last.port[port].resent);
+            p->resent =
+                sum(p->resent, (uint32_t)risen(s->port[port].resent, t->last.port[port].resent));
         }
         p->queue = larger(p->queue, bounded(s->port[port].queue));
         p->unacked = larger(p->unacked, bounded(s->port[port].unacked));
     }
     if (t->has_last) {
-        t->node[i].used += bounded(risen(s->used, t->last.used) / UNIT);
-        t->node[i].delayed += bounded(risen(s->delayed, t->last.delayed) / UNIT);
+        t->node[i].used = sum(t->node[i].used, bounded(risen(s->used, t->last.used) / UNIT));
+        t->node[i].delayed =
+            sum(t->node[i].delayed, bounded(risen(s->delayed, t->last.delayed) / UNIT));
     }
     t->node[i].writing = larger(t->node[i].writing, bounded(s->writing));
     t->last = *s;

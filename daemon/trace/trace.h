@@ -35,12 +35,15 @@ enum trace_event_kind {
     TRACE_PHASE,          /* a: enum exchange_state that begins */
     TRACE_STEP,           /* a step is over here; a: its number, b: the round */
     TRACE_FINISHED_ROUND, /* b: its number */
-    TRACE_CALL_BEGUN,     /* a: enum group_operation, b: number of the call */
+    TRACE_CALL_BEGUN,     /* a: enum group_operation, b: TRACE_CALL() */
     TRACE_CALL_ENDED,     /* the same */
     TRACE_LINK_DOWN,      /* a: port */
     TRACE_LINK_UP,        /* a: port */
     TRACE_EVENT_KINDS
 };
+
+/* A call: the dimensions of its part (0: the whole group), and its number among the calls of the part. */
+#define TRACE_CALL(part, number) ((uint64_t)(part) << 48 | ((number)&UINT64_C(0xffffffffffff)))
 
 struct trace_event {
     uint64_t at; /* nanoseconds after the trace began */

@@ -27,7 +27,8 @@ static void align(struct collected_traces *c)
                     sum >= error)
                     continue;
                 best = to;
-                ahead = c->node[from].ahead_ns + t->clock_ahead_ns[port];
+                ahead = (int64_t)((uint64_t)c->node[from].ahead_ns +
+                                  (uint64_t)t->clock_ahead_ns[port]); /* may be anything */
                 error = sum;
             }
         }
@@ -95,7 +96,7 @@ int collected_traces_ask(struct cli *cli, const char *id, struct collected_trace
     c->id = own->id;
     for (uint32_t rank = 0; rank < nodes; rank++) {
         const struct torus_trace *t = c->survey->nodes[rank]->trace;
-        if (t == NULL || strcmp(t->id, c->id) != 0)
+        if (t == NULL || strcmp(t->id, c->id) != 0 || t->ports != torus_ports(&c->nodes.torus))
             continue;
         c->node[rank].trace = t;
         c->traced++;

@@ -157,18 +157,37 @@ static const char *name_of(const char *const *names, size_t count, uint32_t numb
     return number < count ? names[number] : "unknown";
 }
 
-/* Adds a call, which began when the matching event says. */
+/* "alltoall, call 3", or "alltoall, call 3 on dimensions 0 2". */
+static void name_call(const struct torus_trace *t, size_t event, char *text, size_t size)
+{
+    uint64_t part = t->event_b[event] >> 48;
+    int n =
+        snprintf(text, size, "%.40s, call %" PRIu64, name_of(t->call, t->calls, t->event_a[event]),
+                 t->event_b[event] & UINT64_C(0xffffffffffff));
+
+    if (part != 0)
+        n += snprintf(text + n, size - (size_t)n, " on dimension%s",
+                      (part & (part - 1)) != 0 ? "s" : "");
+    for (unsigned d = 0; d < 16 && (size_t)n < size; d++)
+        if ((part & UINT64_C(1) << d) != 0)
+            n += snprintf(text + n, size - (size_t)n, " %u", d);
+}
+
+/* Adds a call, which began when the matching event says. Calls may overlap, which slices of a track must not. */
 static void add_call(const struct node_track *k, const struct torus_trace *t, size_t end)
 {
-    char name[64];
+    char name[160], id[64];
 
     for (size_t i = end; i-- > 0;) {
         if (t->event_kind[i] != TORUS_TRACE_CALL_BEGUN || t->event_a[i] != t->event_a[end] ||
             t->event_b[i] != t->event_b[end])
             continue;
-        (void)snprintf(name, sizeof name, "%s, call %" PRIu64,
-                       name_of(t->call, t->calls, t->event_a[end]), t->event_b[end]);
-        add_slice(k->list, name, k->rank, event_time(k, t, i), event_time(k, t, end));
+        name_call(t, end, name, sizeof name);
+        (void)snprintf(id, sizeof id, "%" PRIu32 "-%zu", k->rank, end);
+        add(k->list, "b", name, k->rank, NODE_TRACK, event_time(k, t, i),
+            json_pack("{s:s, s:s}", "cat", "calls", "id", id));
+        add(k->list, "e", name, k->rank, NODE_TRACK, event_time(k, t, end),
+            json_pack("{s:s, s:s}", "cat", "calls", "id", id));
         return;
     }
 }
@@ -224,6 +243,9 @@ json_t *trace_events(const struct collected_traces *c)
         add_counters(list, c, rank);
         for (size_t i = 0; i < t->events; i++)
             add_event(&track, t, i);
+        if (track.phase != NULL && t->under_way)
+            add_slice(list, track.phase, rank, track.phase_began,
+                      collected_traces_time(c, rank, t->ended_ns) / 1e3);
     }
     return list;
 }

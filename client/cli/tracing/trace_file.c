@@ -10,7 +10,8 @@ static json_t *array_of_64(const uint64_t *list, size_t count)
     json_t *a = json_array();
 
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(a, json_integer((json_int_t)list[i]));
+        (void)json_array_append_new(
+            a, json_integer(list[i] < INT64_MAX ? (json_int_t)list[i] : INT64_MAX));
     return a;
 }
 

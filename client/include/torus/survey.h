@@ -44,10 +44,12 @@ enum torus_trace_event {
     TORUS_TRACE_PHASE,          /* a: phase of the exchange that begins (torus_trace.phase) */
     TORUS_TRACE_STEP,           /* a step is over at the node; a: its number, b: the round */
     TORUS_TRACE_FINISHED_ROUND, /* b: its number */
-    TORUS_TRACE_CALL_BEGUN,     /* a: the operation (torus_trace.call), b: number of the call */
-    TORUS_TRACE_CALL_ENDED,     /* the same */
-    TORUS_TRACE_LINK_DOWN,      /* a: port */
-    TORUS_TRACE_LINK_UP,        /* a: port */
+    /* a: the operation (torus_trace.call); b: its number, and in the upper 16 bits the dimensions of the part of the
+     * group that makes it (bit d: dimension d; 0: the whole group), by part of which calls are numbered */
+    TORUS_TRACE_CALL_BEGUN,
+    TORUS_TRACE_CALL_ENDED, /* the same */
+    TORUS_TRACE_LINK_DOWN,  /* a: port */
+    TORUS_TRACE_LINK_UP,    /* a: port */
 };
 
 /* Arrays by interval and port have intervals * ports elements, those of an interval next to each other. Times are

@@ -32,35 +32,6 @@ static struct trace **find_place(struct exchanges *exchanges)
     return best;
 }
 
-void tracing_begin(struct attempt *x)
-{
-    struct exchanges *exchanges = x->exchanges;
-    const char *id = attempt_first_id(x)->text;
-    struct trace **place;
-
-    if (!x->spec.trace || x->trace != NULL)
-        return;
-    for (unsigned i = 0; i < TRACES_KEPT; i++)
-        if (exchanges->trace[i] != NULL && strcmp(exchanges->trace[i]->id, id) == 0)
-            x->trace = trace_ref(exchanges->trace[i]);
-    place = x->trace == NULL ? find_place(exchanges) : NULL;
-    if (place != NULL) {
-        trace_unref(*place);
-        *place = trace_new(id, torus_ports(torus_of(x)), router_now(router_of(x)));
-        x->trace = trace_ref(*place);
-    }
-    tracing_note_state(x);
-}
-
-void tracing_note_state(struct attempt *x)
-{
-    if (x->trace == NULL)
-        return;
-    trace_note(x->trace, router_now(router_of(x)), TRACE_PHASE, x->state, 0);
-    if (state_of(x)->ended)
-        x->trace->ended = router_now(router_of(x));
-}
-
 void tracing_leave(struct attempt *x)
 {
     trace_unref(x->trace);
@@ -158,6 +129,39 @@ static void take_sample(const struct attempt *x, uint64_t now)
     if (x->local.sink != NULL && x->local.engine != NULL && !kind_of(x)->has_session)
         s.writing = x->local.sink->ops->pending(x->local.sink);
     trace_take(x->trace, &s, now);
+}
+
+void tracing_begin(struct attempt *x)
+{
+    struct exchanges *exchanges = x->exchanges;
+    const char *id = attempt_first_id(x)->text;
+    struct trace **place;
+
+    if (!x->spec.trace || x->trace != NULL)
+        return;
+    for (unsigned i = 0; i < TRACES_KEPT; i++)
+        if (exchanges->trace[i] != NULL && strcmp(exchanges->trace[i]->id, id) == 0)
+            x->trace = trace_ref(exchanges->trace[i]);
+    place = x->trace == NULL ? find_place(exchanges) : NULL;
+    if (place != NULL) {
+        trace_unref(*place);
+        *place = trace_new(id, torus_ports(torus_of(x)), router_now(router_of(x)));
+        x->trace = trace_ref(*place);
+        if (x->trace != NULL)
+            take_sample(x, router_now(router_of(x))); /* counters so far */
+    }
+    tracing_note_state(x);
+}
+
+void tracing_note_state(struct attempt *x)
+{
+    if (x->trace == NULL)
+        return;
+    trace_note(x->trace, router_now(router_of(x)), TRACE_PHASE, x->state, 0);
+    if (state_of(x)->ended) {
+        take_sample(x, router_now(router_of(x)));
+        x->trace->ended = router_now(router_of(x));
+    }
 }
 
 uint64_t tracing_deadline(const struct exchanges *exchanges)

@@ -35,7 +35,8 @@ struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, 
     call_choose_size(c);
     call_end_attempt(c);
     DL_APPEND(p->calls, c);
-    engine_note(&p->session->base, TRACE_CALL_BEGUN, c->what.call.operation, c->number);
+    engine_note(&p->session->base, TRACE_CALL_BEGUN, c->what.call.operation,
+                TRACE_CALL(p->mask, c->number));
     return c;
 }
 

@@ -84,7 +84,8 @@ void call_enter(struct call *c, enum call_state state)
     check_change(c, state);
     c->state = state;
     if (state == CALL_COMPLETE)
-        engine_note(&c->part->session->base, TRACE_CALL_ENDED, c->what.call.operation, c->number);
+        engine_note(&c->part->session->base, TRACE_CALL_ENDED, c->what.call.operation,
+                    TRACE_CALL(c->part->mask, c->number));
     to = call_list(c);
     if (to != from) {
         DL_DELETE(*from, c);
