@@ -7,6 +7,8 @@ const player = { at: 0, playing: false, last: 0, node: 0, only: -1 };
 const panels = DATA.schedules.map((data) => ({ data, schedule: new Schedule(torus, data) }));
 const STEP_SECONDS = 1.6; // how long a step takes when played by steps
 
+// Names come from files, too: a text in HTML.
+const html = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const plural = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
 const number = (x) => (Number.isInteger(x) ? `${x}` : x.toPrecision(4).replace(/\.?0+$/, ''));
 
@@ -235,9 +237,9 @@ function tableOf(panel) {
     const s = steps[i];
     rows.push(`<tr><td>${i + 1}</td><td>${s.messages.length}</td><td>${number(s.most)}</td><td>${s.hops}</td>`
       + `<td>${s.crowd > 1 ? `${s.crowd} messages` : '-'}</td><td>${seconds(panel.times[i + 1])}</td>`
-      + `<td class="text">${s.name}</td></tr>`);
+      + `<td class="text">${html(s.name)}</td></tr>`);
   }
-  return `<h3>${panel.data.name}</h3><table><thead><tr><th>step</th><th>messages</th><th>busiest channel</th><th>hops</th>`
+  return `<h3>${html(panel.data.name)}</h3><table><thead><tr><th>step</th><th>messages</th><th>busiest channel</th><th>hops</th>`
     + '<th>contention</th><th>ends at</th><th class="text">phase</th></tr></thead>'
     + `<tbody>${rows.join('')}</tbody></table>${steps.length > lines ? `<p class="quiet">The other ${steps.length - lines} are not listed.</p>` : ''}`;
 }

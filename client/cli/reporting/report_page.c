@@ -41,6 +41,44 @@ static json_t *shares_value(const struct trace_data *d)
     return list;
 }
 
+/* What is known of the run, if it is of the type that it should be. */
+static json_t *run_value(const struct trace_data *d)
+{
+    static const char *const numbers[] = {"seconds", "bound_seconds", "predicted_seconds"};
+    static const char *const texts[] = {"operation", "algorithm"};
+    const json_t *run = json_object_get(d->own, "run");
+    json_t *o = json_object(), *value;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (json_is_number(value = json_object_get(run, numbers[i])))
+            (void)json_object_set(o, numbers[i], value);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (json_is_string(value = json_object_get(run, texts[i])))
+            (void)json_object_set(o, texts[i], value);
+    return o;
+}
+
+/* The parts of the trace that have been checked: whatever else the file has does not come to the page. */
+static json_t *trace_value(const struct trace_data *d)
+{
+    const json_t *from = json_object_get(d->own, "nodes");
+    json_t *nodes = json_array(), *states = json_array();
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++) {
+        json_t *o = d->node[node].traced ? json_incref(json_array_get(from, node))
+                                         : json_pack("{s:s}", "name", d->node[node].name);
+        if (d->node[node].traced)
+            (void)json_object_set_new(o, "name", json_string(d->node[node].name));
+        (void)json_array_append_new(nodes, o);
+    }
+    for (unsigned s = 0; s < TORUS_TRACE_STATES; s++)
+        (void)json_array_append_new(states,
+                                    json_string(trace_state_name((enum torus_trace_state)s)));
+    return json_pack("{s:s, s:f, s:f, s:o, s:o, s:o}", "id", d->id, "seconds", d->seconds,
+                     "clock_error", d->clock_error, "run", run_value(d), "states", states, "nodes",
+                     nodes);
+}
+
 static const struct field run_fields[] = {
     {"trace of", "id", FORMAT_PLAIN},
     {"torus", "dims", FORMAT_PLAIN},
@@ -83,7 +121,7 @@ int report_page_write(const struct cli *cli, const char *file, const struct trac
 
     if (torus == NULL)
         return cli_fail(cli, &e);
-    json_t *data = json_pack("{s:o, s:O, s:o}", "torus", torus, "trace", d->own, "findings",
+    json_t *data = json_pack("{s:o, s:o, s:o}", "torus", torus, "trace", trace_value(d), "findings",
                              findings_value(d));
     if (data == NULL)
         return cli_fail(

@@ -1,7 +1,10 @@
 #include "client/cli/reporting/trace_data.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NUMBER_MOST 1e19 /* of a counter: 64 bits */
 
 static int not_a_trace(const char *path, const char *why, struct error *e)
 {
@@ -29,32 +32,117 @@ static void read_port(struct port_time *p, const json_t *from, size_t intervals,
     }
 }
 
-static void read_node(struct trace_data *d, uint32_t rank, const json_t *from)
+/* Whether a member is an array of `count` numbers of at least 0 and at most `most`. */
+static bool is_list(const json_t *node, const char *member, size_t count, double most)
 {
-    struct trace_node_data *n = &d->node[rank];
+    const json_t *list = json_object_get(node, member), *value;
+    size_t i;
+
+    if (!json_is_array(list) || json_array_size(list) != count)
+        return false;
+    json_array_foreach(list, i, value)
+    {
+        double number = json_number_value(value);
+        if (!json_is_number(value) || number < 0 || number > most)
+            return false;
+    }
+    return true;
+}
+
+static bool are_events(const json_t *list)
+{
+    const json_t *event;
+    size_t i;
+
+    json_array_foreach(list, i, event)
+    {
+        if (json_array_size(event) != 4 || !json_is_real(json_array_get(event, 0)))
+            return false;
+        for (size_t k = 1; k < 4; k++)
+            if (!json_is_integer(json_array_get(event, k)))
+                return false;
+    }
+    return json_is_array(list);
+}
+
+/* Returns the member of a traced node that is not as it must be, or NULL. */
+static const char *wrong_member(const struct trace_data *d, const json_t *from)
+{
+    static const char *const times[] = {"began", "ended", "interval", "clock_error"};
+    static const struct {
+        const char *name;
+        size_t by_port; /* elements by interval and port; 0: one by interval */
+        double most;
+    } lists[] = {{"sent", 1, NUMBER_MOST},   {"received", 1, NUMBER_MOST},
+                 {"queue", 1, NUMBER_MOST},  {"unacked", 1, NUMBER_MOST},
+                 {"resent", 1, NUMBER_MOST}, {"state", TORUS_TRACE_STATES, 255},
+                 {"used", 0, NUMBER_MOST},   {"delayed", 0, NUMBER_MOST},
+                 {"writing", 0, NUMBER_MOST}};
+    const unsigned ports = torus_ports(&d->torus);
+    const size_t intervals = json_array_size(json_object_get(from, "used"));
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (!json_is_real(json_object_get(from, times[i])))
+            return times[i];
+    if (json_real_value(json_object_get(from, "interval")) <= 0)
+        return "interval";
+    if (json_integer_value(json_object_get(from, "ports")) != (json_int_t)ports)
+        return "ports";
+    if (!is_list(from, "neighbour", ports, NUMBER_MOST))
+        return "neighbour";
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (!is_list(from, lists[i].name,
+                     lists[i].by_port > 0 ? intervals * ports * lists[i].by_port : intervals,
+                     lists[i].most))
+            return lists[i].name;
+    return are_events(json_object_get(from, "events")) ? NULL : "events";
+}
+
+static void read_arrays(struct trace_data *d, struct trace_node_data *n, const json_t *from)
+{
     const json_t *neighbour = json_object_get(from, "neighbour"),
                  *used = json_object_get(from, "used");
     const json_t *delayed = json_object_get(from, "delayed");
-    double interval = json_number_value(json_object_get(from, "interval"));
-    unsigned ports = (unsigned)json_integer_value(json_object_get(from, "ports"));
-    size_t intervals = json_array_size(used);
+    const double interval = json_real_value(json_object_get(from, "interval"));
+    const unsigned ports = torus_ports(&d->torus);
+    const size_t intervals = json_array_size(used);
 
-    n->name = json_string_value(json_object_get(from, "name"));
-    n->name = n->name != NULL ? n->name : "?";
-    n->traced = intervals > 0 && ports == torus_ports(&d->torus);
-    n->began = json_number_value(json_object_get(from, "began"));
-    n->ended = json_number_value(json_object_get(from, "ended"));
+    n->traced = true;
+    n->began = json_real_value(json_object_get(from, "began"));
+    n->ended = json_real_value(json_object_get(from, "ended"));
     n->events = json_object_get(from, "events");
-    for (unsigned port = 0; port < torus_ports(&d->torus); port++) {
-        double to = n->traced ? number_at(neighbour, port) : -1;
-        n->port[port].neighbour = to >= 0 && to < d->torus.nodes ? (uint32_t)to : TORUS_NO_NODE;
-        if (n->traced)
-            read_port(&n->port[port], from, intervals, ports, port, interval);
+    for (unsigned port = 0; port < ports; port++) {
+        double to = number_at(neighbour, port);
+        n->port[port].neighbour = to < d->torus.nodes ? (uint32_t)to : TORUS_NO_NODE;
+        read_port(&n->port[port], from, intervals, ports, port, interval);
     }
-    for (size_t i = 0; n->traced && i < intervals; i++) {
+    for (size_t i = 0; i < intervals; i++) {
         n->used += number_at(used, i) / 255 * interval;
         n->delayed += number_at(delayed, i) / 255 * interval;
     }
+}
+
+/* Returns 0, or -1 with *e if the node's arrays do not fit together. */
+static int read_node(struct trace_data *d, const char *path, uint32_t rank, const json_t *from,
+                     struct error *e)
+{
+    struct trace_node_data *n = &d->node[rank];
+    const char *wrong;
+
+    n->name = json_string_value(json_object_get(from, "name"));
+    n->name = n->name != NULL ? n->name : "?";
+    for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+        n->port[port].neighbour = TORUS_NO_NODE;
+    if (json_object_get(from, "used") == NULL)
+        return 0; /* this node has not answered */
+    wrong = wrong_member(d, from);
+    if (wrong != NULL)
+        return error_set(e, ERROR_USAGE,
+                         "%.200s is no trace of torusctl: \"%s\" of node %" PRIu32
+                         " is missing, or does not fit to the rest",
+                         path, wrong, rank);
+    read_arrays(d, n, from);
+    return 0;
 }
 
 static int read_own(struct trace_data *d, const char *path, struct error *e)
@@ -76,7 +164,8 @@ static int read_own(struct trace_data *d, const char *path, struct error *e)
     if (d->node == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the trace");
     for (uint32_t rank = 0; rank < d->torus.nodes; rank++)
-        read_node(d, rank, json_array_get(nodes, rank));
+        if (read_node(d, path, rank, json_array_get(nodes, rank), e) != 0)
+            return -1;
     return 0;
 }
 

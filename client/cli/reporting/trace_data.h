@@ -23,7 +23,7 @@ struct trace_node_data {
     double began, ended; /* seconds after the run began anywhere */
     struct port_time port[TORUS_MAX_PORTS];
     double used, delayed; /* seconds */
-    json_t *events;       /* [seconds, torus_trace_event, a, b], or NULL; borrowed */
+    json_t *events;       /* [seconds, torus_trace_event, a, b]; NULL: not traced; borrowed */
 };
 
 struct trace_data {
@@ -35,7 +35,8 @@ struct trace_data {
 };
 
 /* Reads a file. Returns 0 with *d, which the caller gives to trace_data_free(), or -1 with *e: it cannot be read, is no
- * JSON, or no trace of torusctl. */
+ * JSON, or no trace of torusctl. All that is said of traced nodes in d->own (trace_file.c) is then well-formed: numbers,
+ * and as many of them as belong together. */
 int trace_data_read(struct trace_data *d, const char *path, struct error *e);
 void trace_data_free(struct trace_data *d);
 
