@@ -25,23 +25,41 @@ static unsigned long_dims(const struct torus *t, uint32_t multiple, unsigned *di
     return count;
 }
 
-/* AR: Stage 1, stage 2 with floor(p/4) steps, stage 3 with ceil(p/4) - 1 steps; `step` counts from the ring's first
- * step. */
-static void name_stage(uint32_t nodes, uint32_t step, const char *before, char *text)
+/* The stage of AR on a ring: stage 1 has one step, stage 2 floor(p/4), stage 3 ceil(p/4) - 1; 0: it is over. `step` counts
+ * from the ring's first step. */
+static unsigned stage_of(uint32_t nodes, uint32_t step)
 {
     uint32_t second = nodes / 4, third = (nodes + 3) / 4 - 1;
 
     if (step == 0)
+        return 1;
+    if (step <= second)
+        return 2;
+    return step <= second + third ? 3 : 0;
+}
+
+static void name_stage(uint32_t nodes, uint32_t step, const char *before, char *text)
+{
+    uint32_t second = nodes / 4, third = (nodes + 3) / 4 - 1;
+
+    switch (stage_of(nodes, step)) {
+    case 1:
         (void)snprintf(text, PHASE_NAME_SIZE,
                        "%sstage 1: to nodes of the destination's parity on the ring", before);
-    else if (step <= second)
+        break;
+    case 2:
         (void)snprintf(text, PHASE_NAME_SIZE,
                        "%sstage 2, step %" PRIu32 " of %" PRIu32 ": even nodes send +, odd nodes -",
                        before, step, second);
-    else if (step <= second + third)
+        break;
+    case 3:
         (void)snprintf(text, PHASE_NAME_SIZE,
                        "%sstage 3, step %" PRIu32 " of %" PRIu32 ": even nodes send -, odd nodes +",
                        before, step - second, third);
+        break;
+    default:
+        break;
+    }
 }
 
 static void name_ar(const struct torus *t, uint32_t step, char *text)
@@ -55,6 +73,20 @@ static void name_ar(const struct torus *t, uint32_t step, char *text)
     text[0] = 'S'; /* begins the text */
 }
 
+/* A step in which AR runs on rings of two lengths. */
+static void name_lines(uint32_t longer, uint32_t shorter, uint32_t step, const char *before,
+                       char *text)
+{
+    unsigned stage = stage_of(shorter, step);
+
+    if (stage == 0 || stage == stage_of(longer, step))
+        name_stage(longer, step, before, text);
+    else
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%sstage %u on rings of %" PRIu32 ", stage %u on rings of %" PRIu32, before,
+                       stage_of(longer, step), longer, stage, shorter);
+}
+
 static void name_at2(const struct torus *t, uint32_t step, char *text)
 {
     static const char *const lines[] = {
@@ -65,14 +97,15 @@ static void name_at2(const struct torus *t, uint32_t step, char *text)
 
     if (long_dims(t, 4, dim, &fits) != 2 || !fits)
         return;
-    uint32_t longer = t->size[dim[0]] > t->size[dim[1]] ? t->size[dim[0]] : t->size[dim[1]];
-    uint32_t steps = ring_steps(longer / 2);
+    bool first = t->size[dim[0]] > t->size[dim[1]];
+    uint32_t longer = t->size[dim[first ? 0 : 1]] / 2, shorter = t->size[dim[first ? 1 : 0]] / 2;
+    uint32_t steps = ring_steps(longer);
     if (step < 2)
         (void)snprintf(text, PHASE_NAME_SIZE,
                        "Phase 1, step %" PRIu32 " of 2: to nodes of the destination's parities",
                        step + 1);
     else if (step < 2 + 2 * steps)
-        name_stage(longer / 2, (step - 2) % steps, lines[(step - 2) / steps], text);
+        name_lines(longer, shorter, (step - 2) % steps, lines[(step - 2) / steps], text);
 }
 
 /* AR1: a swap, rotations, a swap. */
