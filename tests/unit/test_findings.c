@@ -1,0 +1,205 @@
+/* What stands out in a trace: of each planted fault, the first sentence names the place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/cli/reporting/findings.h"
+#include "tests/unit/trace_fixture.h"
+
+#define PORTS 4u
+
+static unsigned find(json_t *file, struct finding *list)
+{
+    struct trace_data d;
+    struct error e;
+
+    if (trace_fixture_read(file, &d, &e) != 0)
+        fail_msg("%s", e.text);
+    unsigned count = findings_make(&d, list);
+    assert_in_range(count, 1, FINDINGS_MOST);
+    for (unsigned i = 1; i < count; i++)
+        assert_true(list[i].seconds <= list[i - 1].seconds);
+    trace_data_free(&d);
+    return count;
+}
+
+/* The first finding is this one. */
+static void check_first(json_t *file, enum finding_kind kind, uint32_t node)
+{
+    struct finding list[FINDINGS_MOST];
+    char host[32];
+
+    (void)find(file, list);
+    if (list[0].kind != kind || list[0].node != node)
+        fail_msg("node %u, %s", (unsigned)list[0].node, list[0].text);
+    (void)snprintf(host, sizeof host, "host%u (node %u)", (unsigned)node, (unsigned)node);
+    assert_non_null(strstr(list[0].text, host));
+}
+
+static void nothing_stands_out(void **state)
+{
+    static const char *const tori[] = {"1", "2", "4x4", "3x4x5", "complete:5"};
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        assert_int_equal(find(trace_fixture_new(tori[i]), list), 1);
+        assert_int_equal(list[0].kind, FINDING_NOTHING);
+        assert_int_equal(list[0].node, TORUS_NO_NODE);
+    }
+}
+
+/* A slow link makes all others wait; it is busy all the time. */
+static void a_slow_link(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    trace_fixture_wait(file, 5, 2, TORUS_TRACE_LINK, 1);
+    check_first(file, FINDING_LINK, 5);
+
+    file = trace_fixture_new("4x4"); /* in both directions, and with losses */
+    for (uint32_t rank = 0; rank < 16; rank++)
+        for (unsigned port = 0; port < PORTS; port++)
+            trace_fixture_wait(file, rank, port, TORUS_TRACE_OTHERS, 0.5);
+    trace_fixture_wait(file, 3, 0, TORUS_TRACE_RESENDING, 0.9);
+    trace_fixture_set(file, 3, "resent", 0, 700);
+    assert_true(find(file, list) >= 1);
+    assert_int_equal(list[0].kind, FINDING_LINK);
+    assert_int_equal(list[0].node, 3);
+    assert_int_equal(list[0].port, 0);
+    assert_non_null(strstr(list[0].text, "port +0"));
+    assert_non_null(strstr(list[0].text, "TCP sent packets again"));
+}
+
+/* The link is as fast as others while it carries, but TCP repeats packets. */
+static void a_lossy_link(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+
+    (void)state;
+    trace_fixture_wait(file, 9, 3, TORUS_TRACE_RESENDING, 0.4);
+    trace_fixture_scale(file, 9, 3, "sent", 1.2);
+    trace_fixture_set(file, 9, "resent", 3, 90);
+    check_first(file, FINDING_RESENDING, 9);
+}
+
+static void wait_at(json_t *file, uint32_t rank, enum torus_trace_state state, double part)
+{
+    for (unsigned port = 0; port < PORTS; port++)
+        trace_fixture_wait(file, rank, port, state, part);
+}
+
+static void a_node_that_waits(void **state)
+{
+    static const struct {
+        enum torus_trace_state state;
+        enum finding_kind kind;
+    } waits[] = {{TORUS_TRACE_SOURCE, FINDING_SOURCE},
+                 {TORUS_TRACE_SINK, FINDING_DISK},
+                 {TORUS_TRACE_PROCESSOR, FINDING_PROCESSOR}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        json_t *file = trace_fixture_new("4x4");
+        for (uint32_t rank = 0; rank < 16; rank++) /* all do, a little */
+            wait_at(file, rank, waits[i].state, 0.1);
+        wait_at(file, 11, waits[i].state, 0.5);
+        check_first(file, waits[i].kind, 11);
+    }
+}
+
+/* The system says that the daemon could have run, and did not. */
+static void a_daemon_without_a_processor(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+
+    (void)state;
+    for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i++)
+        trace_fixture_set(file, 6, "delayed", i, 100);
+    check_first(file, FINDING_PROCESSOR, 6);
+}
+
+/* Ten calls, all of which end at the same time; the program at node 7 makes each of them 50 ms late. */
+static void a_late_program(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 16; rank++)
+        for (int call = 0; call < 10; call++) {
+            double late = rank == 7 ? 0.05 : 0.0001 * rank;
+            trace_fixture_add_event(file, rank, 0.1 * call + late, TORUS_TRACE_CALL_BEGUN, 2, call);
+            trace_fixture_add_event(file, rank, 0.1 * call + 0.09, TORUS_TRACE_CALL_ENDED, 2, call);
+        }
+    check_first(file, FINDING_PROGRAM, 7);
+}
+
+/* The calls of node 7 end late, so that it makes the next ones late: it is not the program that is to blame. */
+static void a_program_that_is_kept_waiting(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 16; rank++)
+        for (int call = 0; call < 10; call++) {
+            double late = rank == 7 && call > 0 ? 0.05 : 0;
+            trace_fixture_add_event(file, rank, 0.1 * call + late, TORUS_TRACE_CALL_BEGUN, 2, call);
+            trace_fixture_add_event(file, rank, 0.1 * call + (rank == 7 ? 0.1499 : 0.09),
+                                    TORUS_TRACE_CALL_ENDED, 2, call);
+        }
+    assert_int_equal(find(file, list), 1);
+    assert_int_equal(list[0].kind, FINDING_NOTHING);
+}
+
+/* The worst is first, and there are not too many. */
+static void several_faults(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 16; rank++)
+        if (rank % 2 == 0)
+            wait_at(file, rank, TORUS_TRACE_SINK, 0.2 + 0.02 * rank);
+        else
+            wait_at(file, rank, TORUS_TRACE_SINK, 0);
+    assert_int_equal(find(file, list), FINDINGS_MOST);
+    assert_int_equal(list[0].kind, FINDING_DISK);
+    assert_int_equal(list[0].node, 14);
+    assert_int_equal(list[1].node, 12);
+}
+
+/* Nodes without a trace are not compared. */
+static void nodes_that_have_not_answered(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 16; rank += 3)
+        (void)json_object_del(trace_fixture_node(file, rank), "used");
+    wait_at(file, 7, TORUS_TRACE_SOURCE, 0.5);
+    check_first(file, FINDING_SOURCE, 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_stands_out),
+        cmocka_unit_test(a_slow_link),
+        cmocka_unit_test(a_lossy_link),
+        cmocka_unit_test(a_node_that_waits),
+        cmocka_unit_test(a_daemon_without_a_processor),
+        cmocka_unit_test(a_late_program),
+        cmocka_unit_test(a_program_that_is_kept_waiting),
+        cmocka_unit_test(several_faults),
+        cmocka_unit_test(nodes_that_have_not_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

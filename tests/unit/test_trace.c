@@ -1,0 +1,243 @@
+/* What a node records of a run: sums are kept when intervals are joined, and the first and last events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/trace/trace.h"
+
+#define MS UINT64_C(1000000)
+#define UNIT 1024u
+
+static unsigned long chance = 1;
+
+static uint64_t below(uint64_t most)
+{
+    chance = chance * 6364136223846793005u + 1442695040888963407u;
+    return (uint64_t)(chance >> 33) % most;
+}
+
+struct sums {
+    uint64_t sent, received, resent, used, delayed, state[TRACE_STATES];
+    uint32_t queue, unacked, writing;
+};
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_up(const struct trace *t, unsigned port, struct sums *s)
+{
+    *s = (struct sums){.sent = 0};
+    for (uint32_t i = 0; i < t->intervals; i++) {
+        const struct trace_port *p = &t->port[(size_t)i * t->ports + port];
+        s->sent += p->sent;
+        s->received += p->received;
+        s->resent += p->resent;
+        s->queue = larger(s->queue, p->queue);
+        s->unacked = larger(s->unacked, p->unacked);
+        for (unsigned state = 0; state < TRACE_STATES; state++)
+            s->state[state] += p->state[state];
+        s->used += t->node[i].used;
+        s->delayed += t->node[i].delayed;
+        s->writing = larger(s->writing, t->node[i].writing);
+    }
+}
+
+static void assert_near(uint64_t a, uint64_t b, uint64_t by)
+{
+    if ((a > b ? a - b : b - a) > by)
+        fail_msg("%ju and %ju differ by more than %ju", (uintmax_t)a, (uintmax_t)b, (uintmax_t)by);
+}
+
+/* Counters rise at random, for so many samples that intervals are joined often. */
+static void joining_keeps_sums(void **state)
+{
+    struct trace *t = trace_new("1-2-3", 4, 7 * MS);
+    struct trace_sample s = {.writing = 0};
+    struct sums expected[4] = {{.sent = 0}}, found;
+    uint64_t now = 7 * MS, samples = 20000;
+    const uint64_t first_used = 55555;
+
+    (void)state;
+    s.used = first_used;
+    for (unsigned port = 0; port < 4; port++)
+        s.port[port].sent = 1000; /* before the run */
+    trace_take(t, &s, now);
+    for (uint64_t i = 0; i < samples; i++) {
+        uint64_t passed = 1 + below(3 * MS);
+        for (unsigned port = 0; port < 4; port++) {
+            uint64_t sent = below(100000), received = below(1000);
+            expected[port].state[s.port[port].state] += passed;
+            s.port[port].sent += sent;
+            s.port[port].received += received;
+            s.port[port].resent += i % 100 == 0;
+            s.port[port].queue = below(5000);
+            s.port[port].unacked = below(7000);
+            expected[port].sent += sent;
+            expected[port].received += received;
+            expected[port].resent += i % 100 == 0;
+            expected[port].queue = larger(expected[port].queue, (uint32_t)s.port[port].queue);
+            expected[port].unacked = larger(expected[port].unacked, (uint32_t)s.port[port].unacked);
+            s.port[port].state = (enum trace_state)below(TRACE_STATES);
+        }
+        s.used += passed / 2;
+        s.delayed += passed / 4;
+        s.writing = below(900);
+        now += passed;
+        trace_take(t, &s, now);
+    }
+    assert_in_range(t->intervals, TRACE_INTERVALS / 2, TRACE_INTERVALS);
+    assert_true(t->interval > TRACE_INTERVAL_LEAST && t->interval * t->intervals >= now - 7 * MS);
+    for (unsigned port = 0; port < 4; port++) {
+        uint64_t all = 0;
+        add_up(t, port, &found);
+        assert_int_equal(found.sent, expected[port].sent);
+        assert_int_equal(found.received, expected[port].received);
+        assert_int_equal(found.resent, expected[port].resent);
+        assert_int_equal(found.queue, expected[port].queue);
+        assert_int_equal(found.unacked, expected[port].unacked);
+        /* A sample may be divided between intervals, and each part is rounded down. */
+        for (unsigned k = 0; k < TRACE_STATES; k++) {
+            all += found.state[k];
+            assert_near(found.state[k], expected[port].state[k] / UNIT, 2 * samples);
+        }
+        assert_near(all, (now - 7 * MS) / UNIT, 2 * samples);
+    }
+    assert_near(found.used, (s.used - first_used) / UNIT, samples);
+    assert_near(found.delayed, s.delayed / UNIT, samples);
+    trace_unref(t);
+}
+
+/* What was counted before the first sample does not belong to the run. A counter that falls has begun again at 0. */
+static void counters_begin_again(void **state)
+{
+    struct trace *t = trace_new("x", 1, 0);
+    struct trace_sample s = {.used = 900000};
+    struct sums found;
+
+    (void)state;
+    s.port[0].sent = 5000;
+    s.port[0].resent = 70;
+    trace_take(t, &s, 1 * MS);
+    add_up(t, 0, &found);
+    assert_int_equal(found.sent, 0);
+    assert_int_equal(found.resent, 0);
+    assert_int_equal(found.used, 0);
+    s.port[0].sent = 6000;
+    trace_take(t, &s, 2 * MS);
+    s.port[0].sent = 300; /* a new connection */
+    s.port[0].resent = 4;
+    s.used = 10 * UNIT;
+    trace_take(t, &s, 3 * MS);
+    add_up(t, 0, &found);
+    assert_int_equal(found.sent, 1300);
+    assert_int_equal(found.resent, 4);
+    assert_int_equal(found.used, 10);
+    trace_take(t, &s, 2 * MS); /* a time in the past adds nothing */
+    add_up(t, 0, &found);
+    assert_int_equal(found.sent, 1300);
+    trace_unref(t);
+}
+
+/* The time of a state belongs to the intervals in which it was, not to that of the sample. */
+static void a_long_state_fills_its_intervals(void **state)
+{
+    struct trace *t = trace_new("x", 1, 0);
+    struct trace_sample s = {.writing = 0};
+
+    (void)state;
+    s.port[0].state = TRACE_SINK;
+    trace_take(t, &s, 0);
+    s.port[0].state = TRACE_LINK;
+    trace_take(t, &s, 10 * MS + MS / 2);
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(t->port[i].state[TRACE_SINK], MS / UNIT);
+    assert_int_equal(t->port[10].state[TRACE_SINK], MS / 2 / UNIT);
+    assert_int_equal(t->port[10].state[TRACE_LINK], 0);
+    assert_int_equal(t->intervals, 11);
+    /* Days later: bounded, and nothing overflows. */
+    trace_take(t, &s, UINT64_C(40) * 86400 * 1000 * MS);
+    assert_true(t->intervals <= TRACE_INTERVALS);
+    assert_int_equal(t->port[t->intervals - 1].state[TRACE_RESENDING], 0);
+    for (uint32_t i = 1; i + 1 < t->intervals; i++)
+        assert_true(t->port[i].state[TRACE_LINK] > UINT32_MAX / 2);
+    trace_unref(t);
+}
+
+static void samples_are_due_by_the_interval(void **state)
+{
+    struct trace *t = trace_new("x", 2, 100 * MS);
+    struct trace_sample s = {.writing = 0};
+    uint64_t now = 100 * MS, taken = 0;
+
+    (void)state;
+    assert_int_equal(trace_due(t), 101 * MS);
+    while (now < 100 * MS + 600 * 1000 * MS) {
+        uint64_t due = trace_due(t);
+        assert_true(due >= now + TRACE_INTERVAL_LEAST);
+        assert_true(due - now <= TRACE_INTERVAL_LEAST || due - now <= t->interval / 4);
+        now = due;
+        trace_take(t, &s, now);
+        taken++;
+    }
+    /* In ten minutes: not more than a few for each of the 512 intervals, each time that these are joined. */
+    assert_in_range(taken, 4 * TRACE_INTERVALS / 2, 4 * TRACE_INTERVALS * 12);
+    trace_unref(t);
+}
+
+static void first_and_last_events_are_kept(void **state)
+{
+    static const uint64_t counts[] = {0,   1,   255, 256, 257,  511,  512,
+                                      513, 767, 768, 769, 1024, 1025, 100000};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+        const uint64_t count = counts[k];
+        struct trace *t = trace_new("x", 2, 50);
+        for (uint64_t i = 0; i < count; i++)
+            trace_note(t, 50 + i, TRACE_STEP, (uint32_t)i, 2 * i);
+        uint32_t kept = trace_kept(t);
+        assert_int_equal(kept, count < TRACE_EVENTS ? count : TRACE_EVENTS);
+        assert_int_equal(t->events, count);
+        for (uint32_t i = 0; i < kept; i++) {
+            uint64_t number = i < TRACE_EVENTS / 2 ? i : count - kept + i;
+            const struct trace_event *event = trace_event_at(t, i);
+            assert_int_equal(event->a, number);
+            assert_int_equal(event->b, 2 * number);
+            assert_int_equal(event->at, number);
+            assert_int_equal(event->kind, TRACE_STEP);
+        }
+        trace_unref(t);
+    }
+}
+
+static void events_before_the_begin_are_at_0(void **state)
+{
+    struct trace *t = trace_new("x", 2, 50);
+
+    (void)state;
+    trace_note(t, 49, TRACE_LINK_DOWN, 1, 0);
+    assert_int_equal(trace_event_at(t, 0)->at, 0);
+    trace_note(NULL, 49, TRACE_LINK_DOWN, 1, 0);
+    trace_unref(t);
+    trace_unref(NULL);
+    assert_null(trace_ref(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joining_keeps_sums),
+        cmocka_unit_test(counters_begin_again),
+        cmocka_unit_test(a_long_state_fills_its_intervals),
+        cmocka_unit_test(samples_are_due_by_the_interval),
+        cmocka_unit_test(first_and_last_events_are_kept),
+        cmocka_unit_test(events_before_the_begin_are_at_0),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

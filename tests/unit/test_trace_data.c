@@ -1,0 +1,241 @@
+/* Trace files from others: whatever they hold, they are read or refused, and a page is made of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/cli/reporting/findings.h"
+#include "client/cli/reporting/report_page.h"
+#include "tests/unit/trace_fixture.h"
+
+static uint64_t chance = 99;
+
+static size_t below(size_t most)
+{
+    chance = chance * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(chance >> 33) % most;
+}
+
+static void a_trace_is_read(void **state)
+{
+    json_t *file = trace_fixture_new("2x3");
+    struct trace_data d;
+    struct error e;
+
+    (void)state;
+    (void)json_object_del(trace_fixture_node(file, 4), "used");
+    trace_fixture_add_event(file, 1, 0.5, TORUS_TRACE_STEP, 3, 0);
+    assert_int_equal(trace_fixture_read(file, &d, &e), 0);
+    assert_int_equal(d.torus.nodes, 6);
+    assert_string_equal(d.id, "0-1-2");
+    assert_false(d.node[4].traced);
+    assert_string_equal(d.node[4].name, "host4");
+    assert_true(d.node[1].traced);
+    assert_int_equal(d.node[1].port[0].neighbour, torus_neighbour(&d.torus, 1, 0));
+    assert_true(d.node[1].port[0].bytes == 1e6 * TRACE_FIXTURE_INTERVALS);
+    double busy = d.node[1].port[0].state[TORUS_TRACE_LINK];
+    assert_true(busy > 0.599 && busy < 0.601);
+    assert_int_equal(json_array_size(d.node[1].events), 1);
+    trace_data_free(&d);
+}
+
+/* Refused, with the member's name. */
+static void check_refused(json_t *file, const char *word)
+{
+    struct trace_data d;
+    struct error e;
+
+    assert_int_equal(trace_fixture_read(file, &d, &e), -1);
+    assert_int_equal(e.code, ERROR_USAGE);
+    if (strstr(e.text, word) == NULL)
+        fail_msg("'%s' does not name '%s'", e.text, word);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    static const char *const lists[] = {"sent",  "received", "queue",   "unacked", "resent",
+                                        "state", "used",     "delayed", "writing", "neighbour"};
+    static const char *const times[] = {"began", "ended", "interval", "clock_error"};
+    json_t *file;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        char quoted[32];
+        /* A change of "used" is a change of the number of intervals. */
+        bool counts = strcmp(lists[i], "used") == 0;
+        (void)snprintf(quoted, sizeof quoted, "\"%s\"", lists[i]);
+        file = trace_fixture_new("4");
+        (void)json_array_remove(json_object_get(trace_fixture_node(file, 2), lists[i]), 0);
+        check_refused(file, counts ? "node 2" : quoted);
+        file = trace_fixture_new("4");
+        trace_fixture_set(file, 2, lists[i], 0, -1);
+        check_refused(file, quoted);
+        file = trace_fixture_new("4");
+        (void)json_array_set_new(json_object_get(trace_fixture_node(file, 2), lists[i]), 0,
+                                 json_string("<b>"));
+        check_refused(file, quoted);
+    }
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        file = trace_fixture_new("4");
+        (void)json_object_set_new(trace_fixture_node(file, 0), times[i], json_string("1"));
+        check_refused(file, times[i]);
+    }
+    file = trace_fixture_new("4");
+    trace_fixture_set(file, 1, "state", 3, 256);
+    check_refused(file, "\"state\"");
+    file = trace_fixture_new("4");
+    (void)json_object_set_new(trace_fixture_node(file, 1), "interval", json_real(0));
+    check_refused(file, "\"interval\"");
+    file = trace_fixture_new("4");
+    (void)json_array_append_new(json_object_get(trace_fixture_node(file, 1), "events"),
+                                json_pack("[f, i, i, s]", 0.5, 1, 2, "<i>"));
+    check_refused(file, "\"events\"");
+    file = trace_fixture_new("4");
+    (void)json_object_set_new(json_object_get(file, "torusd"), "dims", json_string("2x3"));
+    check_refused(file, "do not fit together");
+    file = trace_fixture_new("4");
+    (void)json_object_set_new(json_object_get(file, "torusd"), "version", json_integer(2));
+    check_refused(file, "version 1");
+}
+
+static void other_files_are_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        enum error_code code;
+    } files[] = {{"", ERROR_USAGE},
+                 {"{", ERROR_USAGE},
+                 {"[]", ERROR_USAGE},
+                 {"{}", ERROR_USAGE},
+                 {"null", ERROR_USAGE},
+                 {"\x80\xff", ERROR_USAGE},
+                 {"{\"torusd\": 5}", ERROR_USAGE},
+                 {"{\"torusd\": {\"version\": 1, \"dims\": \"1000000x1000000\"}}", ERROR_USAGE}};
+    struct trace_data d;
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const char *path = trace_fixture_file(files[i].text, strlen(files[i].text));
+        assert_int_equal(trace_data_read(&d, path, &e), -1);
+        assert_int_equal(e.code, files[i].code);
+        assert_int_equal(unlink(path), 0);
+        assert_null(d.file);
+    }
+    assert_int_equal(trace_data_read(&d, "/nonexistent/trace", &e), -1);
+    assert_int_equal(e.code, ERROR_IO);
+}
+
+/* Changes some bytes: digits to other digits, any to what is common in JSON or to anything, or moves some. */
+static void mutate(char *text, size_t length)
+{
+    static const char common[] = "0123456789{}[],:\"-.eE \\";
+
+    for (size_t i = 1 + below(3); i-- > 0;) {
+        size_t at = below(length), size = below(length - at < 20 ? length - at : 20);
+        switch (below(8)) {
+        case 0:
+            text[at] = common[below(sizeof common - 1)];
+            break;
+        case 1:
+            text[at] = (char)below(256);
+            break;
+        case 2:
+            memmove(text + at, text + below(length - size), size);
+            break;
+        default:
+            if (text[at] >= '0' && text[at] <= '9')
+                text[at] = common[below(10)];
+            break;
+        }
+    }
+}
+
+/* Of what is still a trace, everything is made that torusctl makes. */
+static void random_changes(void **state)
+{
+    json_t *file = trace_fixture_new("2x2");
+    const unsigned tries = 3000;
+    unsigned accepted = 0;
+    struct finding list[FINDINGS_MOST];
+    const struct cli cli = {.json = false};
+
+    (void)state;
+    trace_fixture_add_event(file, 1, 0.5, TORUS_TRACE_CALL_BEGUN, 3, 0);
+    trace_fixture_add_event(file, 1, 0.6, TORUS_TRACE_CALL_ENDED, 3, 0);
+    char *text = json_dumps(file, JSON_COMPACT);
+    size_t length = strlen(text);
+    json_decref(file);
+    char *changed = malloc(length);
+    for (unsigned i = 0; i < tries; i++) {
+        struct trace_data d;
+        struct error e;
+        memcpy(changed, text, length);
+        mutate(changed, length);
+        const char *path = trace_fixture_file(changed, below(10) == 0 ? below(length) : length);
+        int r = trace_data_read(&d, path, &e);
+        if (r != 0)
+            assert_true(e.code == ERROR_USAGE && e.text[0] != '\0');
+        if (r == 0) {
+            assert_in_range(findings_make(&d, list), 1, FINDINGS_MOST);
+            if (accepted++ % 16 == 0)
+                assert_int_equal(report_page_write(&cli, path, &d), EXIT_DONE);
+            trace_data_free(&d);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_true(accepted > tries / 20);
+    free(changed);
+    free(text);
+}
+
+/* A name, an id and states of a file are text on the page, and unknown members do not come there. */
+static void texts_stay_texts(void **state)
+{
+    const char *evil = "</script><img src=x onerror=alert(1)>";
+    json_t *file = trace_fixture_new("2x2"), *own = json_object_get(file, "torusd");
+    const struct cli cli = {.json = false};
+    struct trace_data d;
+    struct error e;
+    char *page = NULL;
+    size_t length = 0;
+
+    (void)state;
+    (void)json_object_set_new(trace_fixture_node(file, 0), "name", json_string(evil));
+    (void)json_object_set_new(own, "id", json_string(evil));
+    (void)json_object_set_new(own, "run",
+                              json_pack("{s:s, s:s}", "seconds", evil, "other", "OTHER"));
+    (void)json_object_set_new(own, "states", json_pack("[s, s]", "STATE", evil));
+    assert_int_equal(trace_fixture_read(file, &d, &e), 0);
+    const char *path = trace_fixture_file("", 0);
+    assert_int_equal(report_page_write(&cli, path, &d), EXIT_DONE);
+    trace_data_free(&d);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    assert_true(getdelim(&page, &length, '\0', in) > 0);
+    (void)fclose(in);
+    assert_null(strstr(page, evil));
+    assert_null(strstr(page, "<img"));
+    assert_null(strstr(page, "OTHER"));
+    assert_null(strstr(page, "STATE\""));
+    assert_null(strstr(page, "\"run\":{\"seconds\""));
+    assert_non_null(strstr(page, "\\u003c/script>"));
+    free(page);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trace_is_read),         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(other_files_are_refused), cmocka_unit_test(random_changes),
+        cmocka_unit_test(texts_stay_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
