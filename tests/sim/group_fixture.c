@@ -40,7 +40,7 @@ static const struct sim_call steady[] = {
     };
 _Static_assert(sizeof steady / sizeof *steady == GROUP_STEADY_CALLS, "as the header says");
 
-struct sim_programs *group_start_steady(struct sim *sim, uint64_t seed)
+static struct sim_programs *start_steady(struct sim *sim, uint64_t seed, bool trace)
 {
     const struct sim_programs_setup setup = {.name = "g",
                                              .call = steady,
@@ -48,9 +48,20 @@ struct sim_programs *group_start_steady(struct sim *sim, uint64_t seed)
                                              .seed = seed,
                                              .depth = 1 + (uint32_t)(seed % 3),
                                              .pause = 3 * MILLISECONDS,
-                                             .stay = true};
+                                             .stay = true,
+                                             .trace = trace};
 
     return sim_programs_new(sim, &setup);
+}
+
+struct sim_programs *group_start_steady(struct sim *sim, uint64_t seed)
+{
+    return start_steady(sim, seed, false);
+}
+
+struct sim_programs *group_start_steady_traced(struct sim *sim, uint64_t seed)
+{
+    return start_steady(sim, seed, true);
 }
 
 bool group_all_completed(struct sim *sim, void *context)

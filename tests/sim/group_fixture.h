@@ -16,6 +16,8 @@ struct sim *group_sim(const char *dims, uint64_t seed);
 
 /* Programs on all nodes that make GROUP_STEADY_CALLS calls of several kinds, and stay. The caller frees them. */
 struct sim_programs *group_start_steady(struct sim *sim, uint64_t seed);
+/* The same in a group that is traced. */
+struct sim_programs *group_start_steady_traced(struct sim *sim, uint64_t seed);
 
 /* For sim_run(): whether all calls of all programs are complete. `context`: the programs. */
 bool group_all_completed(struct sim *sim, void *context);

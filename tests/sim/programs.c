@@ -208,6 +208,7 @@ static void on_open(struct sim *sim, void *context)
                                           .user = 1000 + p->rank % 3,
                                           .timeout_ns = p->all->set.timeout,
                                           .unchecked = p->all->set.unchecked,
+                                          .trace = p->all->set.trace,
                                           .shrink = p->shrunk > 0};
 
     if (p->dead)

@@ -36,6 +36,7 @@ struct sim_programs_setup {
     uint32_t depth; /* the most calls that run at the same time; at least 1 */
     uint64_t pause; /* nanoseconds between two calls, at most */
     bool unchecked;
+    bool trace;
     bool
         shrinks; /* when told that a node or link is down, they shrink the group, and make all calls
                        * again from the first */

@@ -128,7 +128,9 @@ void swarm_draw_groups(struct swarm_world *w)
         w->faults = 0;
     for (unsigned i = 0; i < groups; i++) {
         struct chance own = chance_stream(w->seed, STREAM_GROUPS, 1 + i);
-        draw_group(w, &w->group[w->groups++], i, &own);
+        struct chance trace = chance_stream(w->seed, STREAM_GROUP_TRACES, i);
+        draw_group(w, &w->group[w->groups], i, &own);
+        w->group[w->groups++].setup.trace = chance_below(&trace, 4) == 0;
     }
     for (unsigned i = 0; i < faults && w->faults < SWARM_FAULTS; i++) {
         struct chance own = chance_stream(w->seed, STREAM_PROGRAM_FAULTS, i);
@@ -154,11 +156,12 @@ void swarm_print_groups(const struct swarm_world *w)
             continue;
         (void)fprintf(stderr,
                       "  group %u: +%.6f s, %u calls, depth %u, pause %.6f s, timeout %.3f "
-                      "s%s%s%s%s\n",
+                      "s%s%s%s%s%s\n",
                       i, (double)g->at / 1e9, g->setup.calls, g->setup.depth,
                       (double)g->setup.pause / 1e9, (double)g->setup.timeout / 1e9,
                       g->setup.unchecked ? ", unchecked" : "", g->setup.shuffle ? ", shuffled" : "",
-                      g->setup.lazy ? ", lazy" : "", g->setup.careless ? ", careless" : "");
+                      g->setup.lazy ? ", lazy" : "", g->setup.careless ? ", careless" : "",
+                      g->setup.trace ? ", traced" : "");
         for (unsigned k = 0; k < g->setup.calls; k++)
             print_call(k, &g->call[k]);
     }

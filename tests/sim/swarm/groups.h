@@ -5,7 +5,13 @@
 #include "tests/sim/swarm/swarm.h"
 
 /* Random numbers. */
-enum { STREAM_GROUPS = 32, STREAM_PROGRAM_FAULTS, STREAM_HOLES, STREAM_DEATHS };
+enum {
+    STREAM_GROUPS = 32,
+    STREAM_PROGRAM_FAULTS,
+    STREAM_HOLES,
+    STREAM_DEATHS,
+    STREAM_GROUP_TRACES
+};
 
 /* Random calls of all operations, on the whole torus and on parts. */
 void swarm_draw_calls(const struct swarm_world *w, struct swarm_group *g, struct chance *c);

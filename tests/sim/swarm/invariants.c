@@ -5,6 +5,7 @@
 
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/copies.h"
+#include "tests/sim/trace_checks.h"
 
 #define LISTED 128u
 /* Bytes of a node, and of its part of the simulator, besides its budget. */
@@ -475,6 +476,7 @@ void swarm_check_end(struct swarm_play *play)
         if (has_folders(r))
             check_outputs(play, r);
     }
+    check_traces(play->sim);
     check_next_exchange(play->sim, (uint32_t)(w->seed % w->torus.nodes));
     swarm_end_deaths(play);
     swarm_tell(play, "all is well");

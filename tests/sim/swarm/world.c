@@ -8,7 +8,7 @@
 #include "tests/sim/swarm/copies.h"
 
 /* Streams of the seed, beside those of the simulator. */
-enum { STREAM_WORLD = 16, STREAM_REQUESTS, STREAM_FAULTS, STREAM_SCHEDULES };
+enum { STREAM_WORLD = 16, STREAM_REQUESTS, STREAM_FAULTS, STREAM_SCHEDULES, STREAM_TRACES = 40 };
 
 static const char *const dims_list[] = {
     "2",    "1x2",   "2m",  "3",    "3m",  "2x2",   "1x4", "2x3",
@@ -219,6 +219,9 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
         w->request[i].spec.from = w->request[i].from;
         w->request[i].spec.to = w->request[i].to;
         w->request[i].spec.barrier = w->request[i].barrier;
+        struct chance own = chance_stream(seed, STREAM_TRACES, i);
+        w->request[i].spec.trace =
+            w->request[i].spec.operation != OPERATION_BARRIER && chance_below(&own, 4) == 0;
     }
 }
 
@@ -236,7 +239,7 @@ void swarm_print(const struct swarm_world *w)
         (void)fprintf(
             stderr,
             "  request %2u: %s%.6f s, node %u: %s %s%s%s%s, %" PRIu64
-            " bytes, %s -> %s, repeat %u, timeout %.3f s%s\n",
+            " bytes, %s -> %s, repeat %u, timeout %.3f s%s%s\n",
             i, r->after != NULL ? "after the one before + " : "+", (double)r->at / 1e9, r->root,
             operation_name(r->spec.operation), r->spec.algorithm, r->imported ? " from a file" : "",
             r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
@@ -245,7 +248,8 @@ void swarm_print(const struct swarm_world *w)
             (double)r->spec.timeout_ns / 1e9,
             r->spec.shrink ? ", shrinks"
             : r->spec.wait ? ", waits"
-                           : "");
+                           : "",
+            r->spec.trace ? ", traced" : "");
     }
     swarm_print_groups(w);
     swarm_print_copies(w);

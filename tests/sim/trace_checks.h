@@ -1,0 +1,17 @@
+/* What must hold for every trace (daemon/trace), whatever has happened. */
+#ifndef TORUSD_TESTS_SIM_TRACE_CHECKS_H
+#define TORUSD_TESTS_SIM_TRACE_CHECKS_H
+
+#include "daemon/trace/trace.h"
+#include "tests/sim/sim.h"
+
+/* Checks the traces of all live nodes: they are within their bounds, and the times of each port's states are not more
+ * than the time that has passed. */
+void check_traces(struct sim *sim);
+
+/* The node's last trace, which must exist. */
+const struct trace *check_last_trace(struct sim *sim, uint32_t rank);
+/* The number of kept events of a kind. */
+uint32_t check_count_events(const struct trace *t, enum trace_event_kind kind);
+
+#endif
