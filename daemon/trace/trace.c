@@ -5,8 +5,9 @@
 #include <string.h>
 
 #define HALF (TRACE_EVENTS / 2)
-#define UNIT 1024u /* nanoseconds of a state's unit */
-#define SAMPLES 4u /* in an interval, if it is long */
+#define UNIT 1024u                  /* nanoseconds of a state's unit */
+#define SAMPLES 4u                  /* in an interval, if it is long */
+#define LAG_LEAST UINT64_C(4000000) /* nanoseconds by which a sample may be late without a reason */
 
 struct trace *trace_new(const char *id, unsigned ports, uint64_t now)
 {
@@ -109,47 +110,106 @@ static uint64_t risen(uint64_t now, uint64_t before)
     return now >= before ? now - before : now;
 }
 
-/* Adds the time of the last sample's states, to all intervals that it covers. */
-static void add_times(struct trace *t, uint64_t from, uint64_t to)
+/* What has happened at the node since the last sample. */
+struct change {
+    uint64_t used, delayed;
+    struct {
+        uint64_t sent, received, resent;
+    } port[TORUS_MAX_PORTS];
+};
+
+/* The time that the main thread neither used nor slept as it meant to: a system does not count all of it as delayed. */
+static uint64_t lag_of(const struct trace *t, uint64_t used, uint64_t now)
 {
-    while (from < to) {
-        uint32_t i = interval_at(t, from);
-        uint64_t end = t->began + (i + UINT64_C(1)) * t->interval, until = end < to ? end : to;
-        for (unsigned port = 0; port < t->ports; port++) {
-            uint32_t *time = &t->port[(size_t)i * t->ports + port].state[t->last.port[port].state];
-            *time = sum(*time, bounded((until - from) / UNIT));
-        }
-        from = until;
+    uint64_t passed = now - t->sampled, meant = trace_due(t) - t->sampled + used;
+
+    return !t->paused && passed > meant + LAG_LEAST ? passed - meant : 0;
+}
+
+static void find_change(const struct trace *t, const struct trace_sample *s, uint64_t now,
+                        struct change *c)
+{
+    uint64_t lag;
+
+    c->used = risen(s->used, t->last.used);
+    c->delayed = risen(s->delayed, t->last.delayed);
+    lag = lag_of(t, c->used, now);
+    c->delayed = c->delayed > lag ? c->delayed : lag;
+    for (unsigned port = 0; port < t->ports; port++) {
+        c->port[port].sent = risen(s->port[port].sent, t->last.port[port].sent);
+        c->port[port].received = risen(s->port[port].received, t->last.port[port].received);
+        c->port[port].resent = risen(s->port[port].resent, t->last.port[port].resent);
     }
+}
+
+/* Takes from *left what belongs to `part` of the `whole` time that is left. */
+static uint64_t take_part(uint64_t *left, uint64_t part, uint64_t whole)
+{
+    uint64_t taken =
+        part >= whole ? *left : (uint64_t)((double)*left * (double)part / (double)whole);
+
+    *left -= taken;
+    return taken;
+}
+
+/* Adds a part of the change to an interval. */
+static void add_part(struct trace *t, uint32_t i, struct change *c, uint64_t part, uint64_t whole)
+{
+    struct trace_node *n = &t->node[i];
+
+    n->used = sum(n->used, bounded(take_part(&c->used, part, whole) / UNIT));
+    n->delayed = sum(n->delayed, bounded(take_part(&c->delayed, part, whole) / UNIT));
+    for (unsigned port = 0; port < t->ports; port++) {
+        struct trace_port *p = &t->port[(size_t)i * t->ports + port];
+        uint32_t *time = &p->state[t->last.port[port].state];
+        *time = sum(*time, bounded(part / UNIT));
+        p->sent += take_part(&c->port[port].sent, part, whole);
+        p->received += take_part(&c->port[port].received, part, whole);
+        p->resent = sum(p->resent, bounded(take_part(&c->port[port].resent, part, whole)));
+    }
+}
+
+/* Adds what has happened since the last sample to all intervals that this time covers. */
+static void add_change(struct trace *t, struct change *c, uint64_t now)
+{
+    uint64_t from = t->sampled;
+
+    do {
+        uint32_t i = interval_at(t, from);
+        uint64_t end = t->began + (i + UINT64_C(1)) * t->interval, until = end < now ? end : now;
+        add_part(t, i, c, until - from, now - from);
+        from = until;
+    } while (from < now);
 }
 
 void trace_take(struct trace *t, const struct trace_sample *s, uint64_t now)
 {
+    struct change c;
+
     if (now < t->sampled)
         return;
-    if (t->has_last)
-        add_times(t, t->sampled, now);
+    if (t->has_last) {
+        find_change(t, s, now, &c);
+        add_change(t, &c, now);
+    }
     uint32_t i = interval_at(t, now > t->began ? now - 1 : now);
     for (unsigned port = 0; port < t->ports; port++) {
         struct trace_port *p = &t->port[(size_t)i * t->ports + port];
-        if (t->has_last) {
-            p->sent += risen(s->port[port].sent, t->last.port[port].sent);
-            p->received += risen(s->port[port].received, t->last.port[port].received);
-            p->resent =
-                sum(p->resent, (uint32_t)risen(s->port[port].resent, t->last.port[port].resent));
-        }
         p->queue = larger(p->queue, bounded(s->port[port].queue));
         p->unacked = larger(p->unacked, bounded(s->port[port].unacked));
-    }
-    if (t->has_last) {
-        t->node[i].used = sum(t->node[i].used, bounded(risen(s->used, t->last.used) / UNIT));
-        t->node[i].delayed =
-            sum(t->node[i].delayed, bounded(risen(s->delayed, t->last.delayed) / UNIT));
     }
     t->node[i].writing = larger(t->node[i].writing, bounded(s->writing));
     t->last = *s;
     t->has_last = true;
+    t->paused = false;
     t->sampled = now;
+}
+
+void trace_pause(struct trace *t)
+{
+    t->paused = true;
+    for (unsigned port = 0; port < t->ports; port++)
+        t->last.port[port].state = TRACE_NOTHING;
 }
 
 uint64_t trace_due(const struct trace *t)

@@ -92,6 +92,7 @@ struct trace {
     uint64_t sampled; /* when the last sample was taken */
     struct trace_sample last;
     bool has_last;
+    bool paused; /* trace_pause() */
     unsigned references;
 };
 
@@ -101,8 +102,11 @@ struct trace *trace_new(const char *id, unsigned ports, uint64_t now);
 struct trace *trace_ref(struct trace *t);
 void trace_unref(struct trace *t);
 
-/* Adds what has happened since the last sample, whose states have lasted until now. */
+/* Adds what has happened since the last sample, whose states have lasted until now. If the sample comes much later than
+ * trace_due(), the main thread has been delayed. */
 void trace_take(struct trace *t, const struct trace_sample *sample, uint64_t now);
+/* Until the next sample nothing is traced: no port has anything to send, and nobody expects samples. */
+void trace_pause(struct trace *t);
 /* Returns when the next sample is due. */
 uint64_t trace_due(const struct trace *t);
 /* Notes an event; `t` may be NULL. */

@@ -125,6 +125,23 @@ static void a_daemon_without_a_processor(void **state)
     check_first(file, FINDING_PROCESSOR, 6);
 }
 
+/* Nobody takes what arrives at a node whose daemon has no processor, and it sends nothing in time: its links seem slow. */
+static void links_of_a_daemon_without_a_processor(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i++)
+        trace_fixture_set(file, 6, "delayed", i, 240);
+    for (unsigned port = 0; port < PORTS; port++)
+        trace_fixture_wait(file, 6, port, TORUS_TRACE_LINK, 1);
+    trace_fixture_wait(file, 2, 0, TORUS_TRACE_LINK, 1); /* to node 6 */
+    assert_int_equal(find(file, list), 1);
+    assert_int_equal(list[0].kind, FINDING_PROCESSOR);
+    assert_int_equal(list[0].node, 6);
+}
+
 /* Ten calls, all of which end at the same time; the program at node 7 makes each of them 50 ms late. */
 static void a_late_program(void **state)
 {
@@ -196,6 +213,7 @@ int main(void)
         cmocka_unit_test(a_lossy_link),
         cmocka_unit_test(a_node_that_waits),
         cmocka_unit_test(a_daemon_without_a_processor),
+        cmocka_unit_test(links_of_a_daemon_without_a_processor),
         cmocka_unit_test(a_late_program),
         cmocka_unit_test(a_program_that_is_kept_waiting),
         cmocka_unit_test(several_faults),

@@ -69,7 +69,7 @@ static void joining_keeps_sums(void **state)
         s.port[port].sent = 1000; /* before the run */
     trace_take(t, &s, now);
     for (uint64_t i = 0; i < samples; i++) {
-        uint64_t passed = 1 + below(3 * MS);
+        uint64_t passed = 1 + below(3 * MS); /* not late */
         for (unsigned port = 0; port < 4; port++) {
             uint64_t sent = below(100000), received = below(1000);
             expected[port].state[s.port[port].state] += passed;
@@ -108,8 +108,8 @@ static void joining_keeps_sums(void **state)
         }
         assert_near(all, (now - 7 * MS) / UNIT, 2 * samples);
     }
-    assert_near(found.used, (s.used - first_used) / UNIT, samples);
-    assert_near(found.delayed, s.delayed / UNIT, samples);
+    assert_near(found.used, (s.used - first_used) / UNIT, 2 * samples);
+    assert_near(found.delayed, s.delayed / UNIT, 2 * samples);
     trace_unref(t);
 }
 
@@ -166,6 +166,36 @@ static void a_long_state_fills_its_intervals(void **state)
     assert_int_equal(t->port[t->intervals - 1].state[TRACE_RESENDING], 0);
     for (uint32_t i = 1; i + 1 < t->intervals; i++)
         assert_true(t->port[i].state[TRACE_LINK] > UINT32_MAX / 2);
+    trace_unref(t);
+}
+
+/* A sample that comes much too late says that the main thread was delayed, also if the system does not say so. */
+static void late_samples_are_delays(void **state)
+{
+    struct trace *t = trace_new("x", 1, 0);
+    struct trace_sample s = {.used = 0};
+    struct sums found;
+
+    (void)state;
+    trace_take(t, &s, 0);
+    trace_take(t, &s, 3 * MS); /* a little late */
+    add_up(t, 0, &found);
+    assert_int_equal(found.delayed, 0);
+    s.used = 20 * MS; /* of 100 ms */
+    s.port[0].sent = 1000000;
+    trace_take(t, &s, 103 * MS);
+    add_up(t, 0, &found);
+    assert_near(found.used, 20 * MS / UNIT, 110);
+    assert_near(found.delayed, 79 * MS / UNIT, 110);
+    assert_int_equal(found.sent, 1000000);
+    for (uint32_t i = 3; i < 103; i++) { /* all of that belongs to the whole time */
+        assert_near(t->node[i].delayed, 79 * MS / 100 / UNIT, 2);
+        assert_near(t->port[i].sent, 10000, 2);
+    }
+    trace_pause(t); /* nobody takes samples */
+    trace_take(t, &s, 2000 * MS);
+    add_up(t, 0, &found);
+    assert_near(found.delayed, 79 * MS / UNIT, 110);
     trace_unref(t);
 }
 
@@ -235,6 +265,7 @@ int main(void)
         cmocka_unit_test(joining_keeps_sums),
         cmocka_unit_test(counters_begin_again),
         cmocka_unit_test(a_long_state_fills_its_intervals),
+        cmocka_unit_test(late_samples_are_delays),
         cmocka_unit_test(samples_are_due_by_the_interval),
         cmocka_unit_test(first_and_last_events_are_kept),
         cmocka_unit_test(events_before_the_begin_are_at_0),

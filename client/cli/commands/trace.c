@@ -20,7 +20,8 @@ static int run(struct cli *cli, const void *arguments)
 
     if (a->file == NULL)
         return cli_fail_usage(cli, "name the file to write: torusctl trace FILE");
-    return trace_file_write(cli, a->file, NULL, NULL);
+    int code = cli_connect(cli);
+    return code != EXIT_DONE ? code : trace_file_write(cli, a->file, NULL, NULL);
 }
 
 extern const struct command command_trace;

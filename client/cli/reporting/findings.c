@@ -78,6 +78,43 @@ static const char *label(const struct trace_data *d, uint32_t node, char text[LA
     return text;
 }
 
+/* --- what nodes wait for --- */
+
+/* The time that the port of a node which waited longest for this spent waiting. */
+static double longest(const struct trace_data *d, uint32_t node, enum torus_trace_state state)
+{
+    double most = 0;
+
+    for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+        if (d->node[node].port[port].state[state] > most)
+            most = d->node[node].port[port].state[state];
+    return most;
+}
+
+static double processor_time(const struct trace_data *d, uint32_t node,
+                             enum torus_trace_state state)
+{
+    double waits = longest(d, node, state), delayed = d->node[node].delayed;
+
+    return waits > delayed ? waits : delayed;
+}
+
+/* The median of a time over the nodes that have a trace. */
+static double usual_time(const struct trace_data *d, enum torus_trace_state state,
+                         double (*time)(const struct trace_data *d, uint32_t node,
+                                        enum torus_trace_state state))
+{
+    double *all = calloc(d->torus.nodes + 1u, sizeof *all), result;
+    size_t count = 0;
+
+    for (uint32_t node = 0; all != NULL && node < d->torus.nodes; node++)
+        if (d->node[node].traced)
+            all[count++] = time(d, node, state);
+    result = all != NULL ? median(all, count) : 0;
+    free(all);
+    return result;
+}
+
 /* --- links --- */
 
 /* The median of what links carried while they were busy, in bytes a second. */
@@ -114,8 +151,19 @@ static double usual_resending(const struct trace_data *d)
 }
 
 struct usual {
-    double rate, resending;
+    double rate, resending, disk, processor;
 };
+
+/* How much longer than other nodes one waited for its disk, or for a processor. A link is slow in such a time, too, since
+ * nobody takes what arrives. */
+static double excuse_of(const struct trace_data *d, uint32_t node, const struct usual *usual)
+{
+    double disk = longest(d, node, TORUS_TRACE_SINK) - usual->disk;
+    double processor = processor_time(d, node, TORUS_TRACE_PROCESSOR) - usual->processor;
+    double most = disk > processor ? disk : processor;
+
+    return most > 0 ? most : 0;
+}
 
 static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
                        const struct usual *usual)
@@ -123,6 +171,7 @@ static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
     const struct trace_data *d = l->data;
     const struct port_time *p = &d->node[node].port[port];
     double rate = p->bytes / busy_time(p), again = p->state[TORUS_TRACE_RESENDING];
+    double excuse = fmax(excuse_of(d, node, usual), excuse_of(d, p->neighbour, usual));
     char name[TORUS_PORT_NAME_SIZE], from[LABEL_SIZE], to[LABEL_SIZE];
     struct finding *f;
 
@@ -130,7 +179,7 @@ static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
     (void)label(d, node, from);
     (void)label(d, p->neighbour, to);
     if (rate < SLOWER * usual->rate) {
-        f = add(l, FINDING_LINK, node, busy_time(p) - p->bytes / usual->rate);
+        f = add(l, FINDING_LINK, node, busy_time(p) - p->bytes / usual->rate - excuse);
         if (f != NULL)
             (void)snprintf(f->text, sizeof f->text,
                            "The link from %s to %s (port %s) is slow: it carried %.4g Mbit/s while "
@@ -139,7 +188,8 @@ static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
                            from, to, name, rate * 8e-6, usual->rate * 8e-6,
                            p->resent > 0 ? ", and TCP sent packets again" : "");
     } else {
-        f = p->resent > 0 ? add(l, FINDING_RESENDING, node, again - usual->resending) : NULL;
+        f = p->resent > 0 ? add(l, FINDING_RESENDING, node, again - usual->resending - excuse)
+                          : NULL;
         if (f != NULL)
             (void)snprintf(f->text, sizeof f->text,
                            "On the link from %s to %s (port %s) TCP sent %.0f packets again, in "
@@ -154,7 +204,9 @@ static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
 static void find_links(struct finding_list *l)
 {
     const struct trace_data *d = l->data;
-    const struct usual usual = {usual_rate(d), usual_resending(d)};
+    const struct usual usual = {usual_rate(d), usual_resending(d),
+                                usual_time(d, TORUS_TRACE_SINK, longest),
+                                usual_time(d, TORUS_TRACE_PROCESSOR, processor_time)};
 
     for (uint32_t node = 0; node < d->torus.nodes; node++)
         for (unsigned port = 0; port < torus_ports(&d->torus); port++)
@@ -164,25 +216,6 @@ static void find_links(struct finding_list *l)
 
 /* --- nodes --- */
 
-/* The time that the port of a node which waited longest for this spent waiting. */
-static double longest(const struct trace_data *d, uint32_t node, enum torus_trace_state state)
-{
-    double most = 0;
-
-    for (unsigned port = 0; port < torus_ports(&d->torus); port++)
-        if (d->node[node].port[port].state[state] > most)
-            most = d->node[node].port[port].state[state];
-    return most;
-}
-
-static double processor_time(const struct trace_data *d, uint32_t node,
-                             enum torus_trace_state state)
-{
-    double waits = longest(d, node, state), delayed = d->node[node].delayed;
-
-    return waits > delayed ? waits : delayed;
-}
-
 /* Adds a finding for each node that waited for something longer than the median of the nodes. */
 static void find_waits(struct finding_list *l, enum finding_kind kind, enum torus_trace_state state,
                        double (*time)(const struct trace_data *d, uint32_t node,
@@ -190,13 +223,8 @@ static void find_waits(struct finding_list *l, enum finding_kind kind, enum toru
                        const char *sentence)
 {
     const struct trace_data *d = l->data;
-    double *all = calloc(d->torus.nodes + 1u, sizeof *all);
-    size_t count = 0;
+    const double usual = usual_time(d, state, time);
 
-    for (uint32_t node = 0; all != NULL && node < d->torus.nodes; node++)
-        if (d->node[node].traced)
-            all[count++] = time(d, node, state);
-    double usual = all != NULL ? median(all, count) : 0;
     for (uint32_t node = 0; node < d->torus.nodes; node++) {
         double own = d->node[node].traced ? time(d, node, state) : 0;
         struct finding *f = add(l, kind, node, own - usual);
@@ -206,7 +234,6 @@ static void find_waits(struct finding_list *l, enum finding_kind kind, enum toru
                            "%s %s %.0f %% of the time, other nodes %.0f %%.", label(d, node, name),
                            sentence, share(d, own), share(d, usual));
     }
-    free(all);
 }
 
 /* --- programs --- */

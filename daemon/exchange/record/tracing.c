@@ -147,9 +147,9 @@ void tracing_begin(struct attempt *x)
         trace_unref(*place);
         *place = trace_new(id, torus_ports(torus_of(x)), router_now(router_of(x)));
         x->trace = trace_ref(*place);
-        if (x->trace != NULL)
-            take_sample(x, router_now(router_of(x))); /* counters so far */
     }
+    if (x->trace != NULL)
+        take_sample(x, router_now(router_of(x)));
     tracing_note_state(x);
 }
 
@@ -161,6 +161,7 @@ void tracing_note_state(struct attempt *x)
     if (state_of(x)->ended) {
         take_sample(x, router_now(router_of(x)));
         x->trace->ended = router_now(router_of(x));
+        trace_pause(x->trace); /* unless another attempt follows */
     }
 }
 
