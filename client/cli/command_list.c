@@ -9,6 +9,7 @@ extern const struct command command_status, command_links, command_algorithms, c
     command_doctor, command_support_bundle, command_routes, command_trace, command_report,
     command_copy, command_gather, command_scatter, command_top, command_serve;
 
+/* clang-format off: one line a command */
 const struct command *const commands[] = {
     &command_copy,
     &command_gather,
@@ -42,3 +43,4 @@ const struct command *const commands[] = {
     &command_help,
     NULL, /* one line a command */
 };
+/* clang-format on */

@@ -85,7 +85,7 @@ static json_t *take(struct made *m)
     struct torus_error e;
     struct all_nodes all;
 
-    assert_int_equal(all_nodes_take(&all, &m->ring.status[0], &m->survey, &e), 0);
+    assert_int_equal(all_nodes_make(&all, &m->ring.status[0], &m->survey, &e), 0);
     assert_int_equal(scene_take(&scene, &all, now), 0);
     json_t *value = scene_state_value(&scene, &m->ring.status[0], 42);
     assert_non_null(value);
