@@ -113,15 +113,23 @@ function fillPorts() {
 
 // --- the torus ---
 
-// Bytes a second that a port sends at a time, and whether packets are sent again.
+const MOMENTS = 30; // of the run, over each of which loads are averaged: frames leave in bursts
+
+// Bytes a second that a port sends around a time, and whether packets are sent again then.
 function loadAt(n, p, t) {
-  const i = Math.floor((t - n.began) / n.interval);
-  if (i < 0 || i >= intervals(n)) return [0, false];
-  return [n.sent[i * n.ports + p] / n.interval, n.resent[i * n.ports + p] > 0];
+  const width = Math.max(1, Math.round(trace.seconds / MOMENTS / n.interval));
+  const first = Math.floor((t - n.began) / n.interval - (width - 1) / 2);
+  let bytes = 0, resent = 0;
+  for (let i = Math.max(0, first); i < Math.min(intervals(n), first + width); i++) {
+    bytes += n.sent[i * n.ports + p];
+    resent += n.resent[i * n.ports + p];
+  }
+  return [bytes / (width * n.interval), resent > 0];
 }
 
-const fastest = Math.max(1, ...trace.nodes.flatMap((n) => portsOf(n).flatMap((p) => Array.from({ length: intervals(n) },
-  (_, i) => n.sent[i * n.ports + p] / n.interval)).sort((a, b) => b - a).slice(0, 1)));
+const moments = Array.from({ length: MOMENTS }, (_, k) => ((k + 0.5) * trace.seconds) / MOMENTS);
+const loadsAt = (t) => trace.nodes.flatMap((n) => portsOf(n).map((p) => loadAt(n, p, t)[0]));
+const fastest = moments.reduce((most, t) => loadsAt(t).reduce((a, b) => Math.max(a, b), most), 1);
 
 function drawTorus() {
   const g = view.begin();
@@ -146,7 +154,7 @@ function drawTorus() {
     g.fillText(`${rank}`, x, y + 3.5);
   });
   byId('at').value = trace.seconds > 0 ? Math.round((1000 * page.at) / trace.seconds) : 0;
-  byId('clock').textContent = `${seconds(page.at)} of ${seconds(trace.seconds)}, at most ${((fastest * 8) / 1e6).toFixed(1)} Mbit/s`;
+  byId('clock').textContent = `${seconds(page.at)} of ${seconds(trace.seconds)}, widest: ${((fastest * 8) / 1e6).toFixed(1)} Mbit/s`;
 }
 
 // --- lines ---
@@ -235,7 +243,7 @@ function begin() {
   trace.nodes.forEach((n, rank) => { if (n.used) byId('node').appendChild(new Option(`${rank} ${n.name}`, rank)); });
   if (torus.nodes > 32) page.node = DATA.findings[0].node >= 0 ? DATA.findings[0].node : 0;
   byId('node').value = page.node;
-  page.at = trace.seconds / 2;
+  page.at = trace.seconds / 4;
   fillFindings();
   fillFigures();
   fillWent();
