@@ -1,6 +1,7 @@
 """Traced runs: every node records, the file is what viewers read, and the report names what is slow."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,26 @@ def test_steps_of_papers_are_in_the_trace(shared, tmp_path):
         steps = [event['name'] for event in trace['traceEvents'] if event['ph'] == 'X' and event['pid'] == rank
                  and event['tid'] == 0 and event['name'].startswith('step')]
         assert steps == ['step 0', 'step 1', 'step 2', 'step 3']
+
+
+def test_a_schedule_plays_as_it_ran(shared, tmp_path):
+    """torusctl plan --html --trace: each step takes as long as in the run."""
+    torus, path, page = shared('4x4'), tmp_path / 'trace.json', tmp_path / 'page.html'
+    torus.json(3, 'exchange', '--algorithm', 'at2', '--block-size', '256KiB', '--repeat', 3, '--trace', path)
+    plan = ('plan', '--dims', '4x4', '--algorithm', 'at2', '--html', page, '--trace', path)
+    torus.ctl(0, *plan, check=True)
+    data = json.loads(re.search('const DATA = (.*);</script>', page.read_text())[1])
+    trace = traces.read(path)['torusd']
+    schedule, = data['schedules']
+    assert len(schedule['measured']) == 4 and schedule['run'] == trace['id']
+    assert min(schedule['measured']) >= 0 and 0 < sum(schedule['measured']) < trace['seconds']
+    for other in ('--algorithm', 'direct'), ('--algorithm', 'stream'), ('--dims', '4x8'):
+        result = torus.ctl(0, '--json', *plan, *other)
+        assert (result.returncode, error_code(result.stdout)) == (1, 'refused'), result
+    page.unlink()
+    result = torus.ctl(0, '--json', 'plan', '--dims', '4x4', '--html', page, '--trace', page)
+    assert result.returncode == 1 and not page.exists()
+    assert torus.ctl(0, 'plan', '--dims', '4x4', '--trace', path).returncode == 2
 
 
 def test_files_on_disk(loopback, tmp_path):

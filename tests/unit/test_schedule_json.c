@@ -94,7 +94,7 @@ static void add_json(struct moves *m, const json_t *schedule)
 static json_t *make(const struct torus *t, const char *name, uint32_t source, uint64_t *blocks)
 {
     static struct schedule_report report;
-    const struct animated a = {algorithm_find(name), &report};
+    const struct animated a = {.algorithm = algorithm_find(name), .report = &report};
     struct error e;
 
     assert_non_null(a.algorithm);
@@ -154,7 +154,7 @@ static void messages_are_those_of_the_routes(void **state)
 static void too_many_blocks_are_refused(void **state)
 {
     struct schedule_report report = {.startups = 1};
-    const struct animated a = {algorithm_find("direct"), &report};
+    const struct animated a = {.algorithm = algorithm_find("direct"), .report = &report};
     struct torus t;
     struct error e;
     uint64_t blocks = 0;

@@ -8,10 +8,13 @@
 
 #define ANIMATION_MOST_BLOCKS 600000u /* segments of blocks in all messages */
 
+struct measured_steps;
+
 /* A verified schedule, and what a user has called it. */
 struct animated {
     const struct algorithm *algorithm;
     const struct schedule_report *report;
+    const struct measured_steps *measured; /* when its steps were over in a run; NULL: not known */
 };
 
 /* Writes the page for `count` schedules (1 or 2) on a torus to a file ("-": standard output); only with the blocks of

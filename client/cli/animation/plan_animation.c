@@ -4,6 +4,7 @@
 
 #include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/animation/measured_steps.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
 #include "daemon/schedule/detour/detour.h"
@@ -59,13 +60,22 @@ int plan_animation(const struct cli *cli, const struct animation_arguments *a, c
     uint32_t rank = TORUS_NO_NODE;
     struct error e;
 
-    if (a->file == NULL && a->compare != NULL)
-        return cli_fail_usage(cli, "--compare is for a page: give its file with --html FILE");
+    if (a->file == NULL && (a->compare != NULL || a->trace != NULL))
+        return cli_fail_usage(cli, "%s is for a page: give its file with --html FILE",
+                              a->compare != NULL ? "--compare" : "--trace");
     if (a->file == NULL)
         return EXIT_DONE;
     if (source != NULL && parse_number(source, t->nodes - 1, &rank, &e) != 0)
         return cli_fail_usage(cli, "--source: %s", e.text);
-    if (a->compare != NULL)
-        return write_both(cli, a, t, schedule, rank);
-    return animation_write(cli, a->file, t, schedule, 1, rank);
+    struct animated timed = *schedule;
+    struct measured_steps steps = {.count = 0};
+    if (a->trace != NULL) {
+        if (measured_steps_read(&steps, a->trace, t, schedule, &e) != 0)
+            return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+        timed.measured = &steps;
+    }
+    int code = a->compare != NULL ? write_both(cli, a, t, &timed, rank)
+                                  : animation_write(cli, a->file, t, &timed, 1, rank);
+    measured_steps_free(&steps);
+    return code;
 }

@@ -8,6 +8,7 @@
 struct animation_arguments {
     const char *file; /* "-": standard output */
     const char *compare;
+    const char *trace;
 };
 
 /* Whether the page replaces the output of the command. */

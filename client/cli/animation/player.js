@@ -209,8 +209,10 @@ function addPanel(panel) {
   box.innerHTML = '<h2></h2><p class="quiet"></p><div class="figures"></div><canvas role="img"></canvas><p class="step"><b></b><span></span></p>';
   box.querySelector('h2').textContent = data.name;
   box.querySelector('p').textContent = `${data.summary}. ${data.paper ? `Source: ${data.paper}.` : ''}`;
+  if (data.measured) schedule.measured = data.measured;
   const figures = [data.ports, plural(data.startups, 'start-up'), `${plural(+number(data.transmission), 'block')} of transmission`,
     `lower bound ${number(data.bound)}`, data.contended > 0 ? `${plural(data.contended, 'step')} with contention` : 'no contention'];
+  if (data.measured) figures.push(`times of the run ${data.run}`);
   if (data.streaming) figures.push('runs without steps: a time is what one segment needs on a link');
   figures.forEach((f) => { box.querySelector('.figures').appendChild(document.createElement('span')).textContent = f; });
   byId('schedules').appendChild(box);
@@ -274,7 +276,8 @@ function begin() {
   byId('only').insertBefore(new Option('all nodes', -1), byId('only').firstChild).selected = true;
   if (gather) byId('only').parentNode.firstChild.textContent = 'Blocks of ';
   panels.forEach(addPanel);
-  if (panels.length > 1) byId('by').value = 'time';
+  panels.forEach((p) => p.view.resize()); // each panel has made the former ones narrower
+  if (panels.length > 1 || panels[0].data.measured) byId('by').value = 'time';
   drawLegend();
   retime();
 }

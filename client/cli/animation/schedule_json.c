@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "client/cli/animation/measured_steps.h"
 #include "client/cli/animation/phase_name.h"
 #include "client/cli/terminal/long_work.h"
 #include "daemon/schedule/detour/detour.h"
@@ -100,14 +101,23 @@ static json_t *describe(const struct torus *t, const struct animated *a, json_t 
     const struct algorithm *g = a->algorithm;
     double segments = g->segments;
 
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:i, s:o}", "name",
-                     g->name, "summary", g->summary != NULL ? g->summary : "", "paper",
-                     g->source != NULL ? g->source : "", "operation", operation_name(g->operation),
-                     "ports", algorithm_ports_name(g), "segments", (int)g->segments, "streaming",
-                     (int)g->streaming, "gather", (int)(g->operation != OPERATION_EXCHANGE),
-                     "startups", (int)a->report->startups, "transmission",
-                     (double)a->report->transmission / segments, "bound", algorithm_bound(g, t),
-                     "contended", (int)a->report->contended_steps, "steps", steps);
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:i, s:o}", "name", g->name,
+        "summary", g->summary != NULL ? g->summary : "", "paper",
+        g->source != NULL ? g->source : "", "operation", operation_name(g->operation), "ports",
+        algorithm_ports_name(g), "segments", (int)g->segments, "streaming", (int)g->streaming,
+        "gather", (int)(g->operation != OPERATION_EXCHANGE), "startups", (int)a->report->startups,
+        "transmission", (double)a->report->transmission / segments, "bound", algorithm_bound(g, t),
+        "contended", (int)a->report->contended_steps, "steps", steps);
+
+    if (o != NULL && a->measured != NULL) {
+        json_t *list = json_array();
+        for (uint32_t i = 0; i < a->measured->count; i++)
+            (void)json_array_append_new(list, json_real(a->measured->seconds[i]));
+        (void)json_object_set_new(o, "measured", list);
+        (void)json_object_set_new(o, "run", json_string(a->measured->run));
+    }
+    return o;
 }
 
 json_t *schedule_json(const struct torus *t, const struct animated *a, uint32_t source,

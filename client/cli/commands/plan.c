@@ -61,6 +61,9 @@ static const struct option options[] = {
      "output"},
     {"--html", "FILE", offsetof(struct plan_arguments, animation.file),
      "also make a page for a browser in which the schedule plays, step by step"},
+    {"--trace", "FILE", offsetof(struct plan_arguments, animation.trace),
+     "with --html: steps take as long as in this run, which 'torusctl exchange --trace' has "
+     "recorded"},
     {"--compare", "NAME", offsetof(struct plan_arguments, animation.compare),
      "with --html: play this algorithm beside it"},
     {"--steps", "STEPS", offsetof(struct plan_arguments, picture.steps),
@@ -254,7 +257,7 @@ static int draw(const struct cli *cli, const struct plan_arguments *a, const str
                 const struct algorithm *algorithm, const struct schedule_report *report,
                 const uint32_t *rank)
 {
-    const struct animated animated = {algorithm, report};
+    const struct animated animated = {.algorithm = algorithm, .report = report};
     struct picture_arguments picture = a->picture;
 
     if (picture.file == NULL && a->animation.file != NULL)
@@ -314,7 +317,7 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
     if ((a->node != NULL) + a->routes + (a->export.format != NULL) > 1)
         return cli_fail_usage(cli, "--node, --routes and --export: give one of them");
     if ((a->routes || a->export.format != NULL) &&
-        (a->animation.file != NULL || a->animation.compare != NULL))
+        (a->animation.file != NULL || a->animation.compare != NULL || a->animation.trace != NULL))
         return cli_fail_usage(cli, "--html and %s: give one or the other",
                               a->routes ? "--routes" : "--export");
     if ((a->routes || a->export.format != NULL) && plan_picture_option(&a->picture) != NULL)
@@ -362,7 +365,7 @@ const struct command command_plan = {
     .usage = "--dims DIMS [--algorithm NAME [--q N]] [--without LIST] | --import FILE\n"
              "       [--node RANK | --routes | --export FORMAT] [--json]\n"
              "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]\n"
-             "       [--html FILE [--compare NAME] [--source RANK]]",
+             "       [--html FILE [--trace FILE] [--compare NAME] [--source RANK]]",
     .details =
         "The command follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
