@@ -29,6 +29,9 @@ document.querySelectorAll('button, input, select, a, canvas, [role]').forEach((n
 });
 document.querySelectorAll('canvas').forEach((node) => { if (node.getAttribute('role') !== 'img') say('has no role', node); });
 
+document.querySelectorAll('canvas').forEach((node) => {
+  if (Math.abs((node.clientWidth / node.clientHeight) * (node.height / node.width) - 1) > 0.02) say('is drawn too narrow or too wide', node);
+});
 if (!document.documentElement.lang) wrong.push('the page has no language');
 if (!document.title) wrong.push('the page has no title');
 if (document.querySelectorAll('main').length !== 1) wrong.push('the page has no main part');
