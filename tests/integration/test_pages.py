@@ -223,3 +223,25 @@ def test_texts_of_a_trace_are_no_html(browser, reports, tmp_path):
     browser.check()
     assert browser.run('return document.querySelectorAll("img, p b, h1 b").length') == 0
     assert evil in browser.text('title') and evil in browser.text('under')
+
+
+@pytest.mark.parametrize('width,dark', [(1280, False), (390, True)], ids=['screen', 'dark-telephone'])
+def test_a_bench_is_plotted(browser, shared, tmp_path, width, dark):
+    torus, page = shared('2x2'), tmp_path / 'bench.html'
+    result = torus.ctl(0, '--json', 'bench', '--sizes', '0,1,1KiB,16KiB', '--repeat', 2, '--html', page, check=True)
+    results = json.loads(result.stdout)['results']
+    names = {one['algorithm'] for one in results}
+    browser.open(page, width, dark)
+    browser.check()
+    count = 'return document.querySelectorAll(arguments[0]).length'
+    assert browser.run(count, '#plot polyline') == len(names)
+    assert browser.run(count, '#plot path title') == 3 * len(names)  # an empty block has no place in it
+    assert browser.run(count, '#table tbody tr') == 4
+    assert browser.run('return [...document.querySelectorAll("#table td")].filter((d) => d.textContent.endsWith("*")).length') >= 4
+    before = browser.run('return document.getElementById("plot").innerHTML')
+    browser.choose('show', 'rate')
+    assert browser.run('return document.getElementById("plot").innerHTML') != before
+    browser.choose('only', 'direct')
+    assert browser.run(count, '#plot .quiet-line') == len(names) - 1
+    browser.check()
+    assert torus.ctl(0, 'bench', '--sizes', 1, '--repeat', 1, '--html', '-').stdout.startswith('<!DOCTYPE html>')

@@ -5,6 +5,7 @@
 
 #include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/measuring/bench_page.h"
 #include "client/cli/measuring/bench_report.h"
 #include "client/cli/measuring/fit.h"
 #include "client/cli/measuring/fit_report.h"
@@ -18,7 +19,7 @@
 #define FIT_PASSES 3
 
 struct bench_arguments {
-    const char *algorithms, *q, *schedules, *sizes, *repeat, *mode, *timeout;
+    const char *algorithms, *q, *schedules, *sizes, *repeat, *mode, *timeout, *html;
     bool fit, csv;
 };
 
@@ -44,6 +45,8 @@ static const struct option options[] = {
     {"--fit", NULL, offsetof(struct bench_arguments, fit),
      "fit the papers' cost model to the times of stepped algorithms (default:\nthose that only "
      "send to neighbours)"},
+    {"--html", "FILE", offsetof(struct bench_arguments, html),
+     "also make a page for a browser that plots the times; '-' is standard\noutput"},
     {"--csv", NULL, offsetof(struct bench_arguments, csv),
      "print one line of comma-separated values per size and algorithm"},
     {0},
@@ -224,10 +227,14 @@ static int sweep(struct sweep *swept, struct cli *cli, const struct bench_argume
 
     if (sweep_run(swept, cli, &e) != 0)
         return cli_fail(cli, &e);
-    int code = a->fit      ? fit_print(cli, swept)
+    bool only_page = a->html != NULL && strcmp(a->html, "-") == 0;
+    int code = only_page   ? EXIT_DONE
+               : a->fit    ? fit_print(cli, swept)
                : cli->json ? bench_print_json(cli, swept)
                : a->csv    ? bench_print_csv(swept)
                            : bench_print_text(cli, swept);
+    if (a->html != NULL && code == EXIT_DONE)
+        code = bench_page_write(cli, a->html, swept);
     if (swept->stopped)
         (void)fprintf(stderr, "torusctl: interrupted after %zu of %zu runs\n", swept->runs,
                       swept->all_runs);
@@ -259,7 +266,7 @@ const struct command command_bench = {
     .name = "bench",
     .summary = "Compare the algorithms on the running torus",
     .usage = "[--algorithms NAMES|all] [--q N|best] [--schedules FILES] [--sizes SIZES] "
-             "[--repeat K]\n       [--mode MODE] [--fit] [--csv|--json]",
+             "[--repeat K]\n       [--mode MODE] [--fit] [--csv|--json] [--html FILE]",
     .details =
         "For each block size, each algorithm runs K exchanges of a generated pattern back to\n"
         "back, as 'torusctl exchange --repeat K' does, and the table shows the median of their\n"
