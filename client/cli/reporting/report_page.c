@@ -65,7 +65,8 @@ static json_t *trace_value(const struct trace_data *d)
     json_t *nodes = json_array(), *states = json_array();
 
     for (uint32_t node = 0; node < d->torus.nodes; node++) {
-        json_t *o = d->node[node].traced ? json_incref(json_array_get(from, node))
+        /* A copy: the names of *d are texts of the original. */
+        json_t *o = d->node[node].traced ? json_copy(json_array_get(from, node))
                                          : json_pack("{s:s}", "name", d->node[node].name);
         if (d->node[node].traced)
             (void)json_object_set_new(o, "name", json_string(d->node[node].name));
