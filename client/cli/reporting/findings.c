@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORTH 0.05      /* of the run: less is not worth a sentence */
-#define BUSY_LEAST 0.02 /* of the run: a port that was busy for less says nothing about its link */
-#define SLOWER 0.75     /* of the median: a link that is slower than this stands out */
+#define WORTH 0.05       /* of the run: less is not worth a sentence */
+#define BUSY_LEAST 0.02  /* of the run: a port that was busy for less says nothing about its link */
+#define BYTES_LEAST 0.05 /* of what the port that carried most has carried */
+#define SLOWER 0.75      /* of the median: a link that is slower than this stands out */
 
 struct finding_list {
     const struct trace_data *data;
@@ -61,9 +62,23 @@ static double busy_time(const struct port_time *p)
     return p->state[TORUS_TRACE_LINK] + p->state[TORUS_TRACE_RESENDING];
 }
 
+/* What the port that carried most has carried. */
+static double most_bytes(const struct trace_data *d)
+{
+    double most = 0;
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+            if (d->node[node].port[port].bytes > most)
+                most = d->node[node].port[port].bytes;
+    return most;
+}
+
+/* Whether the port was busy for long enough, with more than messages that only tell how far nodes are. */
 static bool tells_rate(const struct trace_data *d, const struct port_time *p)
 {
-    return p->neighbour != TORUS_NO_NODE && busy_time(p) > BUSY_LEAST * d->seconds && p->bytes > 0;
+    return p->neighbour != TORUS_NO_NODE && busy_time(p) > BUSY_LEAST * d->seconds &&
+           p->bytes > BYTES_LEAST * most_bytes(d);
 }
 
 #define LABEL_SIZE 120
