@@ -233,6 +233,7 @@ static void open_group(struct agent *a)
     const struct group_options options = {.name = a->name,
                                           .shrink = a->request.shrink,
                                           .wait = a->request.wait,
+                                          .trace = a->request.trace,
                                           .user = a->request.user};
     struct error e;
 

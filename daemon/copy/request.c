@@ -196,6 +196,7 @@ int copy_request_take(struct copy_request *r, const Torus__CopyRequest *from, st
         .verify = from->verify,
         .as_it_comes = from->as_it_comes,
         .missing_ok = from->missing_ok,
+        .trace = from->trace,
         .shrink = from->shrink,
         .wait = from->wait,
         .timeout_ns = from->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
@@ -263,6 +264,7 @@ static void fill_message(Torus__CopyRequest *m, const struct copy_request *r,
     m->verify = r->verify;
     m->as_it_comes = r->as_it_comes;
     m->missing_ok = r->missing_ok;
+    m->trace = r->trace;
     m->shrink = r->shrink;
     m->wait = r->wait;
     m->timeout_ms = r->timeout_ns / MILLISECOND;

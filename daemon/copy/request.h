@@ -41,6 +41,7 @@ struct copy_request {
     uint32_t patterns;
     bool delete, checksum, dry_run, verify, as_it_comes;
     bool missing_ok;     /* a source that does not exist counts as an empty one */
+    bool trace;          /* every node records what it does (daemon/trace) */
     bool shrink, wait;   /* as in struct spec */
     uint64_t timeout_ns; /* for the whole copy; 0: none */
     uint32_t user;

@@ -34,6 +34,7 @@ static struct copy_request full(void)
                                  .verify = true,
                                  .as_it_comes = true,
                                  .missing_ok = true,
+                                 .trace = true,
                                  .wait = true,
                                  .timeout_ns = 5000000000,
                                  .user = 1000};
@@ -62,7 +63,7 @@ static void requests_survive_the_wire(void **state)
     for (uint32_t i = 0; i < 2; i++)
         assert_string_equal(to.pattern[i], patterns[i]);
     assert_true(to.into && to.delete &&to.checksum && to.dry_run && to.verify && to.as_it_comes &&
-                to.missing_ok && to.wait && !to.shrink);
+                to.missing_ok && to.trace && to.wait && !to.shrink);
     assert_int_equal(to.timeout_ns, from.timeout_ns);
     assert_int_equal(to.user, 1000);
     copy_request_free(&to);

@@ -30,7 +30,7 @@ const struct command command_trace = {
     .summary = "Write what all nodes did in the last traced run",
     .usage = "FILE [--socket PATH]",
     .details =
-        "A traced run is an exchange with --trace, or a group of programs that was opened with\n"
+        "A traced run is an exchange or copy with --trace, or a group of programs opened with\n"
         "TORUS_TRACE=1 in the environment of all of them. In such a run every node records, for\n"
         "each of its ports, what the port did or waited for: the link, packets that TCP sent\n"
         "again, a file or program here, a disk here, other nodes, the end of a round, a call of\n"

@@ -8,7 +8,7 @@ struct copy_arguments {
     struct option_list sources;
     struct option_list
         patterns; /* --exclude, --include and --exclude-from, in the order of the command line */
-    const char *to, *nodes, *on_failure, *timeout;
+    const char *to, *nodes, *on_failure, *timeout, *trace;
     bool delete, checksum, dry_run, verify, as_it_comes, per_node;
     bool missing_ok; /* not copy, which has one node that reads */
 };
@@ -36,6 +36,8 @@ struct copy_arguments {
         {"--on-failure", "ACTION", offsetof(struct copy_arguments, on_failure), if_down},          \
         {"--timeout", "SECONDS", offsetof(struct copy_arguments, timeout),                         \
          "give up after SECONDS (default: no limit)"},                                             \
+        {"--trace", "FILE", offsetof(struct copy_arguments, trace),                                \
+         "record what each port does, and write it to FILE\n(see 'torusctl help trace')"},         \
     {                                                                                              \
         "--per-node", NULL, offsetof(struct copy_arguments, per_node),                             \
             "also show the figures of each node (always in JSON)"                                  \

@@ -148,6 +148,7 @@ int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struc
     o->copy.verify = a->verify;
     o->copy.as_it_comes = a->as_it_comes;
     o->copy.missing_ok = a->missing_ok;
+    o->copy.trace = a->trace != NULL;
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "client/cli/copying/copy_progress.h"
 #include "client/cli/copying/copy_text.h"
 #include "client/cli/terminal/interrupt.h"
+#include "client/cli/tracing/trace_file.h"
 
 #define STAYS "what has arrived stays at the nodes for the next copy to the same target, for a day"
 
@@ -83,7 +84,19 @@ static int print_result(const struct cli *cli, const struct copy_order *o, bool 
     return code == EXIT_DONE && (failed || differs) ? EXIT_FAILED : code;
 }
 
-static int copy(struct cli *cli, struct copy_order *o, bool per_node)
+/* Writes the trace of the copy that has just ended. */
+static int write_trace(struct cli *cli, const struct copy_order *o, const char *file,
+                       const struct torus_copy_result *r)
+{
+    struct all_nodes none = {0};
+    json_t *run = copy_report_value(o, r, &none);
+    int code = trace_file_write(cli, file, NULL, run);
+
+    json_decref(run);
+    return code;
+}
+
+static int copy(struct cli *cli, struct copy_order *o, const struct copy_arguments *a)
 {
     struct torus_copy_result *result;
     struct torus_error e;
@@ -97,7 +110,11 @@ static int copy(struct cli *cli, struct copy_order *o, bool per_node)
     copy_watch_end(&watch);
     if (r != 0)
         return print_failure(cli, o, watch.moved, &e);
-    code = print_result(cli, o, per_node, result);
+    code = print_result(cli, o, a->per_node, result);
+    if (a->trace != NULL) {
+        int traced = write_trace(cli, o, a->trace, result);
+        code = code == EXIT_DONE ? traced : code;
+    }
     torus_copy_result_free(result);
     return code;
 }
@@ -118,7 +135,7 @@ int copy_run(struct cli *cli, enum torus_copy_kind kind, const struct copy_argum
     if (code == EXIT_DONE)
         code = ask_daemon(cli, o, a);
     if (code == EXIT_DONE)
-        code = copy(cli, o, a->per_node);
+        code = copy(cli, o, a);
     copy_order_free(o);
     free(o);
     return code;

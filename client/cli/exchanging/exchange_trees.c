@@ -29,6 +29,7 @@ int exchange_trees(struct cli *cli, const struct exchange_arguments *a)
         .dry_run = a->dry_run,
         .per_node = a->per_node,
         .missing_ok = a->missing_ok,
+        .trace = a->trace,
     };
 
     if (misplaced(a) != NULL)

@@ -58,8 +58,10 @@ struct torus_copy {
     /* Wait for nodes that are down, within timeout_ms. If the daemon that was asked is restarted, the library connects
      * to it again and repeats the request. Not together with `shrink`. */
     bool wait;
-    bool missing_ok;  /* a source that does not exist counts as an empty one */
-    char reserved[7]; /* 0 */
+    bool missing_ok; /* a source that does not exist counts as an empty one */
+    bool
+        trace; /* all nodes record what they do; torus_client_survey() with TORUS_SURVEY_TRACE then has it */
+    char reserved[6]; /* 0 */
 };
 
 /* Sets all fields to their defaults. */

@@ -7,7 +7,7 @@
 /* The sizes of these structs in the first version of the ABI. Never change them. A struct must not end in padding,
  * because a later version could put a field there. */
 #define REQUEST_SIZE_1 (offsetof(struct torus_request, missing_ok) + 8)
-#define COPY_SIZE_1 (offsetof(struct torus_copy, reserved) + 7)
+#define COPY_SIZE_1 (offsetof(struct torus_copy, missing_ok) + 8)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
 #define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, unchecked) + 4)
 _Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,

@@ -113,6 +113,7 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
     body->shrink = c->shrink;
     body->wait = c->wait;
     body->missing_ok = c->missing_ok;
+    body->trace = c->trace;
     body->timeout_ms = c->timeout_ms;
 }
 
