@@ -128,6 +128,7 @@ static uint64_t frames(uint32_t repeat)
     uint64_t before, counted;
 
     sim_run_until_whole(sim);
+    sim_pass(sim, 50 * MILLISECONDS); /* the last link states are still on their way */
     before = sim_frames(sim);
     struct sim_request *r = sim_exchange(sim, 5, &spec);
     (void)sim_run_until_ended(r, 10 * SECONDS);

@@ -1,5 +1,6 @@
-/* Link states: tells all neighbours about changes of the topology: about the first ones at once, and when there
- * are many, about those of a moment together, so that a torus that comes up does not cause one frame per change.
+/* Link states: tells all neighbours about changes of the topology, those of a moment together, so that a torus that
+ * comes up does not cause one frame per change. Without that moment, nodes that have lost a link would hear old claims
+ * of each other before new ones from elsewhere, and take other nodes for cut off.
  * When a link comes up, the neighbour is sent all link states, and again every RESTATE, which replaces claims that
  * were damaged on their way. */
 #include "daemon/router/flooding/flood.h"
@@ -13,8 +14,7 @@
 #include "daemon/router/record/view.h"
 #include "proto/text.h"
 
-#define GATHER (1 * MILLISECONDS) /* between two floods, on average */
-#define AT_ONCE 8u                /* floods after a pause that need not wait */
+#define GATHER (1 * MILLISECONDS) /* from a change to the flood that tells it, with others */
 #define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations */
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
@@ -33,11 +33,8 @@ static void mark_at(struct router *r, struct port *port, uint32_t rank)
         return;
     port->dirty[rank / 8] |= (uint8_t)(1u << rank % 8);
     port->any_dirty = true;
-    if (r->flood_at == ROUTER_NEVER) {
-        const uint64_t now = router_now(r);
-        r->flood_at =
-            now + AT_ONCE * GATHER >= r->flood_free ? now : r->flood_free - AT_ONCE * GATHER;
-    }
+    if (r->flood_at == ROUTER_NEVER)
+        r->flood_at = router_now(r) + GATHER;
 }
 
 static void mark_unsent(struct router *r, uint32_t rank)
@@ -95,10 +92,8 @@ void flood_flush(struct router *r)
 {
     struct peer_link_state_entry entry[ENTRIES_A_FRAME];
     const bool confirms = router_least_minor(r) >= CONFIRM_MINOR;
-    const uint64_t now = router_now(r);
 
     r->flood_at = ROUTER_NEVER;
-    r->flood_free = (r->flood_free > now ? r->flood_free : now) + GATHER;
     /* Only now, so that a version is used up per flood, and not per call of router_confirm(). */
     (void)topology_set_confirmed(&r->topology, r->confirmed);
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {

@@ -57,10 +57,8 @@ struct router {
     bool must_tell_again; /* the handler must be told once more after the decoding */
     uint64_t now;         /* time of the last event, which is precise enough for heartbeats */
     bool stopping, any_to_close;
-    uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
-    uint64_t
-        flood_free;     /* when so many floods as there were could have taken place, GATHER apart */
-    uint64_t confirmed; /* what this node states with the next flood */
+    uint64_t flood_at;        /* ROUTER_NEVER: nothing to flood */
+    uint64_t confirmed;       /* what this node states with the next flood */
     bool must_tell_confirmed; /* the handler must be told after the decoding */
     struct faults faults;
     struct contest contest;
