@@ -337,13 +337,13 @@ def test_a_stranger_without_the_key_gets_nowhere(torus):
     with connect(torus.node(5).addresses['-0']) as s:  # it knows the id of the key
         one = fields_of(fields_of(hello('4x4', 1, 0, keys=[wrong], challenge=bytes(32))[8:])[HEAD['hello']][0])
         one[6] = [key_id(read_key(torus.run.key))]
-        send(s, peer('hello', {1: one[1], 2: one[2], 3: one[3], 4: 0, 6: one[6], 7: one[7]}))
+        send(s, peer('hello', {1: one[1], 2: one[2], 3: one[3], 4: 0, 6: one[6], 7: one[7], 10: one[10]}))
         _, theirs, _ = read_frame(s)
         read_frame(s)
         send(s, peer('proof', {1: proof_digest(wrong, DIALLER, one, theirs)}))
         check_sent_away(torus, told(s), 'wrong proof')
     with connect(torus.node(5).addresses['-0'], 20) as s:  # and waits
-        send(s, peer('hello', {1: one[1], 2: one[2], 3: one[3], 4: 0, 6: one[6], 7: one[7]}))
+        send(s, peer('hello', {1: one[1], 2: one[2], 3: one[3], 4: 0, 6: one[6], 7: one[7], 10: one[10]}))
         until_closed(s)
     refused(torus, 5, 'did not prove that it has the cluster key within')
 

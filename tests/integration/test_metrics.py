@@ -10,7 +10,7 @@ from support.openmetrics import Metrics, get, parse
 from support.users import free_port
 from support.waiting import wait_for
 from torus_net import CHECKOUT, find_program
-from torus_net.patience import run
+from torus_net.patience import Patience, run, wait
 
 DOCUMENT = CHECKOUT / 'daemon' / 'doc' / 'monitoring.md'
 ON = ('--metrics', '127.0.0.1:0')
@@ -204,7 +204,7 @@ def test_ipv6_and_an_address_that_comes_later(tmp_path):
                 assert found[1] == metrics
         finally:
             daemon.terminate()
-            assert daemon.wait(30) == 0
+            assert wait(daemon, Patience(30)) == 0
     assert 'bug' not in log.read_text()
 
 

@@ -89,6 +89,7 @@ def test_an_animation_plays(browser, pages, dims):
     browser.choose('speed', 8)
     wait_for(lambda: not browser.run('return player.playing'))
     assert at() == steps and browser.text('play') == 'Play'
+    browser.choose('speed', 0.25)
     browser.click('play')
     browser.click('play')
     assert not browser.run('return player.playing')

@@ -12,7 +12,7 @@ from support.openmetrics import Metrics
 from support.users import free_port
 from support.waiting import wait_for
 from torus_net import CHECKOUT
-from torus_net.patience import run
+from torus_net.patience import Patience, run, wait
 
 FILES = CHECKOUT / 'scripts' / 'packaging' / 'monitoring'
 RULES, DASHBOARD = FILES / 'torusd-alerts.yml', FILES / 'torusd-dashboard.json'
@@ -57,7 +57,7 @@ class Prometheus:
 
     def end(self):
         self.process.terminate()
-        self.process.wait(30)
+        wait(self.process, Patience(30))
 
 
 @pytest.fixture(scope='module')

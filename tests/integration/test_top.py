@@ -48,7 +48,7 @@ class Screen:
     def keys(self, *names):
         self.tmux('send-keys', *names)
 
-    def wait(self, pattern):
+    def await_line(self, pattern):
         """Waits until the screen shows this."""
         return wait_for(lambda: re.search(pattern, self.text(), re.M), 30, lambda: f'no {pattern} in:\n{self.text()}')
 
@@ -67,40 +67,40 @@ def torus(shared):
 
 def test_keys(torus):
     with Screen(torus, '--interval', '0.3', rank=5) as screen:
-        screen.wait(r'^4x4  16 of 16 nodes  32 of 32 links up')
-        screen.wait(r'^node 5 \(1, 1\)')  # the asked one
+        screen.await_line(r'^4x4  16 of 16 nodes  32 of 32 links up')
+        screen.await_line(r'^node 5 \(1, 1\)')  # the asked one
         screen.keys('Right')
-        screen.wait(r'^node 6 \(1, 2\)')
+        screen.await_line(r'^node 6 \(1, 2\)')
         screen.keys('j', 'h', 'h')
-        screen.wait(r'^node 8 \(2, 0\)')
+        screen.await_line(r'^node 8 \(2, 0\)')
         screen.keys('Tab')
-        screen.wait(r'^link 8:\+0 .* to 12:-0')
+        screen.await_line(r'^link 8:\+0 .* to 12:-0')
         screen.keys('l', 'l')
-        screen.wait(r'^link 8:\+1 .* to 9:-1')
+        screen.await_line(r'^link 8:\+1 .* to 9:-1')
         screen.keys('Enter')
-        screen.wait(r'^round trip +\d.* (us|ms)')
+        screen.await_line(r'^round trip +\d.* (us|ms)')
         assert re.search(r'^interface +lo +lo$', screen.text(), re.M)
         screen.keys('?')
-        screen.wait('show this help')
+        screen.await_line('show this help')
         screen.keys('Escape')
-        screen.wait('^link 8')
+        screen.await_line('^link 8')
         screen.keys('BTab', 'Enter')
-        screen.wait(r'^node 8 \(2, 0\)')
-        screen.wait(r'^torusd .* memory in use')
+        screen.await_line(r'^node 8 \(2, 0\)')
+        screen.await_line(r'^torusd .* memory in use')
         screen.keys('q')
-        screen.wait('^ended with 0$')
+        screen.await_line('^ended with 0$')
 
 
 def test_an_exchange_and_its_end(torus):
     with LongExchange(torus, rank=3) as client, Screen(torus, '--interval', '0.3') as screen:
-        screen.wait(rf'^exchange {re.escape(client.id)}  at2  running .* \d+ %  [\d.]+ \wiB/s  .* left')
-        screen.wait(r'^  0 \S*\d')  # a link with its load
+        screen.await_line(rf'^exchange {re.escape(client.id)}  at2  running .* \d+ %  [\d.]+ \wiB/s  .* left')
+        screen.await_line(r'^  0 \S*\d')  # a link with its load
         screen.keys('Tab', 'Tab', 'Enter')
-        screen.wait(r'delivered at all nodes')
-        screen.wait(r'^ +\d+ +.* running +.* of .*, round \d+ of \d+')
+        screen.await_line(r'delivered at all nodes')
+        screen.await_line(r'^ +\d+ +.* running +.* of .*, round \d+ of \d+')
         screen.keys('Enter')
         client.send_signal(signal.SIGINT)
-        screen.wait(rf'^exchange {re.escape(client.id)}  at2  failed')
+        screen.await_line(rf'^exchange {re.escape(client.id)}  at2  failed')
 
 
 def test_resize_and_pause(torus):
@@ -110,48 +110,48 @@ def test_resize_and_pause(torus):
         screen.wait_lines(20)
         screen.tmux('resize-window', '-x', '100', '-y', '40')
         screen.wait_lines(40)
-        screen.wait(r'\d\d:\d\d:\d\d$')
+        screen.await_line(r'\d\d:\d\d:\d\d$')
         screen.keys('Space')
-        screen.wait('paused$')
+        screen.await_line('paused$')
         screen.keys('Space')
-        screen.wait(r'\d\d:\d\d:\d\d$')
+        screen.await_line(r'\d\d:\d\d:\d\d$')
 
 
 def test_nodes_that_die(loopback):
     """Another one, and the asked one: the view says so, and goes on when they are back."""
     torus = loopback('4x4')
     with Screen(torus, '--interval', '0.3') as screen:
-        screen.wait('16 of 16 nodes')
+        screen.await_line('16 of 16 nodes')
         torus.node(6).kill()
-        screen.wait(r'^\S+ \(node 6\) is down, or cannot be reached')
-        screen.wait('^4x4  15 of 16 nodes  28 of 32 links up')
-        screen.wait(r' 6!')
+        screen.await_line(r'^\S+ \(node 6\) is down, or cannot be reached')
+        screen.await_line('^4x4  15 of 16 nodes  28 of 32 links up')
+        screen.await_line(r' 6!')
         torus.node(0).kill()
-        screen.wait('^trying again: no daemon at')
+        screen.await_line('^trying again: no daemon at')
         torus.node(6).start()
         torus.node(0).start()
-        screen.wait('(answers again|has been restarted)')
-        screen.wait('^4x4  16 of 16 nodes  32 of 32 links up')
+        screen.await_line('(answers again|has been restarted)')
+        screen.await_line('^4x4  16 of 16 nodes  32 of 32 links up')
         with stopped(torus.node(0)):
-            screen.wait(r'^waiting for an answer for \d+ s')
+            screen.await_line(r'^waiting for an answer for \d+ s')
             screen.keys('Right')  # keys work all the time
-            screen.wait(r'^node 1 \(0, 1\)')
-        screen.wait('^the daemon answers again')
+            screen.await_line(r'^node 1 \(0, 1\)')
+        screen.await_line('^the daemon answers again')
 
 
 def test_terminals(torus):
     with Screen(torus, term='dumb') as screen:
-        screen.wait("torusctl top --once")
-        screen.wait('^ended with 2$')
+        screen.await_line("torusctl top --once")
+        screen.await_line('^ended with 2$')
     with Screen(torus, term='vt100', environment='LC_ALL=C') as screen:  # no colours, no UTF-8
-        screen.wait(r'^  0 [.\-=#]')
+        screen.await_line(r'^  0 [.\-=#]')
         assert screen.text().isascii()
     with Screen(torus) as screen:
-        screen.wait(KEYS_LINE)
+        screen.await_line(KEYS_LINE)
         pid = screen.tmux('list-panes', '-F', '#{pane_pid}').strip()
         child = subprocess.run(['pgrep', '-P', pid], capture_output=True, text=True, check=True).stdout.split()
         os.kill(int(child[0]), signal.SIGTERM)
-        screen.wait('^ended with 0$')
+        screen.await_line('^ended with 0$')
 
 
 def test_without_a_terminal(torus):

@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from torus_net.patience import Patience
+from torus_net.patience import Patience, communicate
 
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 
@@ -85,7 +85,7 @@ class Served:
     def end(self, signum):
         """Ends it by a signal. Returns the exit status, and what it wrote to standard error."""
         self.process.send_signal(signum)
-        error = self.process.communicate(timeout=30)[1]
+        error = communicate(self.process, Patience(30))[1]
         return self.process.returncode, error
 
 
