@@ -1,4 +1,4 @@
-/* Who may see the page: the address where it is served, the names by which browsers may ask for it, and the token. */
+/* Decides who may see the page: by the address that serves it, the host name that a browser asks for, and the token. */
 #ifndef TORUSD_CLI_DOOR_H
 #define TORUSD_CLI_DOOR_H
 

@@ -1,4 +1,4 @@
-/* What is wrong in a torus, for people, with the names of the machines. */
+/* Describes the faults of a torus in sentences with the names of the machines. */
 #ifndef TORUSD_CLI_FAULTS_H
 #define TORUSD_CLI_FAULTS_H
 

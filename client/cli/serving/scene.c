@@ -18,7 +18,7 @@ void scene_free(struct scene *s)
     *s = (struct scene){0};
 }
 
-const struct scene_end *scene_end(const struct scene *s, uint32_t rank, unsigned port)
+const struct link_end *scene_end(const struct scene *s, uint32_t rank, unsigned port)
 {
     return &s->ends[(size_t)rank * s->ports + port];
 }
@@ -33,56 +33,16 @@ const char *scene_name(const struct scene *s, uint32_t rank)
     return text;
 }
 
-/* Seconds between two answers of a node by its own clock; 0: they cannot be compared. */
-static double elapsed_of(const struct all_nodes *now, const struct all_nodes *before, uint32_t rank)
+static void fill_node(struct scene *s, const struct link_end *before, uint32_t rank, double elapsed)
 {
-    if (before->state == NULL || !all_nodes_answered(now, rank) ||
-        !all_nodes_answered(before, rank))
-        return 0;
-    const struct torus_status *s = now->state->nodes[rank]->status,
-                              *old = before->state->nodes[rank]->status;
-    if (s->pid != old->pid || s->uptime_ms <= old->uptime_ms)
-        return 0;
-    return (double)(s->uptime_ms - old->uptime_ms) / 1000;
-}
+    struct link_end *ends = &s->ends[(size_t)rank * s->ports];
 
-static double rate_of(uint64_t now, uint64_t before, double elapsed)
-{
-    return now >= before ? (double)(now - before) / elapsed : -1;
-}
-
-/* Counters begin again with each connection, so rates need the same connection in both surveys. */
-static void set_rates(struct scene_end *e, const struct torus_link *old, double elapsed)
-{
-    const struct torus_link *l = e->link;
-
-    if (old == NULL || elapsed <= 0 || elapsed > SCENE_GAP_SECONDS || l->state != TORUS_LINK_UP ||
-        old->state != TORUS_LINK_UP || l->connects != old->connects)
-        return;
-    e->sent = rate_of(l->tx_bytes, old->tx_bytes, elapsed);
-    e->received = rate_of(l->rx_bytes, old->rx_bytes, elapsed);
-    e->resent = rate_of(l->retransmits, old->retransmits, elapsed);
-}
-
-static void fill_node(struct scene *s, const struct scene_end *before, uint32_t rank,
-                      double elapsed)
-{
-    const struct torus_links *links = s->now.state->nodes[rank]->links;
-    struct scene_end *ends = &s->ends[(size_t)rank * s->ports];
-
+    if (before != NULL)
+        before += (size_t)rank * s->ports;
+    link_ends_fill(ends, &s->now, rank, before, elapsed <= SCENE_GAP_SECONDS ? elapsed : 0);
     for (unsigned port = 0; port < s->ports; port++)
-        ends[port] = (struct scene_end){.sent = -1, .received = -1, .resent = -1};
-    for (size_t i = 0; links != NULL && i < links->count; i++) {
-        const struct torus_link *l = links->link[i];
-        if (l->port >= s->ports || torus_neighbour(&s->now.torus, rank, l->port) == TORUS_NO_NODE)
-            continue; /* the node says what cannot be */
-        struct scene_end *e = &ends[l->port];
-        e->link = l;
-        if (before != NULL)
-            set_rates(e, before[(size_t)rank * s->ports + l->port].link, elapsed);
-        if (e->sent > s->fastest)
-            s->fastest = e->sent;
-    }
+        if (ends[port].sent > s->fastest)
+            s->fastest = ends[port].sent;
     if (s->now.state->nodes[rank]->host[0] != '\0' && s->now.name != NULL)
         (void)text_printable(s->name[rank], sizeof s->name[rank], s->now.name[rank]);
 }
@@ -136,7 +96,7 @@ int scene_take(struct scene *s, struct all_nodes *survey, double seconds)
     if (s->now.state != NULL && !torus_equal(&s->now.torus, &survey->torus))
         scene_free(s);
     struct all_nodes before = s->now;
-    struct scene_end *ends = s->ends;
+    struct link_end *ends = s->ends;
     const double since = seconds - s->seconds;
 
     s->now = *survey;
@@ -147,7 +107,7 @@ int scene_take(struct scene *s, struct all_nodes *survey, double seconds)
     if (s->ends == NULL)
         result = -1;
     for (uint32_t rank = 0; result == 0 && rank < s->now.torus.nodes; rank++)
-        fill_node(s, ends, rank, elapsed_of(&s->now, &before, rank));
+        fill_node(s, ends, rank, link_ends_elapsed(&s->now, &before, rank));
     if (result == 0) {
         set_capacity(s);
         remember(s, seconds);

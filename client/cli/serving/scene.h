@@ -5,23 +5,15 @@
 
 #include "client/cli/serving/history.h"
 #include "client/cli/serving/jobs.h"
-#include "client/cli/survey/all_nodes.h"
+#include "client/cli/survey/link_ends.h"
 
 #define SCENE_GAP_SECONDS 10.0 /* between surveys: nobody has looked, and rates are not known */
 #define SCENE_NAME_SIZE 101u
 
-/* One end of a link: the channel by which its node sends. */
-struct scene_end {
-    const struct torus_link
-        *link;             /* what its node says, valid as long as the survey; NULL: nothing */
-    double sent, received; /* bytes a second; below 0: not known */
-    double resent;         /* packets a second; below 0: not known */
-};
-
 struct scene {
     struct all_nodes now; /* `state` is NULL before the first survey */
     unsigned ports;
-    struct scene_end *ends;        /* by rank and port */
+    struct link_end *ends;         /* by rank and port */
     char (*name)[SCENE_NAME_SIZE]; /* by rank, also of nodes that are down now; "": not known */
     double seconds;                /* when the survey was taken, by a steady clock */
     double capacity;               /* of a channel in bytes a second; 0: not known */
@@ -40,6 +32,6 @@ void scene_free(struct scene *s);
 /* The name of a node for people: "alpha" or "node 7". Valid until the next call, or as long as *s. */
 const char *scene_name(const struct scene *s, uint32_t rank);
 /* The end at a port of a node, which must exist. */
-const struct scene_end *scene_end(const struct scene *s, uint32_t rank, unsigned port);
+const struct link_end *scene_end(const struct scene *s, uint32_t rank, unsigned port);
 
 #endif

@@ -88,7 +88,7 @@ static json_t *node_value(const struct scene *s, uint32_t rank)
 
 static json_t *end_value(const struct scene *s, uint32_t rank, unsigned port)
 {
-    const struct scene_end *e = scene_end(s, rank, port);
+    const struct link_end *e = scene_end(s, rank, port);
     const struct torus_link *l = e->link;
 
     if (l == NULL)

@@ -105,7 +105,7 @@ static enum MHD_Result answer_json(struct MHD_Connection *c, json_t *value)
                  "application/json");
 }
 
-/* The number in the query; `none` if it has none, or what is no number. */
+/* Returns the number in the query, or `none` if there is no valid number. */
 static uint32_t number_of(struct MHD_Connection *c, const char *name, uint32_t none)
 {
     const char *text = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);

@@ -151,7 +151,7 @@ static const char *const link_labels[LINK_ROWS] = {
 };
 
 /* What one end of a link says about a row; "" if nothing. */
-static const char *link_cell(char out[TOP_TEXT_SIZE], enum link_row row, const struct top_end *e,
+static const char *link_cell(char out[TOP_TEXT_SIZE], enum link_row row, const struct link_end *e,
                              double load)
 {
     const struct torus_link *l = e->link;

@@ -112,7 +112,8 @@ static unsigned draw_down(struct top_window *w, unsigned row, unsigned column, b
     return column - from + top_put(w, row, column, looks[level], chosen, text);
 }
 
-/* Of the links that leave the plane of a node, one that is down, or the one with the highest load. */
+/* Chooses one of the links that leave the plane of a node: a link that is down if there is one, otherwise the link with
+ * the highest load. */
 static struct top_link leaving(const struct top_layout *l, const struct top_model *m, uint32_t rank,
                                const struct top_view *v, bool *chosen)
 {

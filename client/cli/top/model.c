@@ -24,59 +24,19 @@ void top_model_free(struct top_model *m)
     *m = (struct top_model){0};
 }
 
-/* Seconds between two answers of a node, by its own clock; 0 if they cannot be compared. */
-static double elapsed_of(const struct all_nodes *now, const struct all_nodes *before, uint32_t rank)
-{
-    if (before->state == NULL || !all_nodes_answered(now, rank) ||
-        !all_nodes_answered(before, rank))
-        return 0;
-    const struct torus_status *s = now->state->nodes[rank]->status,
-                              *old = before->state->nodes[rank]->status;
-    if (s->pid != old->pid || s->uptime_ms <= old->uptime_ms)
-        return 0;
-    return (double)(s->uptime_ms - old->uptime_ms) / 1000;
-}
-
-static double rate_of(uint64_t now, uint64_t before, double elapsed)
-{
-    return now >= before ? (double)(now - before) / elapsed : -1;
-}
-
-/* Counters begin again with each connection, so rates need the same connection in both surveys. */
-static void set_rates(struct top_end *e, const struct torus_link *old, double elapsed)
-{
-    const struct torus_link *l = e->link;
-
-    if (old == NULL || elapsed <= 0 || l->state != TORUS_LINK_UP || old->state != TORUS_LINK_UP ||
-        l->connects != old->connects)
-        return;
-    e->sent = rate_of(l->tx_bytes, old->tx_bytes, elapsed);
-    e->received = rate_of(l->rx_bytes, old->rx_bytes, elapsed);
-    if (l->retransmits >= old->retransmits)
-        e->resent = (double)(l->retransmits - old->retransmits) / elapsed;
-}
-
 /* Fills the ends of one node, and notes the fastest rate. */
-static void fill_ends(struct top_model *m, const struct top_end *before, uint32_t rank,
+static void fill_ends(struct top_model *m, const struct link_end *before, uint32_t rank,
                       double elapsed)
 {
-    const struct torus *t = &m->now.torus;
-    const unsigned ports = torus_ports(t);
-    struct top_end *ends = &m->ends[(size_t)rank * ports];
-    const struct torus_links *links = m->now.state->nodes[rank]->links;
+    const unsigned ports = torus_ports(&m->now.torus);
+    struct link_end *ends = &m->ends[(size_t)rank * ports];
 
-    for (unsigned port = 0; port < ports; port++)
-        ends[port] = (struct top_end){.sent = -1, .received = -1, .resent = -1};
-    for (size_t i = 0; links != NULL && i < links->count; i++) {
-        const struct torus_link *l = links->link[i];
-        if (l->port >= ports || torus_neighbour(t, rank, l->port) == TORUS_NO_NODE)
-            continue; /* the node says what cannot be */
-        struct top_end *e = &ends[l->port];
-        e->link = l;
-        if (before != NULL)
-            set_rates(e, before[(size_t)rank * ports + l->port].link, elapsed);
-        m->fastest = e->sent > m->fastest ? e->sent : m->fastest;
-        m->fastest = e->received > m->fastest ? e->received : m->fastest;
+    if (before != NULL)
+        before += (size_t)rank * ports;
+    link_ends_fill(ends, &m->now, rank, before, elapsed);
+    for (unsigned port = 0; port < ports; port++) {
+        m->fastest = ends[port].sent > m->fastest ? ends[port].sent : m->fastest;
+        m->fastest = ends[port].received > m->fastest ? ends[port].received : m->fastest;
     }
 }
 
@@ -159,7 +119,7 @@ static void note_node(struct top_model *m, uint32_t rank)
 }
 
 /* Fills the model from m->now and what was known before. Returns 0, or -1 if memory is short. */
-static int fill(struct top_model *m, const struct all_nodes *before, const struct top_end *ends,
+static int fill(struct top_model *m, const struct all_nodes *before, const struct link_end *ends,
                 double seconds)
 {
     const uint32_t nodes = m->now.torus.nodes;
@@ -174,7 +134,7 @@ static int fill(struct top_model *m, const struct all_nodes *before, const struc
         return -1;
     }
     for (uint32_t rank = 0; rank < nodes; rank++) {
-        elapsed[rank] = elapsed_of(&m->now, before, rank);
+        elapsed[rank] = link_ends_elapsed(&m->now, before, rank);
         fill_ends(m, ends, rank, elapsed[rank]);
         note_node(m, rank);
     }
@@ -191,7 +151,7 @@ int top_model_take(struct top_model *m, struct all_nodes *survey, double seconds
     if (m->now.state != NULL && !torus_equal(&m->now.torus, &survey->torus))
         top_model_free(m);
     struct all_nodes before = m->now;
-    struct top_end *ends = m->ends;
+    struct link_end *ends = m->ends;
     struct top_fault *faults = m->faults;
 
     m->now = *survey;
@@ -259,7 +219,7 @@ const char *top_model_name(const struct top_model *m, uint32_t rank, char *out, 
     return out;
 }
 
-static const char *reason_of(const struct top_end *e)
+static const char *reason_of(const struct link_end *e)
 {
     if (e->link == NULL || e->link->state == TORUS_LINK_UP)
         return "";

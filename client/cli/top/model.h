@@ -2,24 +2,16 @@
 #ifndef TORUSD_CLI_TOP_MODEL_H
 #define TORUSD_CLI_TOP_MODEL_H
 
-#include "client/cli/survey/all_nodes.h"
+#include "client/cli/survey/link_ends.h"
 #include "client/cli/top/runs.h"
 
 #define TOP_HOST_SIZE 65u
 #define TOP_NAME_SIZE (TOP_HOST_SIZE + 20)
 
-/* What is remembered of a node from its last answer. */
+/* Facts from the last answer of a node. They are shown while the node does not answer. */
 struct top_known {
     char host[TOP_HOST_SIZE]; /* for people; "": not known */
     uint64_t pid, uptime_ms;
-};
-
-/* One end of a link. */
-struct top_end {
-    const struct torus_link
-        *link;             /* what its node says, valid as long as the survey; NULL: nothing */
-    double sent, received; /* bytes a second; below 0: not known */
-    double resent;         /* packets a second; below 0: not known */
 };
 
 enum top_link_state {
@@ -34,7 +26,7 @@ struct top_link {
     enum top_link_state state;
     uint32_t neighbour;
     unsigned port_there;
-    const struct top_end *here, *there; /* NULL only if the state is TOP_LINK_NONE */
+    const struct link_end *here, *there; /* NULL only if the state is TOP_LINK_NONE */
     double away,
         towards; /* load of the directions from and to this end, 1: full; below 0: not known */
 };
@@ -54,7 +46,7 @@ struct top_fault {
 
 struct top_model {
     struct all_nodes now;    /* `state` is NULL before the first survey */
-    struct top_end *ends;    /* by rank and port */
+    struct link_end *ends;   /* by rank and port */
     struct top_known *known; /* by rank; also about nodes that are down */
     double capacity;         /* of a direction of a link in bytes a second; 0: not known */
     bool nominal;            /* `capacity` is link_mbit, otherwise the fastest rate that was seen */

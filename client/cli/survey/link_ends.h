@@ -1,0 +1,25 @@
+/* The ends of links as their nodes describe them in a survey, with rates since the survey before. */
+#ifndef TORUSD_CLI_LINK_ENDS_H
+#define TORUSD_CLI_LINK_ENDS_H
+
+#include "client/cli/survey/all_nodes.h"
+
+/* One end of a link: the channel by which its node sends. */
+struct link_end {
+    const struct torus_link *link; /* valid as long as the survey; NULL: the node has not told it */
+    double sent, received;         /* bytes a second; below 0: not known */
+    double resent;                 /* packets a second; below 0: not known */
+};
+
+/* Returns the seconds between two answers of a node by its own clock, or 0 if they cannot be compared: one of them is
+ * missing, or the daemon has been restarted. `before` may be empty. */
+double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before,
+                         uint32_t rank);
+
+/* Fills the ends of a node, by port. `before` are its ends in the survey before, whose links are still valid; NULL: there
+ * was none. Rates are not known if `elapsed` is 0, or if the link was not up all the time, because counters begin again
+ * with each connection. */
+void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
+                    const struct link_end *before, double elapsed);
+
+#endif
