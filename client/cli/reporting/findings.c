@@ -62,8 +62,8 @@ static double busy_time(const struct port_time *p)
     return p->state[TORUS_TRACE_LINK] + p->state[TORUS_TRACE_RESENDING];
 }
 
-/* What the port that carried most has carried. */
-static double most_bytes(const struct trace_data *d)
+/* Returns how many bytes a link must have carried to tell a rate: more than messages that only say how far nodes are. */
+static double least_bytes(const struct trace_data *d)
 {
     double most = 0;
 
@@ -71,14 +71,14 @@ static double most_bytes(const struct trace_data *d)
         for (unsigned port = 0; port < torus_ports(&d->torus); port++)
             if (d->node[node].port[port].bytes > most)
                 most = d->node[node].port[port].bytes;
-    return most;
+    return BYTES_LEAST * most;
 }
 
-/* Whether the port was busy for long enough, with more than messages that only tell how far nodes are. */
-static bool tells_rate(const struct trace_data *d, const struct port_time *p)
+/* Whether the port was busy for long enough, with enough bytes (least_bytes()). */
+static bool tells_rate(const struct trace_data *d, const struct port_time *p, double least)
 {
     return p->neighbour != TORUS_NO_NODE && busy_time(p) > BUSY_LEAST * d->seconds &&
-           p->bytes > BYTES_LEAST * most_bytes(d);
+           p->bytes > least;
 }
 
 #define LABEL_SIZE 120
@@ -132,36 +132,31 @@ static double usual_time(const struct trace_data *d, enum torus_trace_state stat
 
 /* --- links --- */
 
-/* The median of what links carried while they were busy, in bytes a second. */
-static double usual_rate(const struct trace_data *d)
+/* What a link carried while it was busy, in bytes a second. */
+static double rate_of(const struct port_time *p)
 {
-    unsigned ports = torus_ports(&d->torus);
-    double *rate = calloc((size_t)d->torus.nodes * ports + 1, sizeof *rate), result;
-    size_t count = 0;
-
-    for (uint32_t node = 0; rate != NULL && node < d->torus.nodes; node++)
-        for (unsigned port = 0; port < ports; port++)
-            if (tells_rate(d, &d->node[node].port[port]))
-                rate[count++] =
-                    d->node[node].port[port].bytes / busy_time(&d->node[node].port[port]);
-    result = rate != NULL ? median(rate, count) : 0;
-    free(rate);
-    return result;
+    return p->bytes / busy_time(p);
 }
 
-/* The median of the time in which TCP sent packets again, over all ports. */
-static double usual_resending(const struct trace_data *d)
+static double resending_of(const struct port_time *p)
 {
-    unsigned ports = torus_ports(&d->torus);
-    double *time = calloc((size_t)d->torus.nodes * ports + 1, sizeof *time), result;
+    return p->state[TORUS_TRACE_RESENDING];
+}
+
+/* The median of a value over all ports that tell a rate. */
+static double usual_of_ports(const struct trace_data *d, double (*value)(const struct port_time *p))
+{
+    const unsigned ports = torus_ports(&d->torus);
+    const double least = least_bytes(d);
+    double *all = calloc((size_t)d->torus.nodes * ports + 1, sizeof *all), result;
     size_t count = 0;
 
-    for (uint32_t node = 0; time != NULL && node < d->torus.nodes; node++)
+    for (uint32_t node = 0; all != NULL && node < d->torus.nodes; node++)
         for (unsigned port = 0; port < ports; port++)
-            if (tells_rate(d, &d->node[node].port[port]))
-                time[count++] = d->node[node].port[port].state[TORUS_TRACE_RESENDING];
-    result = time != NULL ? median(time, count) : 0;
-    free(time);
+            if (tells_rate(d, &d->node[node].port[port], least))
+                all[count++] = value(&d->node[node].port[port]);
+    result = all != NULL ? median(all, count) : 0;
+    free(all);
     return result;
 }
 
@@ -219,13 +214,14 @@ static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
 static void find_links(struct finding_list *l)
 {
     const struct trace_data *d = l->data;
-    const struct usual usual = {usual_rate(d), usual_resending(d),
+    const struct usual usual = {usual_of_ports(d, rate_of), usual_of_ports(d, resending_of),
                                 usual_time(d, TORUS_TRACE_SINK, longest),
                                 usual_time(d, TORUS_TRACE_PROCESSOR, processor_time)};
+    const double least = least_bytes(d);
 
     for (uint32_t node = 0; node < d->torus.nodes; node++)
         for (unsigned port = 0; port < torus_ports(&d->torus); port++)
-            if (tells_rate(d, &d->node[node].port[port]))
+            if (tells_rate(d, &d->node[node].port[port], least))
                 judge_link(l, node, port, &usual);
 }
 
