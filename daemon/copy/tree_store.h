@@ -89,7 +89,8 @@ struct tree_store {
      * read_close(), only on success. */
     int (*read_open)(void *context, const struct tree_read_options *options,
                      struct tree_progress *progress, struct tree_reader **r, struct error *e);
-    /* What has been left out because it cannot be copied: sockets, FIFOs and devices; *first is a path, or "". */
+    /* Returns how many sockets, FIFOs and devices were left out; these cannot be copied. Sets *first to the path of one
+     * of them, or "". */
     uint64_t (*left_out)(const struct tree_reader *r, const char **first);
     /* Makes TREE_DIGESTS, for the files that any of these answers of compare() wants. Answers come from other nodes and
      * may contain anything. */

@@ -41,7 +41,7 @@ static json_t *shares_value(const struct trace_data *d)
     return list;
 }
 
-/* What is known of the run, if it is of the type that it should be. */
+/* Returns the facts about the run that the page shows. Members of a wrong type are left out. */
 static json_t *run_value(const struct trace_data *d)
 {
     static const char *const numbers[] = {"seconds", "bound_seconds", "predicted_seconds"};

@@ -39,7 +39,7 @@ struct torus_copy {
     const char *target;        /* absolute path */
     size_t node_count;         /* 0: all nodes */
     const uint32_t *nodes;     /* the other nodes that take part, ascending */
-    /* What is left out: "- PATTERN" leaves names out, "+ PATTERN" keeps them, and the first pattern that matches
+    /* Filters for names: "- PATTERN" leaves names out, "+ PATTERN" keeps them, and the first pattern that matches
      * decides. Patterns are those of rsync's --exclude and --include. */
     size_t pattern_count;
     const char *const *pattern;

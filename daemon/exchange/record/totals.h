@@ -1,4 +1,4 @@
-/* What has been counted of exchanges since the daemon has started; for monitoring. */
+/* Counters of exchanges since the start of the daemon, for monitoring. */
 #ifndef TORUSD_EXCHANGE_RECORD_TOTALS_H
 #define TORUSD_EXCHANGE_RECORD_TOTALS_H
 
