@@ -3,9 +3,9 @@
 #include "client/cli/animation/animation_page.h"
 #include "client/cli/animation/schedule_json.h"
 #include "client/cli/terminal/long_work.h"
-#include "client/cli/terminal/output_file.h"
-#include "client/cli/web/page.h"
+#include "client/cli/web/page_file.h"
 #include "client/cli/web/torus_json.h"
+#include "client/cli/web/web_texts.h"
 
 static json_t *data_of(const struct torus *t, const struct animated *schedules, unsigned count,
                        uint32_t source, struct error *e)
@@ -33,23 +33,17 @@ static json_t *data_of(const struct torus *t, const struct animated *schedules, 
 int animation_write(const struct cli *cli, const char *file, const struct torus *t,
                     const struct animated *schedules, unsigned count, uint32_t source)
 {
-    static const char *const scripts[] = {web_colours_js, web_torus_js, animation_schedule_js,
-                                          animation_player_js, NULL};
-    struct output_file output;
+    static const char *const scripts[] = {web_texts_js,          web_colours_js,      web_torus_js,
+                                          animation_schedule_js, animation_player_js, NULL};
     struct error e;
     json_t *data = data_of(t, schedules, count, source, &e);
 
     if (data == NULL)
         return cli_fail(cli, &e);
-    int r = output_file_open(&output, file, &e);
-    if (r == 0) {
-        page_write(output.stream, &(struct page){.body = animation_html,
-                                                 .style = web_style_css,
-                                                 .more_style = animation_css,
-                                                 .scripts = scripts,
-                                                 .data = data});
-        r = output_file_finish(&output, &e);
-    }
-    json_decref(data);
-    return r == 0 ? EXIT_DONE : cli_fail(cli, &e);
+    return page_file_write(cli, file,
+                           &(struct page){.body = animation_html,
+                                          .style = web_style_css,
+                                          .more_style = animation_css,
+                                          .scripts = scripts,
+                                          .data = data});
 }

@@ -2,7 +2,6 @@
 // The player: one or two schedules on the same torus, by steps or by time.
 
 const torus = prepareTorus(DATA.torus);
-const byId = (id) => document.getElementById(id);
 const player = { at: 0, playing: false, last: 0, node: 0, only: -1 };
 const panels = DATA.schedules.map((data) => ({ data, schedule: new Schedule(torus, data) }));
 const STEP_SECONDS = 1.6; // how long a step takes when played by steps
@@ -11,12 +10,6 @@ const STEP_SECONDS = 1.6; // how long a step takes when played by steps
 const html = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const plural = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
 const number = (x) => (Number.isInteger(x) ? `${x}` : x.toPrecision(4).replace(/\.?0+$/, ''));
-
-function seconds(t) {
-  if (t >= 1) return `${t.toFixed(3)} s`;
-  if (t >= 1e-3) return `${(t * 1e3).toFixed(3)} ms`;
-  return `${(t * 1e6).toFixed(0)} µs`;
-}
 
 const model = () => ({
   bytes: Math.max(1, Number(byId('bytes').value) || 65536),

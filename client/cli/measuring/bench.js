@@ -1,18 +1,12 @@
 'use strict';
 // The times of a bench as a plot and a table. Each algorithm has a colour, a mark, and its name at the end of its line.
 
-const byId = (id) => document.getElementById(id);
 const done = DATA.results.filter((r) => !r.error && r.seconds > 0 && r.block_bytes > 0);
 const names = [...new Set(DATA.results.map((r) => r.algorithm))];
 const sizes = [...new Set(DATA.results.map((r) => r.block_bytes))].sort((a, b) => a - b);
 const SVG = 'http://www.w3.org/2000/svg';
 const WIDE = 900, HIGH = 520, LEFT = 70, RIGHT = 150, TOP = 14, BOTTOM = 40;
 const MARKS = ['M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0', 'M-4 -4h8v8h-8z', 'M0 -5l5 9h-10z', 'M0 5l5 -9h-10z', 'M0 -5l5 5l-5 5l-5 -5z'];
-
-function seconds(t) {
-  if (t >= 1) return `${+t.toPrecision(3)} s`;
-  return t >= 1e-3 ? `${+(t * 1e3).toPrecision(3)} ms` : `${+(t * 1e6).toPrecision(3)} µs`;
-}
 
 function bytes(n) {
   if (n >= 1048576) return `${+(n / 1048576).toPrecision(4)} MiB`;
@@ -21,7 +15,7 @@ function bytes(n) {
 
 const rates = () => byId('show').value === 'rate';
 const amount = (size, t) => (rates() ? ((DATA.nodes - 1) * size * 8e-6) / t : t);
-const label = (y) => (rates() ? `${+y.toPrecision(3)}` : seconds(y));
+const label = (y) => (rates() ? `${+y.toPrecision(3)}` : seconds(y, 3));
 const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
 const colour = (i) => `hsl(${(i * 137) % 360} ${isDark() ? '70% 68%' : '75% 34%'})`;
 

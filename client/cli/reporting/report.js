@@ -3,7 +3,6 @@
 
 const torus = prepareTorus(DATA.torus);
 const trace = DATA.trace;
-const byId = (id) => document.getElementById(id);
 const view = new TorusView(byId('torus'), torus);
 const STATES = trace.states.length;
 const page = { at: trace.seconds, playing: false, last: 0, node: -1 };
@@ -13,11 +12,6 @@ const LIGHT = ['#eceff1', '#0b62a8', '#b3141b', '#b35a00', '#7a4fb5', '#7fb069',
 const DARK = ['#2a3036', '#6fb7f2', '#ff8a8a', '#f0a95a', '#b79bea', '#93c47d', '#5fc2b3', '#f28cb8', '#bcaaa4'];
 const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
 const colourOfState = (state) => (isDark() ? DARK : LIGHT)[state];
-
-function seconds(t) {
-  if (t >= 1) return `${t.toFixed(3)} s`;
-  return t >= 1e-3 ? `${(t * 1e3).toFixed(2)} ms` : `${(t * 1e6).toFixed(0)} µs`;
-}
 
 const portsOf = (n) => (n.ports ? Array.from({ length: n.ports }, (_, p) => p).filter((p) => n.neighbour[p] < torus.nodes) : []);
 const share = (n, i, p, s) => n.state[(i * n.ports + p) * STATES + s] / 255;

@@ -1,10 +1,10 @@
 #include "client/cli/reporting/report_page.h"
 
 #include "client/cli/reporting/report_texts.h"
-#include "client/cli/terminal/output_file.h"
 #include "client/cli/tracing/trace_events.h"
-#include "client/cli/web/page.h"
+#include "client/cli/web/page_file.h"
 #include "client/cli/web/torus_json.h"
+#include "client/cli/web/web_texts.h"
 
 static json_t *findings_value(const struct trace_data *d)
 {
@@ -115,8 +115,8 @@ int report_print(const struct cli *cli, const struct trace_data *d)
 
 int report_page_write(const struct cli *cli, const char *file, const struct trace_data *d)
 {
-    static const char *const scripts[] = {web_colours_js, web_torus_js, report_js, NULL};
-    struct output_file output;
+    static const char *const scripts[] = {web_texts_js, web_colours_js, web_torus_js, report_js,
+                                          NULL};
     struct error e;
     json_t *torus = torus_json(&d->torus, &e);
 
@@ -124,18 +124,10 @@ int report_page_write(const struct cli *cli, const char *file, const struct trac
         return cli_fail(cli, &e);
     json_t *data = json_pack("{s:o, s:o, s:o}", "torus", torus, "trace", trace_value(d), "findings",
                              findings_value(d));
-    if (data == NULL)
-        return cli_fail(
-            cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the page"});
-    int r = output_file_open(&output, file, &e);
-    if (r == 0) {
-        page_write(output.stream, &(struct page){.body = report_html,
-                                                 .style = web_style_css,
-                                                 .more_style = report_css,
-                                                 .scripts = scripts,
-                                                 .data = data});
-        r = output_file_finish(&output, &e);
-    }
-    json_decref(data);
-    return r == 0 ? EXIT_DONE : cli_fail(cli, &e);
+    return page_file_write(cli, file,
+                           &(struct page){.body = report_html,
+                                          .style = web_style_css,
+                                          .more_style = report_css,
+                                          .scripts = scripts,
+                                          .data = data});
 }

@@ -1,7 +1,6 @@
 'use strict';
 // The page: draws what the events say.
 
-const byId = (id) => document.getElementById(id);
 const page = { torus: null, view: null, state: null, doctor: null, lost: null, trouble: '', heard: 0, history: 0 };
 const LEAST_SCALE = 0.7; // of the torus, so that its numbers can be read
 const OLD_MS = 4000; // without a state the data is old

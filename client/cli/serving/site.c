@@ -6,6 +6,7 @@
 
 #include "client/cli/serving/scene_json.h"
 #include "client/cli/serving/serve_page.h"
+#include "client/cli/web/web_texts.h"
 
 static const struct part {
     const char *path, *type, *text;
@@ -13,6 +14,7 @@ static const struct part {
     {"/", "text/html; charset=utf-8", serve_html},
     {"/style.css", "text/css; charset=utf-8", web_style_css},
     {"/serve.css", "text/css; charset=utf-8", serve_css},
+    {"/texts.js", "text/javascript; charset=utf-8", web_texts_js},
     {"/colours.js", "text/javascript; charset=utf-8", web_colours_js},
     {"/torus.js", "text/javascript; charset=utf-8", web_torus_js},
     {"/chart.js", "text/javascript; charset=utf-8", serve_chart_js},
