@@ -94,7 +94,7 @@ static int on_mount_points(void **state)
     struct copying c;
     struct copied result;
 
-    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0)
         return 2;
     copying_open(&c, state);
     struct how how = {

@@ -327,7 +327,7 @@ static int on_small_disk(void **state)
     struct copied result;
     struct error e;
 
-    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", at(state, "data"), "tmpfs", 0, "size=2m,mode=755") != 0)
         return 2;
     copying_open(&c, state);
