@@ -130,12 +130,12 @@ def test_nobody_is_asked_while_nobody_looks(torus, tmp_path):
 def test_an_exchange_is_told_with_progress(torus, served):
     with LongExchange(torus, rank=3) as client, served.events() as events:
         def found(state):
-            jobs = [job for job in state['jobs'] if job['id'] == client.id]
-            return jobs and jobs[0]['rate'] and jobs[0]['left'] and jobs[0]['state'] == 'running'
+            runs = [run for run in state['runs'] if run['id'] == client.id]
+            return runs and runs[0]['rate'] and runs[0]['left'] and runs[0]['state'] == 'running'
         state = events.find('state', found)
-        job = next(job for job in state['jobs'] if job['id'] == client.id)
-        assert job['kind'] == 'exchange' and job['what'] == 'at2' and 0 < job['part'] < 1 and not job['ended']
-        assert job['root'].endswith('(node 3)') and state['capacity'] > 0
+        run = next(run for run in state['runs'] if run['id'] == client.id)
+        assert run['kind'] == 'exchange' and run['what'] == 'at2' and 0 < run['part'] < 1 and not run['ended']
+        assert run['root'].endswith('(node 3)') and state['capacity'] > 0
 
 
 def test_a_node_that_is_lost_is_told_and_found_again(torus, served):
@@ -232,8 +232,8 @@ def test_a_browser_shows_what_happens(cabled):
         assert page.current_url == f'http://127.0.0.1:{served.port}/' and page.title == 'Torus 4x4'
         assert page.execute_script('return document.cookie') == ''
         with LongExchange(torus, rank=3) as client:
-            wait_text(page, 'jobs', client.id, 'at2', 'left', '%')
-            assert 0 < float(page.execute_script("return document.querySelector('#jobs progress').value")) < 1
+            wait_text(page, 'runs', client.id, 'at2', 'left', '%')
+            assert 0 < float(page.execute_script("return document.querySelector('#runs progress').value")) < 1
         torus.cable.cut_after(0)
         wait_text(page, 'faults', 'port +1 of', '(node 5)', '(node 6)')
         wait_text(page, 'summary', '31 of 32 links are up')
@@ -280,12 +280,12 @@ def test_texts_of_other_machines_are_no_html(served):
             const evil = '<img src=x onerror="window.harmed=1"><b>bold</b>', s = structuredClone(page.state);
             s.node.forEach((n) => { n[0] = evil; });
             s.faults = [{node: 0, port: null, text: evil}];
-            s.jobs = [{kind: 'copy', id: evil, what: evil, state: evil, reason: evil, ended: false, nodes: 1, root: evil,
+            s.runs = [{kind: 'copy', id: evil, what: evil, state: evil, reason: evil, ended: false, nodes: 1, root: evil,
                        age: 1, done: 1, total: 2, round: 0, rounds: 0, calls: 0, calls_done: 0, part: 0.5, rate: 1, left: 1}];
             onState(s);
             onEvent('doctor', {at: 1, findings: [{severity: 'error', check: evil, hosts: [evil], what: evil, why: evil, mend: evil}]});
-            window.shown = ['faults', 'jobs', 'findings', 'table', 'node'].map((id) =>
-                [document.querySelectorAll(`#${id} img, #${id} .job b`).length, document.getElementById(id).textContent]);""")
+            window.shown = ['faults', 'runs', 'findings', 'table', 'node'].map((id) =>
+                [document.querySelectorAll(`#${id} img, #${id} .run b`).length, document.getElementById(id).textContent]);""")
         for images, text in page.execute_script('return window.shown'):
             assert images == 0 and 'onerror' in text
         assert page.execute_script('return window.harmed') is None

@@ -1,4 +1,4 @@
-/* The scene of `torusctl serve`, and what the page is told: rates, faults, jobs. Surveys are made up. */
+/* The scene of `torusctl serve`, and what the page is told: rates, faults, runs. Surveys are made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,10 +211,10 @@ static void cables_that_lead_elsewhere_are_faults(void **state)
     json_decref(value);
 }
 
-static const json_t *job(const json_t *value)
+static const json_t *run(const json_t *value)
 {
-    assert_int_equal(json_array_size(json_object_get(value, "jobs")), 1);
-    return json_array_get(json_object_get(value, "jobs"), 0);
+    assert_int_equal(json_array_size(json_object_get(value, "runs")), 1);
+    return json_array_get(json_object_get(value, "runs"), 0);
 }
 
 static void an_exchange_has_progress_rate_and_time_left(void **state)
@@ -228,7 +228,7 @@ static void an_exchange_has_progress_rate_and_time_left(void **state)
     run_exchange(m, 300, TORUS_STATE_RUNNING);
     m->activity[3].state = TORUS_STATE_DONE;
     json_t *value = take(m);
-    const json_t *j = job(value);
+    const json_t *j = run(value);
     assert_string_equal(json_string_value(json_object_get(j, "root")), "gamma");
     assert_string_equal(json_string_value(json_object_get(j, "state")), "running 3, done 1");
     assert_int_equal(count(j, "done"), 1200);
@@ -241,8 +241,8 @@ static void an_exchange_has_progress_rate_and_time_left(void **state)
     m = next(1);
     run_exchange(m, 1000, TORUS_STATE_COMMITTED);
     value = take(m);
-    assert_true(json_is_true(json_object_get(job(value), "ended")));
-    assert_true(json_is_null(json_object_get(job(value), "left")));
+    assert_true(json_is_true(json_object_get(run(value), "ended")));
+    assert_true(json_is_null(json_object_get(run(value), "left")));
     json_decref(value);
 }
 
@@ -258,7 +258,7 @@ static void nonsense_does_no_harm(void **state)
     run_exchange(m, UINT64_MAX, (enum torus_state)77);
     json_t *value = take(m);
     assert_true(json_is_null(json_array_get(json_object_get(value, "end"), 0)));
-    assert_string_equal(json_string_value(json_object_get(job(value), "state")), "unknown");
+    assert_string_equal(json_string_value(json_object_get(run(value), "state")), "unknown");
     json_decref(value);
 }
 

@@ -252,6 +252,38 @@ static void test_keys_cross_planes(void **state)
     top_model_free(&m);
 }
 
+static void test_a_copy(void **state)
+{
+    struct top_model m = fake_model("4", 250000);
+    struct all_nodes c = fake_survey_full("4", 3000, 750000);
+    struct top_view v = {.interactive = true, .focus = TOP_FOCUS_RUN};
+
+    (void)state;
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        struct torus_copy_activity *x = fake_copy(&c, rank, "2-abc");
+        x->asker = 2;
+        x->bytes = 1024 * (rank + 1);
+        x->bytes_of = 12288;
+        x->waits_for = rank == 2 ? "h3" : "";
+    }
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &v, 24, 100);
+    assert_shows(text, "\ncopy 2-abc  /data/model  moving [===         ]  25 %  waits for h3\n");
+    free(text);
+    press(&v, &m, TOP_KEY_ENTER);
+    text = draw(&m, &v, 24, 100);
+    assert_shows(text, "asked for at node 2 (2) h2\n3 KiB of 12 KiB moved\nwaits for h3\n");
+    assert_shows(text, "     0  h0            moving          1 KiB of 12 KiB, 0 files\n"
+                       "     1  h1            moving          2 KiB of 12 KiB, 0 files\n");
+    free(text);
+    v = (struct top_view){.interactive = true, .node = 1};
+    press(&v, &m, TOP_KEY_ENTER);
+    text = draw(&m, &v, 24, 100);
+    assert_shows(text, "copy 2-abc  /data/model  moving  2 KiB of 12 KiB\n");
+    free(text);
+    top_model_free(&m);
+}
+
 static void test_details(void **state)
 {
     struct top_model m = fake_model("4x4", 250000);
@@ -334,12 +366,19 @@ static void test_unicode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_4x4),         cmocka_unit_test(test_8x8_fits_a_terminal),
-        cmocka_unit_test(test_planes),      cmocka_unit_test(test_a_line),
-        cmocka_unit_test(test_every_size),  cmocka_unit_test(test_a_complete_graph),
-        cmocka_unit_test(test_keys_choose), cmocka_unit_test(test_a_large_torus_scrolls),
-        cmocka_unit_test(test_details),     cmocka_unit_test(test_keys_cross_planes),
-        cmocka_unit_test(test_unicode),     cmocka_unit_test(test_hostile_texts),
+        cmocka_unit_test(test_4x4),
+        cmocka_unit_test(test_8x8_fits_a_terminal),
+        cmocka_unit_test(test_planes),
+        cmocka_unit_test(test_a_line),
+        cmocka_unit_test(test_every_size),
+        cmocka_unit_test(test_a_complete_graph),
+        cmocka_unit_test(test_keys_choose),
+        cmocka_unit_test(test_a_large_torus_scrolls),
+        cmocka_unit_test(test_a_copy),
+        cmocka_unit_test(test_details),
+        cmocka_unit_test(test_keys_cross_planes),
+        cmocka_unit_test(test_unicode),
+        cmocka_unit_test(test_hostile_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

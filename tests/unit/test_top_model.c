@@ -40,8 +40,8 @@ static void test_rates_need_two_surveys(void **state)
     take(&m, &c, 100);
     l = top_model_link(&m, 5, 0);
     assert_float_equal(l.here->sent, 2e6, NEAR);
-    assert_true(m.nominal);
-    assert_float_equal(m.capacity, 1e7, NEAR);
+    assert_true(m.capacity.nominal);
+    assert_float_equal(m.capacity.value, 1e7, NEAR);
     assert_float_equal(l.away, 0.2, NEAR);
     assert_float_equal(l.towards, 0, NEAR);
     assert_float_equal(top_link_load(&l), 0.2, NEAR);
@@ -62,20 +62,20 @@ static void test_the_fastest_rate_is_full_if_none_is_known(void **state)
     fake_all_bytes(&c, 5000); /* heartbeats: no link is full of them */
     take(&m, &c, 2);
     struct top_link l = top_model_link(&m, 0, 0);
-    assert_true(m.capacity <= 0 && top_link_load(&l) <= 0);
+    assert_true(m.capacity.value <= 0 && top_link_load(&l) <= 0);
     c = fake_survey_make("8", 3000);
     fake_all_bytes(&c, 5000);
     fake_bytes(&c, 2, 0, 40005000);
     fake_bytes(&c, 3, 0, 10005000);
     take(&m, &c, 3);
-    assert_false(m.nominal);
-    assert_float_equal(m.capacity, 4e7, NEAR);
+    assert_false(m.capacity.nominal);
+    assert_float_equal(m.capacity.value, 4e7, NEAR);
     l = top_model_link(&m, 3, 0);
     assert_float_equal(top_link_load(&l), 0.25, NEAR);
     c = fake_survey_make("8", 4000); /* the torus rests, and the most seen stays */
     fake_all_bytes(&c, 5000);
     take(&m, &c, 4);
-    assert_float_equal(m.capacity, 4e7, NEAR);
+    assert_float_equal(m.capacity.value, 4e7, NEAR);
     top_model_free(&m);
 }
 
@@ -206,7 +206,7 @@ static void test_an_exchange(void **state)
 
     (void)state;
     take(&m, &c, 1);
-    const struct top_run *r = &m.runs.run[0];
+    const struct run *r = &m.runs.run[0];
     assert_int_equal(m.runs.count, 1);
     assert_true(r->rate < 0 && r->left < 0);
     assert_float_equal(r->part, 0.1, NEAR);
@@ -214,13 +214,13 @@ static void test_an_exchange(void **state)
     take(&m, &c, 2);
     assert_float_equal(r->rate, 400, NEAR);
     assert_float_equal(r->left, 8, NEAR); /* 3200 bytes */
-    assert_string_equal(top_run_states(r, text, sizeof text), "running");
+    assert_string_equal(run_state(r, text, sizeof text), "running");
     c = exchange_survey(3000, 400); /* the rate follows with a delay */
     fake_status(&c, 2)->exchange_count = 0;
     fake_exchange(&c, 2, "0-1-2")->state = TORUS_STATE_DONE;
     take(&m, &c, 3);
     assert_float_equal(r->rate, 500, NEAR); /* three nodes at 200, and 400 before */
-    assert_string_equal(top_run_states(r, text, sizeof text), "running 3, done 1");
+    assert_string_equal(run_state(r, text, sizeof text), "running 3, done 1");
     assert_int_equal(r->nodes, 4);
     top_model_free(&m);
 }
@@ -262,15 +262,49 @@ static void test_runs_that_have_ended_come_last(void **state)
     g->calls_done = 11;
     take(&m, &c, 1);
     assert_int_equal(m.runs.count, 3);
-    assert_string_equal(m.runs.run[0].name, "halo");
+    assert_string_equal(m.runs.run[0].id, "halo");
     assert_int_equal(m.runs.run[0].calls, 12);
     assert_int_equal(m.runs.run[0].calls_done, 10);
-    assert_string_equal(m.runs.run[1].name, "new");
+    assert_string_equal(m.runs.run[1].id, "new");
     assert_int_equal(m.runs.run[1].nodes, 2);
     assert_false(m.runs.run[1].ended);
-    assert_string_equal(m.runs.run[2].name, "old");
+    assert_string_equal(m.runs.run[2].id, "old");
     assert_true(m.runs.run[2].ended);
     assert_string_equal(m.runs.run[2].reason, "node 3 is down");
+    top_model_free(&m);
+}
+
+/* What the node counts that was asked for the copy, and not what another one does. */
+static void test_a_copy(void **state)
+{
+    struct top_model m = {0};
+    char text[200];
+
+    (void)state;
+    for (unsigned i = 1; i <= 2; i++) {
+        struct all_nodes c = fake_survey_make("4", 1000 * i);
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            struct torus_copy_activity *x = fake_copy(&c, rank, "2-abc");
+            x->asker = 2;
+            x->bytes = rank == 2 ? 1000 * i : 70 * i + rank;
+            x->bytes_of = rank == 2 ? 8000 : 0;
+            x->waits_for = rank == 2 && i == 2 ? "h3" : "";
+        }
+        take(&m, &c, i);
+    }
+    const struct run *r = &m.runs.run[0];
+    assert_int_equal(m.runs.count, 1);
+    assert_int_equal(r->kind, RUN_COPY);
+    assert_int_equal(r->nodes, 4);
+    assert_int_equal(r->root, 2);
+    assert_string_equal(r->what, "/data/model");
+    assert_float_equal(r->rate, 1000, NEAR);
+    assert_float_equal(r->part, 0.25, NEAR);
+    assert_float_equal(r->left, 6, NEAR);
+    assert_string_equal(run_state(r, text, sizeof text), torus_copy_phase_name(TORUS_COPY_MOVING));
+    assert_string_equal(run_reason(r, text, sizeof text), "waits for h3");
+    assert_int_equal(run_copy_at(r, &m.now, 1)->bytes, 141);
+    assert_null(run_exchange_at(r, &m.now, 1));
     top_model_free(&m);
 }
 
@@ -285,9 +319,11 @@ static void test_many_runs(void **state)
         (void)snprintf(ids[rank], sizeof ids[rank], "x%u", rank);
         (void)fake_exchange(&c, rank, ids[rank]);
     }
+    for (uint32_t rank = 0; rank < 100; rank++) /* is left out once, although many nodes tell it */
+        (void)fake_exchange(&c, rank, ids[99]);
     take(&m, &c, 1);
-    assert_int_equal(m.runs.count, TOP_MOST_RUNS);
-    assert_int_equal(m.runs.left_out, 100 - TOP_MOST_RUNS);
+    assert_int_equal(m.runs.count, RUNS_MOST);
+    assert_int_equal(m.runs.left_out, 100 - RUNS_MOST);
     top_model_free(&m);
 }
 
@@ -304,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_an_exchange),
         cmocka_unit_test(test_an_exchange_without_a_total),
         cmocka_unit_test(test_runs_that_have_ended_come_last),
+        cmocka_unit_test(test_a_copy),
         cmocka_unit_test(test_many_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,8 @@ struct fake_node {
     const struct torus_activity *exchange_list[FAKE_RUNS];
     struct torus_group_info group[FAKE_RUNS];
     const struct torus_group_info *group_list[FAKE_RUNS];
+    struct torus_copy_activity copy[FAKE_RUNS];
+    const struct torus_copy_activity *copy_list[FAKE_RUNS];
     char host[16];
 };
 
@@ -89,7 +91,8 @@ struct all_nodes fake_survey_make(const char *dims, uint64_t uptime_ms)
                                           .uptime_ms = uptime_ms,
                                           .host = n->host,
                                           .exchanges = n->exchange_list,
-                                          .groups = n->group_list};
+                                          .groups = n->group_list,
+                                          .copies = n->copy_list};
         make_links(n, &c.torus, rank);
         n->answer = (struct torus_node_answer){.rank = rank,
                                                .outcome = TORUS_SURVEY_ANSWERED,
@@ -138,6 +141,18 @@ struct torus_group_info *fake_group(struct all_nodes *c, uint32_t rank, const ch
         .name = name, .id = "1", .open = true, .missing = "", .avoids = ""};
     n->group_list[i] = &n->group[i];
     return &n->group[i];
+}
+
+struct torus_copy_activity *fake_copy(struct all_nodes *c, uint32_t rank, const char *id)
+{
+    struct fake_node *n = node_of(c, rank);
+    const size_t i = n->status.copy_count++;
+
+    assert_true(i < FAKE_RUNS);
+    n->copy[i] = (struct torus_copy_activity){
+        .id = id, .target = "/data/model", .phase = TORUS_COPY_MOVING, .waits_for = ""};
+    n->copy_list[i] = &n->copy[i];
+    return &n->copy[i];
 }
 
 void fake_bytes(struct all_nodes *c, uint32_t rank, unsigned port, uint64_t bytes)

@@ -20,6 +20,7 @@ struct torus_link *fake_link(struct all_nodes *c, uint32_t rank, unsigned port);
 struct torus_status *fake_status(struct all_nodes *c, uint32_t rank);
 struct torus_activity *fake_exchange(struct all_nodes *c, uint32_t rank, const char *id);
 struct torus_group_info *fake_group(struct all_nodes *c, uint32_t rank, const char *name);
+struct torus_copy_activity *fake_copy(struct all_nodes *c, uint32_t rank, const char *id);
 
 /* Both ends of a link have counted these bytes in the direction away from this end. */
 void fake_bytes(struct all_nodes *c, uint32_t rank, unsigned port, uint64_t bytes);

@@ -5,10 +5,6 @@
 
 #include "proto/text.h"
 
-#define BYTES_OF_MBIT 125000.0
-/* Slower rates are those of heartbeats: a torus at rest is not full. */
-#define FASTEST_FROM (10 * BYTES_OF_MBIT)
-
 void scene_free(struct scene *s)
 {
     all_nodes_free(&s->now);
@@ -35,29 +31,11 @@ const char *scene_name(const struct scene *s, uint32_t rank)
 
 static void fill_node(struct scene *s, const struct link_end *before, uint32_t rank, double elapsed)
 {
-    struct link_end *ends = &s->ends[(size_t)rank * s->ports];
+    const size_t first = (size_t)rank * s->ports;
 
-    if (before != NULL)
-        before += (size_t)rank * s->ports;
-    link_ends_fill(ends, &s->now, rank, before, elapsed <= SCENE_GAP_SECONDS ? elapsed : 0);
-    for (unsigned port = 0; port < s->ports; port++)
-        if (ends[port].sent > s->fastest)
-            s->fastest = ends[port].sent;
+    link_ends_fill(&s->ends[first], &s->now, rank, before != NULL ? before + first : NULL, elapsed);
     if (s->now.state->nodes[rank]->host[0] != '\0' && s->now.name != NULL)
         (void)text_printable(s->name[rank], sizeof s->name[rank], s->now.name[rank]);
-}
-
-static void set_capacity(struct scene *s)
-{
-    double mbit = 0;
-
-    for (uint32_t rank = 0; rank < s->now.torus.nodes; rank++) {
-        const struct torus_status *status = s->now.state->nodes[rank]->status;
-        if (status != NULL && status->link_mbit > mbit)
-            mbit = status->link_mbit;
-    }
-    s->nominal = mbit > 0;
-    s->capacity = s->nominal ? mbit * BYTES_OF_MBIT : s->fastest >= FASTEST_FROM ? s->fastest : 0;
 }
 
 /* Adds the rates to the history; they are those of all seconds since the survey before. */
@@ -91,29 +69,45 @@ static int begin(struct scene *s)
                                                                                             : -1;
 }
 
+/* Fills the scene from s->now and what was known before. Returns 0, or -1 if memory is short. */
+static int fill(struct scene *s, const struct all_nodes *before, const struct link_end *ends,
+                double seconds)
+{
+    const uint32_t nodes = s->now.torus.nodes;
+    double *elapsed = calloc(nodes, sizeof *elapsed);
+
+    s->ends = calloc((size_t)nodes * s->ports + 1, sizeof *s->ends);
+    if (s->ends == NULL || elapsed == NULL) {
+        free(elapsed);
+        return -1;
+    }
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        elapsed[rank] = link_ends_elapsed(&s->now, before, rank);
+        if (elapsed[rank] > SCENE_GAP_SECONDS)
+            elapsed[rank] = 0;
+        fill_node(s, ends, rank, elapsed[rank]);
+    }
+    link_capacity_update(&s->capacity, &s->now, s->ends);
+    remember(s, seconds);
+    runs_fill(&s->runs, &s->now, before, elapsed, seconds);
+    free(elapsed);
+    return 0;
+}
+
 int scene_take(struct scene *s, struct all_nodes *survey, double seconds)
 {
     if (s->now.state != NULL && !torus_equal(&s->now.torus, &survey->torus))
         scene_free(s);
     struct all_nodes before = s->now;
     struct link_end *ends = s->ends;
-    const double since = seconds - s->seconds;
 
     s->now = *survey;
     *survey = (struct all_nodes){0};
     s->new_torus = false;
     int result = before.state == NULL ? begin(s) : 0;
-    s->ends = calloc((size_t)s->now.torus.nodes * s->ports + 1, sizeof *s->ends);
-    if (s->ends == NULL)
-        result = -1;
-    for (uint32_t rank = 0; result == 0 && rank < s->now.torus.nodes; rank++)
-        fill_node(s, ends, rank, link_ends_elapsed(&s->now, &before, rank));
-    if (result == 0) {
-        set_capacity(s);
-        remember(s, seconds);
-        jobs_fill(&s->jobs, &s->now, before.state != NULL && since < SCENE_GAP_SECONDS ? since : 0);
-        s->seconds = seconds;
-    }
+    s->ends = NULL;
+    if (result == 0)
+        result = fill(s, &before, ends, seconds);
     all_nodes_free(&before);
     free(ends);
     if (result != 0)

@@ -4,8 +4,8 @@
 #define TORUSD_CLI_SCENE_H
 
 #include "client/cli/serving/history.h"
-#include "client/cli/serving/jobs.h"
 #include "client/cli/survey/link_ends.h"
+#include "client/cli/survey/runs.h"
 
 #define SCENE_GAP_SECONDS 10.0 /* between surveys: nobody has looked, and rates are not known */
 #define SCENE_NAME_SIZE 101u
@@ -15,12 +15,9 @@ struct scene {
     unsigned ports;
     struct link_end *ends;         /* by rank and port */
     char (*name)[SCENE_NAME_SIZE]; /* by rank, also of nodes that are down now; "": not known */
-    double seconds;                /* when the survey was taken, by a steady clock */
-    double capacity;               /* of a channel in bytes a second; 0: not known */
-    bool nominal; /* `capacity` is link_mbit, otherwise the fastest rate that was seen */
-    double fastest;
+    struct link_capacity capacity;
     struct history history; /* by rank and port what was sent; the last one is the sum */
-    struct jobs jobs;
+    struct runs runs;
     bool new_torus; /* the survey is the first one of this torus */
 };
 

@@ -115,30 +115,31 @@ static json_t *end_value(const struct scene *s, uint32_t rank, unsigned port)
     return NULL;
 }
 
-static json_t *job_value(const struct scene *s, const struct job *j)
+static json_t *run_value(const struct scene *s, const struct run *run)
 {
-    char text[200];
+    char text[256];
     json_t *o = json_object();
-    int r = json_object_set_new(o, "kind", json_string(job_kind_name(j->kind)));
+    int r = json_object_set_new(o, "kind", json_string(run_kind_name(run->kind)));
 
-    r |= json_object_set_new(o, "id", json_string(j->id));
-    r |= json_object_set_new(o, "what", json_string(j->what));
-    r |= json_object_set_new(o, "state", json_string(job_state(j, text, sizeof text)));
-    r |= json_object_set_new(o, "reason", text_value(j->reason));
-    r |= json_object_set_new(o, "ended", json_boolean(j->ended));
-    r |= json_object_set_new(o, "nodes", json_integer(j->nodes));
-    r |= json_object_set_new(
-        o, "root", j->root != TORUS_RANK_NONE ? text_value(scene_name(s, j->root)) : json_null());
-    r |= json_object_set_new(o, "age", json_number((double)j->age_ms / 1000));
-    r |= json_object_set_new(o, "done", json_count(j->done));
-    r |= json_object_set_new(o, "total", json_count(j->total));
-    r |= json_object_set_new(o, "round", json_count(j->round));
-    r |= json_object_set_new(o, "rounds", json_count(j->rounds));
-    r |= json_object_set_new(o, "calls", json_count(j->calls));
-    r |= json_object_set_new(o, "calls_done", json_count(j->calls_done));
-    r |= json_object_set_new(o, "part", j->part < 0 ? json_null() : json_real(j->part));
-    r |= json_object_set_new(o, "rate", rate_value(j->rate));
-    r |= json_object_set_new(o, "left", j->left < 0 ? json_null() : json_number(j->left));
+    r |= json_object_set_new(o, "id", text_value(run->id));
+    r |= json_object_set_new(o, "what", text_value(run->what));
+    r |= json_object_set_new(o, "state", json_string(run_state(run, text, sizeof text)));
+    r |= json_object_set_new(o, "reason", json_string(run_reason(run, text, sizeof text)));
+    r |= json_object_set_new(o, "ended", json_boolean(run->ended));
+    r |= json_object_set_new(o, "nodes", json_integer(run->nodes));
+    r |= json_object_set_new(o, "root",
+                             run->root != TORUS_RANK_NONE ? text_value(scene_name(s, run->root))
+                                                          : json_null());
+    r |= json_object_set_new(o, "age", json_number((double)run->age_ms / 1000));
+    r |= json_object_set_new(o, "done", json_count(run->done));
+    r |= json_object_set_new(o, "total", json_count(run->total));
+    r |= json_object_set_new(o, "round", json_count(run->round));
+    r |= json_object_set_new(o, "rounds", json_count(run->rounds));
+    r |= json_object_set_new(o, "calls", json_count(run->calls));
+    r |= json_object_set_new(o, "calls_done", json_count(run->calls_done));
+    r |= json_object_set_new(o, "part", run->part < 0 ? json_null() : json_real(run->part));
+    r |= json_object_set_new(o, "rate", rate_value(run->rate));
+    r |= json_object_set_new(o, "left", run->left < 0 ? json_null() : json_number(run->left));
     if (r == 0)
         return o;
     json_decref(o);
@@ -170,24 +171,24 @@ static int add_ends(json_t *o, const struct scene *s)
 
 json_t *scene_state_value(const struct scene *s, const struct torus_status *status, uint64_t at_ms)
 {
-    json_t *o = json_object(), *nodes = json_array(), *jobs = json_array();
+    json_t *o = json_object(), *nodes = json_array(), *runs = json_array();
     size_t more = 0;
     int r = add_ends(o, s);
 
     for (uint32_t rank = 0; rank < s->now.torus.nodes; rank++)
         r |= json_array_append_new(nodes, node_value(s, rank));
-    for (size_t i = 0; i < s->jobs.count; i++)
-        r |= json_array_append_new(jobs, job_value(s, &s->jobs.job[i]));
+    for (size_t i = 0; i < s->runs.count; i++)
+        r |= json_array_append_new(runs, run_value(s, &s->runs.run[i]));
     r |= json_object_set_new(o, "at", json_count(at_ms));
     r |= json_object_set_new(o, "took", json_real((double)s->now.state->took_us / 1e6));
     r |= json_object_set_new(o, "capacity",
-                             s->capacity > 0 ? json_number(s->capacity) : json_null());
-    r |= json_object_set_new(o, "nominal", json_boolean(s->nominal));
+                             s->capacity.value > 0 ? json_number(s->capacity.value) : json_null());
+    r |= json_object_set_new(o, "nominal", json_boolean(s->capacity.nominal));
     r |= json_object_set_new(o, "node", nodes);
     r |= json_object_set_new(o, "faults", faults_value(s, status, &more));
     r |= json_object_set_new(o, "more", json_count(more));
-    r |= json_object_set_new(o, "jobs", jobs);
-    r |= json_object_set_new(o, "left_out", json_count(s->jobs.left_out));
+    r |= json_object_set_new(o, "runs", runs);
+    r |= json_object_set_new(o, "left_out", json_count(s->runs.left_out));
     if (r == 0)
         return o;
     json_decref(o);

@@ -22,7 +22,7 @@ json_t *scene_torus_value(const struct scene *s, struct error *e);
  *                      second; null: not known
  *     faults, more     as faults_value()
  *     links, links_up  their numbers
- *     jobs, left_out   what runs, and what has ended last
+ *     runs, left_out   what runs, and what has ended last
  */
 json_t *scene_state_value(const struct scene *s, const struct torus_status *status, uint64_t at_ms);
 

@@ -73,7 +73,7 @@ function showTorus() {
   draw();
 }
 
-// --- faults, jobs, findings ---
+// --- faults, runs, findings ---
 
 function showFaults() {
   const { faults, more } = page.state, box = byId('faults'), all = JSON.stringify([faults.map((f) => f.text), more]);
@@ -92,39 +92,39 @@ function showFaults() {
   box.replaceChildren(...(list.length > 0 ? list : [element('p', 'None: all nodes answer, and all links are up.', 'good')]));
 }
 
-function jobFacts(job) {
-  const facts = [job.state];
-  if (job.kind === 'group') facts.push(`${job.calls_done} of ${job.calls} calls done`, `${job.nodes} nodes`);
-  else if (job.total > 0) facts.push(`${byteCount(job.done)} of ${byteCount(job.total)}`);
-  if (job.kind === 'exchange' && job.rounds > 1) facts.push(`round ${job.round} of ${job.rounds}`);
-  if (known(job.rate) && !job.ended) facts.push(byteRate(job.rate));
-  if (known(job.left)) facts.push(`${duration(job.left)} left`);
-  if (job.age > 0) facts.push(`${job.ended ? 'began' : 'for'} ${duration(job.age)}${job.ended ? ' ago' : ''}`);
+function runFacts(run) {
+  const facts = [run.state];
+  if (run.kind === 'group') facts.push(`${run.calls_done} of ${run.calls} calls done`, `${run.nodes} nodes`);
+  else if (run.total > 0) facts.push(`${byteCount(run.done)} of ${byteCount(run.total)}`);
+  if (run.kind === 'exchange' && run.rounds > 1) facts.push(`round ${run.round} of ${run.rounds}`);
+  if (known(run.rate) && !run.ended) facts.push(byteRate(run.rate));
+  if (known(run.left)) facts.push(`${duration(run.left)} left`);
+  if (run.age > 0) facts.push(`${run.ended ? 'began' : 'for'} ${duration(run.age)}${run.ended ? ' ago' : ''}`);
   return facts.join(', ');
 }
 
-function showJob(job) {
-  const box = element('div', undefined, 'job'), name = job.kind === 'exchange' ? `${job.what} ${job.id}` : job.what;
-  box.append(element('p', `${job.kind} ${name}${job.root ? `, asked at ${job.root}` : ''}`));
-  if (known(job.part) && !job.ended) {
+function showRun(run) {
+  const box = element('div', undefined, 'run'), name = run.kind === 'exchange' ? `${run.what} ${run.id}` : run.what;
+  box.append(element('p', `${run.kind} ${name}${run.root ? `, asked at ${run.root}` : ''}`));
+  if (known(run.part) && !run.ended) {
     const bar = element('progress');
     bar.max = 1;
-    bar.value = job.part;
-    bar.setAttribute('aria-label', `Progress of ${job.kind} ${name}: ${Math.floor(100 * job.part)} %`);
+    bar.value = run.part;
+    bar.setAttribute('aria-label', `Progress of ${run.kind} ${name}: ${Math.floor(100 * run.part)} %`);
     box.append(bar);
   }
-  box.append(element('p', `${known(job.part) && !job.ended ? `${Math.floor(100 * job.part)} %, ` : ''}${jobFacts(job)}`, 'quiet'));
-  if (job.reason) box.append(element('p', job.reason, job.ended ? 'bad' : ''));
+  box.append(element('p', `${known(run.part) && !run.ended ? `${Math.floor(100 * run.part)} %, ` : ''}${runFacts(run)}`, 'quiet'));
+  if (run.reason) box.append(element('p', run.reason, run.ended ? 'bad' : ''));
   return box;
 }
 
-function showJobs() {
-  const { jobs } = page.state, under = jobs.filter((j) => !j.ended), ended = jobs.filter((j) => j.ended);
-  byId('jobs').replaceChildren(...(under.length > 0 ? under.map(showJob) : [element('p', 'Nothing.', 'quiet')]));
-  if (page.state.left_out > 0) byId('jobs').append(element('p', 'There are more than are shown here.', 'quiet'));
+function showRuns() {
+  const { runs } = page.state, under = runs.filter((run) => !run.ended), ended = runs.filter((run) => run.ended);
+  byId('runs').replaceChildren(...(under.length > 0 ? under.map(showRun) : [element('p', 'Nothing.', 'quiet')]));
+  if (page.state.left_out > 0) byId('runs').append(element('p', 'There are more than are shown here.', 'quiet'));
   byId('past').hidden = ended.length === 0;
   byId('past-title').textContent = `Ended (${ended.length})`;
-  byId('ended').replaceChildren(...ended.map(showJob));
+  byId('ended').replaceChildren(...ended.map(showRun));
 }
 
 function showFinding(f) {
@@ -203,7 +203,7 @@ function onState(state) {
   page.heard = Date.now();
   showTorus();
   showFaults();
-  showJobs();
+  showRuns();
   showDetails();
 }
 

@@ -1,5 +1,9 @@
 #include "client/cli/survey/link_ends.h"
 
+#define BYTES_OF_MBIT 125000.0
+/* Slower rates are those of heartbeats, and say nothing about the links: a torus at rest is not full. */
+#define FASTEST_FROM (10 * BYTES_OF_MBIT)
+
 double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before, uint32_t rank)
 {
     if (before->state == NULL || !all_nodes_answered(now, rank) ||
@@ -45,4 +49,24 @@ void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t
         if (before != NULL)
             set_rates(&ends[l->port], before[l->port].link, elapsed);
     }
+}
+
+void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
+                          const struct link_end *ends)
+{
+    const unsigned ports = torus_ports(&now->torus);
+    double mbit = 0;
+
+    for (uint32_t rank = 0; rank < now->torus.nodes; rank++) {
+        const struct torus_status *s = now->state->nodes[rank]->status;
+        if (s != NULL && s->link_mbit > mbit)
+            mbit = s->link_mbit;
+        for (unsigned port = 0; port < ports; port++) {
+            const struct link_end *e = &ends[(size_t)rank * ports + port];
+            const double rate = e->sent > e->received ? e->sent : e->received;
+            c->fastest = rate > c->fastest ? rate : c->fastest;
+        }
+    }
+    c->nominal = mbit > 0;
+    c->value = c->nominal ? mbit * BYTES_OF_MBIT : c->fastest >= FASTEST_FROM ? c->fastest : 0;
 }

@@ -22,4 +22,15 @@ double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *be
 void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
                     const struct link_end *before, double elapsed);
 
+/* What a direction of a link can carry. All zero at first. */
+struct link_capacity {
+    double value;   /* bytes a second; 0: not known */
+    bool nominal;   /* `value` is link_mbit, otherwise the fastest rate that was seen */
+    double fastest; /* that was seen so far */
+};
+
+/* Updates *c from a survey, and from the rates of all ends, by rank and port. */
+void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
+                          const struct link_end *ends);
+
 #endif

@@ -30,9 +30,10 @@ static void draw_title(struct top_screen *s, const struct top_model *m, const st
     column += top_print(&w, 0, column, m->links_up < m->links ? TOP_BROKEN : TOP_PLAIN,
                         "%zu of %zu %s up", m->links_up, m->links,
                         text_plural(m->links, "link", "links"));
-    if (m->capacity > 0)
+    if (m->capacity.value > 0)
         column += 2 + top_print(&w, 0, column + 2, TOP_FAINT, "100 %% = %s%s",
-                                top_text_rate(capacity, m->capacity), m->nominal ? "" : " (seen)");
+                                top_text_rate(capacity, m->capacity.value),
+                                m->capacity.nominal ? "" : " (seen)");
     const char *right = v->paused ? "paused" : v->time;
     const unsigned length = (unsigned)strlen(right);
     if (length > 0 && length <= s->columns && (v->paused || column + 2 + length <= s->columns))
@@ -78,7 +79,7 @@ static unsigned list_lines(const struct top_model *m)
     return n < 1 ? 1 : n > TOP_MOST_ROWS ? TOP_MOST_ROWS : (unsigned)n;
 }
 
-static void draw_run(struct top_window *w, unsigned row, const struct top_run *r, bool chosen)
+static void draw_run(struct top_window *w, unsigned row, const struct run *r, bool chosen)
 {
     char text[TOP_TEXT_SIZE];
     const bool failed = r->states[TORUS_STATE_FAILED] > 0 || r->states[TORUS_STATE_IN_DOUBT] > 0 ||
@@ -96,7 +97,7 @@ static void draw_lists(struct top_screen *s, const struct top_model *m, const st
                        unsigned first, unsigned rows)
 {
     struct top_window w = top_window_make(s, first, 0, rows, s->columns);
-    const struct top_run *chosen =
+    const struct run *chosen =
         v->interactive && v->focus == TOP_FOCUS_RUN ? top_view_run(v, m) : NULL;
     char text[TOP_TEXT_SIZE];
     unsigned row = 0;

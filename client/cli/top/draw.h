@@ -45,7 +45,7 @@ const char *top_text_load(char out[TOP_TEXT_SIZE], double load);
 
 /* Writes one line about a run: its progress, rate and remaining time; with a bar if there is room for it. Returns
  * `out`. */
-const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r, unsigned columns);
+const char *top_text_run(char out[TOP_TEXT_SIZE], const struct run *r, unsigned columns);
 
 /* Writes "node 7 (1, 3) alpha". Returns `out`. */
 const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, uint32_t rank);

@@ -64,7 +64,7 @@ static void node_runs(struct page *p, const struct torus_status *s)
 {
     char done[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
 
-    if (s->exchange_count + s->group_count > 0)
+    if (s->exchange_count + s->group_count + s->copy_count > 0)
         title(p, "runs here");
     for (size_t i = 0; i < s->exchange_count; i++) {
         const struct torus_activity *x = s->exchanges[i];
@@ -82,6 +82,12 @@ static void node_runs(struct page *p, const struct torus_status *s)
                         g->open ? "open" : "being opened", (unsigned long long)g->pid,
                         (unsigned long long)g->calls_done, (unsigned long long)g->calls,
                         top_text_bytes(done, g->bytes_sent));
+    }
+    for (size_t i = 0; i < s->copy_count; i++) {
+        const struct torus_copy_activity *x = s->copies[i];
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "copy %s  %s  %s  %.20s of %.20s  %s", x->id,
+                        x->target, torus_copy_phase_name(x->phase), top_text_bytes(done, x->bytes),
+                        x->bytes_of > 0 ? top_text_bytes(total, x->bytes_of) : "?", x->waits_for);
     }
 }
 
@@ -246,10 +252,29 @@ static int compare(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static double key_of(const struct torus_activity *x, const struct torus_group_info *g)
+/* What a node says about a run: one of these, or none. */
+struct part_here {
+    const struct torus_activity *exchange;
+    const struct torus_group_info *group;
+    const struct torus_copy_activity *copy;
+};
+
+static struct part_here part_at(const struct page *p, const struct run *r, uint32_t rank)
 {
-    if (g != NULL)
-        return (double)g->calls_done;
+    const struct all_nodes *c = &p->m->now;
+
+    return (struct part_here){run_exchange_at(r, c, rank), run_group_at(r, c, rank),
+                              run_copy_at(r, c, rank)};
+}
+
+static double key_of(const struct part_here *here)
+{
+    const struct torus_activity *x = here->exchange;
+
+    if (here->group != NULL)
+        return (double)here->group->calls_done;
+    if (here->copy != NULL)
+        return (double)here->copy->bytes;
     if (x->state >= TORUS_STATE_DONE && x->state != TORUS_STATE_FAILING)
         return 2;
     if (x->total_bytes > 0)
@@ -257,10 +282,12 @@ static double key_of(const struct torus_activity *x, const struct torus_group_in
     return x->rounds > 0 ? (double)x->round / (double)x->rounds : 0;
 }
 
-static void run_node(struct page *p, const struct top_run *r, uint32_t rank)
+static void run_node(struct page *p, const struct run *r, uint32_t rank)
 {
-    const struct torus_activity *x = top_run_exchange_at(r, &p->m->now, rank);
-    const struct torus_group_info *g = top_run_group_at(r, &p->m->now, rank);
+    const struct part_here here = part_at(p, r, rank);
+    const struct torus_activity *x = here.exchange;
+    const struct torus_group_info *g = here.group;
+    const struct torus_copy_activity *copy = here.copy;
     char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
 
     (void)top_print(p->w, p->row, 0, TOP_PLAIN, "%6u", rank);
@@ -273,6 +300,15 @@ static void run_node(struct page *p, const struct top_run *r, uint32_t rank)
                         (unsigned long long)g->calls, top_text_bytes(text, g->bytes_received));
         return;
     }
+    if (copy != NULL) {
+        (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false,
+                      torus_copy_phase_name(copy->phase));
+        (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, %llu files",
+                        top_text_bytes(text, copy->bytes),
+                        copy->bytes_of > 0 ? top_text_bytes(total, copy->bytes_of) : "?",
+                        (unsigned long long)copy->files);
+        return;
+    }
     (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false, torus_state_name(x->state));
     (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, round %llu of %llu",
                     top_text_bytes(text, x->done_bytes),
@@ -280,17 +316,16 @@ static void run_node(struct page *p, const struct top_run *r, uint32_t rank)
                     (unsigned long long)x->round, (unsigned long long)x->rounds);
 }
 
-static void run_nodes(struct page *p, const struct top_run *r)
+static void run_nodes(struct page *p, const struct run *r)
 {
     const uint32_t nodes = p->m->now.torus.nodes;
     struct behind *list = calloc(nodes, sizeof *list);
     size_t n = 0;
 
     for (uint32_t rank = 0; list != NULL && rank < nodes; rank++) {
-        const struct torus_activity *x = top_run_exchange_at(r, &p->m->now, rank);
-        const struct torus_group_info *g = top_run_group_at(r, &p->m->now, rank);
-        if (x != NULL || g != NULL)
-            list[n++] = (struct behind){key_of(x, g), rank};
+        const struct part_here here = part_at(p, r, rank);
+        if (here.exchange != NULL || here.group != NULL || here.copy != NULL)
+            list[n++] = (struct behind){key_of(&here), rank};
     }
     if (n > 0)
         qsort(list, n, sizeof *list, compare);
@@ -303,7 +338,7 @@ static void run_nodes(struct page *p, const struct top_run *r)
     free(list);
 }
 
-static void run_page(struct page *p, const struct top_run *r)
+static void run_page(struct page *p, const struct run *r)
 {
     char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
 
@@ -312,20 +347,21 @@ static void run_page(struct page *p, const struct top_run *r)
         return;
     }
     title(p, top_text_run(text, r, p->w->columns));
-    if (!r->group && r->coordinator < p->m->now.torus.nodes) {
-        (void)top_print(p->w, p->row, 0, TOP_PLAIN, "began %s ago at %s",
+    if (r->kind == RUN_EXCHANGE && r->root < p->m->now.torus.nodes)
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "began %s ago at %s",
                         top_text_seconds(total, (double)(r->age_ms / 1000)),
-                        top_text_node(text, p->m, r->coordinator));
-        p->row++;
-    }
-    if (!r->group)
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "%.20s of %.20s delivered at all nodes",
+                        top_text_node(text, p->m, r->root));
+    if (r->kind == RUN_COPY && r->root < p->m->now.torus.nodes)
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "asked for at %s",
+                        top_text_node(text, p->m, r->root));
+    if (r->kind != RUN_GROUP)
+        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "%.20s of %.20s %s",
                         top_text_bytes(text, r->done),
-                        r->total > 0 ? top_text_bytes(total, r->total) : "?");
-    if (r->avoids[0] != '\0')
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "avoids %s", r->avoids);
-    if (r->reason[0] != '\0')
-        (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false, r->reason);
+                        r->total > 0 ? top_text_bytes(total, r->total) : "?",
+                        r->kind == RUN_COPY ? "moved" : "delivered at all nodes");
+    if (run_reason(r, text, sizeof text)[0] != '\0')
+        (void)top_put(p->w, p->row++, 0, r->reason[0] != '\0' ? TOP_BROKEN : TOP_PLAIN, false,
+                      text);
     p->row++;
     run_nodes(p, r);
 }

@@ -3,10 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_OF_MBIT 125000.0
-/* Slower rates are those of heartbeats, and say nothing about the links: a torus at rest is not full. */
-#define FASTEST_FROM (10 * BYTES_OF_MBIT)
-
 static void forget_survey(struct top_model *m)
 {
     free(m->ends);
@@ -24,33 +20,14 @@ void top_model_free(struct top_model *m)
     *m = (struct top_model){0};
 }
 
-/* Fills the ends of one node, and notes the fastest rate. */
 static void fill_ends(struct top_model *m, const struct link_end *before, uint32_t rank,
                       double elapsed)
 {
     const unsigned ports = torus_ports(&m->now.torus);
-    struct link_end *ends = &m->ends[(size_t)rank * ports];
 
     if (before != NULL)
         before += (size_t)rank * ports;
-    link_ends_fill(ends, &m->now, rank, before, elapsed);
-    for (unsigned port = 0; port < ports; port++) {
-        m->fastest = ends[port].sent > m->fastest ? ends[port].sent : m->fastest;
-        m->fastest = ends[port].received > m->fastest ? ends[port].received : m->fastest;
-    }
-}
-
-static void set_capacity(struct top_model *m)
-{
-    double mbit = 0;
-
-    for (uint32_t rank = 0; rank < m->now.torus.nodes; rank++) {
-        const struct torus_status *s = m->now.state->nodes[rank]->status;
-        if (s != NULL && s->link_mbit > mbit)
-            mbit = s->link_mbit;
-    }
-    m->nominal = mbit > 0;
-    m->capacity = m->nominal ? mbit * BYTES_OF_MBIT : m->fastest >= FASTEST_FROM ? m->fastest : 0;
+    link_ends_fill(&m->ends[(size_t)rank * ports], &m->now, rank, before, elapsed);
 }
 
 static bool is_reachable(const struct top_model *m, uint32_t rank)
@@ -138,9 +115,9 @@ static int fill(struct top_model *m, const struct all_nodes *before, const struc
         fill_ends(m, ends, rank, elapsed[rank]);
         note_node(m, rank);
     }
-    set_capacity(m);
+    link_capacity_update(&m->capacity, &m->now, m->ends);
     find_faults(m);
-    top_runs_fill(&m->runs, &m->now, before, elapsed, seconds);
+    runs_fill(&m->runs, &m->now, before, elapsed, seconds);
     m->surveys++;
     free(elapsed);
     return 0;
@@ -170,7 +147,7 @@ static double load_of(const struct top_model *m, double sent, double received)
 {
     const double rate = sent > received ? sent : received;
 
-    return rate < 0 ? -1 : m->capacity > 0 ? rate / m->capacity : 0;
+    return rate < 0 ? -1 : m->capacity.value > 0 ? rate / m->capacity.value : 0;
 }
 
 struct top_link top_model_link(const struct top_model *m, uint32_t rank, unsigned port)

@@ -3,7 +3,7 @@
 #define TORUSD_CLI_TOP_MODEL_H
 
 #include "client/cli/survey/link_ends.h"
-#include "client/cli/top/runs.h"
+#include "client/cli/survey/runs.h"
 
 #define TOP_HOST_SIZE 65u
 #define TOP_NAME_SIZE (TOP_HOST_SIZE + 20)
@@ -48,11 +48,9 @@ struct top_model {
     struct all_nodes now;    /* `state` is NULL before the first survey */
     struct link_end *ends;   /* by rank and port */
     struct top_known *known; /* by rank; also about nodes that are down */
-    double capacity;         /* of a direction of a link in bytes a second; 0: not known */
-    bool nominal;            /* `capacity` is link_mbit, otherwise the fastest rate that was seen */
-    double fastest;
+    struct link_capacity capacity;
     size_t answered, links, links_up;
-    struct top_runs runs;
+    struct runs runs;
     struct top_fault *faults;
     size_t fault_count;
     uint64_t surveys;   /* taken so far */

@@ -34,8 +34,10 @@ static int add_link(json_t *links, const struct top_model *m, uint32_t rank, uns
     int r = json_object_set_new(o, "tx_bytes_per_second", rate_value(l.here->sent));
     r |= json_object_set_new(o, "rx_bytes_per_second", rate_value(l.here->received));
     r |= json_object_set_new(o, "retransmits_per_second", rate_value(l.here->resent));
-    r |= json_object_set_new(o, "tx_load", m->capacity > 0 ? rate_value(l.away) : json_null());
-    r |= json_object_set_new(o, "rx_load", m->capacity > 0 ? rate_value(l.towards) : json_null());
+    r |=
+        json_object_set_new(o, "tx_load", m->capacity.value > 0 ? rate_value(l.away) : json_null());
+    r |= json_object_set_new(o, "rx_load",
+                             m->capacity.value > 0 ? rate_value(l.towards) : json_null());
     return r | json_array_append_new(links, o);
 }
 
@@ -60,18 +62,18 @@ static int add_nodes(json_t *o, const struct top_model *m)
     return r | json_object_set_new(o, "nodes", nodes);
 }
 
-static json_t *exchange_value(const struct top_run *run)
+static json_t *exchange_value(const struct run *run)
 {
     json_t *o = json_object(), *states = json_object();
     int r = 0;
 
-    for (unsigned i = 0; i < TOP_STATES; i++)
+    for (unsigned i = 0; i < RUN_STATES; i++)
         if (run->states[i] > 0)
             r |= json_object_set_new(states, torus_state_name((enum torus_state)i),
                                      json_integer(run->states[i]));
-    r |= json_object_set_new(o, "id", json_string(run->name));
-    r |= json_object_set_new(o, "algorithm", json_string(run->algorithm));
-    r |= json_object_set_new(o, "coordinator", json_integer(run->coordinator));
+    r |= json_object_set_new(o, "id", json_string(run->id));
+    r |= json_object_set_new(o, "algorithm", json_string(run->what));
+    r |= json_object_set_new(o, "coordinator", json_integer(run->root));
     r |= json_object_set_new(o, "state_counts", states);
     r |= json_object_set_new(o, "ended", json_boolean(run->ended));
     r |= json_object_set_new(o, "age_seconds", json_real((double)run->age_ms / 1000));
@@ -89,27 +91,40 @@ static json_t *exchange_value(const struct top_run *run)
     return NULL;
 }
 
-static json_t *group_value(const struct top_run *run)
+static json_t *group_value(const struct run *run)
 {
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "group", run->name, "nodes",
+    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "group", run->id, "nodes",
                      (int)run->nodes, "open", (int)run->open, "missing", run->missing, "avoids",
                      run->avoids, "calls", json_count(run->calls), "calls_done",
                      json_count(run->calls_done), "calls_per_second", rate_value(run->call_rate),
                      "bytes_per_second", rate_value(run->rate));
 }
 
+static json_t *copy_value(const struct run *run)
+{
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o}", "id", run->id,
+                     "asker", (int)run->root, "target", run->what, "phase",
+                     torus_copy_phase_name(run->phase), "nodes", (int)run->nodes, "bytes",
+                     json_count(run->done), "bytes_of", json_known(run->total), "waits_for",
+                     run->waits_for, "part", rate_value(run->part), "bytes_per_second",
+                     rate_value(run->rate), "left_seconds", rate_value(run->left));
+}
+
 static int add_runs(json_t *o, const struct top_model *m)
 {
-    json_t *exchanges = json_array(), *groups = json_array();
+    static json_t *(*const value[])(const struct run *) = {
+        [RUN_EXCHANGE] = exchange_value, [RUN_GROUP] = group_value, [RUN_COPY] = copy_value};
+    json_t *list[] = {
+        [RUN_EXCHANGE] = json_array(), [RUN_GROUP] = json_array(), [RUN_COPY] = json_array()};
     int r = 0;
 
     for (size_t i = 0; i < m->runs.count; i++) {
-        const struct top_run *run = &m->runs.run[i];
-        r |= run->group ? json_array_append_new(groups, group_value(run))
-                        : json_array_append_new(exchanges, exchange_value(run));
+        const enum run_kind kind = m->runs.run[i].kind;
+        r |= json_array_append_new(list[kind], value[kind](&m->runs.run[i]));
     }
-    r |= json_object_set_new(o, "exchanges", exchanges);
-    return r | json_object_set_new(o, "groups", groups);
+    r |= json_object_set_new(o, "exchanges", list[RUN_EXCHANGE]);
+    r |= json_object_set_new(o, "groups", list[RUN_GROUP]);
+    return r | json_object_set_new(o, "copies", list[RUN_COPY]);
 }
 
 static int add_faults(json_t *o, const struct top_model *m)
@@ -145,8 +160,8 @@ json_t *top_model_value(const struct top_model *m)
     r |= json_object_set_new(o, "link_count", json_count(m->links));
     r |= json_object_set_new(o, "links_up", json_count(m->links_up));
     r |= json_object_set_new(o, "full_bytes_per_second",
-                             m->capacity > 0 ? json_real(m->capacity) : json_null());
-    r |= json_object_set_new(o, "full_is_nominal", json_boolean(m->nominal));
+                             m->capacity.value > 0 ? json_real(m->capacity.value) : json_null());
+    r |= json_object_set_new(o, "full_is_nominal", json_boolean(m->capacity.nominal));
     r |= json_object_set_new(o, "took_seconds", json_real((double)m->now.state->took_us / 1e6));
     r |= json_object_set_new(o, "restarts", json_count(m->restarts));
     r |= add_nodes(o, m) | add_runs(o, m) | add_faults(o, m);

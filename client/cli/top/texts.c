@@ -61,7 +61,7 @@ static void add_bar(char out[TOP_TEXT_SIZE], double part)
     add(out, " [%s]", bar);
 }
 
-static void add_group(char out[TOP_TEXT_SIZE], const struct top_run *r)
+static void add_group(char out[TOP_TEXT_SIZE], const struct run *r)
 {
     if (r->missing[0] != '\0')
         add(out, "  waiting for %s %.60s", strchr(r->missing, ',') != NULL ? "nodes" : "node",
@@ -75,15 +75,15 @@ static void add_group(char out[TOP_TEXT_SIZE], const struct top_run *r)
         add(out, "  %.*f calls/s", r->call_rate < 10 ? 1 : 0, r->call_rate);
 }
 
-static void run_text(char out[TOP_TEXT_SIZE], const struct top_run *r, bool bar)
+static void run_text(char out[TOP_TEXT_SIZE], const struct run *r, bool bar)
 {
     char text[TOP_TEXT_SIZE];
 
-    (void)snprintf(out, TOP_TEXT_SIZE, "%s %.30s", r->group ? "group" : "exchange", r->name);
-    if (r->group) {
+    (void)snprintf(out, TOP_TEXT_SIZE, "%s %.30s", run_kind_name(r->kind), r->id);
+    if (r->kind == RUN_GROUP) {
         add_group(out, r);
     } else {
-        add(out, "  %.24s  %.60s", r->algorithm, top_run_states(r, text, sizeof text));
+        add(out, "  %.40s  %.60s", r->what, run_state(r, text, sizeof text));
         if (r->part >= 0 && !r->ended && bar)
             add_bar(out, r->part);
         if (r->part >= 0 && !r->ended)
@@ -94,11 +94,11 @@ static void run_text(char out[TOP_TEXT_SIZE], const struct top_run *r, bool bar)
     if (r->left >= 0)
         add(out, "  %.30s left",
             top_text_seconds(text, r->left < 10 ? r->left : (double)(uint64_t)(r->left + 0.5)));
-    if (r->reason[0] != '\0')
-        add(out, "  %s", r->reason);
+    if (r->kind != RUN_GROUP && run_reason(r, text, sizeof text)[0] != '\0')
+        add(out, "  %s", text);
 }
 
-const char *top_text_run(char out[TOP_TEXT_SIZE], const struct top_run *r, unsigned columns)
+const char *top_text_run(char out[TOP_TEXT_SIZE], const struct run *r, unsigned columns)
 {
     run_text(out, r, true);
     if (strlen(out) > columns)

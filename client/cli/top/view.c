@@ -10,20 +10,20 @@
 static size_t run_index(const struct top_view *v, const struct top_model *m)
 {
     for (size_t i = 0; i < m->runs.count; i++)
-        if (m->runs.run[i].group == v->run_is_group && strcmp(m->runs.run[i].name, v->run) == 0)
+        if (m->runs.run[i].kind == v->run_kind && strcmp(m->runs.run[i].id, v->run) == 0)
             return i;
     return 0;
 }
 
-const struct top_run *top_view_run(const struct top_view *v, const struct top_model *m)
+const struct run *top_view_run(const struct top_view *v, const struct top_model *m)
 {
     return m->runs.count > 0 ? &m->runs.run[run_index(v, m)] : NULL;
 }
 
 static void choose_run(struct top_view *v, const struct top_model *m, size_t i)
 {
-    (void)snprintf(v->run, sizeof v->run, "%s", m->runs.run[i].name);
-    v->run_is_group = m->runs.run[i].group;
+    (void)snprintf(v->run, sizeof v->run, "%s", m->runs.run[i].id);
+    v->run_kind = m->runs.run[i].kind;
 }
 
 /* Chooses the next port with a cable, `step` 1 or -1. Returns whether there is one. */

@@ -31,9 +31,9 @@ struct top_view {
     enum top_page page;
     enum top_focus focus;
     uint32_t node;
-    unsigned port;               /* of `node` */
-    char run[TOP_RUN_NAME_SIZE]; /* "": the first one */
-    bool run_is_group;
+    unsigned port;         /* of `node` */
+    char run[RUN_ID_SIZE]; /* "": the first one */
+    enum run_kind run_kind;
     bool paused;
     unsigned scroll; /* lines of a page with details or help that are above the screen */
     unsigned from_row, from_column; /* of the torus */
@@ -49,6 +49,6 @@ bool top_view_key(struct top_view *v, const struct top_model *m, enum top_key ke
 void top_view_check(struct top_view *v, const struct top_model *m);
 
 /* The run that is chosen; NULL if nothing runs. */
-const struct top_run *top_view_run(const struct top_view *v, const struct top_model *m);
+const struct run *top_view_run(const struct top_view *v, const struct top_model *m);
 
 #endif
