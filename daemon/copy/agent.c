@@ -10,6 +10,7 @@
 #include "daemon/copy/record_gathering.h"
 #include "daemon/copy/trees.h"
 #include "daemon/router/router.h"
+#include "proto/text.h"
 
 /* --- threads --- */
 
@@ -466,6 +467,11 @@ void agent_progress(const struct agent *a, struct copy_progress *progress)
     for (uint32_t i = 0; a->step >= STEP_MOVE_STREAMS && a->step <= STEP_OVER && i < a->plan.trees;
          i++)
         progress->bytes_of += a->plan.tree[i].missing.bytes;
-    if (a->group != NULL && !a->opened)
-        (void)group_missing(a->group, progress->waits_for, sizeof progress->waits_for);
+    if (a->group == NULL || a->opened)
+        return;
+    char list[sizeof progress->waits_for - sizeof "nodes "];
+    const uint32_t missing = group_missing(a->group, list, sizeof list);
+    if (missing > 0)
+        (void)snprintf(progress->waits_for, sizeof progress->waits_for, "%s %s",
+                       text_plural(missing, "node", "nodes"), list);
 }

@@ -251,7 +251,7 @@ void asking_refused(struct copies *c, const struct peer_copy_refusal *refusal)
     (void)error_set(&e, refusal->code, "%s", refusal->reason);
     (void)error_wrap_node(&e, refusal->node);
     if (busy || (refusal->code == ERROR_LINK && (copy->request.shrink || copy->request.wait)))
-        (void)snprintf(copy->obstacle, sizeof copy->obstacle, "%u (%s)", refusal->node,
+        (void)snprintf(copy->obstacle, sizeof copy->obstacle, "node %u (%s)", refusal->node,
                        refusal->reason);
     else
         copy->error = e;
@@ -270,7 +270,7 @@ static void set_timeout(struct copy *copy)
     copy_progress(copy, &progress);
     if (progress.waits_for[0] != '\0')
         (void)error_set(&copy->error, ERROR_TIMEOUT,
-                        "the copy has not begun in its time: it has waited for nodes %s",
+                        "the copy has not begun in its time: it has waited for %s",
                         progress.waits_for);
     else
         (void)error_set(&copy->error, ERROR_TIMEOUT,

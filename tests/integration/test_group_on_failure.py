@@ -81,6 +81,8 @@ def test_it_waits_for_a_node(shared, start, down):
     torus.wait_broken(30, others(down))
     programs = start(torus, 'wait', others(down))
     wait_entered(torus, *others(down))
+    first = others(down)[0]
+    wait_for(lambda: [g['missing'] for g in torus.status(first)['groups'] if g['name'] == 'opened'] == [str(down)])
     torus.node(down).start()
     programs += start(torus, 'wait', [down])
     check(programs, NODES)

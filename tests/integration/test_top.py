@@ -11,6 +11,8 @@ import tempfile
 
 import pytest
 from support.background import Client, LongExchange, stopped
+from support.copies import Copying, Place
+from support.trees import write_file
 from support.waiting import wait_for
 
 KEYS_LINE = 'q: quit'
@@ -193,6 +195,28 @@ def test_lines(loopback):
         assert back['node_count'] == 6
         lines.process.stdout.close()  # nobody reads any more
         assert wait_for(lambda: lines.process.poll() is not None) is True
+
+
+def test_a_copy(loopback, tmp_path):
+    """A copy that waits for a node is shown by each view of all nodes, until it is over."""
+    place = Place(tmp_path)
+    torus = loopback('4', data_roots=(str(tmp_path),))
+    place.source.mkdir()
+    write_file(place.source / 'large', 1, 120 << 20)
+
+    def copies():
+        return json.loads(torus.ctl(3, 'top', '--json', '--once').stdout)['copies']
+    with Copying(torus, place, '--on-failure', 'wait', at=2, arrived=20 << 20) as client:
+        torus.node(2).kill()
+        one = wait_for(lambda: next((c for c in copies() if c['waits_for']), None), 60)
+        assert one['target'] == place.to and one['asker'] == 0 and one['waits_for'] == 'node 2', one
+        assert one['nodes'] == 3 and one['phase'] == 'calling' and one['part'] is None, one
+        line = next(line for line in torus.ctl(1, 'top', '--once').stdout.splitlines() if line.startswith('copy '))
+        assert re.match(rf'copy {one["id"]}  {re.escape(place.to[:40])}  calling  waits for node 2$', line), line
+        torus.node(2).start()
+        status, _, error = client.end(60)
+        assert status == 0, error
+    assert wait_for(lambda: copies() == [])
 
 
 @pytest.mark.parametrize('args, part', [(['--interval', '0.01'], '0.2 to 3600'), (['--interval', 'x'], 'interval')])
