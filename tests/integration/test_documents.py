@@ -2,6 +2,7 @@
 options of the others, the packages to install, and how a machine is set up. Texts are found by what they contain, not
 by titles. tests/README.md lists the commands that are not run here."""
 
+import json
 import os
 import re
 import shlex
@@ -191,7 +192,7 @@ def test_the_format_of_a_schedule(torusctl, tmp_path):
 
 
 # What the tests above run, or check.
-RUN = (r'torusctl (--json )?[a-z-]+( |$)', r'(sudo )?(topo/torus\.py|scripts/vm-up) ', 'apt-get install ',
+RUN = (r'torusctl (--json )?[a-z-]+( |$)', 'build/tests/sim/simulate ', r'(sudo )?(topo/torus\.py|scripts/vm-up) ', 'apt-get install ',
        'cc hello.c ', 'sudo cmake --install ', r'\{"s', r'\.\.\.$', 'useradd |install |chown |setpriv |mkdir -p |for ')
 RUN_BLOCKS = {'c': ('int main', 'torus_group_shrink('), 'python': ('libtorus.Group()', 'LoopbackTorus'),
               'ini': ('[alpha]', '[node]', '[Service]')}
@@ -244,6 +245,17 @@ def test_commands_without_a_daemon(torusctl, tmp_path):
             assert result.returncode == 0, (line, result.stderr)
             seen.add(found[1])
     assert {'ip-routes', 'plan'} <= seen
+
+
+def test_traces_of_the_simulator(torusctl, tmp_path):
+    """The command that the document shows; the report reads its file."""
+    simulate = 'build/tests/sim/simulate '
+    line, = {line for text in DOCUMENTS.values() for line in commands(text) if line.startswith(simulate)}
+    program = Path(find_program('torusctl')).parent / 'tests' / 'sim' / 'simulate'
+    result = torusctl(line.replace(simulate.strip(), str(program)))
+    assert result.returncode == 0 and json.loads(result.stdout)['dims'] == '8x8', result
+    result = torusctl('torusctl --json report simulated.json')
+    assert result.returncode == 0 and json.loads(result.stdout)['findings'], result
 
 
 def test_options_of_commands_for_a_daemon(torusctl, tmp_path):

@@ -140,6 +140,21 @@ def test_programs(torus, tmp_path):
                     name == 'alltoall, call 0 on dimension 0']) == 1, calls
 
 
+def test_perf(torus, tmp_path):
+    """Rank 0 writes the trace, with its table as what is known of the run."""
+    path = tmp_path / 'trace.json'
+    run_each(torus, f'torusctl --json perf alltoall --sizes 64KiB --repeat 5 --warm-up 1 --trace {path}')
+    trace = traces.read(path)
+    traces.check_structure(trace, range(9))
+    traces.check_data(trace, range(9))
+    assert trace['torusd']['run']['operation'] == 'alltoall'
+    assert [row['bytes'] for row in trace['torusd']['run']['results']] == [65536]
+    for rank in range(9):
+        calls = [event['name'] for event in trace['traceEvents'] if event['ph'] == 'b' and event['pid'] == rank]
+        assert len([name for name in calls if name.startswith('alltoall, call')]) == 5 + 1, calls
+        assert traces.sent(trace, rank) > (5 + 1) * 8 * 65536
+
+
 # --- planted faults: the report's first sentence names the place ---
 
 def test_a_late_program(torus, tmp_path):

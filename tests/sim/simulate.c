@@ -4,13 +4,15 @@
  *     simulate 4x4 stream 65536 5960000 20 0  ->  {"seconds": 0.0881, ...}
  *
  * The arguments: dimensions, algorithm, bytes per block, bytes per second of every link in each direction,
- * microseconds of latency, bytes that a link's limiter lets through at once (see sim.h; 0: a plain wire). */
-#include <inttypes.h>
+ * microseconds of latency, bytes that a link's limiter lets through at once (see sim.h; 0: a plain wire).
+ *
+ * With a file as seventh argument, one exchange is carried out, and its trace is written to the file, for Perfetto and
+ * 'torusctl report'. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/trace_save.h"
 
 #define REPEAT 9
 
@@ -31,9 +33,9 @@ int main(int argc, char **argv)
     struct torus torus;
     struct error e;
 
-    if (argc != 7) {
+    if (argc != 7 && argc != 8) {
         (void)fprintf(stderr, "usage: simulate DIMS ALGORITHM BLOCK_BYTES LINK_BYTES_A_SECOND "
-                              "LATENCY_MICROSECONDS BURST_BYTES\n");
+                              "LATENCY_MICROSECONDS BURST_BYTES [TRACE_FILE]\n");
         return 2;
     }
     const struct algorithm *a = algorithm_find(argv[2]);
@@ -52,11 +54,14 @@ int main(int argc, char **argv)
     const struct spec spec = {.algorithm = argv[2],
                               .block_bytes = (uint64_t)number(argv[3]),
                               .timeout_ns = 86400 * SECONDS,
-                              .repeat = REPEAT,
+                              .repeat = argc == 7 ? REPEAT : 1,
+                              .trace = argc == 8,
                               .from = "",
                               .to = ""};
     struct sim *sim = sim_new(&setup);
     sim_run_until_whole(sim);
+    if (spec.trace)
+        sim_pass(sim, SIM_CLOCKS_KNOWN);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     (void)sim_run_until_ended(r, 86400 * SECONDS);
     if (!r->ended || r->error.code != ERROR_NONE) {
@@ -64,9 +69,16 @@ int main(int argc, char **argv)
                       r->ended ? r->error.text : "the exchange does not end");
         return 1;
     }
-    (void)printf("{\"dims\": \"%s\", \"algorithm\": \"%s\", \"block_bytes\": %" PRIu64
-                 ", \"seconds\": %.9f}\n",
-                 argv[1], argv[2], spec.block_bytes, sim_median_seconds(r));
+    json_t *value =
+        json_pack("{s:s, s:s, s:I, s:f}", "dims", argv[1], "algorithm", argv[2], "block_bytes",
+                  (json_int_t)spec.block_bytes, "seconds", sim_median_seconds(r));
+    if (spec.trace && sim_trace_save(sim, argv[7], value, &e) != 0) {
+        (void)fprintf(stderr, "simulate: %s\n", e.text);
+        return 1;
+    }
+    (void)json_dumpf(value, stdout, JSON_REAL_PRECISION(12));
+    (void)printf("\n");
+    json_decref(value);
     sim_free(sim);
     return 0;
 }

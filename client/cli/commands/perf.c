@@ -8,6 +8,7 @@
 #include "client/cli/measuring/perf_report.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
+#include "client/cli/tracing/trace_file.h"
 #include "proto/text.h"
 
 #define DEFAULT_SIZES "1-1MiB"
@@ -19,7 +20,7 @@
 
 struct perf_arguments {
     const char *operation, *sizes, *repeat, *warm_up, *pause, *part, *root, *type, *combination,
-        *name, *timeout;
+        *name, *timeout, *trace;
     bool verify, registered, ordinary, unchecked;
 };
 
@@ -61,6 +62,9 @@ static const struct option options[] = {
     {"--timeout", "SECONDS", offsetof(struct perf_arguments, timeout),
      "time limit for opening the group (default: 60), and for each call\n"
      "(default: none)"},
+    {"--trace", "FILE", offsetof(struct perf_arguments, trace),
+     "record what each port does; rank 0 writes it to FILE (see 'torusctl help\n"
+     "trace'). Give the option on every node"},
     {0},
 };
 
@@ -70,6 +74,7 @@ struct place {
     struct torus torus, part_torus;
     double link_mbit;
     uint64_t timeout_ms;
+    json_t *report; /* at rank 0, once it has been printed */
 };
 
 /* ---- The arguments --------------------------------------------------------------------------- */
@@ -217,6 +222,8 @@ static int open_group(struct place *place, struct cli *cli, const struct perf_ar
     o.name = a->name != NULL ? a->name : DEFAULT_NAME;
     o.timeout_ms = place->timeout_ms < UINT32_MAX ? (uint32_t)place->timeout_ms : UINT32_MAX;
     o.unchecked = a->unchecked;
+    if (a->trace != NULL && setenv("TORUS_TRACE", "1", 1) != 0) /* this is how libtorus is told */
+        return cli_fail(cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory"});
     if (torus_group_open(&o, &place->whole, &failed) != 0)
         return cli_fail_client(cli, &failed);
     place->part = place->whole;
@@ -246,17 +253,15 @@ static int open_part(struct place *place, struct cli *cli, const struct perf_pla
 /* ---- The command ----------------------------------------------------------------------------- */
 
 /* Prints the rows at rank 0, also those of a run that has failed. */
-static int print(const struct place *place, const struct cli *cli, const struct perf_plan *plan,
+static int print(struct place *place, const struct cli *cli, const struct perf_plan *plan,
                  json_t *rows)
 {
-    json_t *value;
-
     if (torus_group_rank(place->whole) != 0) {
         json_decref(rows);
         return EXIT_DONE;
     }
-    value = perf_value(plan, &place->torus, &place->part_torus, place->link_mbit, rows);
-    return cli_print(cli, value, &perf_view);
+    place->report = perf_value(plan, &place->torus, &place->part_torus, place->link_mbit, rows);
+    return cli_print(cli, json_incref(place->report), &perf_view);
 }
 
 static int measure(struct place *place, const struct cli *cli, const struct perf_plan *plan)
@@ -305,6 +310,13 @@ static int run(struct cli *cli, const void *arguments)
     if (code == EXIT_DONE)
         code = measure(&place, cli, &plan);
     torus_group_close(place.whole);
+    if (place.report != NULL && a->trace != NULL) {
+        int traced = connect_once(cli);
+        if (traced == EXIT_DONE)
+            traced = trace_file_write(cli, a->trace, NULL, place.report);
+        code = code == EXIT_DONE ? traced : code;
+    }
+    json_decref(place.report);
     return code;
 }
 
@@ -312,7 +324,7 @@ extern const struct command command_perf;
 const struct command command_perf = {
     .name = "perf",
     .summary = "Time a collective operation as programs call it",
-    .usage = "OPERATION [--sizes SIZES] [--verify] [option...] [--json]",
+    .usage = "OPERATION [--sizes SIZES] [--verify] [--trace FILE] [option...] [--json]",
     .details =
         "Run the command on every node, like a program that uses libtorus: every command opens a\n"
         "group (see torus/group.h) and makes the same calls. Rank 0 prints the result. On a\n"
@@ -351,6 +363,7 @@ const struct command command_perf = {
         "  torusctl perf allreduce --sizes 8,1MiB --type float32 --verify\n"
         "  torusctl perf alltoall --part 1 --sizes 64KiB --ordinary\n"
         "  torusctl perf barrier --pause 0\n"
+        "  torusctl perf alltoall --sizes 1MiB --trace run.json\n"
         "\n"
         "On every node of an emulated torus:\n"
         "  topo/torus.py 4x4 --bw 50 --run-each 'torusctl perf alltoall'\n",

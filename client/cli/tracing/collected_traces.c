@@ -60,42 +60,32 @@ static void find_span(struct collected_traces *c)
     }
 }
 
-static int nothing(const struct cli *cli, const char *id)
+static int nothing(const char *id, struct error *e)
 {
-    struct error e;
-
-    (void)error_set(
-        &e, ERROR_REFUSED,
+    return error_set(
+        e, ERROR_REFUSED,
         id != NULL
             ? "this node has no trace of %.60s: too many runs are traced at once, or another one "
               "has been traced since"
             : "nothing has been traced at this node since torusd began: run 'torusctl exchange "
               "--trace FILE', or a program with TORUS_TRACE=1%s",
         id != NULL ? id : "");
-    return cli_fail(cli, &e);
 }
 
-int collected_traces_ask(struct cli *cli, const char *id, struct collected_traces *c)
+int collected_traces_take(struct collected_traces *c, const struct torus_survey *answers,
+                          const char *id, struct error *e)
 {
-    struct torus_error e;
-
-    *c = (struct collected_traces){.survey = NULL};
-    int code = all_nodes_ask(cli, &c->nodes);
-    if (code != EXIT_DONE)
-        return code;
-    if (torus_client_survey(cli->client, TORUS_SURVEY_TRACE, WAIT_MS, &c->survey, &e) != 0)
-        return cli_fail_client(cli, &e);
     const uint32_t nodes = c->nodes.torus.nodes;
+
     c->node = calloc(nodes, sizeof *c->node);
-    if (c->node == NULL || c->survey->count != nodes)
-        return cli_fail(
-            cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the trace"});
-    const struct torus_trace *own = c->survey->nodes[c->nodes.asker]->trace;
+    if (c->node == NULL || answers->count != nodes)
+        return error_set(e, ERROR_MEMORY, "out of memory for the trace");
+    const struct torus_trace *own = answers->nodes[c->nodes.asker]->trace;
     if (own == NULL || (id != NULL && strcmp(own->id, id) != 0))
-        return nothing(cli, id);
+        return nothing(id, e);
     c->id = own->id;
     for (uint32_t rank = 0; rank < nodes; rank++) {
-        const struct torus_trace *t = c->survey->nodes[rank]->trace;
+        const struct torus_trace *t = answers->nodes[rank]->trace;
         if (t == NULL || strcmp(t->id, c->id) != 0 || t->ports != torus_ports(&c->nodes.torus))
             continue;
         c->node[rank].trace = t;
@@ -103,7 +93,21 @@ int collected_traces_ask(struct cli *cli, const char *id, struct collected_trace
     }
     align(c);
     find_span(c);
-    return EXIT_DONE;
+    return 0;
+}
+
+int collected_traces_ask(struct cli *cli, const char *id, struct collected_traces *c)
+{
+    struct torus_error failed;
+    struct error e;
+
+    *c = (struct collected_traces){.survey = NULL};
+    int code = all_nodes_ask(cli, &c->nodes);
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_survey(cli->client, TORUS_SURVEY_TRACE, WAIT_MS, &c->survey, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    return collected_traces_take(c, c->survey, id, &e) == 0 ? EXIT_DONE : cli_fail(cli, &e);
 }
 
 void collected_traces_free(struct collected_traces *c)

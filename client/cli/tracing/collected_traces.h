@@ -13,8 +13,8 @@ struct collected_trace {
 };
 
 struct collected_traces {
-    struct all_nodes nodes; /* names and the torus */
-    struct torus_survey *survey;
+    struct all_nodes nodes;       /* names and the torus */
+    struct torus_survey *survey;  /* of collected_traces_ask() */
     const char *id;               /* of the traced run */
     struct collected_trace *node; /* by rank */
     uint32_t traced;              /* how many nodes have a trace */
@@ -26,6 +26,10 @@ struct collected_traces {
  * EXIT_DONE, or another exit code after printing the reason, for instance that nothing has been traced. The caller gives
  * *c to collected_traces_free() in any case. */
 int collected_traces_ask(struct cli *cli, const char *id, struct collected_traces *c);
+/* The same from answers of nodes, which *c refers to; of *c only `nodes` is set, with the torus and the asked node. Returns
+ * 0, or -1 with *e. */
+int collected_traces_take(struct collected_traces *c, const struct torus_survey *answers,
+                          const char *id, struct error *e);
 void collected_traces_free(struct collected_traces *c);
 
 /* A time of a node's clock as nanoseconds after the run began anywhere. */

@@ -104,29 +104,33 @@ static int write_value(const char *path, const json_t *value, struct error *e)
     return output_file_finish(&file, e);
 }
 
+int trace_file_save(const struct collected_traces *c, const char *path, json_t *run,
+                    struct error *e)
+{
+    json_t *value = json_pack("{s:s, s:o, s:o}", "displayTimeUnit", "ms", "traceEvents",
+                              trace_events(c), "torusd", own_value(c, run));
+    int r = value != NULL ? write_value(path, value, e)
+                          : error_set(e, ERROR_MEMORY, "out of memory for the trace");
+
+    json_decref(value);
+    return r;
+}
+
 int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *run)
 {
     struct collected_traces c;
     struct error e;
     int code = collected_traces_ask(cli, id, &c);
 
-    if (code == EXIT_DONE) {
-        json_t *value = json_pack("{s:s, s:o, s:o}", "displayTimeUnit", "ms", "traceEvents",
-                                  trace_events(&c), "torusd", own_value(&c, run));
-        if (value == NULL)
-            code = cli_fail(
-                cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the trace"});
-        else if (write_value(path, value, &e) != 0)
-            code = cli_fail(cli, &e);
-        json_decref(value);
-        if (code == EXIT_DONE && c.traced < c.nodes.torus.nodes) {
-            char text[120];
-            (void)snprintf(text, sizeof text,
-                           "the trace has %" PRIu32 " of %" PRIu32
-                           " nodes: the others have not answered",
-                           c.traced, c.nodes.torus.nodes);
-            cli_warn(text);
-        }
+    if (code == EXIT_DONE && trace_file_save(&c, path, run, &e) != 0)
+        code = cli_fail(cli, &e);
+    if (code == EXIT_DONE && c.traced < c.nodes.torus.nodes) {
+        char text[120];
+        (void)snprintf(text, sizeof text,
+                       "the trace has %" PRIu32 " of %" PRIu32
+                       " nodes: the others have not answered",
+                       c.traced, c.nodes.torus.nodes);
+        cli_warn(text);
     }
     collected_traces_free(&c);
     return code;

@@ -9,5 +9,8 @@
  * such as the report of an exchange, or NULL; borrowed. Returns EXIT_DONE, or another exit code after printing the
  * reason. */
 int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *run);
+/* Writes traces that have been collected. Returns 0, or -1 with *e. */
+int trace_file_save(const struct collected_traces *c, const char *path, json_t *run,
+                    struct error *e);
 
 #endif

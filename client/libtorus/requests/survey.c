@@ -6,11 +6,10 @@
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/requests/operation.h"
 #include "client/libtorus/requests/results.h"
+#include "client/libtorus/requests/trace_result.h"
 #include "proto/text.h"
 
 #define WAIT_MS 3000u
-#define PORTS_MOST 64u
-#define INTERVALS_MOST 65536u
 
 struct answer_holder {
     struct torus_node_answer answer;
@@ -94,58 +93,6 @@ static int convert_links(struct answer_holder *n, struct torus_error *e)
     return links_from(reply, &n->links, e);
 }
 
-/* Checks that all arrays of a trace have the lengths that belong together. */
-static int convert_trace(struct answer_holder *n, struct torus_error *e)
-{
-    const Control__Trace *t = n->unpacked->trace;
-    size_t intervals = t->n_used, places = intervals * t->ports;
-
-    if (t->ports > PORTS_MOST || intervals > INTERVALS_MOST || t->interval_ns == 0 ||
-        t->n_sent != places || t->n_received != places || t->n_queue != places ||
-        t->n_unacked != places || t->n_resent != places ||
-        t->state.len != places * TORUS_TRACE_STATES || t->n_delayed != intervals ||
-        t->n_writing != intervals || t->n_event_kind != t->n_event_at ||
-        t->n_event_a != t->n_event_at || t->n_event_b != t->n_event_at ||
-        t->n_neighbour != t->ports || t->n_clock_ahead_ns != t->ports ||
-        t->n_clock_error_ns != t->ports)
-        return invalid_reply(e, "the parts of its trace do not fit together");
-    n->trace = (struct torus_trace){.id = clean_text(t->id),
-                                    .began_ns = t->began_ns,
-                                    .ended_ns = t->ended_ns,
-                                    .interval_ns = t->interval_ns,
-                                    .under_way = t->under_way,
-                                    .ports = t->ports,
-                                    .intervals = (uint32_t)intervals,
-                                    .sent = t->sent,
-                                    .received = t->received,
-                                    .queue = t->queue,
-                                    .unacked = t->unacked,
-                                    .resent = t->resent,
-                                    .state = t->state.data,
-                                    .used = t->used,
-                                    .delayed = t->delayed,
-                                    .writing = t->writing,
-                                    .events = t->n_event_at,
-                                    .event_at = t->event_at,
-                                    .event_kind = t->event_kind,
-                                    .event_a = t->event_a,
-                                    .event_b = t->event_b,
-                                    .all_events = t->events,
-                                    .neighbour = t->neighbour,
-                                    .clock_ahead_ns = t->clock_ahead_ns,
-                                    .clock_error_ns = t->clock_error_ns,
-                                    .phase = (const char *const *)t->phase,
-                                    .phases = t->n_phase,
-                                    .call = (const char *const *)t->call,
-                                    .calls = t->n_call};
-    for (size_t i = 0; i < t->n_phase; i++)
-        text_clean(t->phase[i]);
-    for (size_t i = 0; i < t->n_call; i++)
-        text_clean(t->call[i]);
-    n->answer.trace = &n->trace;
-    return 0;
-}
-
 /* Reads the answer of a node. Returns 0, or -1 with *e: there is no memory, or the answer makes no sense. */
 static int convert_answer(struct answer_holder *n, const ProtobufCBinaryData *bytes,
                           struct torus_error *e)
@@ -161,12 +108,13 @@ static int convert_answer(struct answer_holder *n, const ProtobufCBinaryData *by
         return invalid_reply(e, "it has the rank of another node");
     if (n->unpacked->links != NULL && convert_links(n, e) != 0)
         return -1;
-    if (n->unpacked->trace != NULL && convert_trace(n, e) != 0)
+    if (n->unpacked->trace != NULL && trace_from(n->unpacked->trace, &n->trace, e) != 0)
         return -1;
     if ((n->status == NULL) != (n->links == NULL))
         return invalid_reply(e, "a part of it is missing");
     n->answer.status = n->status;
     n->answer.links = n->links;
+    n->answer.trace = n->unpacked->trace != NULL ? &n->trace : NULL;
     return 0;
 }
 
