@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -339,15 +340,22 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason='needs root for a netwo
 
 
 @root_only
-def test_torus_links_keeps_addresses(tmp_path):
+@pytest.mark.parametrize('events', ['heard', 'missed'])
+def test_torus_links_keeps_addresses(tmp_path, events):
+    (tmp_path / 'ip').write_text(f'''#!/bin/sh
+case "$*" in *monitor*) [ {events} = heard ] || exec sleep 1000 ;; esac
+exec {shutil.which('ip')} "$@"
+''')
+    (tmp_path / 'ip').chmod(0o755)
     (tmp_path / 'links').write_text('eth1 fe80::a/64\neth2 fe80::b/64\n')
     script = tmp_path / 'script'
     script.write_text(f'''set -eu
-export TORUS_LINKS_FOLDER={tmp_path}
+export TORUS_LINKS_FOLDER={tmp_path} PATH={tmp_path}:$PATH
 await() {{ for i in $(seq 600); do eval "$1" && return; sleep 0.05; done; echo "never: $1"; ip -br addr; exit 1; }}
 ip link add eth1 address 02:00:00:00:00:01 type veth peer name peer1
 ip link set peer1 up
 {LINKS} run & links=$!
+trap 'kill $links 2>/dev/null || true' EXIT
 await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
 ip link add eth2 type veth peer name peer2
 await 'ip -6 -o addr show dev eth2 2>/dev/null | grep -q " fe80::b/64"'
