@@ -6,12 +6,15 @@ import subprocess
 
 import pytest
 from support import traces
-from support.browser import Browser, Keys
+from support.browser import Browser, Keys, needs_browser
 from support.waiting import wait_for
 from torus_net import LoopbackTorus
 from torus_net.process import find_program
 
+pytestmark = needs_browser
 MIDDLE = 'return (LEFT + document.getElementById("lines").clientWidth) / 2'  # of the time
+VIEWS = [pytest.param(width, dark, id=('dark ' if dark else '') + name)
+         for width, name in [(1280, 'screen'), (390, 'telephone')] for dark in [False, True]]
 DAMAGED = '4x4 without some'
 # Options of the plan, and what else can be compared.
 TORI = {'4x4': (['--dims', '4x4', '--algorithm', 'at2'], 'stream'),
@@ -29,9 +32,8 @@ def plan(*options):
 
 @pytest.fixture(scope='module')
 def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
+    with Browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope='module')
@@ -47,7 +49,7 @@ def pages(tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize('width,dark', [(1280, True), (390, False)], ids=['dark-screen', 'telephone'])
+@pytest.mark.parametrize('width,dark', VIEWS)
 @pytest.mark.parametrize('dims', TORI)
 def test_an_animation_is_for_everybody(browser, pages, dims, width, dark):
     browser.open(pages(dims, TORI[dims][1]), width, dark)
@@ -166,7 +168,7 @@ def reports(tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize('width,dark', [(1280, False), (390, True)], ids=['screen', 'dark-telephone'])
+@pytest.mark.parametrize('width,dark', VIEWS)
 @pytest.mark.parametrize('dims,down', [('4x4', None), ('3x3', 5), ('complete:5', None),
                                        pytest.param('8x8', None, marks=pytest.mark.slow),
                                        pytest.param('3x4x5', None, marks=pytest.mark.slow)])
@@ -226,7 +228,7 @@ def test_texts_of_a_trace_are_no_html(browser, reports, tmp_path):
     assert evil in browser.text('title') and evil in browser.text('under')
 
 
-@pytest.mark.parametrize('width,dark', [(1280, False), (390, True)], ids=['screen', 'dark-telephone'])
+@pytest.mark.parametrize('width,dark', VIEWS)
 def test_a_bench_is_plotted(browser, shared, tmp_path, width, dark):
     torus, page = shared('2x2'), tmp_path / 'bench.html'
     result = torus.ctl(0, '--json', 'bench', '--sizes', '0,1,1KiB,16KiB', '--repeat', 2, '--html', page, check=True)
@@ -239,6 +241,8 @@ def test_a_bench_is_plotted(browser, shared, tmp_path, width, dark):
     assert browser.run(count, '#plot path title') == 3 * len(names)  # an empty block has no place in it
     assert browser.run(count, '#table tbody tr') == 4
     assert browser.run('return [...document.querySelectorAll("#table td")].filter((d) => d.textContent.endsWith("*")).length') >= 4
+    assert browser.run('return [...document.querySelectorAll("#plot text")].every((t) => t.getBoundingClientRect().height >= 10)')
+    assert browser.run('return [...document.querySelectorAll("#plot text[text-anchor=end]")].length') >= 2
     before = browser.run('return document.getElementById("plot").innerHTML')
     browser.choose('show', 'rate')
     assert browser.run('return document.getElementById("plot").innerHTML') != before

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import pytest
 from support.background import LongExchange
-from support.serving import Relay, Served, browser, browser_obstacle
+from support.browser import Browser, needs_browser
+from support.serving import Relay, Served
 from support.waiting import wait_for
 
-needs_browser = pytest.mark.skipif(bool(browser_obstacle()), reason=browser_obstacle() or 'none')
 
 
 @pytest.fixture
@@ -212,71 +212,85 @@ def test_without_a_daemon(torus, tmp_path):
 
 # --- what a browser shows ---
 
-def text_of(page, name):
-    return page.execute_script('return document.getElementById(arguments[0]).textContent', name)
-
-
-def wait_text(page, name, *parts):
-    wait_for(lambda: all(part in text_of(page, name) for part in parts), 60,
-             lambda: f'{parts} not in #{name}: {text_of(page, name)!r}', pause=0.1)
-
-
 @needs_browser
 def test_a_browser_shows_what_happens(cabled):
     torus = cabled('4x4', end=5, port='+1')
-    with Served(torus) as served, browser() as page:
-        page.get(served.url)
-        wait_text(page, 'live', 'Live')
-        wait_text(page, 'summary', '16 of 16 nodes answer', '32 of 32 links are up')
-        wait_text(page, 'faults', 'None')
-        assert page.current_url == f'http://127.0.0.1:{served.port}/' and page.title == 'Torus 4x4'
-        assert page.execute_script('return document.cookie') == ''
+    with Served(torus) as served, Browser() as page:
+        page.open(served.url)
+        page.wait_text('live', 'Live')
+        page.wait_text('summary', '16 of 16 nodes answer', '32 of 32 links are up')
+        page.wait_text('faults', 'None')
+        assert page.driver.current_url == f'http://127.0.0.1:{served.port}/' and page.driver.title == 'Torus 4x4'
+        assert page.run('return document.cookie') == ''
         with LongExchange(torus, rank=3) as client:
-            wait_text(page, 'runs', client.id, 'at2', 'left', '%')
-            assert 0 < float(page.execute_script("return document.querySelector('#runs progress').value")) < 1
+            page.wait_text('runs', client.id, 'at2', 'left', '%')
+            assert 0 < float(page.run("return document.querySelector('#runs progress').value")) < 1
         torus.cable.cut_after(0)
-        wait_text(page, 'faults', 'port +1 of', '(node 5)', '(node 6)')
-        wait_text(page, 'summary', '31 of 32 links are up')
+        page.wait_text('faults', 'port +1 of', '(node 5)', '(node 6)')
+        page.wait_text('summary', '31 of 32 links are up')
         # A click on the node, then on its link by the keyboard's way.
-        page.execute_script("""
+        page.run("""
             const [x, y] = page.torus.place[5], v = page.view, box = v.canvas.getBoundingClientRect();
             v.canvas.dispatchEvent(new MouseEvent('click', {bubbles: true,
                 clientX: box.left + v.left + x * v.scale, clientY: box.top + y * v.scale}));""")
-        wait_text(page, 'who', 'node 5, (1, 1)')
-        wait_text(page, 'table', '+1', 'round trip')
-        page.execute_script("const s = document.getElementById('port'); s.value = '2'; s.dispatchEvent(new Event('change'));")
-        wait_text(page, 'who', 'The link is')
-        wait_text(page, 'charts', 'Sent', 'Received')
+        page.wait_text('who', 'node 5, (1, 1)')
+        page.wait_text('table', '+1', 'round trip')
+        page.run("const s = document.getElementById('port'); s.value = '2'; s.dispatchEvent(new Event('change'));")
+        page.wait_text('who', 'The link is')
+        page.wait_text('charts', 'Sent', 'Received')
         torus.cable.mend()
-        wait_text(page, 'faults', 'None')
-        wait_text(page, 'judged', 'Judged at')
-        assert not [entry for entry in page.get_log('browser') if entry['level'] == 'SEVERE']
-        wide = page.execute_script('return document.documentElement.scrollWidth')
-        assert wide <= 1280
+        page.wait_text('faults', 'None')
+        page.wait_text('judged', 'Judged at')
+        page.check()
+
+
+@needs_browser
+@pytest.mark.parametrize('width', [1280, 390], ids=['screen', 'telephone'])
+@pytest.mark.parametrize('dims', ['2x3', '3x4x5', 'complete:5', pytest.param('8x8', marks=pytest.mark.full)])
+def test_a_page_is_for_everybody(shared, dims, width):
+    """Nodes are chosen by the mouse and by the keyboard, and their links, in the light and in the dark."""
+    torus = shared(dims)
+    nodes = torus.geometry.nodes
+    with Served(torus) as served, Browser() as page:
+        for dark in False, True:
+            page.open(served.url, width, dark)
+            page.wait_text('live', 'Live')
+            page.wait_text('summary', f'{nodes} of {nodes} nodes answer')
+            page.check()
+            page.choose('node', nodes - 1)
+            page.wait_text('who', f'node {nodes - 1}')
+            ports = page.run("return [...document.getElementById('port').options].map((o) => o.value)")
+            assert len(ports) - 1 == len(torus.links(nodes - 1)['links'])
+            for port in ports[1:]:
+                page.choose('port', port)
+                page.wait_text('who', 'The link is up')
+                page.wait_text('charts', 'Sent', 'Received')
+            page.check()
+        assert page.has_visible_focus() >= 4
 
 
 @needs_browser
 def test_a_browser_connects_again(torus):
-    with browser(width=390, height=800) as page:
+    with Browser() as page:
         with Served(torus, '--token', 'x' * 20) as served:
-            page.get(served.url)
-            wait_text(page, 'live', 'Live')
-            assert page.execute_script('return document.documentElement.scrollWidth') <= 390
+            page.open(served.url, width=390)
+            page.wait_text('live', 'Live')
+            page.check()
             address = f'127.0.0.1:{served.port}'
-        wait_text(page, 'live', 'Trying again', 'old')
+        page.wait_text('live', 'Trying again', 'old')
         with Served(torus, '--token', 'x' * 20, address=address):
-            wait_text(page, 'live', 'Live')
+            page.wait_text('live', 'Live')
         with Served(torus, address=address):
-            wait_text(page, 'live', 'needs the token')
+            page.wait_text('live', 'needs the token')
 
 
 @needs_browser
 def test_texts_of_other_machines_are_no_html(served):
     """They are told as they are, and shown as texts."""
-    with browser() as page:
-        page.get(served.url)
-        wait_text(page, 'live', 'Live')
-        page.execute_script("""
+    with Browser() as page:
+        page.open(served.url)
+        page.wait_text('live', 'Live')
+        page.run("""
             const evil = '<img src=x onerror="window.harmed=1"><b>bold</b>', s = structuredClone(page.state);
             s.node.forEach((n) => { n[0] = evil; });
             s.faults = [{node: 0, port: null, text: evil}];
@@ -286,6 +300,6 @@ def test_texts_of_other_machines_are_no_html(served):
             onEvent('doctor', {at: 1, findings: [{severity: 'error', check: evil, hosts: [evil], what: evil, why: evil, mend: evil}]});
             window.shown = ['faults', 'runs', 'findings', 'table', 'node'].map((id) =>
                 [document.querySelectorAll(`#${id} img, #${id} .run b`).length, document.getElementById(id).textContent]);""")
-        for images, text in page.execute_script('return window.shown'):
+        for images, text in page.run('return window.shown'):
             assert images == 0 and 'onerror' in text
-        assert page.execute_script('return window.harmed') is None
+        assert page.run('return window.harmed') is None

@@ -1,19 +1,27 @@
 """Pages in headless Chromium, and what everybody must be able to do with them."""
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
-selenium = pytest.importorskip('selenium', reason='python3-selenium is not installed')
-if not shutil.which('chromium') or not shutil.which('chromedriver'):
-    pytest.skip('chromium and chromium-driver are not installed', allow_module_level=True)
+from .waiting import wait_for
 
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.chrome.options import Options  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    OBSTACLE = '' if shutil.which('chromium') and shutil.which('chromedriver') else \
+        'chromium and chromium-driver are not installed (scripts/test --full does)'
+except ImportError:
+    Keys = None
+    OBSTACLE = 'python3-selenium is not installed (scripts/test --full installs it)'
+
+needs_browser = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE or 'none')
 
 # Returns a list of what is wrong with a page for people who use a keyboard, a screen reader, or need contrast.
 CHECK = r'''
@@ -72,23 +80,39 @@ return wrong;
 '''
 
 
+# Names axe.min.js of axe-core, whose rules pages are then checked by, too. Debian has no package of it.
+AXE = os.environ.get('TORUS_AXE')
+RUN_AXE = '''
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ['violations']}).then((result) => done(result.violations.flatMap(
+  (rule) => rule.nodes.map((node) => `${rule.impact}, ${rule.id}: ${rule.help}: ${node.html.slice(0, 120)}`))));
+'''
+
+
 class Browser:
-    """A page in a window of this width."""
+    """Chromium without a screen. Outside of this machine there is nothing for it. `with Browser() as page` ends it."""
 
     def __init__(self):
         options = Options()
         for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
-                         '--disable-dev-shm-usage', '--host-resolver-rules=MAP * ~NOTFOUND'):
+                         '--disable-dev-shm-usage', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'):
             options.add_argument(argument)
         options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
         self.driver = webdriver.Chrome(service=Service(shutil.which('chromedriver')), options=options)
 
-    def open(self, path, width=1280, dark=False):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def open(self, page, width=1280, dark=False):
+        """Opens a file, or an address, in a window of this width."""
         self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
             'width': width, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width < 500})
         self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [
             {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}]})
-        self.driver.get(f'file://{path}')
+        self.driver.get(str(page) if '://' in str(page) else f'file://{page}')
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
@@ -97,7 +121,16 @@ class Browser:
         return self.driver.find_element(By.ID, id)
 
     def text(self, id):
+        """What is shown of it."""
         return self.find(id).text
+
+    def whole_text(self, id):
+        """Its text, whether it is shown or not."""
+        return self.run('return document.getElementById(arguments[0]).textContent', id)
+
+    def wait_text(self, id, *parts):
+        wait_for(lambda: all(part in self.whole_text(id) for part in parts), 60,
+                 lambda: f'{parts} not in #{id}: {self.whole_text(id)!r}', pause=0.1)
 
     def click(self, id):
         self.run('arguments[0].scrollIntoView({block: "center"})', self.find(id))
@@ -134,6 +167,9 @@ class Browser:
         """Nothing is wrong with the page for anybody, it is not wider than its window, and its scripts have no
         errors."""
         wrong = self.run(CHECK)
+        if AXE:
+            self.run(Path(AXE).read_text())
+            wrong += self.driver.execute_async_script(RUN_AXE)
         assert not wrong, '\n'.join(wrong)
         wide, window = self.run('return [document.documentElement.scrollWidth, window.innerWidth]')
         assert wide <= window, f'the page is {wide} pixels wide, in a window of {window}'

@@ -2,44 +2,13 @@
 
 import http.client
 import json
-import shutil
 import socket
 import subprocess
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from torus_net.patience import Patience, communicate
-
-CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
-
-
-def browser_obstacle():
-    """Why no browser can be used; '' if one can."""
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        return 'python3-selenium is not installed (scripts/test --full installs it)'
-    return '' if CHROMIUM and DRIVER else 'chromium and chromium-driver are not installed (scripts/test --full does)'
-
-
-@contextmanager
-def browser(width=1280, height=1000):
-    """Chromium without a screen."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage':
-        options.add_argument(argument)
-    options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
-    driver = webdriver.Chrome(service=Service(DRIVER), options=options)
-    try:
-        driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride',
-                               {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 500})
-        yield driver
-    finally:
-        driver.quit()
 
 
 class Served:

@@ -89,6 +89,37 @@ static void a_lossy_link(void **state)
     check_first(file, FINDING_RESENDING, 9);
 }
 
+/* Each kind has its worst three, and the last of them counts the others. */
+static void many_of_a_kind(void **state)
+{
+    (void)state;
+    for (unsigned lossy = 1; lossy <= 6; lossy++) {
+        json_t *file = trace_fixture_new("4x4");
+        struct finding list[FINDINGS_MOST];
+        unsigned kept = lossy < 3 ? lossy : 3, more = lossy - kept;
+        char words[60];
+
+        for (uint32_t rank = 0; rank < lossy; rank++) {
+            trace_fixture_wait(file, rank, 3, TORUS_TRACE_RESENDING, 0.3 + 0.05 * rank);
+            trace_fixture_scale(file, rank, 3, "sent", 1.2);
+            trace_fixture_set(file, rank, "resent", 3, 1);
+        }
+        trace_fixture_wait(file, 11, 0, TORUS_TRACE_SINK, 0.2);
+        assert_int_equal(find(file, list), kept + 1);
+        for (unsigned i = 0; i < kept; i++) {
+            assert_int_equal(list[i].kind, FINDING_RESENDING);
+            assert_int_equal(list[i].node, lossy - 1 - i);
+            assert_non_null(strstr(list[i].text, "sent 1 packet again"));
+            assert_true((strstr(list[i].text, "The same holds") != NULL) == (i == 2 && more > 0));
+        }
+        assert_int_equal(list[kept].kind, FINDING_DISK);
+        (void)snprintf(words, sizeof words, "The same holds for %u more %s.", more,
+                       more == 1 ? "link" : "links");
+        if (more > 0)
+            assert_non_null(strstr(list[2].text, words));
+    }
+}
+
 static void wait_at(json_t *file, uint32_t rank, enum torus_trace_state state, double part)
 {
     for (unsigned port = 0; port < PORTS; port++)
@@ -187,10 +218,11 @@ static void several_faults(void **state)
             wait_at(file, rank, TORUS_TRACE_SINK, 0.2 + 0.02 * rank);
         else
             wait_at(file, rank, TORUS_TRACE_SINK, 0);
-    assert_int_equal(find(file, list), FINDINGS_MOST);
+    assert_int_equal(find(file, list), 3);
     assert_int_equal(list[0].kind, FINDING_DISK);
     assert_int_equal(list[0].node, 14);
     assert_int_equal(list[1].node, 12);
+    assert_non_null(strstr(list[2].text, "The same holds for 5 more nodes."));
 }
 
 /* Nodes without a trace are not compared. */
@@ -211,6 +243,7 @@ int main(void)
         cmocka_unit_test(nothing_stands_out),
         cmocka_unit_test(a_slow_link),
         cmocka_unit_test(a_lossy_link),
+        cmocka_unit_test(many_of_a_kind),
         cmocka_unit_test(a_node_that_waits),
         cmocka_unit_test(a_daemon_without_a_processor),
         cmocka_unit_test(links_of_a_daemon_without_a_processor),

@@ -5,7 +5,7 @@ const done = DATA.results.filter((r) => !r.error && r.seconds > 0 && r.block_byt
 const names = [...new Set(DATA.results.map((r) => r.algorithm))];
 const sizes = [...new Set(DATA.results.map((r) => r.block_bytes))].sort((a, b) => a - b);
 const SVG = 'http://www.w3.org/2000/svg';
-const WIDE = 900, HIGH = 520, LEFT = 70, RIGHT = 150, TOP = 14, BOTTOM = 40;
+const WIDEST = 900, NARROWEST = 320, HIGH = 520, LEFT = 66, RIGHT = 134, TOP = 14, BOTTOM = 40;
 const MARKS = ['M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0', 'M-4 -4h8v8h-8z', 'M0 -5l5 9h-10z', 'M0 5l5 -9h-10z', 'M0 -5l5 5l-5 5l-5 -5z'];
 
 function bytes(n) {
@@ -44,8 +44,20 @@ function spread(places) {
   places.forEach((p) => { p.y -= over; });
 }
 
+// Round numbers between e^from and e^to: powers of ten, and if these are few, also their double and fivefold.
+function marksBetween(from, to) {
+  const between = (factors) => {
+    const list = [];
+    for (let k = Math.floor(from / Math.LN10) - 1; k <= to / Math.LN10 + 1; k++) factors.forEach((f) => list.push(f * 10 ** k));
+    return list.filter((m) => Math.log(m) >= from - 1e-9 && Math.log(m) <= to + 1e-9);
+  };
+  const tens = between([1]);
+  return tens.length >= 3 ? tens : between([1, 2, 5]);
+}
+
 function plot() {
   const all = lines(), box = byId('plot'), only = byId('only').value;
+  const wide = Math.max(NARROWEST, Math.min(WIDEST, box.clientWidth)); // so that texts keep their size on a telephone
   box.replaceChildren();
   if (all.length === 0) {
     box.textContent = 'No exchange of a block of at least one byte has succeeded.';
@@ -54,13 +66,13 @@ function plot() {
   const xs = all.flatMap((l) => l.points.map((p) => Math.log(p[0]))), ys = all.flatMap((l) => l.points.map((p) => Math.log(p[1])));
   const span = (list) => [Math.min(...list), Math.max(...list, Math.min(...list) + 0.1)];
   const [x0, x1] = span(xs), [y0, y1] = span(ys);
-  const x = (v) => LEFT + ((Math.log(v) - x0) / (x1 - x0)) * (WIDE - LEFT - RIGHT);
+  const x = (v) => LEFT + ((Math.log(v) - x0) / (x1 - x0)) * (wide - LEFT - RIGHT);
   const y = (v) => HIGH - BOTTOM - ((Math.log(v) - y0) / (y1 - y0)) * (HIGH - TOP - BOTTOM);
-  const svg = draw(box, 'svg', { viewBox: `0 0 ${WIDE} ${HIGH}`, role: 'img', 'aria-label': `${byId('plot-title').textContent}; the table below has all figures` });
-  for (let k = Math.ceil(y0 / Math.LN10 - 1e-9); k <= y1 / Math.LN10 + 1e-9; k++) {
-    draw(svg, 'line', { class: 'grid', x1: LEFT, x2: WIDE - RIGHT, y1: y(10 ** k), y2: y(10 ** k) });
-    draw(svg, 'text', { x: LEFT - 8, y: y(10 ** k) + 4, 'text-anchor': 'end' }, label(10 ** k));
-  }
+  const svg = draw(box, 'svg', { viewBox: `0 0 ${wide} ${HIGH}`, role: 'img', 'aria-label': `${byId('plot-title').textContent}; the table below has all figures` });
+  marksBetween(y0, y1).forEach((mark) => {
+    draw(svg, 'line', { class: 'grid', x1: LEFT, x2: wide - RIGHT, y1: y(mark), y2: y(mark) });
+    draw(svg, 'text', { x: LEFT - 8, y: y(mark) + 4, 'text-anchor': 'end' }, label(mark));
+  });
   let last = -100;
   sizes.filter((s) => s > 0).forEach((s) => {
     draw(svg, 'line', { class: 'grid', x1: x(s), x2: x(s), y1: TOP, y2: HIGH - BOTTOM });
@@ -76,9 +88,9 @@ function plot() {
   });
   spread(ends);
   ends.forEach((e) => {
-    draw(e.group, 'line', { class: 'grid', x1: e.x + 6, y1: e.from, x2: WIDE - RIGHT + 16, y2: e.y });
-    if (!e.l.bound) draw(e.group, 'path', { d: e.l.mark, fill: e.l.colour, transform: `translate(${WIDE - RIGHT + 24} ${e.y})` });
-    draw(e.group, 'text', { x: WIDE - RIGHT + 34, y: e.y + 4 }, e.l.name);
+    draw(e.group, 'line', { class: 'grid', x1: e.x + 6, y1: e.from, x2: wide - RIGHT + 16, y2: e.y });
+    if (!e.l.bound) draw(e.group, 'path', { d: e.l.mark, fill: e.l.colour, transform: `translate(${wide - RIGHT + 24} ${e.y})` });
+    draw(e.group, 'text', { x: wide - RIGHT + 34, y: e.y + 4 }, e.l.name);
   });
 }
 
@@ -118,5 +130,6 @@ byId('show').addEventListener('change', () => {
 });
 byId('only').addEventListener('change', plot);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', plot);
+window.addEventListener('resize', plot);
 plot();
 table();

@@ -6,15 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/text.h"
+
 #define WORTH 0.05       /* of the run: less is not worth a sentence */
 #define BUSY_LEAST 0.02  /* of the run: a port that was busy for less says nothing about its link */
 #define BYTES_LEAST 0.05 /* of what the port that carried most has carried */
 #define SLOWER 0.75      /* of the median: a link that is slower than this stands out */
 
+#define OF_A_KIND (FINDINGS_MOST / FINDING_NOTHING) /* more findings of a kind are only counted */
+
 struct finding_list {
     const struct trace_data *data;
     struct finding *list;
     unsigned count;
+    unsigned all[FINDING_NOTHING + 1]; /* of each kind, also those that are not in the list */
 };
 
 static int by_value(const void *a, const void *b)
@@ -33,19 +38,39 @@ static double median(double *values, size_t count)
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Adds a finding, unless it is not worth a sentence, or the list is full of worse ones. */
+/* Makes room for a finding of a kind of which the list has as many as it may. Returns whether it is worse than one of
+ * these. */
+static bool displace(struct finding_list *l, enum finding_kind kind, double seconds)
+{
+    unsigned of_kind = 0, last = 0;
+
+    for (unsigned i = 0; i < l->count; i++)
+        if (l->list[i].kind == kind) {
+            of_kind++;
+            last = i;
+        }
+    if (of_kind < OF_A_KIND)
+        return true;
+    if (l->list[last].seconds >= seconds)
+        return false;
+    l->count--;
+    memmove(&l->list[last], &l->list[last + 1], (l->count - last) * sizeof *l->list);
+    return true;
+}
+
+/* Adds a finding, unless it is not worth a sentence, or there are enough of its kind that are worse. */
 static struct finding *add(struct finding_list *l, enum finding_kind kind, uint32_t node,
                            double seconds)
 {
     struct finding *f;
-    unsigned at = l->count;
+    unsigned at;
 
     if (seconds < WORTH * l->data->seconds)
         return NULL;
-    if (l->count == FINDINGS_MOST && l->list[--at].seconds >= seconds)
+    l->all[kind]++;
+    if (!displace(l, kind, seconds))
         return NULL;
-    l->count = at + 1;
-    for (; at > 0 && l->list[at - 1].seconds < seconds; at--)
+    for (at = l->count++; at > 0 && l->list[at - 1].seconds < seconds; at--)
         l->list[at] = l->list[at - 1];
     f = &l->list[at];
     *f = (struct finding){.kind = kind, .node = node, .seconds = seconds};
@@ -202,10 +227,11 @@ static void judge_link(struct finding_list *l, uint32_t node, unsigned port,
                           : NULL;
         if (f != NULL)
             (void)snprintf(f->text, sizeof f->text,
-                           "On the link from %s to %s (port %s) TCP sent %.0f packets again, in "
-                           "%.0f %% of the time; on "
-                           "other links in %.0f %%.",
-                           from, to, name, p->resent, share(d, again), share(d, usual->resending));
+                           "On the link from %s to %s (port %s) TCP sent %.0f %s again, in "
+                           "%.0f %% of the time; on other links usually in %.0f %%.",
+                           from, to, name, p->resent,
+                           text_plural((uint64_t)p->resent, "packet", "packets"), share(d, again),
+                           share(d, usual->resending));
     }
     if (f != NULL)
         f->port = port;
@@ -378,9 +404,27 @@ static void say_nothing_stands_out(struct finding_list *l)
     l->count = 1;
 }
 
+/* The last finding of each kind says how many more there are. */
+static void count_others(struct finding_list *l)
+{
+    unsigned seen[FINDING_NOTHING + 1] = {0};
+
+    for (unsigned i = 0; i < l->count; i++) {
+        struct finding *f = &l->list[i];
+        const unsigned more = l->all[f->kind] - OF_A_KIND;
+        const bool is_link = f->kind == FINDING_LINK || f->kind == FINDING_RESENDING;
+        const size_t used = strlen(f->text);
+        if (++seen[f->kind] < OF_A_KIND || more == 0)
+            continue;
+        (void)snprintf(
+            f->text + used, sizeof f->text - used, " The same holds for %u more %s.", more,
+            is_link ? text_plural(more, "link", "links") : text_plural(more, "node", "nodes"));
+    }
+}
+
 unsigned findings_make(const struct trace_data *d, struct finding *list)
 {
-    struct finding_list l = {d, list, 0};
+    struct finding_list l = {.data = d, .list = list};
 
     find_links(&l);
     find_waits(&l, FINDING_SOURCE, TORUS_TRACE_SOURCE, longest,
@@ -390,6 +434,7 @@ unsigned findings_make(const struct trace_data *d, struct finding *list)
     find_waits(&l, FINDING_PROCESSOR, TORUS_TRACE_PROCESSOR, processor_time,
                "found no processor for torusd in");
     find_programs(&l);
+    count_others(&l);
     if (l.count == 0)
         say_nothing_stands_out(&l);
     return l.count;

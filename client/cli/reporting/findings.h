@@ -4,8 +4,6 @@
 
 #include "client/cli/reporting/trace_data.h"
 
-#define FINDINGS_MOST 8u
-
 enum finding_kind {
     FINDING_LINK,      /* a link carried less while it was busy than others did */
     FINDING_RESENDING, /* TCP sent packets again */
@@ -16,6 +14,8 @@ enum finding_kind {
     FINDING_NOTHING,   /* nothing stands out */
 };
 
+#define FINDINGS_MOST (3u * FINDING_NOTHING) /* three of each kind */
+
 struct finding {
     enum finding_kind kind;
     uint32_t node;
@@ -24,7 +24,8 @@ struct finding {
     char text[400]; /* a sentence */
 };
 
-/* Finds what stands out; there is always at least one finding. Returns how many. */
+/* Finds what stands out: at most three findings of a kind, the last of which says how many more there are. There is
+ * always at least one finding. Returns how many. */
 unsigned findings_make(const struct trace_data *d, struct finding *list);
 
 /* "link", "resending", "source"... Static. */

@@ -76,7 +76,7 @@ function describe(torus, state) {
   const what = `${name}: node ${chosen.node}, ${torus.coordinates[chosen.node]}`;
   if (missing) return `${what}. It ${missing}.`;
   const channel = chosen.port < 0 ? undefined : channelOf(torus, chosen.node, chosen.port), end = channel === undefined ? null : state.end[channel];
-  if (end && !end[UP]) return `${what}. The link is ${end[STATE]}${end[INTERFACE] ? `, on ${end[INTERFACE]}` : ''}${end[REASON] ? `: ${end[REASON]}` : ''}.`;
+  if (end) return `${what}. The link is ${end[UP] ? 'up' : end[STATE]}${end[INTERFACE] ? `, on ${end[INTERFACE]}` : ''}${end[REASON] ? `: ${end[REASON]}` : ''}.`;
   return `${what}, torusd ${version}, up for ${duration(seconds)}, ${byteCount(used)} of ${byteCount(budget)} of its memory in use.`;
 }
 
