@@ -15,7 +15,10 @@ HINTS = {'clocks', 'system'}  # the machine on which the tests run may have thes
 
 def ring(hosts, count=3, mtu=None, cables=None, **settings):
     """Machines in a ring: plus0 of each is cabled to minus0 of the next one. mtu: {(node, interface): bytes}."""
-    torus = hosts(str(count), count)
+    return cable_ring(hosts(str(count), count), count, mtu, cables, **settings)
+
+
+def cable_ring(torus, count=3, mtu=None, cables=None, **settings):
     for a, interface_a, b, interface_b in cables or [(i, 'plus0', (i + 1) % count, 'minus0') for i in range(count)]:
         torus.cable(a, interface_a, b, interface_b)
     for (node, interface), size in (mtu or {}).items():
@@ -73,7 +76,7 @@ def test_an_mtu_that_differs(hosts):
     for node, port in (1, '+0'), (2, '+0'), (2, '-0'):
         torus.wait_link(node, port, up=True)
     status, found = wait_found(torus, 2, 'mtu')
-    assert status == 2
+    assert status == 2, found
     what = ' '.join(one['what'] for one in found['mtu'])
     assert '9000' in what and '1500' in what and 'plus0' in what
     assert any('ip link set dev' in one['mend'] for one in found['mtu'])
@@ -97,24 +100,27 @@ def test_crossed_cables(hosts):
     torus.start(0, 1, 2, 3)
     one = wait_for(lambda: next((one for one in doctor(torus, 0)[1].get('cables', []) if one['ranks'] == [0]), None))
     status, found = doctor(torus, 0)
-    assert status == 2
+    assert status == 2, found
     host = subprocess.run(['uname', '-n'], capture_output=True, text=True, check=True).stdout.strip()
     assert f'port +0 of {host} (node 0)' in one['what'] and f'port -0 of {host} (node 2)' in one['what']
     assert 'port -0 of node 1' in one['mend']
     assert any(one['ranks'] == [1] and 'is down' in one['what'] for one in found['nodes'])
 
 
-def test_a_full_disk(hosts, tmp_path):
-    torus = ring(hosts, data_roots=tmp_path)
-    torus[1].run('mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', tmp_path)
-    torus[1].run('sh', '-c', f'head -c 990000 /dev/zero > {tmp_path}/file')
+def test_a_full_disk(hosts):
+    torus = hosts('3', 3)
+    root = torus.folder / 'data'
+    root.mkdir()
+    cable_ring(torus, data_roots=root)
+    torus[1].run('mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', root)
+    torus[1].run('sh', '-c', f'head -c 990000 /dev/zero > {root}/file')
     torus.start(0, 1, 2)
     torus.wait_up()
     status, found = doctor(torus, 2)
-    assert status == 2
+    assert status == 2, found
     [one] = found['disks']
-    assert one['ranks'] == [1] and f'data_root {tmp_path} has 0 MiB left of 1 MiB' in one['what']
-    assert f'du -xsh {tmp_path}' in one['mend']
+    assert one['ranks'] == [1] and f'data_root {root} has 0 MiB left of 1 MiB' in one['what']
+    assert f'du -xsh {root}' in one['mend']
 
 
 def test_another_key(hosts):
