@@ -174,7 +174,7 @@ static void test_every_size(void **state)
                 for (unsigned page = 0; page <= TOP_PAGE_HELP; page++) {
                     struct top_view v = {.interactive = true,
                                          .page = (enum top_page)page,
-                                         .node = m.now.torus.nodes - 1,
+                                         .node = m.seen.now.torus.nodes - 1,
                                          .notice = "news"};
                     free(draw(&m, &v, rows, columns));
                 }

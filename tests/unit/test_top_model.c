@@ -26,26 +26,26 @@ static void test_rates_need_two_surveys(void **state)
     (void)state;
     fake_all_bytes(&c, 1000000);
     take(&m, &c, 1);
-    struct top_link l = top_model_link(&m, 5, 0);
-    assert_int_equal(l.state, TOP_LINK_UP);
+    struct observed_link l = observed_link(&m.seen, 5, 0);
+    assert_int_equal(l.state, LINK_UP);
     assert_true(l.away < 0 && l.towards < 0 && l.here->sent < 0);
-    assert_int_equal(m.answered, 16);
-    assert_int_equal(m.links, 32);
-    assert_int_equal(m.links_up, 32);
+    assert_int_equal(m.seen.answered, 16);
+    assert_int_equal(m.seen.links, 32);
+    assert_int_equal(m.seen.links_up, 32);
 
     c = fake_survey_make("4x4", 7000); /* two seconds later, by the clocks of the nodes */
     fake_status(&c, 3)->link_mbit = 80;
     fake_all_bytes(&c, 1000000);
     fake_bytes(&c, 5, 0, 5000000); /* 2 MB/s away from node 5, nothing back */
     take(&m, &c, 100);
-    l = top_model_link(&m, 5, 0);
+    l = observed_link(&m.seen, 5, 0);
     assert_float_equal(l.here->sent, 2e6, NEAR);
-    assert_true(m.capacity.nominal);
-    assert_float_equal(m.capacity.value, 1e7, NEAR);
+    assert_true(m.seen.capacity.nominal);
+    assert_float_equal(m.seen.capacity.value, 1e7, NEAR);
     assert_float_equal(l.away, 0.2, NEAR);
     assert_float_equal(l.towards, 0, NEAR);
-    assert_float_equal(top_link_load(&l), 0.2, NEAR);
-    l = top_model_link(&m, 9, 1); /* the same link from its other end */
+    assert_float_equal(observed_load(&l), 0.2, NEAR);
+    l = observed_link(&m.seen, 9, 1); /* the same link from its other end */
     assert_int_equal(l.neighbour, 5);
     assert_float_equal(l.towards, 0.2, NEAR);
     top_model_free(&m);
@@ -61,21 +61,21 @@ static void test_the_fastest_rate_is_full_if_none_is_known(void **state)
     c = fake_survey_make("8", 2000);
     fake_all_bytes(&c, 5000); /* heartbeats: no link is full of them */
     take(&m, &c, 2);
-    struct top_link l = top_model_link(&m, 0, 0);
-    assert_true(m.capacity.value <= 0 && top_link_load(&l) <= 0);
+    struct observed_link l = observed_link(&m.seen, 0, 0);
+    assert_true(m.seen.capacity.value <= 0 && observed_load(&l) <= 0);
     c = fake_survey_make("8", 3000);
     fake_all_bytes(&c, 5000);
     fake_bytes(&c, 2, 0, 40005000);
     fake_bytes(&c, 3, 0, 10005000);
     take(&m, &c, 3);
-    assert_false(m.capacity.nominal);
-    assert_float_equal(m.capacity.value, 4e7, NEAR);
-    l = top_model_link(&m, 3, 0);
-    assert_float_equal(top_link_load(&l), 0.25, NEAR);
+    assert_false(m.seen.capacity.nominal);
+    assert_float_equal(m.seen.capacity.value, 4e7, NEAR);
+    l = observed_link(&m.seen, 3, 0);
+    assert_float_equal(observed_load(&l), 0.25, NEAR);
     c = fake_survey_make("8", 4000); /* the torus rests, and the most seen stays */
     fake_all_bytes(&c, 5000);
     take(&m, &c, 4);
-    assert_float_equal(m.capacity.value, 4e7, NEAR);
+    assert_float_equal(m.seen.capacity.value, 4e7, NEAR);
     top_model_free(&m);
 }
 
@@ -92,9 +92,9 @@ static void test_counters_that_begin_again(void **state)
     fake_status(&c, 6)->uptime_ms = 100;
     fake_status(&c, 6)->pid = 7777;
     take(&m, &c, 3);
-    struct top_link l = top_model_link(&m, 5, 0);
+    struct observed_link l = observed_link(&m.seen, 5, 0);
     assert_true(l.away < 0 && l.towards < 0);
-    l = top_model_link(&m, 6, 0);
+    l = observed_link(&m.seen, 6, 0);
     assert_true(l.here->sent < 0);
     assert_float_equal(l.there->received, 500000, NEAR); /* what the other end says is used */
     assert_float_equal(l.away, 0.5, NEAR);
@@ -113,17 +113,17 @@ static void test_a_node_that_was_away_has_been_restarted(void **state)
     fake_dead(&c, 6);
     take(&m, &c, 3);
     assert_int_equal(m.restarts, 0);
-    assert_int_equal(m.answered, 15);
-    assert_int_equal(m.links_up, 28);
-    assert_int_equal(m.fault_count, 1); /* its links are no faults of their own */
-    assert_int_equal(m.faults[0].kind, TOP_FAULT_NODE);
-    top_model_fault_text(&m, &m.faults[0], text, sizeof text);
+    assert_int_equal(m.seen.answered, 15);
+    assert_int_equal(m.seen.links_up, 28);
+    assert_int_equal(m.seen.fault_count, 1); /* its links are no faults of their own */
+    assert_int_equal(m.seen.faults[0].kind, FAULT_NODE);
+    top_model_fault_text(&m, &m.seen.faults[0], text, sizeof text);
     assert_string_equal(text, "h6 (node 6) is down, or cannot be reached");
     c = fake_survey_make("4x4", 4000);
     fake_status(&c, 6)->uptime_ms = 500;
     take(&m, &c, 4);
     assert_int_equal(m.restarts, 1);
-    assert_int_equal(m.fault_count, 0);
+    assert_int_equal(m.seen.fault_count, 0);
     top_model_free(&m);
 }
 
@@ -140,14 +140,14 @@ static void test_a_link_that_is_down(void **state)
     fake_status(&c, 2)->link_faults = cables;
     fake_status(&c, 2)->link_fault_count = 1;
     take(&m, &c, 3);
-    assert_int_equal(m.links_up, 31);
-    assert_int_equal(m.fault_count, 2);
-    assert_int_equal(m.faults[0].kind, TOP_FAULT_CABLE);
-    assert_int_equal(m.faults[1].kind, TOP_FAULT_LINK);
-    top_model_fault_text(&m, &m.faults[1], text, sizeof text);
+    assert_int_equal(m.seen.links_up, 31);
+    assert_int_equal(m.seen.fault_count, 2);
+    assert_int_equal(m.seen.faults[0].kind, FAULT_CABLE);
+    assert_int_equal(m.seen.faults[1].kind, FAULT_LINK);
+    top_model_fault_text(&m, &m.seen.faults[1], text, sizeof text);
     assert_string_equal(text, "link 5:+1 h5 - 6:-1 h6: no carrier on eth1");
-    const struct top_link l = top_model_link(&m, 6, 3);
-    assert_int_equal(l.state, TOP_LINK_DOWN);
+    const struct observed_link l = observed_link(&m.seen, 6, 3);
+    assert_int_equal(l.state, LINK_DOWN);
     top_model_free(&m);
 }
 
@@ -164,11 +164,11 @@ static void test_lies(void **state)
     fake_exchange(&c, 2, "x")->done_bytes = UINT64_MAX;
     fake_exchange(&c, 3, "x")->done_bytes = UINT64_MAX;
     take(&m, &c, 3);
-    assert_int_equal(top_model_link(&m, 3, 2).state, TOP_LINK_NONE); /* the end of a line */
-    assert_int_equal(top_model_link(&m, 16, 0).state, TOP_LINK_NONE);
-    assert_int_equal(top_model_link(&m, 0, 99).state, TOP_LINK_NONE);
-    assert_true(m.runs.run[0].done == UINT64_MAX);
-    assert_int_equal(m.runs.run[0].states[TORUS_STATE_UNKNOWN], 1);
+    assert_int_equal(observed_link(&m.seen, 3, 2).state, LINK_NONE); /* the end of a line */
+    assert_int_equal(observed_link(&m.seen, 16, 0).state, LINK_NONE);
+    assert_int_equal(observed_link(&m.seen, 0, 99).state, LINK_NONE);
+    assert_true(m.seen.runs.run[0].done == UINT64_MAX);
+    assert_int_equal(m.seen.runs.run[0].states[TORUS_STATE_UNKNOWN], 1);
     top_model_free(&m);
 }
 
@@ -179,9 +179,9 @@ static void test_another_torus(void **state)
 
     (void)state;
     take(&m, &c, 3);
-    assert_int_equal(m.now.torus.nodes, 6);
+    assert_int_equal(m.seen.now.torus.nodes, 6);
     assert_int_equal(m.surveys, 1);
-    assert_true(top_model_link(&m, 1, 0).away < 0);
+    assert_true(observed_link(&m.seen, 1, 0).away < 0);
     top_model_free(&m);
 }
 
@@ -206,8 +206,8 @@ static void test_an_exchange(void **state)
 
     (void)state;
     take(&m, &c, 1);
-    const struct run *r = &m.runs.run[0];
-    assert_int_equal(m.runs.count, 1);
+    const struct run *r = &m.seen.runs.run[0];
+    assert_int_equal(m.seen.runs.count, 1);
     assert_true(r->rate < 0 && r->left < 0);
     assert_float_equal(r->part, 0.1, NEAR);
     c = exchange_survey(2000, 200);
@@ -238,8 +238,8 @@ static void test_an_exchange_without_a_total(void **state)
         x->round = i;
         take(&m, &c, i);
     }
-    assert_float_equal(m.runs.run[0].part, 0.3, NEAR);
-    assert_float_equal(m.runs.run[0].left, 7, NEAR); /* a round a second */
+    assert_float_equal(m.seen.runs.run[0].part, 0.3, NEAR);
+    assert_float_equal(m.seen.runs.run[0].left, 7, NEAR); /* a round a second */
     top_model_free(&m);
 }
 
@@ -261,16 +261,16 @@ static void test_runs_that_have_ended_come_last(void **state)
     g->calls = 11;
     g->calls_done = 11;
     take(&m, &c, 1);
-    assert_int_equal(m.runs.count, 3);
-    assert_string_equal(m.runs.run[0].id, "halo");
-    assert_int_equal(m.runs.run[0].calls, 12);
-    assert_int_equal(m.runs.run[0].calls_done, 10);
-    assert_string_equal(m.runs.run[1].id, "new");
-    assert_int_equal(m.runs.run[1].nodes, 2);
-    assert_false(m.runs.run[1].ended);
-    assert_string_equal(m.runs.run[2].id, "old");
-    assert_true(m.runs.run[2].ended);
-    assert_string_equal(m.runs.run[2].reason, "node 3 is down");
+    assert_int_equal(m.seen.runs.count, 3);
+    assert_string_equal(m.seen.runs.run[0].id, "halo");
+    assert_int_equal(m.seen.runs.run[0].calls, 12);
+    assert_int_equal(m.seen.runs.run[0].calls_done, 10);
+    assert_string_equal(m.seen.runs.run[1].id, "new");
+    assert_int_equal(m.seen.runs.run[1].nodes, 2);
+    assert_false(m.seen.runs.run[1].ended);
+    assert_string_equal(m.seen.runs.run[2].id, "old");
+    assert_true(m.seen.runs.run[2].ended);
+    assert_string_equal(m.seen.runs.run[2].reason, "node 3 is down");
     top_model_free(&m);
 }
 
@@ -292,8 +292,8 @@ static void test_a_copy(void **state)
         }
         take(&m, &c, i);
     }
-    const struct run *r = &m.runs.run[0];
-    assert_int_equal(m.runs.count, 1);
+    const struct run *r = &m.seen.runs.run[0];
+    assert_int_equal(m.seen.runs.count, 1);
     assert_int_equal(r->kind, RUN_COPY);
     assert_int_equal(r->nodes, 4);
     assert_int_equal(r->root, 2);
@@ -303,8 +303,8 @@ static void test_a_copy(void **state)
     assert_float_equal(r->left, 6, NEAR);
     assert_string_equal(run_state(r, text, sizeof text), torus_copy_phase_name(TORUS_COPY_MOVING));
     assert_string_equal(run_reason(r, text, sizeof text), "waits for h3");
-    assert_int_equal(run_copy_at(r, &m.now, 1)->bytes, 141);
-    assert_null(run_exchange_at(r, &m.now, 1));
+    assert_int_equal(run_copy_at(r, &m.seen.now, 1)->bytes, 141);
+    assert_null(run_exchange_at(r, &m.seen.now, 1));
     top_model_free(&m);
 }
 
@@ -322,8 +322,8 @@ static void test_many_runs(void **state)
     for (uint32_t rank = 0; rank < 100; rank++) /* is left out once, although many nodes tell it */
         (void)fake_exchange(&c, rank, ids[99]);
     take(&m, &c, 1);
-    assert_int_equal(m.runs.count, RUNS_MOST);
-    assert_int_equal(m.runs.left_out, 100 - RUNS_MOST);
+    assert_int_equal(m.seen.runs.count, RUNS_MOST);
+    assert_int_equal(m.seen.runs.left_out, 100 - RUNS_MOST);
     top_model_free(&m);
 }
 

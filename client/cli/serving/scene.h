@@ -1,24 +1,18 @@
-/* What `torusctl serve` knows of a torus: the last survey, rates, what is wrong, and the history of an hour. Without
- * I/O. What other machines say is cut and made valid text, never more. */
+/* What `torusctl serve` knows of a torus: what is observed, the machines, and the history of an hour. Without I/O. What other machines say is cut and made valid text, never more. */
 #ifndef TORUSD_CLI_SCENE_H
 #define TORUSD_CLI_SCENE_H
 
 #include "client/cli/serving/history.h"
-#include "client/cli/survey/link_ends.h"
-#include "client/cli/survey/runs.h"
+#include "client/cli/survey/observed.h"
 
 #define SCENE_GAP_SECONDS 10.0 /* between surveys: nobody has looked, and rates are not known */
 #define SCENE_NAME_SIZE 101u
 
 struct scene {
-    struct all_nodes now; /* `state` is NULL before the first survey */
-    unsigned ports;
-    struct link_end *ends;         /* by rank and port */
+    struct observed seen;
     char (*name)[SCENE_NAME_SIZE]; /* by rank, also of nodes that are down now; "": not known */
-    struct link_capacity capacity;
-    struct history history; /* by rank and port what was sent; the last one is the sum */
-    struct runs runs;
-    bool new_torus; /* the survey is the first one of this torus */
+    struct history history;        /* by rank and port what was sent; the last one is the sum */
+    bool new_torus;                /* the survey is the first one of this torus */
 };
 
 /* Takes over a survey, which becomes empty in any case. `seconds` is a steady clock. If the survey is about another
@@ -28,7 +22,5 @@ void scene_free(struct scene *s);
 
 /* The name of a node for people: "alpha" or "node 7". Valid until the next call, or as long as *s. */
 const char *scene_name(const struct scene *s, uint32_t rank);
-/* The end at a port of a node, which must exist. */
-const struct link_end *scene_end(const struct scene *s, uint32_t rank, unsigned port);
 
 #endif

@@ -22,30 +22,30 @@ static json_t *rate_value(double rate)
 /* The number of each channel in the order of torus_json(), by rank and port. NULL if memory is short. */
 static uint32_t *number_channels(const struct scene *s)
 {
-    const size_t ends = (size_t)s->now.torus.nodes * s->ports;
+    const size_t ends = (size_t)s->seen.now.torus.nodes * s->seen.ports;
     uint32_t *number = calloc(ends + 1, sizeof *number), next = 0;
 
     for (size_t i = 0; number != NULL && i < ends; i++)
-        if (torus_neighbour(&s->now.torus, (uint32_t)(i / s->ports), (unsigned)(i % s->ports)) !=
-            TORUS_NO_NODE)
+        if (torus_neighbour(&s->seen.now.torus, (uint32_t)(i / s->seen.ports),
+                            (unsigned)(i % s->seen.ports)) != TORUS_NO_NODE)
             number[i] = next++;
     return number;
 }
 
 static json_t *opposites_value(const struct scene *s)
 {
-    const struct torus *t = &s->now.torus;
+    const struct torus *t = &s->seen.now.torus;
     uint32_t *number = number_channels(s);
     json_t *a = number != NULL ? json_array() : NULL;
     int r = 0;
 
     for (uint32_t rank = 0; a != NULL && rank < t->nodes; rank++)
-        for (unsigned port = 0; port < s->ports; port++) {
+        for (unsigned port = 0; port < s->seen.ports; port++) {
             const uint32_t next = torus_neighbour(t, rank, port);
             if (next != TORUS_NO_NODE)
                 r |= json_array_append_new(
-                    a,
-                    json_integer(number[(size_t)next * s->ports + torus_port_opposite(t, port)]));
+                    a, json_integer(
+                           number[(size_t)next * s->seen.ports + torus_port_opposite(t, port)]));
         }
     free(number);
     if (r == 0)
@@ -56,9 +56,9 @@ static json_t *opposites_value(const struct scene *s)
 
 json_t *scene_torus_value(const struct scene *s, struct error *e)
 {
-    json_t *o = torus_json(&s->now.torus, e);
+    json_t *o = torus_json(&s->seen.now.torus, e);
 
-    if (o != NULL && (json_object_set_new(o, "asker", json_integer(s->now.asker)) |
+    if (o != NULL && (json_object_set_new(o, "asker", json_integer(s->seen.now.asker)) |
                       json_object_set_new(o, "opposite", opposites_value(s))) != 0) {
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         json_decref(o);
@@ -69,11 +69,11 @@ json_t *scene_torus_value(const struct scene *s, struct error *e)
 
 static json_t *node_value(const struct scene *s, uint32_t rank)
 {
-    const struct torus_status *status = s->now.state->nodes[rank]->status;
+    const struct torus_status *status = s->seen.now.state->nodes[rank]->status;
     json_t *a = json_array();
     int r = json_array_append_new(a, text_value(scene_name(s, rank)));
 
-    r |= json_array_append_new(a, text_value(all_nodes_missing(&s->now, rank)));
+    r |= json_array_append_new(a, text_value(all_nodes_missing(&s->seen.now, rank)));
     if (status != NULL) {
         r |= json_array_append_new(a, text_value(status->version));
         r |= json_array_append_new(a, json_count(status->memory_used));
@@ -88,13 +88,13 @@ static json_t *node_value(const struct scene *s, uint32_t rank)
 
 static json_t *end_value(const struct scene *s, uint32_t rank, unsigned port)
 {
-    const struct link_end *e = scene_end(s, rank, port);
+    const struct link_end *e = observed_end(&s->seen, rank, port);
     const struct torus_link *l = e->link;
 
     if (l == NULL)
         return json_null();
     json_t *a = json_array();
-    const bool up = !faults_link_down(s, rank, port);
+    const bool up = observed_link(&s->seen, rank, port).state != LINK_DOWN;
     int r = json_array_append_new(a, json_boolean(up));
     r |= json_array_append_new(a, rate_value(e->sent));
     r |= json_array_append_new(a, rate_value(e->received));
@@ -146,49 +146,44 @@ static json_t *run_value(const struct scene *s, const struct run *run)
     return NULL;
 }
 
-/* Adds the channels, in the order of torus_json(), and counts the links. */
+/* Adds the channels, in the order of torus_json(). */
 static int add_ends(json_t *o, const struct scene *s)
 {
-    const struct torus *t = &s->now.torus;
+    const struct torus *t = &s->seen.now.torus;
     json_t *ends = json_array();
-    size_t links = 0, up = 0;
     int r = 0;
 
     for (uint32_t rank = 0; rank < t->nodes; rank++)
-        for (unsigned port = 0; port < s->ports; port++) {
-            if (torus_neighbour(t, rank, port) == TORUS_NO_NODE)
-                continue;
-            r |= json_array_append_new(ends, end_value(s, rank, port));
-            if (!torus_port_dials(t, rank, port))
-                continue;
-            links++;
-            up += faults_link_up(s, rank, port);
-        }
-    r |= json_object_set_new(o, "end", ends);
-    r |= json_object_set_new(o, "links", json_count(links));
-    return r | json_object_set_new(o, "links_up", json_count(up));
+        for (unsigned port = 0; port < s->seen.ports; port++)
+            if (torus_neighbour(t, rank, port) != TORUS_NO_NODE)
+                r |= json_array_append_new(ends, end_value(s, rank, port));
+    return r | json_object_set_new(o, "end", ends);
 }
 
-json_t *scene_state_value(const struct scene *s, const struct torus_status *status, uint64_t at_ms)
+json_t *scene_state_value(const struct scene *s, uint64_t at_ms)
 {
     json_t *o = json_object(), *nodes = json_array(), *runs = json_array();
-    size_t more = 0;
+    const size_t faults = s->seen.fault_count;
     int r = add_ends(o, s);
 
-    for (uint32_t rank = 0; rank < s->now.torus.nodes; rank++)
+    for (uint32_t rank = 0; rank < s->seen.now.torus.nodes; rank++)
         r |= json_array_append_new(nodes, node_value(s, rank));
-    for (size_t i = 0; i < s->runs.count; i++)
-        r |= json_array_append_new(runs, run_value(s, &s->runs.run[i]));
+    for (size_t i = 0; i < s->seen.runs.count; i++)
+        r |= json_array_append_new(runs, run_value(s, &s->seen.runs.run[i]));
     r |= json_object_set_new(o, "at", json_count(at_ms));
-    r |= json_object_set_new(o, "took", json_real((double)s->now.state->took_us / 1e6));
+    r |= json_object_set_new(o, "took", json_real((double)s->seen.now.state->took_us / 1e6));
     r |= json_object_set_new(o, "capacity",
-                             s->capacity.value > 0 ? json_number(s->capacity.value) : json_null());
-    r |= json_object_set_new(o, "nominal", json_boolean(s->capacity.nominal));
+                             s->seen.capacity.value > 0 ? json_number(s->seen.capacity.value)
+                                                        : json_null());
+    r |= json_object_set_new(o, "nominal", json_boolean(s->seen.capacity.nominal));
     r |= json_object_set_new(o, "node", nodes);
-    r |= json_object_set_new(o, "faults", faults_value(s, status, &more));
-    r |= json_object_set_new(o, "more", json_count(more));
+    r |= json_object_set_new(o, "links", json_count(s->seen.links));
+    r |= json_object_set_new(o, "links_up", json_count(s->seen.links_up));
+    r |= json_object_set_new(o, "faults", faults_value(s));
+    r |=
+        json_object_set_new(o, "more", json_count(faults > FAULTS_MOST ? faults - FAULTS_MOST : 0));
     r |= json_object_set_new(o, "runs", runs);
-    r |= json_object_set_new(o, "left_out", json_count(s->runs.left_out));
+    r |= json_object_set_new(o, "left_out", json_count(s->seen.runs.left_out));
     if (r == 0)
         return o;
     json_decref(o);
@@ -221,15 +216,15 @@ static int add_series(json_t *list, const struct scene *s, const size_t *channel
 /* Adds what the ports from..to - 1 of a node send, and what they receive. */
 static int add_ports(json_t *list, const struct scene *s, uint32_t rank, unsigned from, unsigned to)
 {
-    const struct torus *t = &s->now.torus;
+    const struct torus *t = &s->seen.now.torus;
     size_t sent[TORUS_MAX_PORTS], received[TORUS_MAX_PORTS], count = 0;
 
     for (unsigned port = from; port < to; port++) {
         const uint32_t next = torus_neighbour(t, rank, port);
         if (next == TORUS_NO_NODE)
             continue;
-        sent[count] = (size_t)rank * s->ports + port;
-        received[count++] = (size_t)next * s->ports + torus_port_opposite(t, port);
+        sent[count] = (size_t)rank * s->seen.ports + port;
+        received[count++] = (size_t)next * s->seen.ports + torus_port_opposite(t, port);
     }
     return add_series(list, s, sent, count) | add_series(list, s, received, count);
 }
@@ -240,13 +235,13 @@ json_t *scene_history_value(const struct scene *s, uint32_t rank, uint32_t port)
     const size_t all = s->history.channels - 1;
     int r;
 
-    if (s->now.state == NULL || (rank != TORUS_RANK_NONE && rank >= s->now.torus.nodes) ||
-        (port != TORUS_RANK_NONE && port >= s->ports))
+    if (s->seen.now.state == NULL || (rank != TORUS_RANK_NONE && rank >= s->seen.now.torus.nodes) ||
+        (port != TORUS_RANK_NONE && port >= s->seen.ports))
         r = -1;
     else if (rank == TORUS_RANK_NONE)
         r = add_series(list, s, &all, 1);
     else if (port == TORUS_RANK_NONE)
-        r = add_ports(list, s, rank, 0, s->ports);
+        r = add_ports(list, s, rank, 0, s->seen.ports);
     else
         r = add_ports(list, s, rank, port, port + 1);
     r |= json_object_set_new(o, "step", json_integer(HISTORY_STEP));

@@ -20,11 +20,11 @@ json_t *scene_torus_value(const struct scene *s, struct error *e);
  *                      sent, received, queue, unacked, retransmissions, retransmissions a second, round trip in us, MTU,
  *                      state, reason, interface]; the last three are left out if the link is up. Rates are bytes a
  *                      second; null: not known
- *     faults, more     as faults_value()
+ *     faults, more     as faults_value(), and how many more there are
  *     links, links_up  their numbers
  *     runs, left_out   what runs, and what has ended last
  */
-json_t *scene_state_value(const struct scene *s, const struct torus_status *status, uint64_t at_ms);
+json_t *scene_state_value(const struct scene *s, uint64_t at_ms);
 
 /* The history of an hour: "step" in seconds, and "series": [{"mean": [...], "peak": [...]}, ...] in bytes a second (null:
  * not known). Of all channels together without a node (TORUS_RANK_NONE); of a node, or of one of its ports

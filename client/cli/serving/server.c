@@ -71,9 +71,8 @@ static void publish_state(struct server *s)
         (void)bulletin_publish(board, EVENT_TORUS, torus);
     }
     s->answered_at = wall_ms();
-    (void)bulletin_publish(
-        board, EVENT_STATE,
-        scene_state_value(&s->scene, s->asking.status, (uint64_t)s->answered_at));
+    (void)bulletin_publish(board, EVENT_STATE,
+                           scene_state_value(&s->scene, (uint64_t)s->answered_at));
     if (s->lost)
         (void)bulletin_publish(board, EVENT_LOST, NULL);
     s->lost = false;

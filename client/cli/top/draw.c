@@ -13,27 +13,27 @@
 static void draw_title(struct top_screen *s, const struct top_model *m, const struct top_view *v)
 {
     struct top_window w = top_window_make(s, 0, 0, 1, s->columns);
-    const struct torus *t = &m->now.torus;
+    const struct torus *t = &m->seen.now.torus;
     char dims[TORUS_TEXT_SIZE], capacity[TOP_TEXT_SIZE];
     unsigned column;
 
-    if (m->now.state == NULL) {
+    if (m->seen.now.state == NULL) {
         (void)top_put(&w, 0, 0, TOP_TITLE, false, "torusctl top");
         return;
     }
     column = top_print(&w, 0, 0, TOP_TITLE, "%s", torus_format(t, dims));
     column += 2;
-    column +=
-        top_print(&w, 0, column, m->answered < t->nodes ? TOP_BROKEN : TOP_PLAIN, "%zu of %u %s",
-                  m->answered, t->nodes, text_plural(t->nodes, "node", "nodes"));
+    column += top_print(&w, 0, column, m->seen.answered < t->nodes ? TOP_BROKEN : TOP_PLAIN,
+                        "%zu of %u %s", m->seen.answered, t->nodes,
+                        text_plural(t->nodes, "node", "nodes"));
     column += 2;
-    column += top_print(&w, 0, column, m->links_up < m->links ? TOP_BROKEN : TOP_PLAIN,
-                        "%zu of %zu %s up", m->links_up, m->links,
-                        text_plural(m->links, "link", "links"));
-    if (m->capacity.value > 0)
+    column += top_print(&w, 0, column, m->seen.links_up < m->seen.links ? TOP_BROKEN : TOP_PLAIN,
+                        "%zu of %zu %s up", m->seen.links_up, m->seen.links,
+                        text_plural(m->seen.links, "link", "links"));
+    if (m->seen.capacity.value > 0)
         column += 2 + top_print(&w, 0, column + 2, TOP_FAINT, "100 %% = %s%s",
-                                top_text_rate(capacity, m->capacity.value),
-                                m->capacity.nominal ? "" : " (seen)");
+                                top_text_rate(capacity, m->seen.capacity.value),
+                                m->seen.capacity.nominal ? "" : " (seen)");
     const char *right = v->paused ? "paused" : v->time;
     const unsigned length = (unsigned)strlen(right);
     if (length > 0 && length <= s->columns && (v->paused || column + 2 + length <= s->columns))
@@ -74,7 +74,7 @@ static void draw_grid(struct top_screen *s, const struct top_model *m, struct to
 
 static unsigned list_lines(const struct top_model *m)
 {
-    const size_t n = m->runs.count + m->fault_count + (m->runs.left_out > 0);
+    const size_t n = m->seen.runs.count + m->seen.fault_count + (m->seen.runs.left_out > 0);
 
     return n < 1 ? 1 : n > TOP_MOST_ROWS ? TOP_MOST_ROWS : (unsigned)n;
 }
@@ -102,22 +102,22 @@ static void draw_lists(struct top_screen *s, const struct top_model *m, const st
     char text[TOP_TEXT_SIZE];
     unsigned row = 0;
 
-    for (size_t i = 0; i < m->runs.count; i++)
-        if (!m->runs.run[i].ended)
-            draw_run(&w, row++, &m->runs.run[i], &m->runs.run[i] == chosen);
-    for (size_t i = 0; i < m->fault_count; i++) {
-        top_model_fault_text(m, &m->faults[i], text, sizeof text);
+    for (size_t i = 0; i < m->seen.runs.count; i++)
+        if (!m->seen.runs.run[i].ended)
+            draw_run(&w, row++, &m->seen.runs.run[i], &m->seen.runs.run[i] == chosen);
+    for (size_t i = 0; i < m->seen.fault_count; i++) {
+        top_model_fault_text(m, &m->seen.faults[i], text, sizeof text);
         (void)top_put(&w, row++, 0, TOP_BROKEN, false, text);
     }
-    for (size_t i = 0; i < m->runs.count; i++)
-        if (m->runs.run[i].ended)
-            draw_run(&w, row++, &m->runs.run[i], &m->runs.run[i] == chosen);
+    for (size_t i = 0; i < m->seen.runs.count; i++)
+        if (m->seen.runs.run[i].ended)
+            draw_run(&w, row++, &m->seen.runs.run[i], &m->seen.runs.run[i] == chosen);
     if (row == 0)
         (void)top_put(&w, row++, 0, TOP_FAINT, false, "nothing runs, and no faults are known");
-    row += m->runs.left_out > 0;
-    if ((row > w.rows && w.rows > 0) || m->runs.left_out > 0) {
+    row += m->seen.runs.left_out > 0;
+    if ((row > w.rows && w.rows > 0) || m->seen.runs.left_out > 0) {
         const unsigned last = row > w.rows ? w.rows - 1 : row - 1;
-        const size_t more = row - last - 1 + m->runs.left_out + (row > w.rows);
+        const size_t more = row - last - 1 + m->seen.runs.left_out + (row > w.rows);
         for (unsigned column = 0; column < w.columns; column++)
             top_put_character(&w, last, column, TOP_PLAIN, false, ' ');
         (void)top_print(&w, last, 0, TOP_FAINT, "and %zu more", more);
@@ -135,16 +135,16 @@ static void chosen_text(char out[TOP_TEXT_SIZE], const struct top_model *m,
     out[0] = '\0';
     if (v->focus == TOP_FOCUS_NODE) {
         top_model_node_rates(m, v->node, &sent, &received);
-        if (!all_nodes_answered(&m->now, v->node))
+        if (!all_nodes_answered(&m->seen.now, v->node))
             (void)snprintf(out, TOP_TEXT_SIZE, "%.100s %s", top_text_node(a, m, v->node),
-                           all_nodes_missing(&m->now, v->node));
+                           all_nodes_missing(&m->seen.now, v->node));
         else
             (void)snprintf(out, TOP_TEXT_SIZE, "%.100s  sends %.30s  receives %.30s",
                            top_text_node(a, m, v->node), top_text_rate(b, sent),
                            top_text_rate(c, received));
     } else if (v->focus == TOP_FOCUS_LINK) {
-        const struct top_link l = top_model_link(m, v->node, v->port);
-        if (l.state != TOP_LINK_NONE)
+        const struct observed_link l = observed_link(&m->seen, v->node, v->port);
+        if (l.state != LINK_NONE)
             (void)snprintf(out, TOP_TEXT_SIZE, "link %.80s to %.80s  sends %.10s  receives %.10s",
                            top_text_end(a, m, v->node, v->port),
                            top_text_end(b, m, l.neighbour, l.port_there), top_text_load(c, l.away),
@@ -167,7 +167,7 @@ static void draw_foot(struct top_screen *s, const struct top_model *m, const str
     char text[TOP_TEXT_SIZE];
 
     (void)top_put(&w, 0, 0, TOP_FAINT, false, keys[v->page]);
-    if (s->rows <= LEAST_ROWS || v->page != TOP_PAGE_TORUS || m->now.state == NULL)
+    if (s->rows <= LEAST_ROWS || v->page != TOP_PAGE_TORUS || m->seen.now.state == NULL)
         return;
     w.row--;
     chosen_text(text, m, v, s->columns);
@@ -186,7 +186,7 @@ static void draw_body(struct top_screen *s, const struct top_model *m, struct to
     if (least > rows / 3)
         least = rows / 3;
     const unsigned most = rows - least;
-    const struct top_layout l = top_layout_make(&m->now.torus, most, s->columns);
+    const struct top_layout l = top_layout_make(&m->seen.now.torus, most, s->columns);
     const unsigned grid = l.height < most ? l.height : most;
     v->rows = most;
     v->columns = s->columns;
@@ -224,21 +224,21 @@ void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *
     }
     if (v->interactive)
         draw_foot(s, m, v);
-    if (v->page == TOP_PAGE_TORUS && m->now.state != NULL) {
+    if (v->page == TOP_PAGE_TORUS && m->seen.now.state != NULL) {
         struct top_window w = top_window_make(s, row++, 0, 1, s->columns);
         top_draw_legend(&w, 0);
     }
     if (s->rows <= row + foot)
         return;
-    if (v->page == TOP_PAGE_HELP || (v->page == TOP_PAGE_DETAILS && m->now.state != NULL))
+    if (v->page == TOP_PAGE_HELP || (v->page == TOP_PAGE_DETAILS && m->seen.now.state != NULL))
         draw_page(s, m, v, row, s->rows - row - foot);
-    else if (m->now.state != NULL)
+    else if (m->seen.now.state != NULL)
         draw_body(s, m, v, row, s->rows - row - foot);
 }
 
 int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned columns, bool unicode)
 {
-    const struct top_layout l = top_layout_make(&m->now.torus, TOP_MOST_ROWS, columns);
+    const struct top_layout l = top_layout_make(&m->seen.now.torus, TOP_MOST_ROWS, columns);
     struct top_view v = {0};
 
     /* Nothing is cut: no text is longer than TOP_TEXT_SIZE. */

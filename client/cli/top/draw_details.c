@@ -34,15 +34,15 @@ static void title(struct page *p, const char *text)
 
 static void node_link(struct page *p, uint32_t rank, unsigned port)
 {
-    const struct top_link l = top_model_link(p->m, rank, port);
+    const struct observed_link l = observed_link(&p->m->seen, rank, port);
     const struct torus_link *here = l.here != NULL ? l.here->link : NULL;
     char text[TOP_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
 
-    if (l.state == TOP_LINK_NONE)
+    if (l.state == LINK_NONE)
         return;
-    const enum top_look look = l.state == TOP_LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
+    const enum top_look look = l.state == LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
     (void)top_put(p->w, p->row, ADDRESS_COLUMN, look, false,
-                  torus_port_name(&p->m->now.torus, rank, port, name));
+                  torus_port_name(&p->m->seen.now.torus, rank, port, name));
     (void)top_print(p->w, p->row, TO_COLUMN, look, "%.21s",
                     top_text_end(text, p->m, l.neighbour, l.port_there));
     (void)top_put(p->w, p->row, STATE_COLUMN, look, false,
@@ -96,10 +96,11 @@ static void node_page(struct page *p, uint32_t rank)
     char text[TOP_TEXT_SIZE], used[TOP_TEXT_SIZE], budget[TOP_TEXT_SIZE];
 
     title(p, top_text_node(text, p->m, rank));
-    if (!all_nodes_answered(&p->m->now, rank)) {
-        (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false, all_nodes_missing(&p->m->now, rank));
+    if (!all_nodes_answered(&p->m->seen.now, rank)) {
+        (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false,
+                      all_nodes_missing(&p->m->seen.now, rank));
     } else {
-        const struct torus_status *s = p->m->now.state->nodes[rank]->status;
+        const struct torus_status *s = p->m->seen.now.state->nodes[rank]->status;
         (void)top_print(
             p->w, p->row++, 0, TOP_PLAIN,
             "torusd %s, process %llu, up for %s; memory in use %s of %s", s->version,
@@ -113,10 +114,10 @@ static void node_page(struct page *p, uint32_t rank)
     (void)top_put(p->w, p->row, SENT_COLUMN, TOP_FAINT, false, "sends");
     (void)top_put(p->w, p->row, RECEIVED_COLUMN, TOP_FAINT, false, "receives");
     (void)top_put(p->w, p->row++, QUEUE_COLUMN, TOP_FAINT, false, "waiting");
-    for (unsigned port = 0; port < torus_ports(&p->m->now.torus); port++)
+    for (unsigned port = 0; port < torus_ports(&p->m->seen.now.torus); port++)
         node_link(p, rank, port);
-    if (all_nodes_answered(&p->m->now, rank))
-        node_runs(p, p->m->now.state->nodes[rank]->status);
+    if (all_nodes_answered(&p->m->seen.now, rank))
+        node_runs(p, p->m->seen.now.state->nodes[rank]->status);
 }
 
 /* ---- Links ----------------------------------------------------------------------------------- */
@@ -205,13 +206,13 @@ static const char *link_cell(char out[TOP_TEXT_SIZE], enum link_row row, const s
 
 static void link_page(struct page *p, uint32_t rank, unsigned port)
 {
-    const struct top_link l = top_model_link(p->m, rank, port);
+    const struct observed_link l = observed_link(&p->m->seen, rank, port);
     char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE];
 
-    if (l.state == TOP_LINK_NONE)
+    if (l.state == LINK_NONE)
         return;
     (void)snprintf(a, sizeof a, "link %u:%s", rank,
-                   torus_port_name(&p->m->now.torus, rank, port, b));
+                   torus_port_name(&p->m->seen.now.torus, rank, port, b));
     title(p, a);
     (void)top_print(p->w, p->row, HERE_COLUMN, TOP_FAINT, "%.28s",
                     top_text_end(a, p->m, rank, port));
@@ -221,8 +222,8 @@ static void link_page(struct page *p, uint32_t rank, unsigned port)
         const char *here = l.here->link != NULL ? link_cell(a, row, l.here, l.away) : "?";
         const char *there = l.there->link != NULL ? link_cell(b, row, l.there, l.towards) : "?";
         const enum top_look look =
-            row <= ROW_REASON && l.state == TOP_LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
-        if (row == ROW_REASON && l.state != TOP_LINK_DOWN)
+            row <= ROW_REASON && l.state == LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
+        if (row == ROW_REASON && l.state != LINK_DOWN)
             continue;
         (void)top_put(p->w, p->row, 0, TOP_FAINT, false, link_labels[row]);
         if (row == ROW_REASON) { /* long: a line for each end */
@@ -261,7 +262,7 @@ struct part_here {
 
 static struct part_here part_at(const struct page *p, const struct run *r, uint32_t rank)
 {
-    const struct all_nodes *c = &p->m->now;
+    const struct all_nodes *c = &p->m->seen.now;
 
     return (struct part_here){run_exchange_at(r, c, rank), run_group_at(r, c, rank),
                               run_copy_at(r, c, rank)};
@@ -318,7 +319,7 @@ static void run_node(struct page *p, const struct run *r, uint32_t rank)
 
 static void run_nodes(struct page *p, const struct run *r)
 {
-    const uint32_t nodes = p->m->now.torus.nodes;
+    const uint32_t nodes = p->m->seen.now.torus.nodes;
     struct behind *list = calloc(nodes, sizeof *list);
     size_t n = 0;
 
@@ -347,11 +348,11 @@ static void run_page(struct page *p, const struct run *r)
         return;
     }
     title(p, top_text_run(text, r, p->w->columns));
-    if (r->kind == RUN_EXCHANGE && r->root < p->m->now.torus.nodes)
+    if (r->kind == RUN_EXCHANGE && r->root < p->m->seen.now.torus.nodes)
         (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "began %s ago at %s",
                         top_text_seconds(total, (double)(r->age_ms / 1000)),
                         top_text_node(text, p->m, r->root));
-    if (r->kind == RUN_COPY && r->root < p->m->now.torus.nodes)
+    if (r->kind == RUN_COPY && r->root < p->m->seen.now.torus.nodes)
         (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "asked for at %s",
                         top_text_node(text, p->m, r->root));
     if (r->kind != RUN_GROUP)

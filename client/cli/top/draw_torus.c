@@ -35,11 +35,11 @@ static const struct strokes *strokes_of(const struct top_window *w)
     return w->screen->unicode ? &in_unicode : &in_ascii;
 }
 
-static enum level level_of(enum top_link_state state, double load)
+static enum level level_of(enum link_state state, double load)
 {
-    if (state == TOP_LINK_DOWN)
+    if (state == LINK_DOWN)
         return LEVEL_DOWN;
-    if (state != TOP_LINK_UP)
+    if (state != LINK_UP)
         return LEVEL_UNKNOWN;
     return load < 0.005 ? LEVEL_IDLE
            : load < 0.4 ? LEVEL_LOW
@@ -60,7 +60,7 @@ static void load_text(char text[8], enum level level, double load, bool tenths)
 }
 
 /* Above 0: nearly all goes away from this end; below 0: towards it; otherwise 0. */
-static int direction_of(const struct top_link *l)
+static int direction_of(const struct observed_link *l)
 {
     if (l->away > ONE_WAY * l->towards && l->towards >= 0)
         return 1;
@@ -69,14 +69,14 @@ static int direction_of(const struct top_link *l)
 
 /* A link to the right, in `columns` cells. */
 static void draw_across(struct top_window *w, unsigned row, unsigned column, unsigned columns,
-                        const struct top_link *l, bool chosen)
+                        const struct observed_link *l, bool chosen)
 {
     const struct strokes *s = strokes_of(w);
-    const enum level level = level_of(l->state, top_link_load(l));
+    const enum level level = level_of(l->state, observed_load(l));
     const int direction = direction_of(l);
     char text[8];
 
-    load_text(text, level, top_link_load(l), columns < NUMBER_FROM);
+    load_text(text, level, observed_load(l), columns < NUMBER_FROM);
     const unsigned length = (unsigned)strlen(text);
     for (unsigned i = 0; i < columns; i++)
         top_put_character(w, row, column + i, looks[level], chosen, s->across[level]);
@@ -93,16 +93,16 @@ static void draw_across(struct top_window *w, unsigned row, unsigned column, uns
 
 /* A link downwards, or one that leaves the plane (`sign` is not 0), in a row below the node. Returns its columns. */
 static unsigned draw_down(struct top_window *w, unsigned row, unsigned column, bool tenths,
-                          uint32_t sign, const struct top_link *l, bool chosen)
+                          uint32_t sign, const struct observed_link *l, bool chosen)
 {
     const struct strokes *s = strokes_of(w);
-    const enum level level = level_of(l->state, top_link_load(l));
+    const enum level level = level_of(l->state, observed_load(l));
     const int direction = direction_of(l);
     char text[8];
     uint32_t stroke = s->down[level];
     const unsigned from = column;
 
-    load_text(text, level, top_link_load(l), tenths);
+    load_text(text, level, observed_load(l), tenths);
     if (sign == 0 && text[0] != '\0' && direction != 0)
         stroke = direction > 0 ? s->lower : s->upper;
     if (sign != 0)
@@ -114,27 +114,27 @@ static unsigned draw_down(struct top_window *w, unsigned row, unsigned column, b
 
 /* Chooses one of the links that leave the plane of a node: a link that is down if there is one, otherwise the link with
  * the highest load. */
-static struct top_link leaving(const struct top_layout *l, const struct top_model *m, uint32_t rank,
-                               const struct top_view *v, bool *chosen)
+static struct observed_link leaving(const struct top_layout *l, const struct top_model *m,
+                                    uint32_t rank, const struct top_view *v, bool *chosen)
 {
-    struct top_link found = {.state = TOP_LINK_NONE};
+    struct observed_link found = {.state = LINK_NONE};
 
     for (unsigned port = 0; port < torus_ports(l->torus); port++) {
         const unsigned dim = torus_port_dim(l->torus, port);
-        const struct top_link one = top_model_link(m, rank, port);
-        if (dim == l->across || dim == l->down || one.state == TOP_LINK_NONE)
+        const struct observed_link one = observed_link(&m->seen, rank, port);
+        if (dim == l->across || dim == l->down || one.state == LINK_NONE)
             continue;
         if (v->interactive && v->focus == TOP_FOCUS_LINK && v->node == rank && v->port == port)
             *chosen = true;
         if (one.state > found.state ||
-            (one.state == found.state && top_link_load(&one) > top_link_load(&found)))
+            (one.state == found.state && observed_load(&one) > observed_load(&found)))
             found = one;
     }
     return found;
 }
 
 static bool is_chosen_link(const struct top_view *v, uint32_t rank, unsigned port,
-                           const struct top_link *l)
+                           const struct observed_link *l)
 {
     return v->interactive && v->focus == TOP_FOCUS_LINK &&
            ((v->node == rank && v->port == port) ||
@@ -149,14 +149,14 @@ static bool is_chosen_node(const struct top_view *v, uint32_t rank)
 static void draw_label(struct top_window *w, unsigned row, unsigned column, unsigned columns,
                        const struct top_model *m, const struct top_view *v, uint32_t rank)
 {
-    const bool answered = all_nodes_answered(&m->now, rank);
+    const bool answered = all_nodes_answered(&m->seen.now, rank);
     char text[16];
 
     (void)snprintf(text, sizeof text, "%*u%c", (int)columns - 1, rank, answered ? ' ' : '!');
     (void)top_put(w, row, column,
-                  !answered              ? TOP_BROKEN
-                  : rank == m->now.asker ? TOP_TITLE
-                                         : TOP_PLAIN,
+                  !answered                   ? TOP_BROKEN
+                  : rank == m->seen.now.asker ? TOP_TITLE
+                                              : TOP_PLAIN,
                   is_chosen_node(v, rank), text);
 }
 
@@ -166,7 +166,7 @@ static void draw_node(struct top_window *w, const struct top_layout *l, const st
     const unsigned link_columns = l->cell_width - l->label;
     const bool tenths = link_columns < NUMBER_FROM;
     unsigned row, column, port;
-    struct top_link link;
+    struct observed_link link;
     bool chosen = false;
 
     top_layout_place(l, rank, &row, &column);
@@ -175,8 +175,8 @@ static void draw_node(struct top_window *w, const struct top_layout *l, const st
     draw_label(w, row, column, l->label, m, v, rank);
     if (l->across != TOP_NO_DIM) {
         port = torus_port(l->torus, l->across, 1);
-        link = top_model_link(m, rank, port);
-        if (link.state != TOP_LINK_NONE)
+        link = observed_link(&m->seen, rank, port);
+        if (link.state != LINK_NONE)
             draw_across(w, row, column + l->label, link_columns, &link,
                         is_chosen_link(v, rank, port, &link));
     }
@@ -185,12 +185,12 @@ static void draw_node(struct top_window *w, const struct top_layout *l, const st
     /* Below the last digit of the rank, if two links have room there. */
     unsigned at = l->planes > 1 && l->cell_width < l->label + NUMBER_FROM ? 0 : l->label - 2;
     port = torus_port(l->torus, l->down, 1);
-    link = top_model_link(m, rank, port);
-    if (link.state != TOP_LINK_NONE)
+    link = observed_link(&m->seen, rank, port);
+    if (link.state != LINK_NONE)
         at += draw_down(w, row + 1, column + at, tenths, 0, &link,
                         is_chosen_link(v, rank, port, &link));
     link = leaving(l, m, rank, v, &chosen);
-    if (link.state != TOP_LINK_NONE)
+    if (link.state != LINK_NONE)
         (void)draw_down(w, row + 1, column + at, tenths, '/', &link, chosen);
 }
 
@@ -219,15 +219,15 @@ static void draw_port(struct top_window *w, unsigned row, unsigned column,
                       const struct top_model *m, const struct top_view *v, uint32_t rank,
                       unsigned port)
 {
-    const struct top_link l = top_model_link(m, rank, port);
-    const enum level level = level_of(l.state, top_link_load(&l));
+    const struct observed_link l = observed_link(&m->seen, rank, port);
+    const enum level level = level_of(l.state, observed_load(&l));
     const struct strokes *s = strokes_of(w);
     const int direction = direction_of(&l);
     const bool chosen = is_chosen_link(v, rank, port, &l) && v->node == rank && v->port == port;
     char name[TORUS_PORT_NAME_SIZE], number[8];
 
-    (void)torus_port_name(&m->now.torus, rank, port, name);
-    load_text(number, level, top_link_load(&l), false);
+    (void)torus_port_name(&m->seen.now.torus, rank, port, name);
+    load_text(number, level, observed_load(&l), false);
     unsigned at = column + top_put(w, row, column, looks[level], chosen, name) + 1;
     if (number[0] == '\0' || direction != 0)
         top_put_character(w, row, at++, looks[level], chosen,
@@ -248,10 +248,10 @@ static void draw_row(struct top_window *w, const struct top_layout *l, const str
     if (row + l->cell_height <= w->from_row || row >= w->from_row + w->rows)
         return;
     for (unsigned port = 0; port < torus_ports(l->torus); port++) {
-        const struct top_link link = top_model_link(m, rank, port);
-        if (link.state == TOP_LINK_NONE)
+        const struct observed_link link = observed_link(&m->seen, rank, port);
+        if (link.state == LINK_NONE)
             continue;
-        up += link.state == TOP_LINK_UP;
+        up += link.state == LINK_UP;
         draw_port(w, row + shown / l->in_row, PORTS_COLUMN + shown % l->in_row * PORT_COLUMNS, m, v,
                   rank, port);
         shown++;

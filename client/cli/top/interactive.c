@@ -105,7 +105,7 @@ static int take(struct interactive *u, double now, struct torus_error *e)
         return -1;
     }
     if (u->model.surveys == 1) {
-        u->view.node = u->model.now.asker;
+        u->view.node = u->model.seen.now.asker;
         u->next = now + u->interval / 4; /* rates need a second survey soon */
     }
     tell_news(u, now);

@@ -26,18 +26,18 @@ json_t *top_error_value(const struct torus_error *e)
 
 static int add_link(json_t *links, const struct top_model *m, uint32_t rank, unsigned port)
 {
-    const struct top_link l = top_model_link(m, rank, port);
+    const struct observed_link l = observed_link(&m->seen, rank, port);
 
-    if (l.state == TOP_LINK_NONE || l.here->link == NULL)
+    if (l.state == LINK_NONE || l.here->link == NULL)
         return 0;
     json_t *o = link_value(l.here->link);
     int r = json_object_set_new(o, "tx_bytes_per_second", rate_value(l.here->sent));
     r |= json_object_set_new(o, "rx_bytes_per_second", rate_value(l.here->received));
     r |= json_object_set_new(o, "retransmits_per_second", rate_value(l.here->resent));
-    r |=
-        json_object_set_new(o, "tx_load", m->capacity.value > 0 ? rate_value(l.away) : json_null());
+    r |= json_object_set_new(o, "tx_load",
+                             m->seen.capacity.value > 0 ? rate_value(l.away) : json_null());
     r |= json_object_set_new(o, "rx_load",
-                             m->capacity.value > 0 ? rate_value(l.towards) : json_null());
+                             m->seen.capacity.value > 0 ? rate_value(l.towards) : json_null());
     return r | json_array_append_new(links, o);
 }
 
@@ -46,15 +46,15 @@ static int add_nodes(json_t *o, const struct top_model *m)
     json_t *nodes = json_array();
     int r = 0;
 
-    for (uint32_t rank = 0; rank < m->now.torus.nodes; rank++) {
+    for (uint32_t rank = 0; rank < m->seen.now.torus.nodes; rank++) {
         json_t *node = json_object(), *links = json_array();
-        const struct torus_status *s = m->now.state->nodes[rank]->status;
-        r |= all_nodes_set_node(node, &m->now, rank);
+        const struct torus_status *s = m->seen.now.state->nodes[rank]->status;
+        r |= all_nodes_set_node(node, &m->seen.now, rank);
         r |= json_object_set_new(node, "uptime_seconds",
                                  s != NULL ? json_real((double)s->uptime_ms / 1000) : json_null());
         r |= json_object_set_new(node, "memory_used_bytes",
                                  s != NULL ? json_count(s->memory_used) : json_null());
-        for (unsigned port = 0; port < torus_ports(&m->now.torus); port++)
+        for (unsigned port = 0; port < torus_ports(&m->seen.now.torus); port++)
             r |= add_link(links, m, rank, port);
         r |= json_object_set_new(node, "links", links);
         r |= json_array_append_new(nodes, node);
@@ -118,9 +118,9 @@ static int add_runs(json_t *o, const struct top_model *m)
         [RUN_EXCHANGE] = json_array(), [RUN_GROUP] = json_array(), [RUN_COPY] = json_array()};
     int r = 0;
 
-    for (size_t i = 0; i < m->runs.count; i++) {
-        const enum run_kind kind = m->runs.run[i].kind;
-        r |= json_array_append_new(list[kind], value[kind](&m->runs.run[i]));
+    for (size_t i = 0; i < m->seen.runs.count; i++) {
+        const enum run_kind kind = m->seen.runs.run[i].kind;
+        r |= json_array_append_new(list[kind], value[kind](&m->seen.runs.run[i]));
     }
     r |= json_object_set_new(o, "exchanges", list[RUN_EXCHANGE]);
     r |= json_object_set_new(o, "groups", list[RUN_GROUP]);
@@ -130,19 +130,20 @@ static int add_runs(json_t *o, const struct top_model *m)
 static int add_faults(json_t *o, const struct top_model *m)
 {
     static const char *const kinds[] = {
-        [TOP_FAULT_NODE] = "node", [TOP_FAULT_LINK] = "link", [TOP_FAULT_CABLE] = "cable"};
+        [FAULT_NODE] = "node", [FAULT_LINK] = "link", [FAULT_CABLE] = "cable"};
     json_t *faults = json_array();
     int r = 0;
 
-    for (size_t i = 0; i < m->fault_count; i++) {
-        const struct top_fault *f = &m->faults[i];
+    for (size_t i = 0; i < m->seen.fault_count; i++) {
+        const struct fault *f = &m->seen.faults[i];
         char text[512], port[TORUS_PORT_NAME_SIZE];
         top_model_fault_text(m, f, text, sizeof text);
         json_t *fault = json_pack("{s:s, s:i, s:s}", "kind", kinds[f->kind], "node", (int)f->node,
                                   "text", text);
-        if (f->kind == TOP_FAULT_LINK)
+        if (f->kind == FAULT_LINK)
             r |= json_object_set_new(
-                fault, "port", json_string(torus_port_name(&m->now.torus, f->node, f->port, port)));
+                fault, "port",
+                json_string(torus_port_name(&m->seen.now.torus, f->node, f->port, port)));
         r |= json_array_append_new(faults, fault);
     }
     return r | json_object_set_new(o, "faults", faults);
@@ -153,16 +154,18 @@ json_t *top_model_value(const struct top_model *m)
     json_t *o = json_object();
     int r = json_object_set_new(o, "time", time_value());
 
-    r |= json_set_torus(o, &m->now.torus);
-    r |= json_object_set_new(o, "asked", json_integer(m->now.asker));
-    r |= json_object_set_new(o, "node_count", json_integer(m->now.torus.nodes));
-    r |= json_object_set_new(o, "answered", json_count(m->answered));
-    r |= json_object_set_new(o, "link_count", json_count(m->links));
-    r |= json_object_set_new(o, "links_up", json_count(m->links_up));
+    r |= json_set_torus(o, &m->seen.now.torus);
+    r |= json_object_set_new(o, "asked", json_integer(m->seen.now.asker));
+    r |= json_object_set_new(o, "node_count", json_integer(m->seen.now.torus.nodes));
+    r |= json_object_set_new(o, "answered", json_count(m->seen.answered));
+    r |= json_object_set_new(o, "link_count", json_count(m->seen.links));
+    r |= json_object_set_new(o, "links_up", json_count(m->seen.links_up));
     r |= json_object_set_new(o, "full_bytes_per_second",
-                             m->capacity.value > 0 ? json_real(m->capacity.value) : json_null());
-    r |= json_object_set_new(o, "full_is_nominal", json_boolean(m->capacity.nominal));
-    r |= json_object_set_new(o, "took_seconds", json_real((double)m->now.state->took_us / 1e6));
+                             m->seen.capacity.value > 0 ? json_real(m->seen.capacity.value)
+                                                        : json_null());
+    r |= json_object_set_new(o, "full_is_nominal", json_boolean(m->seen.capacity.nominal));
+    r |=
+        json_object_set_new(o, "took_seconds", json_real((double)m->seen.now.state->took_us / 1e6));
     r |= json_object_set_new(o, "restarts", json_count(m->restarts));
     r |= add_nodes(o, m) | add_runs(o, m) | add_faults(o, m);
     if (r == 0)

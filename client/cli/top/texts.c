@@ -110,9 +110,9 @@ const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, ui
 {
     uint32_t at[TORUS_MAX_DIMS];
 
-    torus_coordinates(&m->now.torus, rank, at);
+    torus_coordinates(&m->seen.now.torus, rank, at);
     (void)snprintf(out, TOP_TEXT_SIZE, "node %u (", rank);
-    for (unsigned dim = 0; dim < m->now.torus.dims; dim++)
+    for (unsigned dim = 0; dim < m->seen.now.torus.dims; dim++)
         add(out, "%s%u", dim > 0 ? ", " : "", at[dim]);
     add(out, ")");
     if (top_model_host(m, rank)[0] != '\0')
@@ -126,7 +126,7 @@ const char *top_text_end(char out[TOP_TEXT_SIZE], const struct top_model *m, uin
     char name[TORUS_PORT_NAME_SIZE];
 
     (void)snprintf(out, TOP_TEXT_SIZE, "%u:%s", rank,
-                   torus_port_name(&m->now.torus, rank, port, name));
+                   torus_port_name(&m->seen.now.torus, rank, port, name));
     if (top_model_host(m, rank)[0] != '\0')
         add(out, " %s", top_model_host(m, rank));
     return out;

@@ -9,31 +9,31 @@
 
 static size_t run_index(const struct top_view *v, const struct top_model *m)
 {
-    for (size_t i = 0; i < m->runs.count; i++)
-        if (m->runs.run[i].kind == v->run_kind && strcmp(m->runs.run[i].id, v->run) == 0)
+    for (size_t i = 0; i < m->seen.runs.count; i++)
+        if (m->seen.runs.run[i].kind == v->run_kind && strcmp(m->seen.runs.run[i].id, v->run) == 0)
             return i;
     return 0;
 }
 
 const struct run *top_view_run(const struct top_view *v, const struct top_model *m)
 {
-    return m->runs.count > 0 ? &m->runs.run[run_index(v, m)] : NULL;
+    return m->seen.runs.count > 0 ? &m->seen.runs.run[run_index(v, m)] : NULL;
 }
 
 static void choose_run(struct top_view *v, const struct top_model *m, size_t i)
 {
-    (void)snprintf(v->run, sizeof v->run, "%s", m->runs.run[i].id);
-    v->run_kind = m->runs.run[i].kind;
+    (void)snprintf(v->run, sizeof v->run, "%s", m->seen.runs.run[i].id);
+    v->run_kind = m->seen.runs.run[i].kind;
 }
 
 /* Chooses the next port with a cable, `step` 1 or -1. Returns whether there is one. */
 static bool next_port(struct top_view *v, const struct top_model *m, unsigned from, int step)
 {
-    const unsigned ports = torus_ports(&m->now.torus);
+    const unsigned ports = torus_ports(&m->seen.now.torus);
 
     for (unsigned i = 0; i < ports; i++) {
         const unsigned port = (from + (step > 0 ? i : ports - i)) % ports;
-        if (torus_neighbour(&m->now.torus, v->node, port) == TORUS_NO_NODE)
+        if (torus_neighbour(&m->seen.now.torus, v->node, port) == TORUS_NO_NODE)
             continue;
         v->port = port;
         return true;
@@ -43,14 +43,14 @@ static bool next_port(struct top_view *v, const struct top_model *m, unsigned fr
 
 void top_view_check(struct top_view *v, const struct top_model *m)
 {
-    if (m->now.state == NULL)
+    if (m->seen.now.state == NULL)
         return;
-    if (v->node >= m->now.torus.nodes)
+    if (v->node >= m->seen.now.torus.nodes)
         v->node = 0;
-    const bool port = next_port(v, m, v->port % (torus_ports(&m->now.torus) + 1), 1);
+    const bool port = next_port(v, m, v->port % (torus_ports(&m->seen.now.torus) + 1), 1);
     if (v->focus == TOP_FOCUS_LINK && !port)
         v->focus = TOP_FOCUS_NODE;
-    if (v->focus == TOP_FOCUS_RUN && m->runs.count == 0) {
+    if (v->focus == TOP_FOCUS_RUN && m->seen.runs.count == 0) {
         v->focus = TOP_FOCUS_NODE;
         v->page = v->page == TOP_PAGE_DETAILS ? TOP_PAGE_TORUS : v->page;
     }
@@ -58,8 +58,8 @@ void top_view_check(struct top_view *v, const struct top_model *m)
 
 static void move(struct top_view *v, const struct top_model *m, int down, int across)
 {
-    const struct top_layout l = top_layout_make(&m->now.torus, v->rows, v->columns);
-    const unsigned ports = torus_ports(&m->now.torus);
+    const struct top_layout l = top_layout_make(&m->seen.now.torus, v->rows, v->columns);
+    const unsigned ports = torus_ports(&m->seen.now.torus);
     const int step = down + across;
 
     if (v->focus == TOP_FOCUS_NODE) {
@@ -69,7 +69,7 @@ static void move(struct top_view *v, const struct top_model *m, int down, int ac
                         step);
     } else {
         const size_t i = run_index(v, m);
-        if (step > 0 ? i + 1 < m->runs.count : i > 0)
+        if (step > 0 ? i + 1 < m->seen.runs.count : i > 0)
             choose_run(v, m, step > 0 ? i + 1 : i - 1);
     }
 }
@@ -85,7 +85,7 @@ static void scroll(struct top_view *v, int lines)
 static void turn_focus(struct top_view *v, const struct top_model *m, unsigned step)
 {
     v->focus = (enum top_focus)((v->focus + step) % TOP_FOCUSES);
-    if (v->focus == TOP_FOCUS_RUN && m->runs.count == 0)
+    if (v->focus == TOP_FOCUS_RUN && m->seen.runs.count == 0)
         v->focus = step == 1 ? TOP_FOCUS_NODE : TOP_FOCUS_LINK;
     v->scroll = 0;
     top_view_check(v, m);
@@ -121,7 +121,7 @@ bool top_view_key(struct top_view *v, const struct top_model *m, enum top_key ke
         open_page(v, TOP_PAGE_DETAILS);
     if (key == TOP_KEY_PAGE_UP || key == TOP_KEY_PAGE_DOWN)
         scroll(v, key == TOP_KEY_PAGE_UP ? -(int)PAGE_LINES : (int)PAGE_LINES);
-    if (m->now.state == NULL)
+    if (m->seen.now.state == NULL)
         return true;
     if (key == TOP_KEY_UP || key == TOP_KEY_DOWN)
         arrow(v, m, key == TOP_KEY_UP ? -1 : 1, 0);
