@@ -12,6 +12,11 @@
 #include "daemon/router/router.h"
 #include "proto/text.h"
 
+void copy_id_text(uint64_t id, char text[COPY_ID_SIZE])
+{
+    (void)snprintf(text, COPY_ID_SIZE, "%016" PRIx64, id);
+}
+
 /* --- threads --- */
 
 static bool works(const struct agent *a)
@@ -185,7 +190,7 @@ struct agent *agent_new(const struct agent_setup *setup, struct error *e)
     a->id = setup->id;
     a->rank = groups_rank(a->set.groups);
     a->heard_at = router_now(a->set.router);
-    (void)snprintf(a->id_text, sizeof a->id_text, "%016" PRIx64, a->id);
+    copy_id_text(a->id, a->id_text);
     (void)snprintf(a->name, sizeof a->name, GROUP_COPY_PREFIX "%s.%u", a->id_text, a->attempt);
     if (copy_request_copy(&a->request, setup->request, e) != 0 || take_memory(a, e) != 0) {
         agent_free(a);

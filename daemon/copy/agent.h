@@ -33,4 +33,7 @@ void agent_detach(struct agent *a);
 
 void agent_progress(const struct agent *a, struct copy_progress *progress);
 
+/* Writes the id of a copy for people. */
+void copy_id_text(uint64_t id, char text[COPY_ID_SIZE]);
+
 #endif

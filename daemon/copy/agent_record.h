@@ -118,7 +118,7 @@ struct agent {
     struct copy *copy; /* that was asked for at this node, or NULL */
     uint32_t asker, attempt, rank;
     uint64_t id;
-    char id_text[20], name[GROUP_NAME_SIZE];
+    char id_text[COPY_ID_SIZE], name[GROUP_NAME_SIZE];
     struct copy_request request;
     uint64_t heard_at;   /* the last call, as router_now() */
     uint32_t call_bytes; /* of this node; reserved COPY_SLOTS times */

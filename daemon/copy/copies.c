@@ -140,16 +140,37 @@ void copies_count(const struct copies *c, struct copies_counts *counts)
     counts->under_way = copies_count_agents(c);
 }
 
+static void list_one(struct copy_info *info, uint32_t asker, uint64_t id, const char *target)
+{
+    *info = (struct copy_info){.asker = asker};
+    copy_id_text(id, info->id);
+    (void)text_printable(info->target, sizeof info->target, target);
+}
+
+/* Whether a copy waits for its next attempt. */
+static bool is_between_attempts(const struct copies *c, const struct copy *copy)
+{
+    return copy->agent == NULL && copy->outcomes == NULL && copy->error.code == ERROR_NONE &&
+           copies_find_agent(c, router_rank(c->set.router), copy->id) == NULL;
+}
+
 size_t copies_list(const struct copies *c, struct copy_info *list, size_t most)
 {
     size_t n = 0;
 
     for (const struct agent *a = c->agents; a != NULL && n < most; a = a->next) {
         struct copy_info *info = &list[n++];
-        *info = (struct copy_info){.asker = a->asker};
-        (void)snprintf(info->id, sizeof info->id, "%s", a->id_text);
-        (void)text_printable(info->target, sizeof info->target, a->request.target);
-        agent_progress(a, &info->progress);
+        list_one(info, a->asker, a->id, a->request.target);
+        if (a->copy != NULL)
+            copy_progress(a->copy, &info->progress);
+        else
+            agent_progress(a, &info->progress);
     }
+    for (const struct copy *copy = c->asked; copy != NULL && n < most; copy = copy->next)
+        if (is_between_attempts(c, copy)) {
+            struct copy_info *info = &list[n++];
+            list_one(info, router_rank(c->set.router), copy->id, copy->request.target);
+            copy_progress(copy, &info->progress);
+        }
     return n;
 }

@@ -85,9 +85,12 @@ void copy_progress(const struct copy *copy, struct copy_progress *progress);
 /* The client has gone, or asks to stop: all agents end. ended() is not called. */
 void copy_cancel(struct copy *copy);
 
-/* One line of `status` about each copy that this node takes part in. Writes at most `most`; returns how many. */
+#define COPY_ID_SIZE 20u
+
+/* One line of `status` about each copy that this node takes part in, or has been asked for, also while that waits for its
+ * next attempt. Writes at most `most`; returns how many. */
 struct copy_info {
-    char id[48];
+    char id[COPY_ID_SIZE];
     uint32_t asker;
     struct copy_progress progress;
     char target[256]; /* printable */

@@ -174,7 +174,11 @@ static void one_wait(uint64_t seed)
         r.wait = true;
         struct sim_copy *c = start(sim, &r, phase);
         sim_kill(sim, victim, SIM_CRASH);
-        sim_pass(sim, sim_any(sim, 20000) * MILLISECONDS);
+        for (int i = 0; i < 10; i++) {
+            sim_pass(sim, sim_any(sim, 2000) * MILLISECONDS);
+            if (c != NULL && !c->ended && !sim_copy_is_listed(c))
+                sim_violated(sim, "waits", "a copy that waits is not listed");
+        }
         if (c != NULL && c->ended && phase < COPY_PLACING)
             sim_violated(sim, "waits", "a copy has not waited for a node: %s",
                          c->error.code != ERROR_NONE ? c->error.text : "success");

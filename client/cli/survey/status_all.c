@@ -53,10 +53,15 @@ static const struct field cable_fields[] = {
     {0},
 };
 static const struct field copy_fields[] = {
-    {"copy", "id", FORMAT_PLAIN},        {"asked", "name", FORMAT_PLAIN},
-    {"on nodes", "nodes", FORMAT_PLAIN}, {"phase", "phase", FORMAT_PLAIN},
-    {"moved", "bytes", FORMAT_BYTES},    {"of", "bytes_of", FORMAT_BYTES},
-    {"target", "target", FORMAT_PLAIN},  {0},
+    {"copy", "id", FORMAT_PLAIN},
+    {"asked", "name", FORMAT_PLAIN},
+    {"on nodes", "nodes", FORMAT_PLAIN},
+    {"phase", "phase", FORMAT_PLAIN},
+    {"moved", "bytes", FORMAT_BYTES},
+    {"of", "bytes_of", FORMAT_BYTES},
+    {"target", "target", FORMAT_PLAIN},
+    {"waits for", "waits_for", FORMAT_PLAIN},
+    {0},
 };
 static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = torus_fields},
@@ -220,6 +225,7 @@ static void add_copy(json_t *list, const struct all_nodes *c, uint32_t rank,
     (void)json_object_set_new(o, "bytes", json_count(x->bytes));
     (void)json_object_set_new(o, "bytes_of", json_known(x->bytes_of));
     (void)json_object_set_new(o, "target", json_string(x->target));
+    (void)json_object_set_new(o, "waits_for", json_string(x->waits_for));
 }
 
 static void add_cable(json_t *list, const struct all_nodes *c, const struct torus_link_fault *f)

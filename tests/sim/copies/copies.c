@@ -258,6 +258,17 @@ uint64_t sim_copy_lacked(const struct sim_copy *c)
     return most;
 }
 
+bool sim_copy_is_listed(const struct sim_copy *copy)
+{
+    struct copy_info info[LISTED];
+    const size_t count = copies_list(core_copies(copy->sim->node[copy->asked].core), info, LISTED);
+
+    for (size_t i = 0; i < count; i++)
+        if (info[i].asker == copy->asked && strcmp(info[i].target, copy->request.target) == 0)
+            return true;
+    return false;
+}
+
 bool sim_copies_are_quiet(struct sim *sim, void *unused)
 {
     struct copy_info info[LISTED];

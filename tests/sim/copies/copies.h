@@ -46,6 +46,8 @@ struct sim_copy *sim_copy_start(struct sim *sim, uint32_t asked,
 void sim_copy_cancel(struct sim_copy *copy);
 /* Runs until the client has been told of the end. Fails the test if that takes longer than `most`. */
 void sim_copy_run(struct sim_copy *copy, uint64_t most);
+/* Whether the asked node lists the copy. */
+bool sim_copy_is_listed(const struct sim_copy *copy);
 /* Starts a copy, and runs it to its end. */
 struct sim_copy *sim_copy_whole(struct sim *sim, uint32_t asked,
                                 const struct copy_request *request);
