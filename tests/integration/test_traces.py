@@ -97,6 +97,12 @@ def test_a_trace_that_cannot_be_written(torus, tmp_path):
     assert result.returncode == 1 and 'missing/trace.json' in result.stderr
 
 
+@pytest.mark.parametrize('command', ['exchange --block-size 1', 'copy /a --to /b', 'perf barrier'])
+def test_standard_output_is_for_the_report(torus, command):
+    result = torus.ctl(0, *command.split(), '--trace', '-')
+    assert (result.returncode, result.stdout) == (2, '') and 'name a file' in result.stderr
+
+
 def test_the_last_run_again(torus, tmp_path):
     """torusctl trace writes it at any node; '-' is standard output. Runs without --trace do not replace it."""
     first = run_traced(torus, tmp_path / 'first.json', 'exchange', '--block-size', '64KiB')

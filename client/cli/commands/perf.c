@@ -151,6 +151,8 @@ static int resolve(struct perf_plan *plan, struct place *place, const struct cli
     if (code == EXIT_DONE)
         code = refuse_useless(plan, cli, a);
     if (code == EXIT_DONE)
+        code = trace_file_check(cli, a->trace);
+    if (code == EXIT_DONE)
         code = resolve_reduction(plan, cli, a);
     if (code != EXIT_DONE)
         return code;

@@ -123,12 +123,12 @@ int copy_run(struct cli *cli, enum torus_copy_kind kind, const struct copy_argum
 {
     struct copy_order *o = malloc(sizeof *o);
     struct error e = {.code = ERROR_MEMORY, .text = "out of memory"};
-    int code = EXIT_DONE;
+    int code = trace_file_check(cli, a->trace);
 
     cli->job = "copy";
     if (o == NULL)
         return cli_fail(cli, &e);
-    if (copy_order_make(o, kind, a, &e) != 0)
+    if (code == EXIT_DONE && copy_order_make(o, kind, a, &e) != 0)
         code = cli_fail(cli, &e);
     if (code == EXIT_DONE)
         code = cli_connect(cli);

@@ -257,6 +257,8 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
     struct error e;
     int code = check(cli, operation, a);
 
+    if (code == EXIT_DONE)
+        code = trace_file_check(cli, a->trace);
     if (code != EXIT_DONE)
         return code;
     torus_request_init(&request);

@@ -1,6 +1,7 @@
 #include "client/cli/tracing/trace_file.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "client/cli/terminal/output_file.h"
 #include "client/cli/tracing/trace_events.h"
@@ -114,6 +115,14 @@ int trace_file_save(const struct collected_traces *c, const char *path, json_t *
 
     json_decref(value);
     return r;
+}
+
+int trace_file_check(const struct cli *cli, const char *path)
+{
+    if (path == NULL || strcmp(path, "-") != 0)
+        return EXIT_DONE;
+    return cli_fail_usage(cli, "--trace: standard output is for the report, so name a file; "
+                               "afterwards 'torusctl trace -' writes the trace there");
 }
 
 int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *run)

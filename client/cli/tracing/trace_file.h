@@ -5,6 +5,10 @@
 
 #include "client/cli/tracing/collected_traces.h"
 
+/* Commands that print a report call this for the file of --trace (NULL: none). Returns EXIT_DONE, or another exit code
+ * after printing that it cannot be standard output. */
+int trace_file_check(const struct cli *cli, const char *path);
+
 /* Asks all nodes for the run with this id (NULL: the last one), and writes the file. `run` is what is known of the run,
  * such as the report of an exchange, or NULL; borrowed. Returns EXIT_DONE, or another exit code after printing the
  * reason. */
