@@ -102,7 +102,7 @@ def test_the_client_ends(torus, place, signum):
         client.send_signal(signum)
         status, out, error = client.end(60)
     assert status != 0
-    wait_for(lambda: all(not copies(torus, rank) for rank in range(4)), 30, 'a copy is still there')
+    wait_until_over(torus)
     there = place.check_all_or_nothing(others(torus))
     said = copy(torus, place)
     place.check(others(torus))
@@ -114,6 +114,11 @@ def copies(torus, rank):
     return torus.status(rank).get('copies', [])
 
 
+def wait_until_over(torus):
+    """Until then, nodes refuse another copy to the same target."""
+    wait_for(lambda: all(not copies(torus, rank) for rank in range(4)), 30, 'a copy is still there')
+
+
 def test_the_source_changes_meanwhile(torus, place):
     total = large_tree(place.source)
     with Copying(torus, place, at=1, arrived=total // 8) as client:
@@ -122,6 +127,7 @@ def test_the_source_changes_meanwhile(torus, place):
         status, out, error = client.end(120)
     assert status != 0 and 'file-039' in error, (out, error)
     place.check_nothing_there(others(torus))
+    wait_until_over(torus)
     copy(torus, place)
     place.check(others(torus))
 

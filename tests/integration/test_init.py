@@ -354,7 +354,7 @@ export TORUS_LINKS_FOLDER={tmp_path} PATH={tmp_path}:$PATH
 await() {{ for i in $(seq 600); do eval "$1" && return; sleep 0.05; done; echo "never: $1"; ip -br addr; exit 1; }}
 ip link add eth1 address 02:00:00:00:00:01 type veth peer name peer1
 ip link set peer1 up
-{LINKS} run & links=$!
+env --default-signal=HUP {LINKS} run & links=$! # with nohup, it could not hear SIGHUP
 trap 'kill $links 2>/dev/null || true' EXIT
 await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
 ip link add eth2 type veth peer name peer2
