@@ -411,11 +411,11 @@ static void count_others(struct finding_list *l)
 
     for (unsigned i = 0; i < l->count; i++) {
         struct finding *f = &l->list[i];
-        const unsigned more = l->all[f->kind] - OF_A_KIND;
         const bool is_link = f->kind == FINDING_LINK || f->kind == FINDING_RESENDING;
         const size_t used = strlen(f->text);
-        if (++seen[f->kind] < OF_A_KIND || more == 0)
+        if (++seen[f->kind] < OF_A_KIND || l->all[f->kind] == OF_A_KIND)
             continue;
+        const unsigned more = l->all[f->kind] - OF_A_KIND;
         (void)snprintf(
             f->text + used, sizeof f->text - used, " The same holds for %u more %s.", more,
             is_link ? text_plural(more, "link", "links") : text_plural(more, "node", "nodes"));

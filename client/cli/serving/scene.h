@@ -1,4 +1,5 @@
-/* What `torusctl serve` knows of a torus: what is observed, the machines, and the history of an hour. Without I/O. What other machines say is cut and made valid text, never more. */
+/* What `torusctl serve` knows of a torus: what is observed, the machines, and the history of an hour. Without I/O. What
+ * other machines say is cut and made valid text, never more. */
 #ifndef TORUSD_CLI_SCENE_H
 #define TORUSD_CLI_SCENE_H
 
