@@ -73,6 +73,7 @@ while (walker.nextNode()) {
 }
 document.querySelectorAll('*').forEach((node) => {
   const style = getComputedStyle(node);
+  if (['sticky', 'fixed'].includes(style.position) && node.clientHeight > innerHeight / 3) say('stays in view, and takes much of it', node);
   if (shown(node) && ['auto', 'scroll'].includes(style.overflowY) && node.scrollHeight > node.clientHeight + 1 && node.tabIndex < 0
     && node.tagName !== 'HTML' && node.tagName !== 'BODY') say('scrolls, and no key reaches it', node);
 });

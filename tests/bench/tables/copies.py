@@ -91,6 +91,6 @@ def _processors(torus, at):
             way = _found(row, name)
             cells.append(digits(way['median_processor']) if way and way.get('median_processor') else NONE)
         table.rows.append([name_of_row(row), *cells])
-    table.note = ('Of the programs on all nodes, with what the kernel does in their calls, but without what it does for '
-                  'packets that it forwards.')
+    table.note = ('This is the time of the programs on all nodes, with the calls that they make to the kernel. Forwarding '
+                  'of packets by the kernel is not counted.')
     return table
