@@ -121,7 +121,7 @@ static int copy(struct cli *cli, struct copy_order *o, const struct copy_argumen
 
 int copy_run(struct cli *cli, enum torus_copy_kind kind, const struct copy_arguments *a)
 {
-    struct copy_order *o = malloc(sizeof *o);
+    struct copy_order *o = calloc(1, sizeof *o);
     struct error e = {.code = ERROR_MEMORY, .text = "out of memory"};
     int code = trace_file_check(cli, a->trace);
 
