@@ -323,6 +323,34 @@ static void test_many_memories(void **state)
     guest_expect_service(0);
 }
 
+static void leave_with_an_answer_unread(struct programs_fixture *f, void *argument)
+{
+    struct guest *g = argument;
+
+    (void)f;
+    guest_say(g, PROGRAM_LEAVE, 0, 0, "");
+    guest_close(g);
+}
+
+/* The kernel reports the loss of the answer before the last message. The daemon's thread waits meanwhile, so that it
+ * finds both at once. */
+static void test_leaving_with_an_answer_unread(void **state)
+{
+    struct pollfd answered = {.events = POLLIN};
+    struct guest g;
+
+    (void)state;
+    guest_open(&g, "unread");
+    guest_say(&g, PROGRAM_MEMORY, 0, 4096, "");
+    answered.fd = g.fd;
+    assert_int_equal(poll(&answered, 1, -1), 1);
+    programs_do(&guest_daemon, leave_with_an_answer_unread, &g);
+    programs_await_groups(&guest_daemon, 0);
+    assert_int_equal(guest_daemon.groups.closed, 1);
+    assert_int_equal(guest_daemon.groups.abandoned, 0);
+    guest_expect_service(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,7 +358,7 @@ int main(void)
         GUEST_TEST(test_shrinking),      GUEST_TEST(test_waiting_for_others),
         GUEST_TEST(test_opening_twice),  GUEST_TEST(test_descriptors_in_messages),
         GUEST_TEST(test_memory_files),   GUEST_TEST(test_memory_messages),
-        GUEST_TEST(test_many_memories),
+        GUEST_TEST(test_many_memories),  GUEST_TEST(test_leaving_with_an_answer_unread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,9 @@ bool program_receive(struct program *p)
         struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
         ssize_t n = recvmsg(p->fd, &m, MSG_DONTWAIT);
 
+        /* An end with messages unread is reported once, before the program's own last messages. */
+        if (n < 0 && errno == ECONNRESET)
+            n = recvmsg(p->fd, &m, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return false;
         if (n <= 0) {
