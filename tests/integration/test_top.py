@@ -40,9 +40,14 @@ class Screen:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.tmux('kill-server')
-        self.folder.cleanup()
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None and 'ended with' not in self.text():
+                self.keys('C-c')  # the leak checker of a sanitizer may hang when its terminal disappears
+                self.await_line('^ended with')
+        finally:
+            self.tmux('kill-server')
+            self.folder.cleanup()
 
     def text(self, *args):
         return self.tmux('capture-pane', '-p', *args)
