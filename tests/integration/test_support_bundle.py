@@ -1,10 +1,15 @@
 """torusctl support-bundle: everything that is known, and no key."""
 
 import base64
+import io
 import json
+import os
+import stat
 import subprocess
 import tarfile
 from pathlib import Path
+
+from torus_net.process import find_program
 
 
 def test_the_archive(loopback, tmp_path):
@@ -41,7 +46,6 @@ def check_no_key(key_file, files):
 
 
 def test_without_a_daemon(tmp_path):
-    from torus_net.process import find_program
     path = tmp_path / 'here.tar.gz'
     done = subprocess.run([find_program('torusctl'), '--socket', tmp_path / 'none.sock', 'support-bundle', path],
                           capture_output=True, text=True)
@@ -50,3 +54,32 @@ def test_without_a_daemon(tmp_path):
                            tmp_path / 'no' / 'folder'], capture_output=True, text=True)
     assert done.returncode == 1 and str(tmp_path / 'no' / 'folder') in done.stderr
     assert [each.name for each in tmp_path.iterdir()] == ['here.tar.gz']
+
+
+def test_what_is_not_a_file_stays_what_it_is(tmp_path):
+    """A link is followed; a pipe, a device and standard output are written to."""
+    def make(path, **options):
+        return subprocess.run([find_program('torusctl'), '--socket', tmp_path / 'none.sock', 'support-bundle', path],
+                              capture_output=True, **options)
+    real, link, pipe = tmp_path / 'real.tgz', tmp_path / 'link.tgz', tmp_path / 'pipe'
+    real.touch()
+    link.symlink_to(real.name)
+    assert make(link).returncode == 0
+    assert link.is_symlink() and tarfile.is_tarfile(real) and real.stat().st_mode & 0o777 == 0o600
+    os.mkfifo(pipe)
+    with subprocess.Popen(['cat', pipe], stdout=subprocess.PIPE) as reader:
+        assert make(pipe).returncode == 0
+        assert tarfile.open(fileobj=io.BytesIO(reader.stdout.read())).getnames()
+    assert pipe.is_fifo()
+    done = make('-', cwd=tmp_path)
+    assert done.returncode == 0 and tarfile.open(fileobj=io.BytesIO(done.stdout)).getnames()
+    done = make('/dev/full' if os.geteuid() else full_device(tmp_path))
+    assert done.returncode == 1 and b'No space left on device' in done.stderr
+    assert {each.name for each in tmp_path.iterdir()} <= {'real.tgz', 'link.tgz', 'pipe', 'full'}
+
+
+def full_device(folder):
+    """One of our own: root could replace that of the machine."""
+    path = folder / 'full'
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+    return path

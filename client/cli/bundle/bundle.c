@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/cli/terminal/output_file.h"
 #include "daemon/host/run.h"
 
 #define OUTPUT_MOST (1024u * 1024u)
@@ -169,33 +170,48 @@ static int run_tar(const struct bundle *b, const char *path, struct error *e)
     if (status == 0)
         return 0;
     return error_set(e, ERROR_IO,
-                     "tar could not write %s (exit status %d): is the disk full, or are "
-                     "tar and gzip missing?",
+                     "tar could not write %s (exit status %d): is /tmp full, or are tar and gzip "
+                     "missing?",
                      path, status);
 }
 
+/* Copies a file to a stream. Returns its size, or -1 with errno. */
+static int64_t copy_to(FILE *to, const char *path)
+{
+    char bytes[16384];
+    FILE *from = fopen(path, "re");
+    int64_t size = 0;
+    size_t n;
+
+    if (from == NULL)
+        return -1;
+    while ((n = fread(bytes, 1, sizeof bytes, from)) > 0 && fwrite(bytes, 1, n, to) == n)
+        size += (int64_t)n;
+    bool failed = ferror(from) != 0;
+    (void)fclose(from);
+    return failed ? -1 : size;
+}
+
+/* The archive is made in the temporary folder first: tar would not know what to do with devices and links. */
 int bundle_write(struct bundle *b, const char *path, struct error *e)
 {
-    char unfinished[PATH_MAX];
-    int fd;
+    char archive[sizeof b->folder + 16];
+    struct output_file f;
 
     add_list(b);
     if (b->error.code != ERROR_NONE) {
         *e = b->error;
         return -1;
     }
-    if ((size_t)snprintf(unfinished, sizeof unfinished, "%s.XXXXXX", path) >= sizeof unfinished)
-        return error_set(e, ERROR_USAGE, "the name of the archive is too long");
-    fd = mkostemp(unfinished, O_CLOEXEC); /* mode 0600 */
-    if (fd < 0)
-        return error_set(e, ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    (void)close(fd);
-    if (run_tar(b, unfinished, e) == 0 && rename(unfinished, path) == 0)
-        return 0;
-    if (e->code == ERROR_NONE)
-        (void)error_set(e, ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    (void)unlink(unfinished);
-    return -1;
+    (void)snprintf(archive, sizeof archive, "%s/tar.gz", b->folder);
+    if (run_tar(b, archive, e) != 0 || output_file_open(&f, path, e) != 0)
+        return -1;
+    if (f.unfinished != NULL)
+        (void)fchmod(fileno(f.stream), 0600);
+    b->bytes = copy_to(f.stream, archive);
+    if (output_file_finish(&f, e) != 0)
+        return -1;
+    return b->bytes >= 0 ? 0 : error_set(e, ERROR_IO, "cannot read %s again", archive);
 }
 
 static int remove_one(const char *path, const struct stat *s, int type, struct FTW *place)

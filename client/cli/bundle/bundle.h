@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "proto/error.h"
 
@@ -11,6 +12,7 @@ struct bundle {
     char folder[64];    /* temporary; "": none */
     char name[96];      /* of the folder in the archive */
     json_t *parts;      /* [{"name": ..., "bytes": ..., "about": ...}] */
+    int64_t bytes;      /* of the archive, once it is written */
     struct error error; /* of the first part that could not be written */
 };
 
@@ -24,7 +26,8 @@ void bundle_add_json(struct bundle *b, const char *name, const char *about, json
 /* The same for what a program prints. Not added if it prints nothing. */
 void bundle_add_output(struct bundle *b, const char *name, const char *about,
                        const char *const *argv);
-/* Adds README.txt, which lists the parts, and writes the archive (tar, gzip) with mode 0600. Returns 0, or -1 with *e. */
+/* Adds README.txt, which lists the parts, and writes the archive (tar, gzip): a file with mode 0600, or to a device or
+ * a pipe, or to standard output ("-"). Returns 0 with b->bytes, or -1 with *e. */
 int bundle_write(struct bundle *b, const char *path, struct error *e);
 /* Removes the temporary folder. */
 void bundle_free(struct bundle *b);

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -24,7 +23,8 @@ struct bundle_arguments {
 
 static const struct option options[] = {
     {"FILE", NULL, offsetof(struct bundle_arguments, file),
-     "the archive (default: torus-support-HOST-TIME.tar.gz in this folder)"},
+     "the archive, or - for standard output (default: torus-support-HOST-TIME.tar.gz in\nthis "
+     "folder)"},
     {0},
 };
 
@@ -140,13 +140,11 @@ static void make_name(char *name, size_t size)
 
 static json_t *value_of(const struct bundle *b, const char *path)
 {
-    struct stat s = {.st_size = 0};
     json_t *o = json_object();
     int r = 0;
 
-    (void)stat(path, &s);
     r |= json_object_set_new(o, "file", json_path("", path));
-    r |= json_object_set_new(o, "bytes", json_integer(s.st_size));
+    r |= json_object_set_new(o, "bytes", json_integer(b->bytes));
     r |= json_object_set(o, "parts", b->parts);
     if (r == 0)
         return o;
@@ -173,7 +171,7 @@ static int run(struct cli *cli, const void *arguments)
         add_doctor(&b, &d);
         add_nodes(&b, &d);
         add_this_machine(&b);
-        if (bundle_write(&b, path, &e) == 0)
+        if (bundle_write(&b, path, &e) == 0 && strcmp(path, "-") != 0)
             code = cli_print(cli, value_of(&b, path),
                              &(struct view){sections, sizeof sections / sizeof sections[0]});
     }
