@@ -229,12 +229,77 @@ static void several_faults(void **state)
 static void nodes_that_have_not_answered(void **state)
 {
     json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
 
     (void)state;
     for (uint32_t rank = 0; rank < 16; rank += 3)
         (void)json_object_del(trace_fixture_node(file, rank), "used");
     wait_at(file, 7, TORUS_TRACE_SOURCE, 0.5);
-    check_first(file, FINDING_SOURCE, 7);
+    assert_int_equal(find(file, list), 4);
+    assert_int_equal(list[0].kind, FINDING_SOURCE);
+    assert_int_equal(list[0].node, 7);
+    for (unsigned i = 1; i < 4; i++) {
+        assert_int_equal(list[i].kind, FINDING_MISSING);
+        assert_int_equal(list[i].node, 3 * (i - 1));
+    }
+    assert_non_null(strstr(list[3].text, "The same holds for 3 more nodes."));
+
+    file = trace_fixture_new("3");
+    (void)json_object_del(trace_fixture_node(file, 1), "used");
+    assert_int_equal(find(file, list), 2);
+    assert_int_equal(list[0].kind, FINDING_NOTHING);
+    assert_int_equal(list[1].node, 1);
+}
+
+/* Both ends say so; one of them is enough. */
+static void a_link_that_goes_down(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    trace_fixture_wait(file, 9, 3, TORUS_TRACE_LINK, 1); /* and a slow one */
+    trace_fixture_add_event(file, 5, 0.25, TORUS_TRACE_LINK_DOWN, 2, 0);
+    trace_fixture_add_event(file, 6, 0.26, TORUS_TRACE_LINK_DOWN, 3, 0);
+    trace_fixture_add_event(file, 6, 0.5, TORUS_TRACE_LINK_DOWN, 0, 0);
+    assert_int_equal(find(file, list), 3);
+    assert_int_equal(list[0].kind, FINDING_DOWN);
+    assert_int_equal(list[0].node, 5);
+    assert_int_equal(list[0].port, 2);
+    assert_non_null(strstr(list[0].text, "(port +1) and host6 (node 6) went down, 0.25 s"));
+    assert_int_equal(list[1].node, 6);
+    assert_int_equal(list[2].kind, FINDING_LINK);
+}
+
+/* Short messages occupy a link until they are acknowledged: it is not slow for that. */
+static void short_messages(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i += 2)
+        trace_fixture_set(file, 3, "sent", i * PORTS, 0);
+    assert_int_equal(find(file, list), 1);
+    assert_int_equal(list[0].kind, FINDING_NOTHING);
+}
+
+static void names_that_are_cut(void **state)
+{
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+    char name[200] = "x";
+
+    (void)state;
+    for (unsigned i = 0; i < 60; i++)
+        (void)strcat(name, "\xc3\xa4");
+    for (uint32_t rank = 0; rank < 16; rank++)
+        (void)json_object_set_new(trace_fixture_node(file, rank), "name", json_string(name));
+    wait_at(file, 7, TORUS_TRACE_SOURCE, 0.5);
+    assert_int_equal(find(file, list), 1);
+    json_t *text = json_string(list[0].text); /* NULL unless it is UTF-8 */
+    assert_non_null(text);
+    json_decref(text);
 }
 
 int main(void)
@@ -251,6 +316,9 @@ int main(void)
         cmocka_unit_test(a_program_that_is_kept_waiting),
         cmocka_unit_test(several_faults),
         cmocka_unit_test(nodes_that_have_not_answered),
+        cmocka_unit_test(a_link_that_goes_down),
+        cmocka_unit_test(short_messages),
+        cmocka_unit_test(names_that_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,12 +86,35 @@ static void what_does_not_fit_is_refused(void **state)
         (void)json_object_set_new(trace_fixture_node(file, 0), times[i], json_string("1"));
         check_refused(file, times[i]);
     }
+}
+
+static void contradictions_are_refused(void **state)
+{
+    static const double lengths[] = {-1, 1e300};
+    json_t *file;
+
+    (void)state;
     file = trace_fixture_new("4");
     trace_fixture_set(file, 1, "state", 3, 256);
     check_refused(file, "\"state\"");
     file = trace_fixture_new("4");
     (void)json_object_set_new(trace_fixture_node(file, 1), "interval", json_real(0));
     check_refused(file, "\"interval\"");
+    file = trace_fixture_new("4");
+    (void)json_object_set_new(trace_fixture_node(file, 1), "interval", json_real(1e308));
+    check_refused(file, "\"interval\"");
+    file = trace_fixture_new("4");
+    trace_fixture_set(file, 1, "neighbour", 0, 3);
+    check_refused(file, "\"neighbour\"");
+    file = trace_fixture_new("6x6"); /* cables that a mesh does not have */
+    (void)json_object_set_new(json_object_get(file, "torusd"), "dims", json_string("6mx6m"));
+    check_refused(file, "\"neighbour\"");
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        file = trace_fixture_new("4");
+        (void)json_object_set_new(json_object_get(file, "torusd"), "seconds",
+                                  json_real(lengths[i]));
+        check_refused(file, "\"seconds\"");
+    }
     file = trace_fixture_new("4");
     (void)json_array_append_new(json_object_get(trace_fixture_node(file, 1), "events"),
                                 json_pack("[f, i, i, s]", 0.5, 1, 2, "<i>"));
@@ -230,12 +253,57 @@ static void texts_stay_texts(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* As programs write it that have one type for all numbers. */
+static void numbers_without_a_fraction(void **state)
+{
+    json_t *file = trace_fixture_new("4");
+    json_t *node = trace_fixture_node(file, 2), *own = json_object_get(file, "torusd");
+    struct trace_data d;
+    struct error e;
+
+    (void)state;
+    (void)json_object_set_new(node, "began", json_integer(0));
+    (void)json_object_set_new(node, "ended", json_integer(1));
+    (void)json_object_set_new(node, "interval", json_integer(1));
+    (void)json_object_set_new(own, "seconds", json_integer(1));
+    (void)json_array_append_new(json_object_get(node, "events"),
+                                json_pack("[i, i, i, i]", 0, TORUS_TRACE_STEP, 3, 0));
+    assert_int_equal(trace_fixture_read(file, &d, &e), 0);
+    assert_true(d.seconds == 1);
+    assert_true(d.node[2].ended == 1);
+    trace_data_free(&d);
+}
+
+/* The report prints names on terminals. */
+static void names_do_not_command_terminals(void **state)
+{
+    json_t *file = trace_fixture_new("4");
+    struct trace_data d;
+    struct error e;
+
+    (void)state;
+    (void)json_object_set_new(trace_fixture_node(file, 2), "name", json_string("a\x1b[31mred"));
+    (void)json_object_del(trace_fixture_node(file, 3), "used");
+    (void)json_object_set_new(trace_fixture_node(file, 3), "name", json_string("b\r"));
+    (void)json_object_set_new(json_object_get(file, "torusd"), "id", json_string("\x1b]0;x\x07"));
+    assert_int_equal(trace_fixture_read(file, &d, &e), 0);
+    assert_string_equal(d.node[2].name, "a?[31mred");
+    assert_string_equal(d.node[3].name, "b?");
+    assert_string_equal(d.id, "?]0;x?");
+    trace_data_free(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trace_is_read),         cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(other_files_are_refused), cmocka_unit_test(random_changes),
+        cmocka_unit_test(a_trace_is_read),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(random_changes),
         cmocka_unit_test(texts_stay_texts),
+        cmocka_unit_test(numbers_without_a_fraction),
+        cmocka_unit_test(names_do_not_command_terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_MOST 1e19 /* of a counter: 64 bits */
+#include "proto/text.h"
+
+#define NUMBER_MOST 1e19  /* of a counter: 64 bits */
+#define SECONDS_MOST 1e10 /* three hundred years */
+#define LONG_TIME 0.03    /* seconds: a message and its acknowledgement take far less */
+#define FULLY 230 /* of 255: how much of an interval without a pause a port was busy, at least */
+#define NAME_SIZE 256
 
 static int not_a_trace(const char *path, const char *why, struct error *e)
 {
@@ -15,6 +21,34 @@ static int not_a_trace(const char *path, const char *why, struct error *e)
 static double number_at(const json_t *array, size_t index)
 {
     return json_number_value(json_array_get(array, index));
+}
+
+/* How much of an interval, of 255, a port was busy. */
+static double busy_at(const json_t *states, size_t at)
+{
+    at *= TORUS_TRACE_STATES;
+    return number_at(states, at + TORUS_TRACE_LINK) + number_at(states, at + TORUS_TRACE_RESENDING);
+}
+
+/* Adds the long busy times of a port: intervals without a pause, with what is left of the time in those before and
+ * afterwards, because the bytes of the whole time are counted when they are given to the socket. */
+static void add_long_times(struct port_time *p, const json_t *from, size_t intervals,
+                           unsigned ports, unsigned port, double interval)
+{
+    const json_t *states = json_object_get(from, "state"), *sent = json_object_get(from, "sent");
+    size_t first = 0, end;
+
+    for (; first < intervals; first = end + 1) {
+        for (end = first; end < intervals; end++)
+            if (busy_at(states, end * ports + port) < FULLY)
+                break;
+        if ((double)(end - first) * interval < LONG_TIME)
+            continue;
+        for (size_t i = first > 0 ? first - 1 : 0; i <= end && i < intervals; i++) {
+            p->long_time += busy_at(states, i * ports + port) / 255 * interval;
+            p->long_bytes += number_at(sent, i * ports + port);
+        }
+    }
 }
 
 static void read_port(struct port_time *p, const json_t *from, size_t intervals, unsigned ports,
@@ -30,6 +64,7 @@ static void read_port(struct port_time *p, const json_t *from, size_t intervals,
         for (unsigned state = 0; state < TORUS_TRACE_STATES; state++)
             p->state[state] += number_at(states, at * TORUS_TRACE_STATES + state) / 255 * interval;
     }
+    add_long_times(p, from, intervals, ports, port, interval);
 }
 
 /* Whether a member is an array of `count` numbers of at least 0 and at most `most`. */
@@ -56,7 +91,7 @@ static bool are_events(const json_t *list)
 
     json_array_foreach(list, i, event)
     {
-        if (json_array_size(event) != 4 || !json_is_real(json_array_get(event, 0)))
+        if (json_array_size(event) != 4 || !json_is_number(json_array_get(event, 0)))
             return false;
         for (size_t k = 1; k < 4; k++)
             if (!json_is_integer(json_array_get(event, k)))
@@ -65,8 +100,27 @@ static bool are_events(const json_t *list)
     return json_is_array(list);
 }
 
+/* Whether the neighbours are those that the node has in the torus. */
+static bool are_neighbours(const struct torus *t, uint32_t rank, const json_t *list)
+{
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        if (json_integer_value(json_array_get(list, port)) !=
+            (json_int_t)torus_neighbour(t, rank, port))
+            return false;
+    return true;
+}
+
+/* Whether a member is a time in seconds. */
+static bool is_time(const json_t *node, const char *member)
+{
+    const json_t *value = json_object_get(node, member);
+
+    return json_is_number(value) && json_number_value(value) > -SECONDS_MOST &&
+           json_number_value(value) < SECONDS_MOST;
+}
+
 /* Returns the member of a traced node that is not as it must be, or NULL. */
-static const char *wrong_member(const struct trace_data *d, const json_t *from)
+static const char *wrong_member(const struct trace_data *d, uint32_t rank, const json_t *from)
 {
     static const char *const times[] = {"began", "ended", "interval", "clock_error"};
     static const struct {
@@ -82,13 +136,14 @@ static const char *wrong_member(const struct trace_data *d, const json_t *from)
     const size_t intervals = json_array_size(json_object_get(from, "used"));
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        if (!json_is_real(json_object_get(from, times[i])))
+        if (!is_time(from, times[i]))
             return times[i];
-    if (json_real_value(json_object_get(from, "interval")) <= 0)
+    if (json_number_value(json_object_get(from, "interval")) <= 0)
         return "interval";
     if (json_integer_value(json_object_get(from, "ports")) != (json_int_t)ports)
         return "ports";
-    if (!is_list(from, "neighbour", ports, NUMBER_MOST))
+    if (!is_list(from, "neighbour", ports, NUMBER_MOST) ||
+        !are_neighbours(&d->torus, rank, json_object_get(from, "neighbour")))
         return "neighbour";
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (!is_list(from, lists[i].name,
@@ -98,22 +153,21 @@ static const char *wrong_member(const struct trace_data *d, const json_t *from)
     return are_events(json_object_get(from, "events")) ? NULL : "events";
 }
 
-static void read_arrays(struct trace_data *d, struct trace_node_data *n, const json_t *from)
+static void read_arrays(struct trace_data *d, uint32_t rank, const json_t *from)
 {
-    const json_t *neighbour = json_object_get(from, "neighbour"),
-                 *used = json_object_get(from, "used");
+    const json_t *used = json_object_get(from, "used");
     const json_t *delayed = json_object_get(from, "delayed");
-    const double interval = json_real_value(json_object_get(from, "interval"));
+    struct trace_node_data *n = &d->node[rank];
+    const double interval = json_number_value(json_object_get(from, "interval"));
     const unsigned ports = torus_ports(&d->torus);
     const size_t intervals = json_array_size(used);
 
     n->traced = true;
-    n->began = json_real_value(json_object_get(from, "began"));
-    n->ended = json_real_value(json_object_get(from, "ended"));
+    n->began = json_number_value(json_object_get(from, "began"));
+    n->ended = json_number_value(json_object_get(from, "ended"));
     n->events = json_object_get(from, "events");
     for (unsigned port = 0; port < ports; port++) {
-        double to = number_at(neighbour, port);
-        n->port[port].neighbour = to < d->torus.nodes ? (uint32_t)to : TORUS_NO_NODE;
+        n->port[port].neighbour = torus_neighbour(&d->torus, rank, port);
         read_port(&n->port[port], from, intervals, ports, port, interval);
     }
     for (size_t i = 0; i < intervals; i++) {
@@ -122,26 +176,40 @@ static void read_arrays(struct trace_data *d, struct trace_node_data *n, const j
     }
 }
 
+/* Returns a text of an object without control characters, which others may have put there; `otherwise` if it has none. The
+ * object keeps the text. */
+static const char *clean_text(json_t *object, const char *member, const char *otherwise)
+{
+    const char *given = json_string_value(json_object_get(object, member));
+    char text[NAME_SIZE];
+
+    if (given == NULL)
+        return otherwise;
+    (void)json_object_set_new(object, member,
+                              json_string(text_printable(text, sizeof text, given)));
+    given = json_string_value(json_object_get(object, member));
+    return given != NULL ? given : otherwise;
+}
+
 /* Returns 0, or -1 with *e if the node's arrays do not fit together. */
-static int read_node(struct trace_data *d, const char *path, uint32_t rank, const json_t *from,
+static int read_node(struct trace_data *d, const char *path, uint32_t rank, json_t *from,
                      struct error *e)
 {
     struct trace_node_data *n = &d->node[rank];
     const char *wrong;
 
-    n->name = json_string_value(json_object_get(from, "name"));
-    n->name = n->name != NULL ? n->name : "?";
+    n->name = clean_text(from, "name", "?");
     for (unsigned port = 0; port < torus_ports(&d->torus); port++)
         n->port[port].neighbour = TORUS_NO_NODE;
     if (json_object_get(from, "used") == NULL)
         return 0; /* this node has not answered */
-    wrong = wrong_member(d, from);
+    wrong = wrong_member(d, rank, from);
     if (wrong != NULL)
         return error_set(e, ERROR_USAGE,
                          "%.200s is no trace of torusctl: \"%s\" of node %" PRIu32
                          " is missing, or does not fit to the rest",
                          path, wrong, rank);
-    read_arrays(d, n, from);
+    read_arrays(d, rank, from);
     return 0;
 }
 
@@ -156,9 +224,10 @@ static int read_own(struct trace_data *d, const char *path, struct error *e)
     if (dims == NULL || torus_parse(&d->torus, dims, &why) != 0 ||
         json_array_size(nodes) != d->torus.nodes)
         return not_a_trace(path, "its torus and its nodes do not fit together", e);
-    d->id = json_string_value(json_object_get(d->own, "id"));
-    d->id = d->id != NULL ? d->id : "";
+    d->id = clean_text(d->own, "id", "");
     d->seconds = json_number_value(json_object_get(d->own, "seconds"));
+    if (!is_time(d->own, "seconds") || d->seconds < 0)
+        return not_a_trace(path, "its \"seconds\" are not the length of a run", e);
     d->clock_error = json_number_value(json_object_get(d->own, "clock_error"));
     d->node = calloc(d->torus.nodes, sizeof *d->node);
     if (d->node == NULL)

@@ -15,6 +15,9 @@ struct port_time {
     uint32_t neighbour; /* TORUS_NO_NODE: there is none */
     double state[TORUS_TRACE_STATES];
     double bytes, resent;
+    /* What it sent in the times in which it was busy for long without a pause. They tell the rate of the link: with
+     * short messages, a port is busy until they are acknowledged, and carries little. */
+    double long_time, long_bytes;
 };
 
 struct trace_node_data {
@@ -36,7 +39,8 @@ struct trace_data {
 
 /* Reads a file. Returns 0 with *d, which the caller gives to trace_data_free(), or -1 with *e: it cannot be read, is no
  * JSON, or no trace of torusctl. All that is said of traced nodes in d->own (trace_file.c) is then well-formed: numbers,
- * and as many of them as belong together. */
+ * as many of them as belong together, and neighbours as they are in the torus; names and d->id have no control
+ * characters. */
 int trace_data_read(struct trace_data *d, const char *path, struct error *e);
 void trace_data_free(struct trace_data *d);
 
