@@ -1,16 +1,17 @@
 """torusctl serve: who may see the page, what it is told, and what a browser shows of it."""
 
+import re
 import signal
 import socket
+import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from support.background import LongExchange
 from support.browser import Browser, needs_browser
 from support.serving import Relay, Served
 from support.waiting import wait_for
-
 
 
 @pytest.fixture
@@ -90,6 +91,37 @@ def test_garbage_does_not_end_it(served):
     for query in '?node=99999999', '?node=-1', '?node=16', '?node=0&port=4', '?node=0&port=31':
         assert served.status('/history' + query) in (200, 404)
     assert served.status('/') == 200
+
+
+def test_strangers_keep_nobody_out(served):
+    """More connections that never finish a request than there may be: all others are served, and these are ended."""
+    with ExitStack() as stack:
+        strangers = [stack.enter_context(socket.create_connection(('127.0.0.1', served.port))) for _ in range(150)]
+        for stranger in strangers[-100:]:
+            with suppress(OSError):
+                stranger.sendall(b'GET / HTTP/1.1\r\nX: ')
+        with served.events() as events:
+            for _ in range(3):
+                assert events.find('state') and served.status('/') == 200
+            wait_for(lambda: all(has_ended(stranger) for stranger in strangers), 30)
+            assert events.find('state')  # it has the token, and stays
+
+
+def has_ended(connection):
+    try:
+        return connection.recv(1000, socket.MSG_DONTWAIT) == b''
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize('options', [(), ('--json',)])
+def test_an_address_that_nobody_can_read(torus, options):
+    command = [torus.torusctl, '--socket', torus.node(0).socket, *options, 'serve', '--address', '127.0.0.1:0']
+    with open('/dev/full', 'wb') as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and 'cannot write the result' in done.stderr and 'Open' not in done.stderr
 
 
 # --- what the page is told ---
@@ -282,6 +314,25 @@ def test_a_browser_connects_again(torus):
             page.wait_text('live', 'Live')
         with Served(torus, address=address):
             page.wait_text('live', 'needs the token')
+
+
+@needs_browser
+def test_an_old_state_is_known_to_be_old(loopback):
+    """Also by a page that is opened when there is nothing new any more."""
+    torus = loopback('2x2')
+    with Browser() as page, Served(torus) as served:
+        page.open(served.url)
+        page.wait_text('live', 'Live')
+        torus.node(0).kill()
+        wait_for(lambda: age_shown(page) > 6, 60)
+        page.open(served.url)
+        page.wait_text('live', 'What is shown is')
+        assert age_shown(page) > 6
+
+
+def age_shown(page):
+    found = re.search(r'What is shown is ([\d.]+) s old', page.text('live'))
+    return float(found[1]) if found else 0
 
 
 @needs_browser

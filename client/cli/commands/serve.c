@@ -1,6 +1,8 @@
 /* torusctl serve: shows the torus in a browser, live. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "client/cli/serving/server.h"
 #include "client/cli/terminal/command.h"
@@ -26,8 +28,8 @@ static const struct option options[] = {
     {0},
 };
 
-/* Says where the page is. */
-static void announce(const struct cli *cli, const struct door *door)
+/* Says where the page is. Returns whether somebody can know it. */
+static bool announce(const struct cli *cli, const struct door *door)
 {
     if (cli->json) {
         json_t *o = json_object();
@@ -36,12 +38,15 @@ static void announce(const struct cli *cli, const struct door *door)
         json_decref(o);
     } else {
         (void)printf("%s\n", door->url);
-        (void)fprintf(stderr, "Open this address in a browser. Ctrl-C ends the page.\n");
     }
-    (void)fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+        return false;
+    if (!cli->json)
+        (void)fprintf(stderr, "Open this address in a browser. Ctrl-C ends the page.\n");
     if (!door->loopback)
         cli_warn("the page and its token are not encrypted on the network; 'ssh -L' to a page on "
                  "127.0.0.1 is safer");
+    return true;
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -68,8 +73,10 @@ static int run(struct cli *cli, const void *arguments)
     torus_client_close(cli->client);
     cli->client = NULL;
     long_work_end();
-    announce(cli, &door);
-    return server_run(cli, &door, fd);
+    if (announce(cli, &door))
+        return server_run(cli, &door, fd);
+    (void)close(fd);
+    return EXIT_DONE; /* the program says at its end that standard output cannot be written to */
 }
 
 extern const struct command command_serve;

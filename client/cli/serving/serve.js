@@ -1,7 +1,8 @@
 'use strict';
 // The page: draws what the events say.
 
-const page = { torus: null, view: null, state: null, doctor: null, lost: null, trouble: '', heard: 0, history: 0 };
+const page = { torus: null, view: null, state: null, doctor: null, lost: null, trouble: '', heard: 0, history: 0,
+  ahead: null }; // ahead: of the server's clock, in milliseconds, until the first state has come, which may be an old one
 const LEAST_SCALE = 0.7; // of the torus, so that its numbers can be read
 const OLD_MS = 4000; // without a state the data is old
 
@@ -200,7 +201,8 @@ function onTorus(torus) {
 function onState(state) {
   page.state = state;
   page.lost = null;
-  page.heard = Date.now();
+  page.heard = page.ahead === null ? Date.now() : Math.min(Date.now(), state.at + page.ahead);
+  page.ahead = null;
   showTorus();
   showFaults();
   showRuns();
@@ -231,4 +233,4 @@ byId('judge').addEventListener('click', async () => {
 addEventListener('resize', () => { if (page.view) { page.view.resize(); draw(); } });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 setInterval(showAge, 1000);
-new Stream(onEvent, (text) => { page.trouble = text; showAge(); });
+new Stream(onEvent, (text) => { page.trouble = text; showAge(); }, (ahead) => { page.ahead = ahead; });

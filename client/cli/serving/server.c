@@ -17,7 +17,8 @@
 #define SURVEY_EVERY_MS 1000
 #define DOCTOR_EVERY_MS 60000
 #define DOCTOR_LEAST_MS 3000 /* between findings that somebody asks for */
-#define CONNECTIONS (WATCHERS_MOST + 32u)
+#define REQUESTS_MOST 32u    /* of browsers that have the token, beside those of watchers */
+#define CONNECTIONS (WATCHERS_MOST + REQUESTS_MOST + STRANGERS_MOST)
 #define CONNECTION_MEMORY 32768u
 #define IDLE_SECONDS 30u /* after which a connection is closed if its reader takes nothing */
 
@@ -139,6 +140,18 @@ static void go_on_judging(struct server *s)
 
 /* --- the loop --- */
 
+static void on_connection(void *site, struct MHD_Connection *connection, void **own,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct site *s = site;
+
+    (void)own;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        strangers_come(&s->strangers, connection, clock_ms());
+    else
+        strangers_forget(&s->strangers, connection);
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < 0 || (b >= 0 && b < a) ? b : a;
@@ -155,6 +168,7 @@ static bool turn(struct server *s)
     begin_judging(s, now);
     if (s->site.watchers.count > 0)
         wait = least(wait, DOCTOR_LEAST_MS);
+    wait = least(wait, strangers_expire(&s->site.strangers, now));
     if (MHD_get_timeout(s->daemon, &timeout) == MHD_YES)
         wait = least(wait, timeout < 60000 ? (int64_t)timeout : 60000);
     struct pollfd fds[] = {
@@ -214,8 +228,9 @@ int server_run(struct cli *cli, struct door *door, int fd)
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, site_answer, &s->site,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, &s->site, MHD_OPTION_CONNECTION_TIMEOUT,
+        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_END);
     if (s->signals < 0 || s->daemon == NULL) {
         if (s->daemon != NULL)
             MHD_stop_daemon(s->daemon);

@@ -128,8 +128,10 @@ static enum MHD_Result answer_events(struct site *s, struct MHD_Connection *c)
     return queue(c, MHD_HTTP_OK, r, "text/event-stream");
 }
 
+/* For those who have the token, if one is needed. */
 static enum MHD_Result answer_path(struct site *s, struct MHD_Connection *c, const char *path)
 {
+    strangers_forget(&s->strangers, c);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strcmp(parts[i].path, path) == 0)
             return queue(c, MHD_HTTP_OK, fixed(parts[i].text), parts[i].type);

@@ -4,12 +4,14 @@
 
 #include "client/cli/serving/door.h"
 #include "client/cli/serving/scene.h"
+#include "client/cli/serving/strangers.h"
 #include "client/cli/serving/watchers.h"
 
 struct site {
     const struct door *door;
     const struct scene *scene;
     struct watchers watchers;
+    struct strangers strangers;
     bool wants_doctor; /* somebody has asked for new findings */
 };
 

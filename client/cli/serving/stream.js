@@ -5,10 +5,12 @@ const AGAIN_MS = 2000; // pause before another attempt
 const HIDDEN_MS = 20000; // after which a page that nobody sees gives up its events
 
 class Stream {
-  // onEvent(name, value); onTrouble(text) says why there are no events ("": there are).
-  constructor(onEvent, onTrouble) {
+  // onEvent(name, value); onTrouble(text) says why there are no events ("": there are). onConnect(ahead) is called before
+  // the first event, which may be an old one: by how many milliseconds the clock here is ahead of the server's.
+  constructor(onEvent, onTrouble, onConnect) {
     this.onEvent = onEvent;
     this.onTrouble = onTrouble;
+    this.onConnect = onConnect;
     this.timer = 0;
     this.connect();
     document.addEventListener('visibilitychange', () => this.seen());
@@ -32,6 +34,7 @@ class Stream {
     this.abort = abort;
     try {
       const answer = await fetch('/events', { signal: abort.signal });
+      this.onConnect(Date.now() - Date.parse(answer.headers.get('Date')) || 0);
       if (answer.ok) await this.read(answer.body.getReader());
       this.onTrouble(answer.ok ? 'torusctl serve has ended the connection' : (await answer.text()).trim());
     } catch (e) {
