@@ -224,6 +224,30 @@ def test_power_cut(cluster):
     check_pings(cluster)
 
 
+def test_one_machine_boots_while_others_talk(cluster):
+    """The helper on all other machines routes around it, and to it again; not a program there notices."""
+    alpha, beta, gamma = (cluster[name] for name in NAMES[:3])
+    pings = alpha.run('ping -i 0.5 gamma </dev/null >/root/pings 2>&1 & echo $!').strip()
+    beta.run('sync')
+    beta.power_off()
+    wait_for(lambda: not whole(alpha), 60, pause=0.5)
+    for machine in cluster.machines.values():
+        if machine.alive:
+            for other in set(cluster.machines) - {'beta'}:
+                wait_for(lambda: machine.try_run(f'ping -q -c 1 -W 2 {other}')[0] == 0, 30, pause=0.1)
+    assert gamma.try_run('ping -q -c 1 -W 2 beta')[0] != 0
+    beta.start()
+    beta.wait_up()
+    wait_whole(cluster)
+    check_pings(cluster)
+    assert 'proto 84' in beta.run('ip route')
+    alpha.run(f'kill -INT {pings}')
+    said = wait_for(lambda: re.search(r'(\d+) packets transmitted, (\d+) received', alpha.run('cat /root/pings')), 30)
+    sent, received = map(int, said.groups())
+    print(f'alpha to gamma: {sent - received} of {sent} lost')
+    assert sent > 20 and received > sent // 2
+
+
 def test_replug(cluster):
     a = ('beta', 'eth0')
     other = cluster.panel.other_end(a)

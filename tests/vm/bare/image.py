@@ -13,7 +13,8 @@ from torus_net.process import TorusError
 
 RELEASE = 'bookworm'
 INCLUDE = ('systemd,systemd-sysv,udev,dbus,kmod,iproute2,iputils-ping,procps,openssh-server,mpich,busybox-static,'
-           'libuv1,libprotobuf-c1,libsodium23,libjansson4,libxxhash0,libexpat1')
+           'libuv1,libprotobuf-c1,libsodium23,libjansson4,libxxhash0,libexpat1,libmicrohttpd12,libmnl0,'
+           'libncursesw6,adduser')
 BOOT_MODULES = ('virtio_pci', 'virtio_blk', 'virtio_console', 'virtio_net', 'ext4')
 DISK_MIB = 1024
 FILES = Path(__file__).with_name('files')
@@ -124,7 +125,7 @@ def _add_packages(root, packages):
     for package in packages:
         shutil.copy(package, folder)
     _run('chroot', str(root), 'sh', '-c',
-         'DEBIAN_FRONTEND=noninteractive dpkg --force-depends -i /tmp/packages/*.deb')
+         'DEBIAN_FRONTEND=noninteractive dpkg -i /tmp/packages/*.deb')
     shutil.rmtree(folder)
 
 
