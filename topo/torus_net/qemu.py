@@ -12,8 +12,8 @@ from .guest_image import debian_package
 from .patience import Patience, communicate
 
 QEMU = 'qemu-system-x86_64'
-RAM_MIB = 96
-LEAST_RAM_MIB = 80
+RAM_MIB = 128
+LEAST_RAM_MIB = 112
 OVERHEAD_MIB = 60         # about what a qemu process needs besides the machine's RAM
 TRANSLATED_MIB = 24       # buffer for translated code, per machine
 TRIAL_SECONDS = 6         # in which a kernel must boot under kvm in the test boot
