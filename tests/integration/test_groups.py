@@ -7,7 +7,7 @@ import signal
 import pytest
 from support.background import stopped
 from support.members import Members, around, calls_done, paused, same_error, wait_calls
-from support.rounds import KINDS, one_round, own_memory
+from support.rounds import KINDS, Program, Programs, one_round, own_memory
 from support.waiting import wait_for
 
 BLOCK = 3000
@@ -307,6 +307,22 @@ def test_a_daemon_ends_regularly(torus, members):
     torus.wait_whole(40)
     members.do('close')
     is_well(members, 'g')
+
+
+class PoorAtNode1(Program):
+    """Has no descriptor left there for what the daemon sends when the group is open."""
+
+    def _command(self, seed, survives):
+        return ('ulimit -n 6; ' if self.node.rank == 1 else '') + super()._command(seed, survives)
+
+
+def test_a_program_that_cannot_finish_opening_has_not_died(loopback):
+    """It says why, and others learn that it has left."""
+    with Programs(loopback('2x2'), 1, PoorAtNode1) as programs:
+        programs.wait(lambda program: program.ended_at is not None, 'ended')
+        assert 'ulimit -n' in programs.all[1].said
+        others = {program.said for program in programs.all if program.node.rank != 1}
+        assert all('member 1 has left' in text for text in others), others
 
 
 # ---- Memory -------------------------------------------------------------------------------------

@@ -133,12 +133,13 @@ class Programs:
             if key.data.ended_at is not None:
                 self.selector.unregister(key.fileobj)
 
-    def errors(self, seconds=5):
-        """What the programs have said that end within so many seconds, by node: one failure may follow another."""
+    def ends(self, seconds=5):
+        """Exit status and words of the programs that end within so many seconds, by node: one failure may follow another."""
         patience = Patience(seconds)
         while not patience.over and not all(program.ended_at is not None for program in self.all):
             self.look(0.1)
-        return {program.node.rank: program.said for program in self.all if program.ended_at is not None}
+        return {program.node.rank: (program.process.returncode, program.said)
+                for program in self.all if program.ended_at is not None}
 
     def let_run(self, seconds):
         end = time.monotonic() + seconds
@@ -269,7 +270,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
         programs.look(0.01)
         for program in programs.all:
             if program.ended_at is not None:
-                assert pattern.match(program.said), programs.errors()
+                assert pattern.match(program.said), programs.ends()
                 programs.again(program.node.rank)
         if all(program.is_open for program in programs.all):  # perhaps before the fault
             programs.all[0].terminate()

@@ -188,8 +188,8 @@ static void test_usage(void **state)
           torus_alltoall(g, buffer, buffer, SIZE_MAX / 2, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "overlap",
           torus_alltoall(g, buffer, buffer + 5, 1, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "NULL", torus_alltoall(g, NULL, buffer, 1, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "NULL", torus_alltoall(g, buffer, NULL, 1, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "NULL", torus_alltoall(g, NULL, NULL, 1, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "after the end of the memory",
           torus_alltoall(g, memory, buffer, 4096, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "after the end of the memory",

@@ -77,7 +77,8 @@ static int two_areas(struct call_setup *o, const void *send, size_t send_bytes, 
     if (send == TORUS_IN_PLACE)
         return 0;
     o->send = piece(send, send_bytes);
-    if (send_bytes > 0 && receive_bytes > 0 && a < b + receive_bytes && b < a + send_bytes)
+    if (a != NULL && b != NULL && send_bytes > 0 && receive_bytes > 0 && a < b + receive_bytes &&
+        b < a + send_bytes) /* NULL has an error of its own */
         return fail(e, TORUS_ERROR_USAGE,
                     "the send and receive areas overlap; pass TORUS_IN_PLACE as the send area");
     return 0;

@@ -12,6 +12,7 @@
 struct program_link {
     int fd, doorbell, notices; /* -1: not open */
     pid_t process;             /* the process that has opened the link */
+    bool asked;                /* the daemon may know the program's group */
     char *path;
     struct program_page *page;
     uint32_t submitted;       /* number of calls submitted */

@@ -98,6 +98,7 @@ int link_open(struct program_link *link, const struct link_options *options,
     /* Sending may fail: a daemon that rejects the connection has closed it already. Its PROGRAM_ERROR is received
      * below. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
+    link->asked = true;
     if (await_opened(link,
                      options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)LINK_ANSWER_MS : 0,
                      &waiting, opened, fds, e) != 0)
@@ -115,10 +116,10 @@ static void close_descriptor(int fd)
 
 void link_close(struct program_link *link)
 {
-    if (link->page != NULL) {
+    if (link->asked) /* also if opening has failed here: else the program would seem to have died */
         (void)link_send(link, PROGRAM_LEAVE, 0, 0);
+    if (link->page != NULL)
         (void)munmap(link->page, sizeof *link->page);
-    }
     close_descriptor(link->fd);
     close_descriptor(link->doorbell);
     close_descriptor(link->notices);
