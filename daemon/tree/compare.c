@@ -11,6 +11,7 @@
 #include "daemon/tree/file_links.h"
 #include "daemon/tree/names.h"
 #include "daemon/tree/writer_record.h"
+#include "proto/text.h"
 
 struct comparing {
     struct tree_writer *w;
@@ -235,11 +236,24 @@ static int find(struct comparing *c, const struct entry *entry, struct found *fo
     return result == 0 ? 0 : -ENOENT;
 }
 
+/* Readers leave such names out; with them, the files of this very copy could be replaced. */
+static int refuse_staging(const struct entry *entry, struct error *e)
+{
+    const char *slash = strrchr(entry->path, '/');
+    char shown[160];
+
+    if (!staging_is_name(slash != NULL ? slash + 1 : entry->path))
+        return 0;
+    return error_set(e, ERROR_PROTOCOL,
+                     "the description of the trees has %s, a name that only copies use themselves",
+                     text_printable(shown, sizeof shown, entry->path));
+}
+
 static int compare_entry(struct comparing *c, const struct entry *entry, struct error *e)
 {
     struct tree_writer *w = c->w;
     struct found found = {.folder = -1};
-    int state, result = find(c, entry, &found, e);
+    int state, result = refuse_staging(entry, e) != 0 ? -1 : find(c, entry, &found, e);
 
     if (result == -1)
         return -1;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/tree/manifest_format.h"
+#include "daemon/tree/staging.h"
 
 /* Finds the name of a source, its last component; allocates it. NULL with *e. */
 static char *name_of(const char *path, struct error *e)
@@ -54,6 +55,7 @@ static int open_source(struct sources *s, uint32_t number, const struct roots *r
 {
     struct place place;
     struct file_status status;
+    struct shown_path shown;
     char **text = &s->text[2 * number];
 
     text[0] = options->into ? name_of(options->path[number], e) : strdup("");
@@ -62,6 +64,11 @@ static int open_source(struct sources *s, uint32_t number, const struct roots *r
         return text[0] == NULL && options->into
                    ? -1
                    : error_set(e, ERROR_MEMORY, "out of memory for a copy");
+    if (staging_is_path(options->path[number]))
+        return error_set(e, ERROR_REFUSED,
+                         "%s has a name that torusd gives to the new files of copies: name another "
+                         "source",
+                         show_path(&shown, options->path[number], ""));
     int file = roots_open(roots, options->path[number], &place, &status, e);
     if (file < 0 && e->code == ERROR_NONE && options->missing_ok)
         return 0;

@@ -48,7 +48,7 @@ struct staging {
 };
 
 /* Finds the target of an absolute path. With `make`, missing folders above it are made. Touches no staging. Returns 0, or
- * -1 with *e: the path is not below a data root, a folder on the way is a link. The caller calls staging_close() in both
+ * -1 with *e: the path is not below a data root, a folder on the way is a link, a name on the path is that of a staging. The caller calls staging_close() in both
  * cases. */
 int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
                  bool make, struct error *e);
@@ -74,8 +74,11 @@ int staging_open_file(const struct staging *s, uint64_t index, bool empty);
  * the staging, so that files may have their modes from the start. Returns the descriptor or -errno. */
 int staging_make_file(const struct staging *s, uint64_t index, mode_t mode);
 
-/* Whether a name in a target is that of a staging, of this copy or another one: such names are left alone. */
+/* Whether a name is that of a staging, of this copy or another one: such names are left alone in targets, and are no
+ * content of sources. */
 bool staging_is_name(const char *name);
+/* Whether one of the names on a path is that of a staging. */
+bool staging_is_path(const char *path);
 
 /* Fills *e: "the new files of PATH cannot be `done`: ...". Returns -1. */
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e);

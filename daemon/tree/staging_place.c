@@ -21,6 +21,19 @@ bool staging_is_name(const char *name)
     return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, SUFFIX) == 0;
 }
 
+bool staging_is_path(const char *path)
+{
+    char name[NAME_MAX + 1];
+
+    for (size_t length; *path != '\0'; path += length + (path[length] == '/')) {
+        length = strcspn(path, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        if (staging_is_name(name))
+            return true;
+    }
+    return false;
+}
+
 /* Makes a folder above a target with the mode that such folders have. Returns 0 or -errno. */
 static int make_above(const struct staging *s, int folder, const char *name)
 {
@@ -136,6 +149,11 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
     (void)text_printable(s->printable, sizeof s->printable, s->path);
     if (roots_find(roots, path, &s->place, e) != 0)
         return -1;
+    if (staging_is_path(s->place.path))
+        return error_set(e, ERROR_REFUSED,
+                         "%s has a name that torusd gives to the new files of copies: name another "
+                         "target",
+                         s->printable);
     char *name = strrchr(s->place.path, '/');
     bool is_root = strcmp(s->place.path, ".") == 0;
     const char *last = is_root ? "." : name != NULL ? name + 1 : s->place.path;

@@ -9,6 +9,7 @@
 
 #include "daemon/tree/folder_names.h"
 #include "daemon/tree/manifest_format.h"
+#include "daemon/tree/staging.h"
 
 /* A folder on the way to where the walk is. */
 struct level {
@@ -191,6 +192,8 @@ static int look_at(struct walker *k, const struct folder_name *name, struct erro
     unsigned char type = name->type;
     struct shown_path shown;
 
+    if (staging_is_name(name->name)) /* what another copy gathers is not content */
+        return 0;
     if (open_again(k, level, e) != 0)
         return -1;
     if (name_length > NAME_MOST || length + name_length + 1 > MANIFEST_PATH_MOST)

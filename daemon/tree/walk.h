@@ -1,4 +1,5 @@
-/* Walks the sources of a copy, and puts everything that it finds into a manifest, in its order.
+/* Walks the sources of a copy, and puts everything that it finds into a manifest, in its order, except what copies to
+ * places in the sources have left there (staging_is_name()).
  *
  * Memory: the names of the folders on the way to where the walk is; files with several names (file_links.h).
  * Descriptors: at most WALK_FOLDERS_OPEN, and few more. Symbolic links are not followed. */

@@ -107,6 +107,33 @@ static void damaged_manifests_are_refused(void **state)
     copying_close(&c);
 }
 
+/* Files of a manifest must not become the new files of the copy that writes it. */
+static void names_of_new_files_are_refused(void **state)
+{
+    static const struct entry list[][3] = {
+        {{.path = "", .kind = ENTRY_FOLDER, .mode = 0755},
+         {.path = ".torus-copy", .kind = ENTRY_FOLDER, .mode = 0700}},
+        {{.path = "", .kind = ENTRY_FOLDER, .mode = 0755},
+         {.path = "a", .kind = ENTRY_FOLDER, .mode = 0755},
+         {.path = "a/.b.torus-copy", .kind = ENTRY_SYMLINK, .link = "/etc"}},
+    };
+    struct document *d = malloc(sizeof *d);
+    struct copying c;
+    struct error e;
+
+    copying_open(&c, state);
+    for (unsigned i = 0; i < 2; i++) {
+        struct tree_writer *w = open_writer(&c, at(state, "data/to"));
+        make_manifest(d, list[i], i + 2);
+        assert_int_equal(compare(&c, w, d, &e), -1);
+        assert_int_equal(e.code, ERROR_PROTOCOL);
+        c.store->write_close(w);
+        assert_int_equal(entries(at(state, "data")), 0);
+    }
+    free(d);
+    copying_close(&c);
+}
+
 /* Bytes that no file has, or that have come before; calls out of order. */
 static void bytes_of_no_file_are_refused(void **state)
 {
@@ -255,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         COPYING_TEST(damaged_manifests_are_refused),
+        COPYING_TEST(names_of_new_files_are_refused),
         COPYING_TEST(bytes_of_no_file_are_refused),
         COPYING_TEST(huge_files_are_refused_before_data_moves),
         COPYING_TEST(odd_digests_do_no_harm),

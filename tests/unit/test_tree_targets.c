@@ -137,6 +137,21 @@ static void a_target_that_is_a_link_is_refused(void **state)
     copying_close(&c);
 }
 
+static void what_another_copy_gathers_is_no_target(void **state)
+{
+    static const char *const paths[] = {"data/.m.torus-copy", "data/.m.torus-copy/f/x"};
+    struct how how;
+    struct copying c;
+
+    small_trees(&c, state, &how);
+    for (unsigned i = 0; i < 2; i++) {
+        how.to = at(state, "%s", paths[i]);
+        run_refused(&c, &how, ERROR_REFUSED, "name another target");
+    }
+    assert_int_equal(entries(at(state, "data")), 2);
+    copying_close(&c);
+}
+
 struct swap {
     char from[FIXTURE_PATH], aside[FIXTURE_PATH], to[FIXTURE_PATH];
 };
@@ -410,6 +425,7 @@ int main(void)
         COPYING_TEST(a_file_gives_way_to_a_folder),
         COPYING_TEST(what_the_source_lacks_stays_unless_deleted),
         COPYING_TEST(a_target_that_is_a_link_is_refused),
+        COPYING_TEST(what_another_copy_gathers_is_no_target),
         COPYING_TEST(links_put_in_the_way_are_not_followed),
         COPYING_TEST(only_one_copy_writes_to_a_target),
         COPYING_TEST(looking_changes_nothing),

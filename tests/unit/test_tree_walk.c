@@ -175,6 +175,31 @@ static void patterns_leave_names_out(void **state)
         ERROR_USAGE, "no pattern");
 }
 
+static void what_copies_have_left_is_no_content(void **state)
+{
+    static const char *const names[] = {"t/",
+                                        "t/.torus-copy/",
+                                        "t/.torus-copy/f",
+                                        "t/k/",
+                                        "t/k/.x.torus-copy/",
+                                        "t/k/.x.torus-copy/f",
+                                        "t/x.torus-copy",
+                                        NULL};
+    static const char *const paths[] = {"/", "k/", "x.torus-copy", NULL};
+    static const char *const within[] = {"t/.torus-copy", "t/.torus-copy/f"};
+    const char *first;
+    make_tree(state, names);
+    struct tree_reader *r = open_reader_of(state, "t");
+    check_paths(state, r, paths);
+    assert_int_equal(((struct trees *)*state)->store->left_out(r, &first), 0);
+    close_reader(state, r);
+    for (unsigned i = 0; i < 4; i++) {
+        const char *path = data_at(state, "%s", within[i / 2]);
+        const struct tree_read_options options = {.path = &path, .paths = 1, .into = i % 2 == 0};
+        check_open_fails(state, &options, ERROR_REFUSED, "name another source");
+    }
+}
+
 static void several_sources_keep_their_names(void **state)
 {
     static const char *const names[] = {"t/", "t/f", "u/", "u/t", "a", NULL};
@@ -370,6 +395,7 @@ int main(void)
         TEST(attributes_are_read_in_order),
         TEST(what_cannot_be_copied_is_counted),
         TEST(patterns_leave_names_out),
+        TEST(what_copies_have_left_is_no_content),
         TEST(several_sources_keep_their_names),
         TEST(missing_and_foreign_sources_are_errors),
         TEST(links_lead_to_sources_only),

@@ -32,7 +32,7 @@ const struct command command_copy = {
         "end of SOURCE has no meaning. In TARGET, %r stands for the rank of the node that\n"
         "writes, and %% for a per cent sign. A relative path starts from the working directory\n"
         "of this command, at every node. Symbolic links are copied as links. Sockets, FIFOs\n"
-        "and devices are not copied.\n"
+        "and devices are not copied, nor is what interrupted copies have left (.*.torus-copy).\n"
         "\n"
         "Each node gets everything or nothing: the files get their names when all of them are\n"
         "there. Until then a node needs room for the old and the new files. With --as-it-comes,\n"
