@@ -150,6 +150,15 @@ bool tree_at_may_change(int folder)
     return owned;
 }
 
+int tree_at_set_mode(int folder, mode_t mode)
+{
+    char path[40];
+
+    /* fchmod() takes no O_PATH */
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", folder);
+    return chmod(path, mode) == 0 ? 0 : -errno;
+}
+
 char *tree_at_shown(const struct tree_at *t, const char *path, char *out, size_t size)
 {
     char whole[2 * PATH_MAX];

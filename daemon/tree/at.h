@@ -43,6 +43,9 @@ int tree_at_status(int folder, const char *name, struct stat *st, bool *mount);
 /* Whether this process may change what is in a folder, or may at least allow itself to do that; false with errno. */
 bool tree_at_may_change(int folder);
 
+/* Sets the mode of an open folder (which may be O_PATH), whatever has its name meanwhile. Returns 0 or -errno. */
+int tree_at_set_mode(int folder, mode_t mode);
+
 /* Fills *e: the path "cannot be `done`" ("opened"), because of `error` (errno). Returns -1. */
 int tree_at_failed(const struct tree_at *t, const char *path, const char *done, int error,
                    struct error *e);

@@ -42,6 +42,7 @@ void placing_free(struct placing *p)
 
 /* --- the new folder that is being built --- */
 
+/* A copy that was interrupted while it was put in place may have begun to build the folder. */
 static int begin_build(struct placing *p, const char *path)
 {
     if (mkdirat(p->staging->folder, STAGING_TREE, PRIVATE) != 0 && errno != EEXIST)
@@ -50,6 +51,28 @@ static int begin_build(struct placing *p, const char *path)
     p->build_length = strlen(path);
     memcpy(p->build, path, p->build_length + 1);
     return 0;
+}
+
+/* Renames the new folder. To rename a folder out of another one, a process needs to be allowed to write to it, unless it
+ * is root: a folder whose owner may not write gets its mode afterwards. Returns 0 or -errno. */
+static int rename_build(const struct placing *p, int folder, const char *name)
+{
+    const int staging = p->staging->folder;
+    struct stat st;
+    int build = openat(staging, STAGING_TREE, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int result = build >= 0 && fstat(build, &st) == 0 ? 0 : -errno;
+    const bool closed = result == 0 && (st.st_mode & S_IWUSR) == 0 && st.st_uid == geteuid() &&
+                        faccessat(staging, STAGING_TREE, W_OK, AT_EACCESS) != 0;
+
+    if (closed)
+        result = tree_at_set_mode(build, (st.st_mode & 07777u) | S_IWUSR);
+    if (result == 0 && renameat(staging, STAGING_TREE, folder, name) != 0)
+        result = -errno;
+    if (closed && result == 0)
+        result = tree_at_set_mode(build, st.st_mode & 07777u);
+    if (build >= 0)
+        (void)close(build);
+    return result;
 }
 
 /* Gives the new folder its name, when everything in it is there. */
@@ -63,10 +86,8 @@ static int end_build(struct placing *p, struct error *e)
     tree_at_close(&p->built);
     tree_at_close(&p->built_links);
     int folder = tree_at_parent(&p->target, p->build, &name);
-    if (folder < 0 || renameat(p->staging->folder, STAGING_TREE, folder, name) != 0)
-        return tree_at_failed(&p->target, p->build, "put in place", folder < 0 ? -folder : errno,
-                              e);
-    return 0;
+    int result = folder < 0 ? folder : rename_build(p, folder, name);
+    return result == 0 ? 0 : tree_at_failed(&p->target, p->build, "put in place", -result, e);
 }
 
 /* --- folders --- */

@@ -19,31 +19,39 @@ static bool is_stopped(const struct removal *r)
     return r->stop != NULL && atomic_load(r->stop);
 }
 
-/* Reads the names of a folder; if its mode keeps its owner out, the mode is changed, unless nothing may be. */
-static int read_names(struct removal *r, const char *path, int folder, struct names *names)
+/* If the mode of a folder of this process keeps the process out, changes it; *mode: what it was before, or 0. Errors are
+ * left to what the caller does next. */
+static void open_for_changes(int folder, mode_t *mode)
 {
-    int result = names_read(names, folder);
+    struct stat st;
 
-    if (result != -EACCES || r->look_only)
-        return result;
-    names_free(names);
-    const char *name;
-    int above = tree_at_parent(r->at, path, &name);
-    if (above < 0 || fchmodat(above, name, 0700, AT_SYMLINK_NOFOLLOW) != 0)
-        return -EACCES;
-    folder = tree_at_folder(r->at, path, strlen(path));
-    return folder < 0 ? folder : names_read(names, folder);
+    if (fstat(folder, &st) != 0 || (st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
+        return;
+    if (tree_at_set_mode(folder, (st.st_mode & 07777u) | S_IRWXU) == 0)
+        *mode = st.st_mode & 07777u;
+}
+
+/* The folder stays. */
+static void restore_mode(struct removal *r, const char *path, size_t length, mode_t mode)
+{
+    int folder = tree_at_folder(r->at, path, length);
+
+    if (folder >= 0)
+        (void)tree_at_set_mode(folder, mode);
 }
 
 /* `path` has room for MANIFEST_PATH_MOST + 1 bytes, and is the same again afterwards. */
 static int remove_below(struct removal *r, char *path, size_t length, struct error *e)
 {
     struct names names = {0};
+    mode_t mode = 0;
     int folder = tree_at_folder(r->at, path, length), result = 0;
 
     if (folder == -ENOENT)
         return 0;
-    int error = folder < 0 ? folder : read_names(r, path, folder, &names);
+    if (folder >= 0 && !r->look_only)
+        open_for_changes(folder, &mode);
+    int error = folder < 0 ? folder : names_read(&names, folder);
     if (error < 0)
         result = tree_at_failed(r->at, path, "listed", -error, e);
     for (size_t i = 0; i < names.count && result == 0; i++) {
@@ -62,6 +70,8 @@ static int remove_below(struct removal *r, char *path, size_t length, struct err
         path[length] = '\0';
     }
     names_free(&names);
+    if (mode != 0 && (result != 0 || r->stays))
+        restore_mode(r, path, length, mode);
     return result;
 }
 

@@ -1,5 +1,5 @@
-/* Removing files and folders with everything in them, bottom up. Mount points, stagings, and what patterns leave out stay,
- * and the folders that hold them. */
+/* Removing files and folders with everything in them, bottom up, whatever the modes of folders of this process. Mount
+ * points, stagings, and what patterns leave out stay, and the folders that hold them. */
 #ifndef TORUSD_TREE_REMOVAL_H
 #define TORUSD_TREE_REMOVAL_H
 
@@ -10,9 +10,8 @@
 
 struct removal {
     struct tree_at *at;
-    const struct patterns *patterns; /* NULL: none */
-    bool
-        everything; /* of a staging: no name is left alone; folders are opened whatever their mode */
+    const struct patterns *patterns;    /* NULL: none */
+    bool everything;                    /* of a staging: no name is left alone */
     bool look_only;                     /* only count */
     const atomic_bool *stop;            /* NULL: it cannot be stopped */
     uint64_t removed;                   /* files and folders that were, or would be, removed */

@@ -34,7 +34,7 @@ static int finish_earlier(struct tree_writer *w, struct error *e)
         return complete_withdraw(s, e);
     log_warning("copy %s: an earlier copy to %s, which is complete, cannot be put in place: %s",
                 w->id, s->path, e->text);
-    return complete_withdraw(s, e) == 0 ? staging_clear(s, STAGING_TREE, e) : -1;
+    return complete_withdraw(s, e);
 }
 
 static int open_staging(struct tree_writer *w, struct error *e)
@@ -45,7 +45,8 @@ static int open_staging(struct tree_writer *w, struct error *e)
         return -1;
     if (s->resumed && finish_earlier(w, e) != 0)
         return -1;
-    return staging_clear(s, STAGING_OLD_FILES, e);
+    /* a folder that the earlier copy was building is no beginning of one of this copy */
+    return staging_clear(s, STAGING_TREE, e) == 0 ? staging_clear(s, STAGING_OLD_FILES, e) : -1;
 }
 
 static int copy_options(struct tree_writer *w, const struct tree_write_options *options,

@@ -1,0 +1,184 @@
+/* Copies by a daemon that may not do everything: one without root, and names that even root may not change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "copying_fixture.h"
+
+#define USER 54321 /* that no system has */
+
+static int rights_setup(void **state)
+{
+    return folder_setup(state);
+}
+
+static int rights_teardown(void **state)
+{
+    if (getuid() == 0)
+        assert_int_equal(seteuid(0), 0);
+    return folder_teardown(state);
+}
+
+/* From here on, this process has the rights of an ordinary user, who may write to "data". */
+static void become_user(void **state)
+{
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chmod(*state, 0755), 0);
+    make_folder(at(state, "data"));
+    make_folder(at(state, "state"));
+    assert_int_equal(chown(at(state, "data"), USER, USER), 0);
+    assert_int_equal(chown(at(state, "state"), USER, USER), 0);
+    assert_int_equal(seteuid(USER), 0);
+}
+
+static void shell(const char *format, const char *path)
+{
+    char command[2 * FIXTURE_PATH];
+
+    (void)snprintf(command, sizeof command, format, path);
+    assert_int_equal(system(command), 0);
+}
+
+static void make_closed(const char *path, mode_t mode)
+{
+    char file[FIXTURE_PATH];
+
+    make_folder(path);
+    (void)snprintf(file, sizeof file, "%s/f", path);
+    make_file(file, "x", 1);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_mode & 07777u;
+}
+
+static void run_well(struct copying *c, const struct how *how, struct copied *result)
+{
+    if (copying_run(c, how, result) != 0)
+        fail_msg("%s", result->error.text);
+}
+
+static void new_folders_may_be_closed_to_their_owner(void **state)
+{
+    struct copying c;
+
+    become_user(state);
+    copying_open(&c, state);
+    make_folder(at(state, "data/from"));
+    make_closed(at(state, "data/from/a"), 0755);
+    (void)copying_well(&c, at(state, "data/from"), at(state, "data/to"));
+    make_closed(at(state, "data/from/n"), 0755);
+    make_closed(at(state, "data/from/n/deep"), 0555);
+    assert_int_equal(chmod(at(state, "data/from/n"), 0555), 0);
+    (void)copying_well(&c, at(state, "data/from"), at(state, "data/to"));
+    check_equal(at(state, "data/from"), at(state, "data/to"));
+    (void)copying_well(&c, at(state, "data/from/n"), at(state, "data/only-n"));
+    check_equal(at(state, "data/from/n"), at(state, "data/only-n"));
+    assert_int_equal(mode_of(at(state, "data/only-n")), 0555);
+    copying_close(&c);
+}
+
+/* Gives the folder "to" to root; or back to the user. */
+static void give_to_root(void *context)
+{
+    void **state = context;
+
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chown(at(state, "data/to"), 0, 0), 0);
+    assert_int_equal(seteuid(USER), 0);
+}
+
+static void give_to_user(void **state)
+{
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chown(at(state, "data/to"), USER, USER), 0);
+    assert_int_equal(seteuid(USER), 0);
+}
+
+/* The target may not be changed any more when a new folder is to be put in place: what was built is no part of later
+ * copies. */
+static void a_folder_of_an_earlier_copy_is_not_put_in_place(void **state)
+{
+    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+    struct copying c;
+    struct copied result;
+
+    if (getuid() != 0)
+        skip();
+    become_user(state);
+    copying_open(&c, state);
+    make_folder(how.from);
+    run_well(&c, &how, &result);
+    make_folder(at(state, "data/from/n"));
+    make_closed(at(state, "data/from/n/secret"), 0555);
+    how.before_finish = give_to_root;
+    how.argument = state;
+    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_true(exists(at(state, "data/.to.torus-copy/tree/secret/f")));
+    how.before_finish = NULL;
+    shell("cd %s && chmod -R u+w n && rm -r n", how.from);
+    make_folder(at(state, "data/from/empty"));
+    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_int_equal(result.error.code, ERROR_REFUSED);
+    give_to_user(state);
+    run_well(&c, &how, &result);
+    check_equal(how.from, how.to);
+    assert_int_equal(entries(at(state, "data")), 2);
+    copying_close(&c);
+}
+
+static void closed_folders_are_removed(void **state)
+{
+    static const char *const patterns[] = {"- kept"};
+    struct how how = {.from = at(state, "data/from"),
+                      .to = at(state, "data/to"),
+                      .write = {.delete = true, .pattern = patterns, .patterns = 1}};
+    struct copying c;
+    struct copied result;
+
+    become_user(state);
+    copying_open(&c, state);
+    make_folder(how.from);
+    make_file(at(state, "data/from/way"), "way", 3);
+    make_folder(how.to);
+    make_folder(at(state, "data/to/old"));
+    make_closed(at(state, "data/to/old/deep"), 0555);
+    assert_int_equal(chmod(at(state, "data/to/old"), 0555), 0);
+    make_closed(at(state, "data/to/way"), 0500);
+    make_closed(at(state, "data/to/more"), 0755);
+    make_file(at(state, "data/to/more/kept"), "k", 1);
+    assert_int_equal(chmod(at(state, "data/to/more"), 0550), 0);
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.removed, 5);
+    assert_false(exists(at(state, "data/to/old")));
+    check_file(at(state, "data/to/way"), "way", 3);
+    assert_int_equal(entries(at(state, "data/to/more")), 1);
+    assert_int_equal(mode_of(at(state, "data/to/more")), 0550);
+    copying_close(&c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rights_setup, rights_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(new_folders_may_be_closed_to_their_owner),
+        TEST(a_folder_of_an_earlier_copy_is_not_put_in_place),
+        TEST(closed_folders_are_removed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
