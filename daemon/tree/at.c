@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "daemon/files/system/permissions_posix.h"
 #include "proto/text.h"
 
 void tree_at_init(struct tree_at *t, int above, const char *name, const char *shown)
@@ -138,16 +139,33 @@ int tree_at_status(int folder, const char *name, struct stat *st, bool *mount)
     return 0;
 }
 
-bool tree_at_may_change(int folder)
+/* Whether the mode of a folder lets this process change what is in it, or the process may change the mode. Returns 0 or
+ * -errno. */
+static int check_mode(int folder)
 {
     struct stat st;
 
     if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0)
-        return true;
+        return 0;
     int error = errno;
-    bool owned = error == EACCES && fstat(folder, &st) == 0 && st.st_uid == geteuid();
-    errno = error;
-    return owned;
+    return error == EACCES && fstat(folder, &st) == 0 && st.st_uid == geteuid() ? 0 : -error;
+}
+
+int tree_at_check_change(const struct tree_at *t, int folder, const char *name, const char *path,
+                         struct error *e)
+{
+    const char *why;
+    char shown[200];
+    int result = permissions_check_removable(NULL, folder, name, &why);
+
+    if (result == 0) {
+        result = check_mode(folder);
+        why = "is in a folder that torusd may not change";
+    }
+    if (result < 0)
+        (void)error_set(e, ERROR_REFUSED, "%s %s: %s", tree_at_shown(t, path, shown, sizeof shown),
+                        why, strerror(-result));
+    return result;
 }
 
 int tree_at_set_mode(int folder, mode_t mode)

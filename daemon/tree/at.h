@@ -40,8 +40,10 @@ int tree_at_parent(struct tree_at *t, const char *path, const char **name);
 /* Status of a name in a folder; links are not followed. *mount: it is a mount point. Returns 0 or -errno. */
 int tree_at_status(int folder, const char *name, struct stat *st, bool *mount);
 
-/* Whether this process may change what is in a folder, or may at least allow itself to do that; false with errno. */
-bool tree_at_may_change(int folder);
+/* Checks that this process may remove or replace `name` in an open folder (NULL: make names there), or may at least allow
+ * itself to do that. `path` is that of the name, for errors. Returns 0, or -errno with *e. */
+int tree_at_check_change(const struct tree_at *t, int folder, const char *name, const char *path,
+                         struct error *e);
 
 /* Sets the mode of an open folder (which may be O_PATH), whatever has its name meanwhile. Returns 0 or -errno. */
 int tree_at_set_mode(int folder, mode_t mode);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/files/system/permissions_posix.h"
 #include "daemon/tree/compare_contents.h"
 #include "daemon/tree/extras.h"
 #include "daemon/tree/file_links.h"
@@ -61,20 +60,14 @@ static int check_folder_in_way(struct comparing *c, const struct entry *entry, s
 static int check_changeable(struct comparing *c, const struct entry *entry,
                             const struct found *found, bool exists, struct error *e)
 {
-    const char *why;
-    char shown[200];
-    int result =
-        permissions_check_removable(NULL, found->folder, exists ? found->name : NULL, &why);
-
-    if (result == 0 && !tree_at_may_change(found->folder)) {
-        result = -errno;
-        why = "is in a folder that torusd may not change";
-    }
-    if (result == 0)
-        return 0;
-    return error_set(e, ERROR_REFUSED, "%s %s: %s",
-                     tree_at_shown(&c->target, entry->path, shown, sizeof shown), why,
-                     strerror(-result));
+    /* the folder that gets the sources has no entry, and keeps its mode all the time */
+    if (c->w->rules.into && strchr(entry->path, '/') == NULL &&
+        faccessat(found->folder, ".", W_OK | X_OK, AT_EACCESS) != 0)
+        return tree_at_refused(&c->target, "", "does not let torusd make names in it", e);
+    return tree_at_check_change(&c->target, found->folder, exists ? found->name : NULL, entry->path,
+                                e) == 0
+               ? 0
+               : -1;
 }
 
 /* --- one entry --- */

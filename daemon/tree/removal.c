@@ -75,6 +75,18 @@ static int remove_below(struct removal *r, char *path, size_t length, struct err
     return result;
 }
 
+/* Checks that a name can be removed. Returns 0, or -1 with *e. */
+static int check_one(struct removal *r, const char *path, int above, const char *name, bool *there,
+                     struct error *e)
+{
+    int result = tree_at_check_change(r->at, above, name, path, e);
+
+    *there = result == 0 || result == -EXDEV; /* subvolumes can be removed */
+    if (result == -EBUSY)                     /* a mount point */
+        r->stays = true;
+    return *there || result == -EBUSY || result == -ENOENT ? 0 : -1;
+}
+
 /* Removes one name, which has nothing in it. */
 static int unlink_one(struct removal *r, const char *path, bool is_folder, struct error *e)
 {
@@ -85,8 +97,11 @@ static int unlink_one(struct removal *r, const char *path, bool is_folder, struc
         return 0;
     if (above < 0)
         return tree_at_failed(r->at, path, "removed", -above, e);
-    if (r->look_only && !tree_at_may_change(above))
-        return tree_at_failed(r->at, path, "removed", errno, e);
+    bool there = true;
+    if (r->look_only && check_one(r, path, above, name, &there, e) != 0)
+        return -1;
+    if (!there)
+        return 0;
     if (!r->look_only && unlinkat(above, name, is_folder ? AT_REMOVEDIR : 0) != 0) {
         if (errno == ENOENT)
             return 0;

@@ -15,6 +15,14 @@
 
 #define USER 54321 /* that no system has */
 
+static void shell(const char *format, const char *path)
+{
+    char command[2 * FIXTURE_PATH];
+
+    (void)snprintf(command, sizeof command, format, path);
+    assert_int_equal(system(command), 0);
+}
+
 static int rights_setup(void **state)
 {
     return folder_setup(state);
@@ -24,6 +32,7 @@ static int rights_teardown(void **state)
 {
     if (getuid() == 0)
         assert_int_equal(seteuid(0), 0);
+    shell("chattr -R -i %s 2>/dev/null || true", *state);
     return folder_teardown(state);
 }
 
@@ -38,14 +47,6 @@ static void become_user(void **state)
     assert_int_equal(chown(at(state, "data"), USER, USER), 0);
     assert_int_equal(chown(at(state, "state"), USER, USER), 0);
     assert_int_equal(seteuid(USER), 0);
-}
-
-static void shell(const char *format, const char *path)
-{
-    char command[2 * FIXTURE_PATH];
-
-    (void)snprintf(command, sizeof command, format, path);
-    assert_int_equal(system(command), 0);
 }
 
 static void make_closed(const char *path, mode_t mode)
@@ -171,6 +172,100 @@ static void closed_folders_are_removed(void **state)
     copying_close(&c);
 }
 
+/* Fails the test unless the copy is refused before anything is changed, as it is if it only looks. */
+static void check_refused(struct copying *c, struct how *how, const char *text, const char *tree)
+{
+    for (int look_only = 1; look_only >= 0; look_only--) {
+        struct copied result;
+        how->write.look_only = look_only;
+        assert_int_equal(copying_run(c, how, &result), -1);
+        if (result.error.code != ERROR_REFUSED || strstr(result.error.text, text) == NULL)
+            fail_msg("\"%s\" does not contain \"%s\"", result.error.text, text);
+    }
+    check_equal(tree, how->to);
+}
+
+/* Whether the file system has files that nobody may change. */
+static bool make_immutable(const char *path)
+{
+    char command[2 * FIXTURE_PATH];
+
+    (void)snprintf(command, sizeof command, "chattr +i %s 2>/dev/null", path);
+    return geteuid() == 0 && system(command) == 0;
+}
+
+static void what_cannot_be_removed_is_found_before_anything_changes(void **state)
+{
+    struct how how = {
+        .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
+    struct copying c;
+
+    copying_open(&c, state);
+    make_folder(how.from);
+    make_file(at(state, "data/from/new"), "new", 3);
+    make_folder(how.to);
+    make_file(at(state, "data/to/new"), "older", 5);
+    make_folder(at(state, "data/to/z"));
+    make_file(at(state, "data/to/z/fixed"), "f", 1);
+    shell("cd %s/data && cp -a to before", *state);
+    bool immutable = make_immutable(at(state, "data/to/z/fixed"));
+    if (immutable) {
+        check_refused(&c, &how, "z/fixed is immutable", at(state, "data/before"));
+        /* in the way */
+        make_file(at(state, "data/from/z"), "file", 4);
+        check_refused(&c, &how, "z/fixed is immutable", at(state, "data/before"));
+    }
+    copying_close(&c);
+    if (!immutable)
+        skip();
+}
+
+static void files_of_others_in_sticky_folders_stay(void **state)
+{
+    struct how how = {
+        .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
+    struct copying c;
+
+    if (getuid() != 0)
+        skip();
+    make_folder(at(state, "data"));
+    make_folder(at(state, "state"));
+    make_folder(how.from);
+    make_file(at(state, "data/from/new"), "new", 3);
+    make_folder(how.to);
+    make_file(at(state, "data/to/new"), "older", 5);
+    make_folder(at(state, "data/to/sticky"));
+    make_file(at(state, "data/to/sticky/of-root"), "f", 1);
+    shell(
+        "cd %s && cp -a data/to data/before && chmod 755 . && chown 54321:54321 data state data/* "
+        "data/*/new && chmod 1777 data/*/sticky",
+        *state);
+    assert_int_equal(seteuid(USER), 0);
+    copying_open(&c, state);
+    check_refused(&c, &how, "of-root belongs to another user", at(state, "data/before"));
+    copying_close(&c);
+}
+
+static void the_folder_of_several_sources_keeps_its_mode(void **state)
+{
+    const char *sources[] = {at(state, "data/from")};
+    struct how how = {.read = {.path = sources, .paths = 1},
+                      .to = at(state, "data/into"),
+                      .write = {.into = true}};
+    struct copying c;
+
+    become_user(state);
+    copying_open(&c, state);
+    make_folder(sources[0]);
+    make_folder(how.to);
+    make_folder(at(state, "data/before"));
+    assert_int_equal(chmod(how.to, 0555) + chmod(at(state, "data/before"), 0555), 0);
+    shell("cd %s/data && touch -r into before", *state);
+    if (geteuid() != 0)
+        check_refused(&c, &how, "into does not let torusd", at(state, "data/before"));
+    copying_close(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rights_setup, rights_teardown)
 
 int main(void)
@@ -179,6 +274,9 @@ int main(void)
         TEST(new_folders_may_be_closed_to_their_owner),
         TEST(a_folder_of_an_earlier_copy_is_not_put_in_place),
         TEST(closed_folders_are_removed),
+        TEST(what_cannot_be_removed_is_found_before_anything_changes),
+        TEST(files_of_others_in_sticky_folders_stay),
+        TEST(the_folder_of_several_sources_keeps_its_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
