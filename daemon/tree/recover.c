@@ -127,7 +127,7 @@ static void recover_one(void *context, const char *path)
 
     if (result == 0 && s.above < 0)
         result = error_set(&e, ERROR_REFUSED, "the folder above it does not exist");
-    else if (result == 0 && staging_open(&s, false, &e) != 0) {
+    else if (result == 0 && staging_open(&s, false, 0, &e) != 0) {
         result = e.code == ERROR_NONE || e.code == ERROR_BUSY ? 0 : -1;
         if (e.code == ERROR_NONE) /* there is none */
             listing_remove(state, path);

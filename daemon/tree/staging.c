@@ -7,12 +7,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/tree/metadata.h"
 #include "daemon/tree/removal.h"
 
 #define PRIVATE 0700
+#define LOCK_EVERY_MS 50u
 
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e)
 {
@@ -39,11 +41,7 @@ static int make_locked(struct staging *s, struct error *e)
     if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
         int error = errno;
         (void)close(folder);
-        if (error == EWOULDBLOCK)
-            return error_set(e, ERROR_BUSY,
-                             "another copy to %s is under way: wait for its end, or stop it",
-                             s->printable);
-        return staging_failed(s, "locked", error, e);
+        return error == EWOULDBLOCK ? -EWOULDBLOCK : staging_failed(s, "locked", error, e);
     }
     /* the copy that had it locked may have removed it */
     if (fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
@@ -55,7 +53,22 @@ static int make_locked(struct staging *s, struct error *e)
     return 0;
 }
 
-int staging_open(struct staging *s, bool make, struct error *e)
+/* Waits a little for another copy. Returns 0, or -1 with *e: its time is over. */
+static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct error *e)
+{
+    const uint32_t step = *patience_ms < LOCK_EVERY_MS ? *patience_ms : LOCK_EVERY_MS;
+    const struct timespec pause = {.tv_nsec = (long)step * 1000000};
+
+    if (step == 0)
+        return error_set(e, ERROR_BUSY,
+                         "another copy to %s is under way: wait for its end, or stop it",
+                         s->printable);
+    (void)nanosleep(&pause, NULL);
+    *patience_ms -= step;
+    return 0;
+}
+
+int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e)
 {
     struct stat st;
 
@@ -65,11 +78,13 @@ int staging_open(struct staging *s, bool make, struct error *e)
         s->before = st.st_mtim;
     for (unsigned tries = 0; tries < 100 && s->above >= 0; tries++) {
         int result = make_locked(s, e);
+        while (result == -EWOULDBLOCK && wait_for_other(s, &patience_ms, e) == 0)
+            result = make_locked(s, e);
         if (result == 0 && !s->resumed)
             metadata_clear_defaults(s->folder);
         if (result == 0)
             return fchmod(s->folder, PRIVATE) == 0 ? 0 : staging_failed(s, "opened", errno, e);
-        if (result == -1)
+        if (result == -1 || result == -EWOULDBLOCK)
             return -1;
         if (result == -EAGAIN)
             continue;

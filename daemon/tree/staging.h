@@ -52,9 +52,9 @@ struct staging {
  * cases. */
 int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
                  bool make, struct error *e);
-/* Opens and locks the staging; with `make`, makes it, if it does not exist. Returns 0; -1 with *e (ERROR_BUSY: another
- * copy uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
-int staging_open(struct staging *s, bool make, struct error *e);
+/* Opens and locks the staging; with `make`, makes it, if it does not exist. Waits up to `patience_ms` for another copy that
+ * uses it, and may be about to end. Returns 0; -1 with *e (ERROR_BUSY: another copy still uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
+int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e);
 /* Closes the descriptors; the disk stays as it is. */
 void staging_close(struct staging *s);
 

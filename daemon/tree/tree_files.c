@@ -3,9 +3,12 @@
 #include "daemon/tree/reader.h"
 #include "daemon/tree/writer.h"
 
+#define PATIENCE_MS                                                                                \
+    10000u /* some writers take seconds to notice that they shall stop, and to close */
+
 void tree_files_init(struct tree_files *files, const char *state_folder, const struct roots *roots)
 {
-    *files = (struct tree_files){.state_folder = state_folder};
+    *files = (struct tree_files){.state_folder = state_folder, .patience_ms = PATIENCE_MS};
     atomic_init(&files->roots, roots);
     atomic_init(&files->users, 0);
     files->store.context = files;

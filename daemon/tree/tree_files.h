@@ -13,7 +13,10 @@ struct tree_files {
      * users, and must look for them after it has replaced the set. */
     const struct roots *_Atomic roots;
     _Atomic mode_t
-        output_mode;          /* of folders that are made above targets; the caller may change it */
+        output_mode; /* of folders that are made above targets; the caller may change it */
+    uint32_t
+        patience_ms; /* how long a copy waits for another one to the same target, which may have been
+                             cancelled and not be closed yet; the caller may change it at first */
     atomic_uint users;        /* open readers and writers */
     const char *state_folder; /* where documents are kept, in files without a name */
     struct tree_store store;

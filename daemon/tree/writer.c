@@ -41,7 +41,8 @@ static int open_staging(struct tree_writer *w, struct error *e)
 {
     struct staging *s = &w->staging;
 
-    if (listing_add(w->files->state_folder, s->path, e) != 0 || staging_open(s, true, e) != 0)
+    if (listing_add(w->files->state_folder, s->path, e) != 0 ||
+        staging_open(s, true, w->files->patience_ms, e) != 0)
         return -1;
     if (s->resumed && finish_earlier(w, e) != 0)
         return -1;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -71,6 +72,61 @@ static void run_well(struct copying *c, const struct how *how, struct copied *re
 {
     if (copying_run(c, how, result) != 0)
         fail_msg("%s", result->error.text);
+}
+
+/* As an ordinary user, who cannot give files away, and whose folders may be closed to it. */
+static void an_ordinary_user_copies_what_it_may(void **state)
+{
+    pid_t child;
+    int status;
+
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(*state, 0755), 0);
+    make_folder(at(state, "data"));
+    make_folder(at(state, "state"));
+    assert_int_equal(chown(at(state, "data"), 54321, 54321), 0);
+    assert_int_equal(chown(at(state, "state"), 54321, 54321), 0);
+    random_tree(at(state, "data/of-root"), 9, 20);
+    assert_int_equal(
+        system(strcat(strcpy((char[4096]){0}, "chmod -R a+rX "), at(state, "data/of-root"))), 0);
+    child = fork();
+    if (child == 0) {
+        struct copying c;
+        struct copied result;
+        if (setgid(54321) != 0 || setuid(54321) != 0)
+            _exit(1);
+        copying_open(&c, state);
+        make_folder(at(state, "data/from"));
+        make_folder(at(state, "data/from/closed"));
+        make_folder(at(state, "data/from/closed/deep"));
+        make_file(at(state, "data/from/closed/deep/x"), "x", 1);
+        (void)chmod(at(state, "data/from/closed/deep/x"), 0400);
+        (void)chmod(at(state, "data/from/closed/deep"), 0500);
+        (void)chmod(at(state, "data/from/closed"), 0500);
+        struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+        struct how other = {.from = at(state, "data/of-root"), .to = at(state, "data/mine")};
+        for (unsigned i = 0; i < 2; i++) {
+            if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
+                copying_run(&c, &other, &result) != 0 || result.report.not_owned < 15 ||
+                (i == 1 && result.report.added + result.report.changed > 0)) {
+                (void)fprintf(stderr, "%u: %s\n", i, result.error.text);
+                _exit(2);
+            }
+        }
+        struct stat st;
+        (void)chmod(at(state, "data/from/closed/deep"), 0700);
+        make_file(at(state, "data/from/closed/deep/y"), "y", 1);
+        (void)chmod(at(state, "data/from/closed/deep"), 0500);
+        if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
+            lstat(at(state, "data/to/closed"), &st) != 0 || (st.st_mode & 07777) != 0500)
+            _exit(3);
+        copying_close(&c);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void new_folders_may_be_closed_to_their_owner(void **state)
@@ -271,6 +327,7 @@ static void the_folder_of_several_sources_keeps_its_mode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(an_ordinary_user_copies_what_it_may),
         TEST(new_folders_may_be_closed_to_their_owner),
         TEST(a_folder_of_an_earlier_copy_is_not_put_in_place),
         TEST(closed_folders_are_removed),
