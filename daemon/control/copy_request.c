@@ -115,7 +115,18 @@ void control_copy(struct control_client *client, const Control__Request *request
         (void)uv_timer_start(&client->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
 }
 
-void control_copy_cancel(struct control_client *client)
+void control_copy_stop(struct control_client *client)
+{
+    struct error cancelled;
+
+    if (!copy_stop(client->copy, &cancelled))
+        return;
+    (void)uv_timer_stop(&client->progress);
+    client->copy = NULL;
+    control_reply_error(client, &cancelled, NULL);
+}
+
+void control_copy_abandon(struct control_client *client)
 {
     if (client->copy == NULL)
         return;

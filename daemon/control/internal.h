@@ -145,8 +145,10 @@ void control_exchange_abandon(struct control_client *client);
 
 /* copy_request.c */
 void control_copy(struct control_client *client, const Control__Request *request);
-/* Cancels the client's copy, if it has one; the client gets no answer. */
-void control_copy_cancel(struct control_client *client);
+/* The client asks to stop its copy: it gets an answer now, or the result if it is too late to stop. */
+void control_copy_stop(struct control_client *client);
+/* To be called when the client has disconnected: ends its copy, if it has one. */
+void control_copy_abandon(struct control_client *client);
 /* To be called when the daemon stops: tells the client that it may start the copy again. */
 void control_copy_stopped(struct control_client *client);
 

@@ -1,6 +1,6 @@
 #include "daemon/control/internal.h"
 
-/* The exchange now ends, and its result is the answer. If no exchange is under way, this request has crossed
+/* The exchange now ends, and its result is the answer, as it is of a copy that nodes put in place already. If no exchange is under way, this request has crossed
  * the last reply. */
 static void on_cancel(struct control_client *client, const Control__Request *request)
 {
@@ -13,8 +13,7 @@ static void on_cancel(struct control_client *client, const Control__Request *req
         control_candidates_forget(client);
         control_reply_error(client, &cancelled, NULL);
     } else if (client->copy != NULL) {
-        control_copy_cancel(client);
-        control_reply_error(client, &cancelled, NULL);
+        control_copy_stop(client);
     } else if (client->surveys) {
         control_survey_forget(client);
         control_reply_error(client, &cancelled, NULL);

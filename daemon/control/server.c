@@ -49,7 +49,7 @@ static void on_closed(struct control_client *client)
 static void on_gone(struct control_client *client)
 {
     control_exchange_abandon(client);
-    control_copy_cancel(client);
+    control_copy_abandon(client);
     control_schedule_leave(client);
     control_survey_forget(client);
     control_watch_gone(client);

@@ -432,6 +432,8 @@ void agent_advance(struct agent *a)
         if (!is_left_out(a, a->step))
             log_debug("copy %s.%u: %s", a->id_text, a->attempt, step_names[a->step]);
         a->step++;
+        /* a member that has heard all others finishes its trees, even if some of these have ended meanwhile */
+        a->is_late = a->step >= STEP_TELL_CHECKED && !a->request.dry_run && !a->request.verify;
     }
     if (a->step == STEP_ENDING)
         advance_ending(a);

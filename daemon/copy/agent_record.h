@@ -130,6 +130,7 @@ struct agent {
     uint32_t *node, *member; /* node of a member, member of a node */
     struct copy_plan plan;
     struct error error;   /* why it ends early */
+    bool is_late;         /* members may put their trees in place, whatever happens here */
     bool is_final;        /* it would end in the same way if the copy were retried */
     bool refuses;         /* its asker is to be told why, because the group was not open */
     uint64_t compared_at; /* when it was known what is missing */

@@ -172,6 +172,18 @@ static void end_attempt(struct copy *copy, const struct error *why)
     copy->call_at = ROUTER_NEVER;
 }
 
+bool copy_stop(struct copy *copy, struct error *e)
+{
+    if (copy->agent != NULL && copy->agent->is_late)
+        return false;
+    (void)error_set(e, ERROR_CANCELLED, "%s",
+                    copy->was_late ? "cancelled, but an earlier attempt may have put the copy in "
+                                     "place at some nodes"
+                                   : "cancelled");
+    copy_cancel(copy);
+    return true;
+}
+
 void copy_cancel(struct copy *copy)
 {
     const struct error cancelled = {.code = ERROR_CANCELLED, .text = "the copy has been cancelled"};
@@ -200,6 +212,7 @@ static void take_failure(struct copy *copy, const struct error *e, bool is_final
     const bool retries =
         copy->request.wait || (copy->request.shrink && now < copy->begun_at + SHRINK_TIME);
 
+    copy->was_late = copy->was_late || copy->agent->is_late;
     copy->agent = NULL;
     copy->call_at = ROUTER_NEVER;
     if (retries && !is_final && e->code == ERROR_LINK && now < copy->deadline) {
@@ -268,7 +281,10 @@ static void set_timeout(struct copy *copy)
     struct copy_progress progress;
 
     copy_progress(copy, &progress);
-    if (progress.waits_for[0] != '\0')
+    if (copy->was_late || (copy->agent != NULL && copy->agent->is_late))
+        (void)error_set(&copy->error, ERROR_TIMEOUT,
+                        "the copy has not ended in its time; it may be in place at some nodes");
+    else if (progress.waits_for[0] != '\0')
         (void)error_set(&copy->error, ERROR_TIMEOUT,
                         "the copy has not begun in its time: it has waited for %s",
                         progress.waits_for);

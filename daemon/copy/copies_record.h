@@ -25,7 +25,8 @@ struct copy {
     uint64_t retry_at;        /* when to begin the next attempt; ROUTER_NEVER: one is under way */
     uint64_t pause;           /* before the next attempt */
     struct agent *agent;      /* of this attempt, or NULL */
-    char obstacle[100];       /* a node that cannot take part yet; "": none */
+    bool was_late;      /* an attempt has failed when nodes may have put their trees in place */
+    char obstacle[100]; /* a node that cannot take part yet; "": none */
     struct copy_outcomes *outcomes; /* it is over */
     struct error error;             /* it has failed */
 };

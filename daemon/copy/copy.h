@@ -82,7 +82,10 @@ struct copy *copy_start(struct copies *copies, const struct copy_request *reques
                         const struct copy_client *client, struct error *e);
 /* Where it stands now. */
 void copy_progress(const struct copy *copy, struct copy_progress *progress);
-/* The client has gone, or asks to stop: all agents end. ended() is not called. */
+/* The client asks to stop. Returns true: nothing has changed at any node, unless *e says so; ended() is not called. Returns
+ * false, from when nodes may put the copy in place: it continues, and ended() will be called. */
+bool copy_stop(struct copy *copy, struct error *e);
+/* The client has gone: all agents end. ended() is not called. */
 void copy_cancel(struct copy *copy);
 
 #define COPY_ID_SIZE 20u

@@ -132,7 +132,7 @@ struct tree_store {
                  struct error *e);
     /* Puts everything in place, durably; or with look_only only completes *report. If it fails before anything is in
      * place, everything stays as if interrupted; if it fails later, it is repeated when the daemon starts, and by the
-     * next copy. */
+     * next copy. It stops only before anything is in place. */
     int (*finish)(struct tree_writer *w, struct tree_progress *progress, struct error *e);
     /* The report so far: complete after missing(), except what finish() has found. */
     void (*report)(const struct tree_writer *w, struct tree_report *report);

@@ -137,6 +137,7 @@ int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct 
     if (r->added > 0 || r->changed > 0 || r->removed > 0) {
         if (writer_save(w, true, e) != 0 || sync_all(&w->staging, e) != 0 ||
             listing_sync(w->files->state_folder, w->staging.path, e) != 0 ||
+            writer_stopped(progress, e) || /* syncing may have taken long */
             complete_write(&w->staging, &w->rules, e) != 0 || place_all(w, e) != 0 ||
             sync_all(&w->staging, e) != 0)
             return -1;

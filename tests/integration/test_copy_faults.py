@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from support.background import Client
 from support.compare_trees import entries, same, snapshot
 from support.copies import Copying, Place, copy, failing, others, refused, try_copy
 from support.trees import write_file
@@ -108,6 +109,22 @@ def test_the_client_ends(torus, place, signum):
     place.check(others(torus))
     assert said['bytes_sent'] <= total - total // 8 or there
     assert place.leftovers(others(torus)) == []
+
+
+def test_ctrl_c_comes_too_late(torus, place):
+    """Once a node puts its files in place, the command waits for the end, and reports it."""
+    place.source.mkdir()
+    place.target(1).mkdir(parents=True)
+    for number in range(6000):
+        (place.source / f'{number}').symlink_to('new')
+        (place.target(1) / f'{number}').symlink_to('old')
+    complete = place.target(1).parent / f'.{place.name}.torus-copy' / 'complete'
+    with Client(torus, 'copy', place.source, '--to', place.to, '--delete') as client:
+        wait_for(lambda: complete.exists() or client.process.poll() is not None, 60, 'it is not put in place')
+        client.send_signal(signal.SIGINT)
+        status, out, error = client.end(60)
+    assert status == 0, (out, error)
+    place.check(others(torus))
 
 
 def copies(torus, rank):
@@ -318,12 +335,12 @@ def test_a_killed_daemon_completes_when_it_starts(torus, place):
     """A node that is killed while it puts a tree in place has the old or the new one afterwards, and after the next
     start and copy the new one."""
     place.source.mkdir()
-    for number in range(3000):
+    for number in range(6000):
         (place.source / f'{number:04}').write_text(f'{number}')
     copy(torus, place)
     old = place.base / 'old'
     subprocess.run(['cp', '-a', place.source, old], check=True)
-    for number in range(3000):
+    for number in range(6000):
         (place.source / f'{number:04}').write_text(f'new {number}')
     before = snapshot(place.target(3))
 

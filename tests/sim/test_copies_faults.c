@@ -224,6 +224,29 @@ static void cancelled_copies(void **state)
     copy_with_seeds(one_cancelled);
 }
 
+/* Cancelled when nodes put it in place, or are about to: either nothing has changed at any node, or it was too late. */
+static void one_cancelled_late(uint64_t seed)
+{
+    struct sim *sim = copy_begin(seed);
+    struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
+
+    copy_tree(sim, r.node, "/from", 10000);
+    struct sim_copy *c = sim_copy_start(sim, r.node, &r);
+    (void)copy_reaches(c, COPY_PLACING, 0);
+    sim_pass(sim, sim_any(sim, 1u << (7 + sim_any(sim, 7))) * MICROSECONDS);
+    sim_copy_cancel(c);
+    sim_copies_check(sim);
+    sim_copy_must_succeed(sim_copy_whole(sim, r.node, &r));
+    copy_end(sim);
+}
+
+static void copies_cancelled_late(void **state)
+{
+    (void)state;
+    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + 4 * copy_seeds; seed++)
+        one_cancelled_late(seed);
+}
+
 /* A copy that takes too long fails in time, and leaves what has arrived for the next one. */
 static void timeouts(void **state)
 {
@@ -246,7 +269,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_disks),        cmocka_unit_test(faults_of_trees),
         cmocka_unit_test(files_that_change), cmocka_unit_test(interruptions),
-        cmocka_unit_test(cancelled_copies),  cmocka_unit_test(timeouts),
+        cmocka_unit_test(cancelled_copies),  cmocka_unit_test(copies_cancelled_late),
+        cmocka_unit_test(timeouts),
     };
 
     copy_read_seeds(argc, argv);

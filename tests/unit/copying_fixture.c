@@ -54,7 +54,7 @@ struct run {
     struct copied *result;
     struct tree_reader *r;
     struct tree_writer *w;
-    struct tree_progress progress;
+    struct tree_progress own_progress, *progress;
     struct tree_span *piece;
     size_t pieces;
     atomic_size_t next;
@@ -98,7 +98,7 @@ static int open_both(struct run *u, struct error *e)
     if (how->to != NULL)
         write.path = how->to;
     write.id = "test";
-    if (store->read_open(store->context, &read, &u->progress, &u->r, e) != 0)
+    if (store->read_open(store->context, &read, u->progress, &u->r, e) != 0)
         return u->r = NULL, -1;
     if (store->write_open(store->context, &write, &u->w, e) != 0)
         return u->w = NULL, -1;
@@ -113,7 +113,7 @@ static int find_pieces(struct run *u, struct error *e)
     uint32_t spans;
     uint64_t size = u->how->piece != 0 ? u->how->piece : 100000, left = u->how->stop_after;
 
-    if (store->missing(u->w, u->how->most != 0 ? u->how->most : 64, &u->progress, &span, &spans,
+    if (store->missing(u->w, u->how->most != 0 ? u->how->most : 64, u->progress, &span, &spans,
                        e) != 0)
         return -1;
     assert_in_range(spans, 0, u->how->most != 0 ? u->how->most : 64);
@@ -187,10 +187,10 @@ static int run_all(struct run *u)
     size_t length;
 
     if (open_both(u, e) != 0 || pass_document(u, TREE_MANIFEST, e) != 0 ||
-        store->compare(u->w, &u->progress, &wanted, &length, e) != 0)
+        store->compare(u->w, u->progress, &wanted, &length, e) != 0)
         return -1;
     if (length > 0) {
-        assert_int_equal(store->digest(u->r, &wanted, &length, 1, &u->progress, e), 0);
+        assert_int_equal(store->digest(u->r, &wanted, &length, 1, u->progress, e), 0);
         if (pass_document(u, TREE_DIGESTS, e) != 0)
             return -1;
     }
@@ -201,11 +201,11 @@ static int run_all(struct run *u)
     store->report(u->w, &u->result->report);
     if (u->how->stop_after != 0 || u->how->no_finish)
         return 0;
-    if (store->check(u->r, &u->progress, e) != 0)
+    if (store->check(u->r, u->progress, e) != 0)
         return -1;
     if (u->how->before_finish != NULL)
         u->how->before_finish(u->how->argument);
-    int result = store->finish(u->w, &u->progress, e);
+    int result = store->finish(u->w, u->progress, e);
     store->report(u->w, &u->result->report);
     return result;
 }
@@ -214,6 +214,7 @@ int copying_run(struct copying *c, const struct how *how, struct copied *result)
 {
     struct run u = {.c = c, .how = how, .result = result};
 
+    u.progress = how->progress != NULL ? how->progress : &u.own_progress;
     *result = (struct copied){0};
     (void)pthread_mutex_init(&u.lock, NULL);
     if (how->seed != 0)

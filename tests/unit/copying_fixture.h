@@ -30,6 +30,7 @@ struct how {
     unsigned threads;      /* that write; 0: none but the caller */
     uint64_t stop_after;   /* bytes of the stream after which the copy is abandoned; 0: never */
     bool no_finish;        /* abandoned before finish() */
+    struct tree_progress *progress; /* of all steps; NULL: its own */
     /* called before finish(); NULL: nothing */
     void (*before_finish)(void *argument);
     void *argument;

@@ -25,6 +25,8 @@
 static long left = -1; /* steps until the process ends; negative: it does not */
 static bool fails;     /* that step fails with EIO instead */
 
+static atomic_bool *stop_at_sync; /* of a copy; NULL: none is stopped */
+
 static bool step(void)
 {
     if (left < 0 || left-- > 0)
@@ -60,6 +62,8 @@ int __wrap_fdatasync(int file);
 int __wrap_syncfs(int file)
 {
     (void)file;
+    if (stop_at_sync != NULL)
+        atomic_store(stop_at_sync, true);
     return step() ? -1 : 0;
 }
 
@@ -281,6 +285,33 @@ static void failures_leave_nothing_behind(void **state)
     copying_close(&c);
 }
 
+/* To write what has arrived to the disk may take long: a copy that is stopped meanwhile is not put in place. */
+static void a_copy_is_stopped_while_it_is_synced(void **state)
+{
+    struct tree_progress progress = {0};
+    struct how how = {.write = {.delete = true}, .progress = &progress};
+    struct copying c;
+    struct copied result;
+
+    set_paths(state, &how);
+    copying_open(&c, state);
+    random_tree(new_tree, 3, 22);
+    random_tree(old_tree, 4, 22);
+    (void)copying_well(&c, old_tree, target);
+    stop_at_sync = &progress.stop;
+    assert_int_equal(copying_run(&c, &how, &result), -1);
+    stop_at_sync = NULL;
+    assert_int_equal(result.error.code, ERROR_CANCELLED);
+    check_equal(old_tree, target);
+    assert_true(exists(at(state, "data/.to.torus-copy/arrived")));
+    assert_false(exists(at(state, "data/.to.torus-copy/complete")));
+    atomic_store(&progress.stop, false);
+    assert_int_equal(copying_run(&c, &how, &result), 0);
+    assert_int_equal(result.moved, 0);
+    check_equal(new_tree, target);
+    copying_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +320,7 @@ int main(void)
         COPYING_TEST(another_changed_tree_is_completed),
         COPYING_TEST(files_that_come_one_by_one_are_whole),
         COPYING_TEST(failures_leave_nothing_behind),
+        COPYING_TEST(a_copy_is_stopped_while_it_is_synced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,8 +93,8 @@ struct torus_copy_progress {
 };
 
 /* Called for every report of the daemon, and about five times a second between reports. `progress` is valid during
- * the call only. Return 0 to continue, or another value to cancel the copy as torus_client_cancel() does. The callback
- * must not start operations or close the client. */
+ * the call only. Return 0 to continue, or another value to cancel the copy as torus_client_cancel() does; once nodes may
+ * put files in place, the copy continues all the same. The callback must not start operations or close the client. */
 typedef int torus_copy_progress_fn(void *data, const struct torus_copy_progress *progress);
 
 /* How a copy ended at a node that writes. With torus_copy.dry_run or .verify, numbers are what a copy would do. */

@@ -159,6 +159,7 @@ struct sim_copy *sim_copy_start(struct sim *sim, uint32_t asked, const struct co
 void sim_copy_cancel(struct sim_copy *c)
 {
     struct node *node = &c->sim->node[c->asked];
+    struct error e = {0};
 
     if (c->copy == NULL)
         return;
@@ -166,7 +167,9 @@ void sim_copy_cancel(struct sim_copy *c)
     c->copy = NULL;
     c->left = true;
     sim_enter(node);
-    copy_cancel(copy);
+    c->in_time = copy_stop(copy, &e) && c->harms == sim_harms(c->sim);
+    if (!c->in_time && e.code == ERROR_NONE)
+        copy_cancel(copy);
     sim_leave();
     sim_settle(node);
 }

@@ -29,6 +29,7 @@ struct sim_copy {
     struct copy_request request; /* a copy */
     struct copy *copy;           /* NULL: refused, ended, cancelled, or its node has died */
     bool ended, left;            /* left: its client hears no more */
+    bool in_time;                /* its client has stopped it before any node put it in place */
     bool calling;                /* a function of copy.h runs */
     bool settled;              /* its targets have been changed since: they are no longer checked */
     struct error error;        /* code ERROR_NONE: it has ended, with */
@@ -42,7 +43,7 @@ struct sim_copy {
 /* Asks a node. The request is copied; the copy is valid until sim_free(). */
 struct sim_copy *sim_copy_start(struct sim *sim, uint32_t asked,
                                 const struct copy_request *request);
-/* The client asks to stop, or goes away. */
+/* The client asks to stop; if it is too late, it goes away. */
 void sim_copy_cancel(struct sim_copy *copy);
 /* Runs until the client has been told of the end. Fails the test if that takes longer than `most`. */
 void sim_copy_run(struct sim_copy *copy, uint64_t most);

@@ -190,7 +190,7 @@ static bool agrees(const struct sim_copy *copy, const struct sim_copy_place *p,
         return is_wanted(there, p);
     if (copy->request.as_it_comes)
         return is_between(there, p);
-    if (o != NULL && copy->result.attempts == 1) /* it has failed there */
+    if (copy->in_time || (o != NULL && copy->result.attempts == 1)) /* it has failed there */
         return unchanged;
     return unchanged || is_wanted(there, p);
 }
