@@ -8,17 +8,18 @@
 #include "daemon/tree/writer_record.h"
 
 #define BLOCK 4096u       /* in which file systems store files */
+#define LINK_IN_INODE 60u /* bytes of a symbolic link that need a block of their own */
 #define SPANS_ROOM 65536u /* more spans are joined on the way */
 
 struct need {
     uint64_t bytes, files, largest;
 };
 
-/* Calls each() for every file whose contents have to come, or have come in part. */
-static int each_file(struct tree_writer *w, struct tree_progress *progress,
-                     int (*each)(struct tree_writer *w, const struct entry *entry,
-                                 const struct partial *partial, void *context, struct error *e),
-                     void *context, struct error *e)
+/* Calls each() for every entry that is new or has other contents. */
+static int each_new(struct tree_writer *w, struct tree_progress *progress,
+                    int (*each)(struct tree_writer *w, const struct entry *entry, void *context,
+                                struct error *e),
+                    void *context, struct error *e)
 {
     struct manifest_cursor *cursor = manifest_cursor_new(&w->manifest);
     struct entry entry;
@@ -26,11 +27,8 @@ static int each_file(struct tree_writer *w, struct tree_progress *progress,
 
     while (result == 1) {
         result = manifest_next(cursor, &entry, e);
-        if (result == 1 && entry.kind == ENTRY_FILE &&
-            state_of(w->state, entry.index) == STATE_NEW &&
-            !arrivals_whole(&w->arrivals, entry.index) &&
-            (writer_stopped(progress, e) ||
-             each(w, &entry, arrivals_find(&w->arrivals, entry.index), context, e) != 0))
+        if (result == 1 && state_of(w->state, entry.index) == STATE_NEW &&
+            (writer_stopped(progress, e) || each(w, &entry, context, e) != 0))
             result = -1;
     }
     manifest_cursor_free(cursor);
@@ -39,21 +37,46 @@ static int each_file(struct tree_writer *w, struct tree_progress *progress,
 
 /* --- room --- */
 
-static int add_need(struct tree_writer *w, const struct entry *entry, const struct partial *partial,
-                    void *context, struct error *e)
+/* A number of bytes in whole blocks. */
+static uint64_t in_blocks(uint64_t bytes)
 {
-    struct need *need = context;
-    uint64_t here = partial != NULL ? spans_bytes(&partial->spans) : 0;
-    uint64_t bytes = entry->bytes - (here < entry->bytes ? here : entry->bytes);
+    return bytes > 0 && bytes < UINT64_MAX - BLOCK ? (bytes + BLOCK - 1) / BLOCK * BLOCK : bytes;
+}
 
-    (void)w;
-    (void)e;
-    if (bytes > 0 && bytes < UINT64_MAX - BLOCK)
-        bytes = (bytes + BLOCK - 1) / BLOCK * BLOCK;
+static void add_bytes(struct need *need, uint64_t bytes)
+{
     need->bytes = bytes > UINT64_MAX - need->bytes ? UINT64_MAX : need->bytes + bytes;
+}
+
+static void add_file(struct tree_writer *w, const struct entry *entry, struct need *need)
+{
+    const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
+    uint64_t here = partial != NULL ? spans_bytes(&partial->spans) : 0;
+
+    if (arrivals_whole(&w->arrivals, entry->index))
+        return;
+    uint64_t bytes = in_blocks(entry->bytes - (here < entry->bytes ? here : entry->bytes));
+    add_bytes(need, bytes);
     need->files += partial == NULL;
     if (bytes > need->largest)
         need->largest = bytes;
+}
+
+static int add_need(struct tree_writer *w, const struct entry *entry, void *context,
+                    struct error *e)
+{
+    struct need *need = context;
+
+    (void)e;
+    if (entry->kind == ENTRY_FILE)
+        add_file(w, entry, need);
+    /* what is replaced by a folder or link goes first, or at once */
+    if ((w->state[entry->index] & STATE_ABSENT) != 0 &&
+        (entry->kind == ENTRY_FOLDER || entry->kind == ENTRY_SYMLINK))
+        need->files++;
+    if (entry->kind == ENTRY_FOLDER ||
+        (entry->kind == ENTRY_SYMLINK && strlen(entry->link) >= LINK_IN_INODE))
+        add_bytes(need, BLOCK);
     return 0;
 }
 
@@ -77,8 +100,10 @@ static int check_room(struct tree_writer *w, struct tree_progress *progress, str
     struct statvfs room;
     char needs[32], has[32];
 
-    if (each_file(w, progress, add_need, &need, e) != 0)
+    if (each_new(w, progress, add_need, &need, e) != 0)
         return -1;
+    if (need.files > 0) /* the folders in which new files are, until they are put in place */
+        need.files += w->manifest.entries / 1024 + 2;
     if (fstatvfs(s->folder, &room) != 0)
         return staging_failed(s, "given room", errno, e);
     uint64_t free_bytes = (geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
@@ -104,14 +129,17 @@ static int check_room(struct tree_writer *w, struct tree_progress *progress, str
 
 /* --- ranges --- */
 
-static int add_missing(struct tree_writer *w, const struct entry *entry,
-                       const struct partial *partial, void *context, struct error *e)
+static int add_missing(struct tree_writer *w, const struct entry *entry, void *context,
+                       struct error *e)
 {
     static const struct spans none = {0};
+    const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
     const struct spans *here = partial != NULL ? &partial->spans : &none;
     uint32_t most = *(const uint32_t *)context;
     uint64_t until;
 
+    if (entry->kind != ENTRY_FILE || arrivals_whole(&w->arrivals, entry->index))
+        return 0;
     for (uint64_t at = 0; (at = spans_gap(here, at, entry->bytes, &until)) < entry->bytes;
          at = until) {
         w->report.bytes_missing += until - at;
@@ -146,7 +174,7 @@ int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
         return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
     if ((!w->look_only && check_room(w, progress, e) != 0) ||
         (w->document[TREE_DIGESTS] >= 0 && !w->tight && writer_use_old(w, progress, e) != 0) ||
-        each_file(w, progress, add_missing, &most, e) != 0 || prepare_placing(w, e) != 0)
+        each_new(w, progress, add_missing, &most, e) != 0 || prepare_placing(w, e) != 0)
         return -1;
     if (spans_join(&w->missing, most > 0 ? most : 1) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");

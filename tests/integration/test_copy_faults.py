@@ -205,17 +205,20 @@ def test_a_disk_fills_up_in_the_middle(torus, place):
 
 
 @needs_root
-def test_no_room_for_many_names(torus, place):
+@pytest.mark.parametrize('make', [lambda path: path.write_text('x'), lambda path: path.symlink_to('x'),
+                                  lambda path: path.mkdir()], ids=['files', 'links', 'folders'])
+def test_no_room_for_many_names(torus, place, make):
     """The file system has bytes, but no more inodes."""
     place.source.mkdir()
     for number in range(300):
-        (place.source / str(number)).write_text('x')
+        make(place.source / str(number))
     folder = place.base / 'at' / '2'
     folder.mkdir(parents=True)
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=8m,nr_inodes=100', 'copies', folder], check=True)
     try:
         status, said, _ = try_copy(torus, place)
         assert status == 1 and list(failing(said)) == [2], said
+        assert failing(said)[2][0] == 'refused' and 'has room for' in failing(said)[2][1], said
         place.check([1, 3])
         place.check_nothing_there([2])
     finally:

@@ -358,7 +358,7 @@ static int on_small_disk(void **state)
     fill_disk(at(state, "data/filler"), 100000);
     how.to = at(state, "data/other");
     if (copying_run(&c, &how, &result) != -1 || result.error.code != ERROR_REFUSED ||
-        strstr(result.error.text, "needs 984.0 KiB of room, and its file system has ") == NULL) {
+        strstr(result.error.text, "needs 988.0 KiB of room, and its file system has ") == NULL) {
         (void)fprintf(stderr, "%s\n", result.error.text);
         return 6;
     }
