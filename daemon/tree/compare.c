@@ -242,6 +242,20 @@ static int refuse_staging(const struct entry *entry, struct error *e)
                      text_printable(shown, sizeof shown, entry->path));
 }
 
+/* Checks that the metadata of what is there can be changed. */
+static int check_metadata(struct comparing *c, const struct entry *entry, struct error *e)
+{
+    struct metadata_place place = {.file = -1};
+
+    place.folder = tree_at_parent(&c->target, entry->path, &place.name);
+    if (place.folder >= 0 && metadata_is_fixed(&place))
+        return tree_at_refused(&c->target, entry->path,
+                               "has another mode, owner, time or attributes than its source, and "
+                               "is immutable or append-only (see chattr)",
+                               e);
+    return 0;
+}
+
 static int compare_entry(struct comparing *c, const struct entry *entry, struct error *e)
 {
     struct tree_writer *w = c->w;
@@ -252,6 +266,8 @@ static int compare_entry(struct comparing *c, const struct entry *entry, struct 
         return -1;
     state = result == 0 ? compare_existing(c, entry, &found, e) : STATE_NEW | STATE_ABSENT;
     if (state < 0)
+        return -1;
+    if (state == STATE_METADATA && check_metadata(c, entry, e) != 0)
         return -1;
     if ((state & STATE_MASK) == STATE_NEW) {
         if (found.folder >= 0) {

@@ -92,8 +92,6 @@ static int set_owner(struct metadata_rules *rules, const struct metadata_place *
     }
     if (*group != entry->group && change_owner(place, (uid_t)-1, entry->group) == 0)
         *group = entry->group;
-    if (*owner != entry->owner || *group != entry->group)
-        atomic_fetch_add(&rules->not_owned, 1);
     return 0;
 }
 
@@ -102,9 +100,7 @@ static int set_mode(const struct metadata_place *place, mode_t mode)
     int result = place->file >= 0 ? fchmod(place->file, mode)
                                   : fchmodat(place->folder, place->name, mode, AT_SYMLINK_NOFOLLOW);
 
-    if (result != 0 && errno != EPERM) /* file systems without modes say EPERM */
-        return -errno;
-    return 0;
+    return result == 0 ? 0 : -errno;
 }
 
 static int set_time(const struct metadata_place *place, struct timespec modified)
@@ -117,12 +113,33 @@ static int set_time(const struct metadata_place *place, struct timespec modified
     return 0;
 }
 
+bool metadata_is_fixed(const struct metadata_place *place)
+{
+    const bool by_name = place->file < 0;
+    struct statx st;
+
+    return statx(by_name ? place->folder : place->file, by_name ? place->name : "",
+                 by_name ? AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT : AT_EMPTY_PATH, STATX_TYPE,
+                 &st) == 0 &&
+           (st.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
+}
+
+/* Only the owner of a file may set some of its metadata, and some file systems have no modes: copies go on then. Returns
+ * 0, and whether it was *denied, or the error. */
+static int forgive(const struct metadata_place *place, int result, bool *denied)
+{
+    if (result != -EPERM || metadata_is_fixed(place))
+        return result;
+    *denied = true;
+    return 0;
+}
+
 int metadata_set(struct metadata_rules *rules, const struct metadata_place *place,
                  const struct stat *st, const struct entry *entry)
 {
     uid_t owner = st->st_uid;
     gid_t group = st->st_gid;
-    bool refused = false;
+    bool refused = false, no_mode = false, no_time = false;
     mode_t mode = st->st_mode & MODE_BITS;
     int result = set_owner(rules, place, entry, &owner, &group);
 
@@ -135,13 +152,12 @@ int metadata_set(struct metadata_rules *rules, const struct metadata_place *plac
     if (entry->attributes_length > 0 || (!place->fresh && !place->no_attributes))
         mode = (mode_t)-1; /* lists of permissions change it */
     if (result == 0 && entry->kind != ENTRY_SYMLINK && mode != mode_for(entry, owner, group))
-        result = set_mode(place, mode_for(entry, owner, group));
+        result = forgive(place, set_mode(place, mode_for(entry, owner, group)), &no_mode);
     if (result == 0 && (place->fresh || !same_time(st->st_mtim, entry->modified)))
-        result = set_time(place, entry->modified);
-    if (result == -EPERM) { /* only the owner may set it */
+        result = forgive(place, set_time(place, entry->modified), &no_time);
+    if (owner != entry->owner || group != entry->group || no_time ||
+        (no_mode && owner != geteuid()))
         atomic_fetch_add(&rules->not_owned, 1);
-        result = 0;
-    }
     return result;
 }
 

@@ -32,8 +32,12 @@ void metadata_rules_init(struct metadata_rules *rules);
 int metadata_differ(struct metadata_rules *rules, const struct metadata_place *place,
                     const struct stat *st, const struct entry *entry);
 
+/* Whether a file is immutable or append-only, so that its metadata cannot be changed. */
+bool metadata_is_fixed(const struct metadata_place *place);
+
 /* Sets what differs: owner, attributes, mode, time, in this order. *st: its status before. An owner that may not be set
- * is counted, and set-ID bits are left out then. Returns 0 or -errno. */
+ * is counted, and so are mode and time that only the owner may set; set-ID bits are left out then. Returns 0 or
+ * -errno. */
 int metadata_set(struct metadata_rules *rules, const struct metadata_place *place,
                  const struct stat *st, const struct entry *entry);
 

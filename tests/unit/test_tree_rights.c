@@ -276,6 +276,99 @@ static void what_cannot_be_removed_is_found_before_anything_changes(void **state
         skip();
 }
 
+/* Contents are equal; something else differs. */
+static void fixed_metadata_is_refused(void **state)
+{
+    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+    struct copying c;
+    struct copied result;
+    bool immutable = true;
+
+    copying_open(&c, state);
+    make_folder(how.from);
+    make_file(at(state, "data/from/a"), "a", 1);
+    make_file(at(state, "data/from/f"), "f", 1);
+    make_folder(at(state, "data/from/folder"));
+    run_well(&c, &how, &result);
+    make_file(at(state, "data/from/a"), "changed", 7);
+    for (unsigned i = 0; i < 2 && immutable; i++) {
+        char name[FIXTURE_PATH];
+        (void)strcpy(name, at(state, i == 0 ? "data/to/f" : "data/to/folder"));
+        assert_int_equal(chmod(name, 0700), 0);
+        immutable = make_immutable(name);
+        shell("cd %s/data && rm -rf before && cp -a to before", *state);
+        if (immutable)
+            check_refused(&c, &how, "is immutable", at(state, "data/before"));
+        shell("chattr -i %s 2>/dev/null || true", name);
+        run_well(&c, &how, &result);
+        check_equal(how.from, how.to);
+        make_file(at(state, "data/from/a"), "again", 5);
+    }
+    copying_close(&c);
+    if (!immutable)
+        skip();
+}
+
+struct fix {
+    char path[FIXTURE_PATH];
+    bool works;
+};
+
+static void fix(void *context)
+{
+    struct fix *f = context;
+
+    f->works = make_immutable(f->path);
+}
+
+/* A user makes a file immutable when it has been compared. */
+static void metadata_fixed_meanwhile_is_an_error(void **state)
+{
+    struct fix f;
+    struct how how = {.from = at(state, "data/from"),
+                      .to = at(state, "data/to"),
+                      .before_finish = fix,
+                      .argument = &f};
+    struct copying c;
+    struct copied result;
+
+    copying_open(&c, state);
+    make_folder(how.from);
+    make_file(at(state, "data/from/f"), "f", 1);
+    (void)copying_well(&c, how.from, how.to);
+    (void)strcpy(f.path, at(state, "data/to/f"));
+    assert_int_equal(chmod(f.path, 0700), 0);
+    int copied = copying_run(&c, &how, &result);
+    copying_close(&c);
+    if (!f.works)
+        skip();
+    assert_int_equal(copied, -1);
+    assert_non_null(strstr(result.error.text, "to/f cannot be changed"));
+}
+
+/* The mode of a file of another user cannot be set: the report counts it. */
+static void modes_of_files_of_others_are_counted(void **state)
+{
+    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+    struct copying c;
+    struct copied result;
+
+    if (getuid() != 0)
+        skip();
+    become_user(state);
+    assert_int_equal(seteuid(0), 0);
+    make_folder(how.from);
+    make_file(at(state, "data/from/f"), "f", 1);
+    shell("cd %s/data && cp -a from to && chmod 600 to/f && chmod 755 from to", *state);
+    assert_int_equal(seteuid(USER), 0);
+    assert_int_equal(chmod(how.to, 0755), -1);
+    copying_open(&c, state);
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.changed, 1);
+    assert_int_equal(result.report.not_owned, 1);
+    copying_close(&c);
+}
+
 static void files_of_others_in_sticky_folders_stay(void **state)
 {
     struct how how = {
@@ -332,6 +425,9 @@ int main(void)
         TEST(a_folder_of_an_earlier_copy_is_not_put_in_place),
         TEST(closed_folders_are_removed),
         TEST(what_cannot_be_removed_is_found_before_anything_changes),
+        TEST(fixed_metadata_is_refused),
+        TEST(metadata_fixed_meanwhile_is_an_error),
+        TEST(modes_of_files_of_others_are_counted),
         TEST(files_of_others_in_sticky_folders_stay),
         TEST(the_folder_of_several_sources_keeps_its_mode),
     };
