@@ -52,3 +52,43 @@ char *copy_path_expand(const char *path, uint32_t rank, const uint32_t *below)
         (void)snprintf(end, DIGITS_MOST + 1, "/%u", *below);
     return out;
 }
+
+/* The same path without empty names, ".", and a slash at the end; allocated. */
+static char *tidy(const char *path)
+{
+    char *out = malloc(strlen(path) + 2), *end = out;
+
+    while (out != NULL && *path != '\0') {
+        const size_t length = strcspn(path, "/");
+        if (length > 0 && !(length == 1 && path[0] == '.')) {
+            *end++ = '/';
+            end = (char *)memcpy(end, path, length) + length;
+        }
+        path += length + (path[length] == '/');
+    }
+    if (out != NULL)
+        *end = '\0';
+    return out;
+}
+
+/* Whether `inner` is `outer`, or is in a folder RANK of it. */
+static bool is_in_ranks(const char *outer, const char *inner)
+{
+    const size_t length = strlen(outer);
+
+    if (strncmp(outer, inner, length) != 0)
+        return false;
+    return inner[length] == '\0' ||
+           (inner[length] == '/' &&
+            strspn(inner + length + 1, "0123456789") == strcspn(inner + length + 1, "/"));
+}
+
+int copy_paths_clash(const char *from, const char *to)
+{
+    char *a = tidy(from), *b = tidy(to);
+    const int result = a == NULL || b == NULL ? -1 : is_in_ranks(a, b) || is_in_ranks(b, a);
+
+    free(a);
+    free(b);
+    return result;
+}

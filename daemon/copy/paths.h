@@ -17,4 +17,8 @@ int copy_path_check(const char *path, const char *what, bool *ranks, struct erro
  * Returns NULL without memory. */
 char *copy_path_expand(const char *path, uint32_t rank, const uint32_t *below);
 
+/* Whether what is written below the folder `to`, as to/RANK, may be something that is read below the folder `from`, as
+ * from/RANK. The paths are expanded. Returns 1, 0, or -1 without memory. */
+int copy_paths_clash(const char *from, const char *to);
+
 #endif

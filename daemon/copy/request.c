@@ -6,6 +6,7 @@
 #include "daemon/copy/paths.h"
 #include "daemon/planning/spec.h"
 #include "proto/copy.pb-c.h"
+#include "proto/text.h"
 
 #define MILLISECOND UINT64_C(1000000)
 #define PATTERN_MOST 4096u
@@ -99,11 +100,34 @@ static int check_rules(const struct copy_request *r, struct error *e)
     return check_patterns(r, e);
 }
 
+/* At each node, an exchange reads trees below its source, and replaces trees below its target. Links are not followed
+ * here, so this finds mistakes, not intent. */
+static int check_exchange(const struct copy_request *r, uint32_t node, struct error *e)
+{
+    char *from = copy_path_expand(r->source[0], node, NULL), shown[160];
+    char *to = copy_path_expand(r->target, node, NULL);
+    const int clash = from == NULL || to == NULL ? -1 : copy_paths_clash(from, to);
+
+    if (clash < 0)
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a copy");
+    else if (clash > 0)
+        (void)error_set(e, ERROR_USAGE,
+                        "the exchange would replace what node %u still reads: choose a target that "
+                        "has nothing to do with the trees below %s",
+                        node, text_printable(shown, sizeof shown, from));
+    free(from);
+    free(to);
+    return clash == 0 ? 0 : -1;
+}
+
 int copy_request_check(const struct copy_request *r, uint32_t nodes, struct error *e)
 {
     if (r->node >= nodes || (r->nodes_count > 0 && r->nodes[r->nodes_count - 1] >= nodes))
         return error_set(e, ERROR_USAGE, "there is no node %u: the nodes are 0 to %u",
                          r->node >= nodes ? r->node : r->nodes[r->nodes_count - 1], nodes - 1);
+    for (uint32_t node = 0; r->kind == COPY_EXCHANGE && node < nodes; node++)
+        if (copy_request_takes_part(r, node) && check_exchange(r, node, e) != 0)
+            return -1;
     return 0;
 }
 

@@ -63,7 +63,7 @@ int copy_request_take(struct copy_request *r, const struct Torus__CopyRequest *m
 /* Copies a request. Returns 0 with *to, which the caller gives to copy_request_free(), or -1 with *e. */
 int copy_request_copy(struct copy_request *to, const struct copy_request *from, struct error *e);
 
-/* Checks the rules that depend on the torus: ranks. Returns 0, or -1 with *e. */
+/* Checks the rules that depend on the torus: ranks, and what they make of paths. Returns 0, or -1 with *e. */
 int copy_request_check(const struct copy_request *r, uint32_t nodes, struct error *e);
 
 /* Whether a node reads or writes trees; other nodes only pass data on. */

@@ -131,6 +131,54 @@ static void ranks_are_checked(void **state)
     assert_false(copy_request_takes_part(&r, 1));
 }
 
+static void exchanges_do_not_replace_what_they_read(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        bool refused;
+    } cases[] = {
+        {"/a/out", "/a/in", false},
+        {"/a/out", "/a/out", true},
+        {"/a/out", "/a//./out/", true},
+        {"/a/out", "/a/out/1", true},
+        {"/a/out", "/a/out/1/x", true},
+        {"/a/out/1", "/a/out", true},
+        {"/a/out", "/a/outer", false},
+        {"/a/out", "/a/out/in", false},
+        {"/a/out/x", "/a/out", false},
+        {"/a/%r", "/a/%r/in", false},
+        {"/a/%r", "/a/%r", true},
+        {"/a/%r/x", "/a/2/x", true},
+        {"/a/%r/x", "/a/1/x", false},
+        {"/a/%%r", "/a/%r", false},
+        {"/", "/in", false},
+        {"/", "/7", true},
+    };
+    static uint32_t others[] = {0, 2};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char from[20], to[20], *source[] = {from};
+        struct error e;
+        (void)strcpy(from, cases[i].from);
+        (void)strcpy(to, cases[i].to);
+        struct copy_request r = {.kind = COPY_EXCHANGE,
+                                 .node = 3,
+                                 .source = source,
+                                 .sources = 1,
+                                 .target = to,
+                                 .nodes = others,
+                                 .nodes_count = 2};
+        const int result = copy_request_check(&r, 4, &e);
+        if ((result != 0) != cases[i].refused)
+            fail_msg("%s to %s: %d", from, to, result);
+        if (result != 0)
+            assert_int_equal(e.code, ERROR_USAGE);
+        r.kind = COPY_SCATTER;
+        assert_int_equal(copy_request_check(&r, 4, &e), 0);
+    }
+}
+
 static void requests_that_are_too_long(void **state)
 {
     struct copy_request r = full(), to;
@@ -207,9 +255,13 @@ static void paths_with_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_survive_the_wire), cmocka_unit_test(rules_are_checked),
-        cmocka_unit_test(ranks_are_checked),         cmocka_unit_test(requests_that_are_too_long),
-        cmocka_unit_test(altered_requests),          cmocka_unit_test(paths_with_ranks),
+        cmocka_unit_test(requests_survive_the_wire),
+        cmocka_unit_test(rules_are_checked),
+        cmocka_unit_test(ranks_are_checked),
+        cmocka_unit_test(exchanges_do_not_replace_what_they_read),
+        cmocka_unit_test(requests_that_are_too_long),
+        cmocka_unit_test(altered_requests),
+        cmocka_unit_test(paths_with_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
