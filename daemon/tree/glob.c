@@ -21,6 +21,7 @@ struct part {
 };
 
 struct glob {
+    bool slash_in_set;
     size_t count;
     struct part part[];
 };
@@ -91,6 +92,7 @@ static const char *read_set(struct part *p, const char *at)
         high = low;
         if (at[0] == '-' && at[1] != ']' && at[1] != '\0')
             at = read_member(at + 1, &high);
+        put_in(p, low); /* also of a range that ends before it begins */
         for (unsigned byte = low; byte <= high; byte++)
             put_in(p, byte);
     }
@@ -101,7 +103,7 @@ static const char *read_set(struct part *p, const char *at)
 }
 
 /* Reads one part. Returns the address behind it. */
-static const char *read_part(struct part *p, const char *at)
+static const char *read_part(struct glob *g, struct part *p, const char *at)
 {
     unsigned char byte = (unsigned char)*at++;
 
@@ -117,13 +119,18 @@ static const char *read_part(struct part *p, const char *at)
     }
     if (byte == '[') {
         const char *end = read_set(p, at);
-        if (end != NULL)
+        if (end != NULL) {
+            g->slash_in_set = g->slash_in_set || memchr(at, '/', (size_t)(end - at)) != NULL;
             return end;
+        }
         memset(p->set, 0, sizeof p->set);
         return at + strlen(at);
     }
-    if (byte == '\\' && *at != '\0')
+    if (byte == '\\') {
+        if (*at == '\0') /* it takes the meaning of nothing: matches nothing */
+            return at;
         byte = (unsigned char)*at++;
+    }
     put_in(p, byte);
     return at;
 }
@@ -133,8 +140,13 @@ struct glob *glob_new(const char *pattern)
     struct glob *g = calloc(1, sizeof *g + (strlen(pattern) + 1) * sizeof *g->part);
 
     while (g != NULL && *pattern != '\0')
-        pattern = read_part(&g->part[g->count++], pattern);
+        pattern = read_part(g, &g->part[g->count++], pattern);
     return g;
+}
+
+bool glob_has_slash_in_set(const struct glob *g)
+{
+    return g->slash_in_set;
 }
 
 void glob_free(struct glob *g)

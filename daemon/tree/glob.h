@@ -10,6 +10,8 @@ struct glob;
 bool glob_is_needed(const char *pattern);
 struct glob *glob_new(const char *pattern); /* NULL: no memory */
 void glob_free(struct glob *g);
+/* Whether a set has a '/', which sets do not match. */
+bool glob_has_slash_in_set(const struct glob *g);
 
 /* Where a match may begin; it always reaches to the end of the text. */
 enum glob_start {

@@ -11,6 +11,7 @@ struct pattern {
     bool leaves_out;
     bool only_folders;
     bool at_top;    /* a '/' was at its beginning */
+    bool never;     /* it matches nothing */
     bool names;     /* matches names, not paths */
     bool with_all;  /* ends with "/" and "***" */
     bool any_start; /* begins with "**" */
@@ -64,7 +65,11 @@ static int read_pattern(struct pattern *p, char *text, struct error *e)
     if (!glob_is_needed(text))
         return 0;
     p->glob = glob_new(text);
-    return p->glob != NULL ? 0 : error_set(e, ERROR_MEMORY, "out of memory for patterns");
+    if (p->glob == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for patterns");
+    /* a path with as many '/' as the pattern does not match, and no other path is tried */
+    p->never = !p->at_top && strstr(text, "**") == NULL && glob_has_slash_in_set(p->glob);
+    return 0;
 }
 
 struct patterns *patterns_new(const char *const *text, uint32_t count, struct error *e)
@@ -108,7 +113,7 @@ static bool matches_itself(const struct pattern *p, const char *path, const char
 
 static bool matches(const struct pattern *p, const char *path, const char *name, bool folder)
 {
-    if (p->only_folders && !folder)
+    if (p->never || (p->only_folders && !folder))
         return false;
     if (p->glob == NULL)
         return matches_itself(p, path, name);

@@ -144,6 +144,10 @@ static void the_target_is_a_name_or_a_folder(void **state)
     a = arguments("/a/b", "/x");
     a->sources.given[a->sources.count++] = (struct option_given){&positional, "/c/b/"};
     assert_null(make(TORUS_COPY_TO_ALL, a, false)); /* both would be /x/b */
+    a = arguments("/a/50%", "/x");
+    a->sources.given[a->sources.count++] = (struct option_given){&positional, "/b/50%"};
+    assert_null(make(TORUS_COPY_TO_ALL, a, false));
+    assert_null(strstr(e.text, "%%")); /* paths are those of the user */
     assert_null(make(TORUS_COPY_TO_ALL, arguments("/", "/x/"), false));
     assert_null(make(TORUS_COPY_TO_ALL, arguments("/a", NULL), false));
 }

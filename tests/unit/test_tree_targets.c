@@ -284,6 +284,23 @@ static void sources_keep_their_names_in_a_folder(void **state)
     }
 }
 
+static void what_a_missing_source_has_left_stays(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    make_file(at(state, "data/to/kept"), "k", 1);
+    how.from = at(state, "data/missing");
+    how.read.missing_ok = true;
+    how.write.delete = true;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.removed, 0);
+    assert_true(exists(at(state, "data/to/kept")));
+    copying_close(&c);
+}
+
 static void a_single_file_is_copied(void **state)
 {
     struct how how;
@@ -435,6 +452,7 @@ int main(void)
         COPYING_TEST(looking_changes_nothing),
         COPYING_TEST(folders_above_that_were_made_go_if_nothing_arrives),
         COPYING_TEST(sources_keep_their_names_in_a_folder),
+        COPYING_TEST(what_a_missing_source_has_left_stays),
         COPYING_TEST(a_single_file_is_copied),
         COPYING_TEST(a_data_root_is_a_target),
         COPYING_TEST(a_changed_part_is_moved_only),

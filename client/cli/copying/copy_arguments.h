@@ -47,7 +47,7 @@ struct copy_arguments {
 #define COPY_MISSING_OPTION                                                                        \
     {                                                                                              \
         "--missing-ok", NULL, offsetof(struct copy_arguments, missing_ok),                         \
-            "treat a SOURCE that does not exist as empty"                                          \
+            "if a SOURCE does not exist, copy nothing from there, and remove\nnothing"             \
     }
 
 #define COPY_IF_DOWN                                                                               \

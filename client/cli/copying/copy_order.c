@@ -17,7 +17,7 @@ static bool is_literal(enum torus_copy_kind kind)
 }
 
 /* Sources that keep their names must have different ones. */
-static int check_names(const struct copy_order *o, struct error *e)
+static int check_names(const struct copy_order *o, const struct copy_arguments *a, struct error *e)
 {
     for (size_t i = 0; o->copy.into && i < o->copy.source_count; i++) {
         const char *name = copy_path_name(o->source[i]);
@@ -25,31 +25,31 @@ static int check_names(const struct copy_order *o, struct error *e)
             return error_set(e, ERROR_USAGE,
                              "/ has no name that it could keep in the folder %s: name a target "
                              "without a '/' at its end",
-                             o->target);
+                             a->to);
         for (size_t k = 0; k < i; k++)
             if (strcmp(copy_path_name(o->source[k]), name) == 0)
                 return error_set(e, ERROR_USAGE,
                                  "two sources would have the same name in %.60s: %.80s and %.80s",
-                                 o->target, o->source[k], o->source[i]);
+                                 a->to, a->sources.given[k].text, a->sources.given[i].text);
     }
     return 0;
 }
 
-static int check_ranks(const struct copy_order *o, struct error *e)
+static int check_ranks(const struct copy_order *o, const struct copy_arguments *a, struct error *e)
 {
     if (o->copy.kind == TORUS_COPY_GATHER && !copy_path_has_rank(o->target))
         return error_set(e, ERROR_USAGE,
                          "--to: the target must contain %%r, which stands for the rank of the node "
                          "that the files come from, so that each node has a place of its own: "
                          "%.120s/%%r",
-                         o->target);
+                         a->to);
     for (size_t i = 0; o->copy.kind == TORUS_COPY_SCATTER && i < o->copy.source_count; i++)
         if (!copy_path_has_rank(o->source[i]))
             return error_set(e, ERROR_USAGE,
                              "%.120s must contain %%r, which stands for the rank of the node that "
                              "the files go to; to send the same files to all nodes, use 'torusctl "
                              "copy'",
-                             o->source[i]);
+                             a->sources.given[i].text);
     return 0;
 }
 
@@ -78,7 +78,7 @@ static int read_paths(struct copy_order *o, const struct copy_arguments *a, stru
     o->copy.target = o->target;
     o->copy.into =
         o->copy.kind != TORUS_COPY_EXCHANGE && (list->count > 1 || a->to[strlen(a->to) - 1] == '/');
-    return check_names(o, e) != 0 || check_ranks(o, e) != 0 ? -1 : 0;
+    return check_names(o, a, e) != 0 || check_ranks(o, a, e) != 0 ? -1 : 0;
 }
 
 /* ---- Other options --------------------------------------------------------------------------- */
