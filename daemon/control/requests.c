@@ -1,7 +1,7 @@
 #include "daemon/control/internal.h"
 
-/* The exchange now ends, and its result is the answer, as it is of a copy that nodes put in place already. If no exchange is under way, this request has crossed
- * the last reply. */
+/* The exchange now ends, and its result is the answer, as it is of a copy that nodes put in place already. If none is under
+ * way, this request has crossed the last reply. */
 static void on_cancel(struct control_client *client, const Control__Request *request)
 {
     const struct error cancelled = {.code = ERROR_CANCELLED, .text = "cancelled"};
