@@ -35,6 +35,7 @@ struct node {
     struct reload reload;
     struct slab_pool pool;
     struct tcp *tcp;
+    unsigned moves;        /* tcp_moves() that the watching clients know */
     struct beacon *beacon; /* NULL: none */
     struct core *core;
     struct workers workers;
@@ -108,6 +109,9 @@ static void before_sleep(uv_prepare_t *prepare)
     if (node->retired_count > 0 && folders_are_unused(&node->folders) &&
         tree_files_are_unused(&node->trees))
         free_retired(node);
+    if (node->control != NULL && node->moves != tcp_moves(node->tcp))
+        control_interfaces_changed(node->control);
+    node->moves = tcp_moves(node->tcp);
     at = core_deadline(node->core);
     if (more)
         (void)uv_idle_start(&node->no_sleep, on_no_sleep);

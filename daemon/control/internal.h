@@ -127,8 +127,8 @@ void control_survey_forget(struct control_client *client);
 
 /* watch_links.c */
 void control_watch_links(struct control_client *client, const Control__Request *request);
-/* Tells the client what has changed, if it watches the links. */
-void control_watch_update(struct control_client *client);
+/* Tells a client that watches the links what has changed. `looks`: also of interfaces, which takes a while. */
+void control_watch_update(struct control_client *client, bool looks);
 /* The client watches no more. */
 void control_watch_forget(struct control_client *client);
 /* Withdraws what the client has confirmed. */

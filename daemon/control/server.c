@@ -170,7 +170,13 @@ void control_schedules_counted(struct control_server *s)
 void control_links_changed(struct control_server *s)
 {
     for (struct control_client *c = s->clients; c != NULL; c = c->next)
-        control_watch_update(c);
+        control_watch_update(c, false);
+}
+
+void control_interfaces_changed(struct control_server *s)
+{
+    for (struct control_client *c = s->clients; c != NULL; c = c->next)
+        control_watch_update(c, true);
 }
 
 void control_settings_changed(struct control_server *s, const struct roots *roots,

@@ -15,6 +15,8 @@ struct control_server *control_open(const struct control_setup *setup, struct er
 /* Schedules have been counted: answers the clients that wait for that. */
 void control_schedules_counted(struct control_server *server);
 
+/* Tells the clients that watch the links which interfaces the ports use now. */
+void control_interfaces_changed(struct control_server *server);
 /* A link of the torus has come up or gone down: tells the clients that watch the links. */
 void control_links_changed(struct control_server *server);
 

@@ -107,11 +107,9 @@ static void send_states(struct control_client *client, Control__LinkStates *stat
     control_graphs_free(&graphs, lists.n_graph);
 }
 
-static void update(struct control_client *client, bool looks);
-
 static void on_again(uv_timer_t *timer)
 {
-    update(timer->data, true);
+    control_watch_update(timer->data, true);
 }
 
 /* Notes which interfaces this node's ports use. Returns whether any has changed; *unknown tells whether one of a link
@@ -176,8 +174,7 @@ static void list_news(Control__LinkStates *states, struct link_watch *watch,
     }
 }
 
-/* Tells the client what has changed. `looks`: also of interfaces, which takes a while. */
-static void update(struct control_client *client, bool looks)
+void control_watch_update(struct control_client *client, bool looks)
 {
     const struct control_setup *set = &client->server->set;
     Control__LinkStates states = CONTROL__LINK_STATES__INIT;
@@ -210,11 +207,6 @@ static void update(struct control_client *client, bool looks)
     free_room(&states);
 }
 
-void control_watch_update(struct control_client *client)
-{
-    update(client, false);
-}
-
 void control_watch_links(struct control_client *client, const Control__Request *request)
 {
     const uint32_t nodes = router_torus(client->server->set.router)->nodes;
@@ -242,5 +234,5 @@ void control_watch_links(struct control_client *client, const Control__Request *
         control_reply_error(client, &e, NULL);
         return;
     }
-    update(client, true);
+    control_watch_update(client, true);
 }

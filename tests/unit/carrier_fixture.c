@@ -18,7 +18,7 @@
 struct ifaddrs entry[MOST];
 struct sockaddr_storage addresses[MOST];
 unsigned entries, asked;
-bool no_netlink, fails;
+bool no_netlink, real_netlink, fails;
 int reports;
 unsigned overruns;
 unsigned number[MOST];
@@ -50,6 +50,11 @@ int __wrap_socket(int domain, int type, int protocol)
     if (no_netlink) {
         errno = EPERM;
         return -1;
+    }
+    if (real_netlink) {
+        pair[0] = __real_socket(domain, type, protocol);
+        reports = dup(pair[0]);
+        return pair[0];
     }
     assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     reports = pair[1];
@@ -171,14 +176,25 @@ static void on_closed(void *context)
 
 const struct carrier_user user = {on_changed, on_reported, on_closed, &loop};
 
-struct carrier *begin(void)
+static struct carrier *begin_with(bool real)
 {
     log_set_level(LOG_LEVEL_ERROR);
     entries = asked = overruns = route = reported = 0;
     fails = no_netlink = false;
     told[0] = '\0';
+    real_netlink = real;
     assert_int_equal(uv_loop_init(&loop), 0);
     return carrier_open(&loop, &user, PORTS);
+}
+
+struct carrier *begin(void)
+{
+    return begin_with(false);
+}
+
+struct carrier *begin_real(void)
+{
+    return begin_with(true);
 }
 
 void end(struct carrier *c)

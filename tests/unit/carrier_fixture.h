@@ -25,7 +25,7 @@ extern struct ifaddrs entry[MOST];
 extern struct sockaddr_storage addresses[MOST];
 extern unsigned entries, asked; /* interfaces with an address; how often they were asked for */
 extern bool no_netlink, fails;  /* there is no netlink; no interface can be read */
-extern int reports;             /* the system's end of the socket */
+extern int reports;             /* the system's end of the socket; begin_real(): the socket */
 extern unsigned overruns;       /* reports that are lost next */
 extern unsigned number[MOST];   /* of each entry's interface */
 extern unsigned route;          /* the interface of the route to any peer; 0: none */
@@ -43,6 +43,9 @@ void add(const char *name, unsigned flags, const char *address, uint32_t scope);
 
 /* Starts to watch a system without interfaces. */
 struct carrier *begin(void);
+
+/* With a socket of the real system, which has nothing to report. */
+struct carrier *begin_real(void);
 
 /* Closes it. Fails the test if anything is left. */
 void end(struct carrier *c);

@@ -58,6 +58,36 @@ static void reports_may_be_lost(void **state)
     end(c);
 }
 
+/* Fills the socket with answers of the kernel until it has lost some. */
+static void overflow(void)
+{
+    const struct nlmsghdr request = {.nlmsg_len = sizeof request,
+                                     .nlmsg_type = NLMSG_NOOP,
+                                     .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
+    const int least = 1;
+
+    assert_int_equal(setsockopt(reports, SOL_SOCKET, SO_RCVBUF, &least, sizeof least), 0);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(send(reports, &request, sizeof request, 0), sizeof request);
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static void a_socket_that_has_lost_reports_is_watched_again(void **state)
+{
+    struct carrier *c = begin_real();
+    (void)state;
+    watch(c, 3, "10.0.0.1", 0);
+    add("eth0", WORKS, "10.0.0.1", 0);
+    check(c, "");
+    for (unsigned i = 1; i <= 3; i++) {
+        entry[0].ifa_flags = i % 2 == 1 ? CUT : WORKS;
+        overflow();
+        assert_int_equal(reported, i);
+        check(c, i % 2 == 1 ? "3: no carrier on eth0; " : "3: back; ");
+    }
+    end(c);
+}
+
 /* The system reports a change of a route. */
 static void report_route(unsigned char protocol)
 {
@@ -286,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_carrier_goes_and_comes_back),
         cmocka_unit_test(reports_may_be_lost),
+        cmocka_unit_test(a_socket_that_has_lost_reports_is_watched_again),
         cmocka_unit_test(routes_of_torus_routed_are_no_hurry),
         cmocka_unit_test(an_address_or_its_interface_goes),
         cmocka_unit_test(names_of_no_interface_are_never_at_fault),

@@ -42,7 +42,7 @@ struct carrier {
     int fd;
     struct carrier_user user;
     bool stale; /* something may have changed */
-    unsigned ports;
+    unsigned ports, moves;
     struct watched watched[];
 };
 
@@ -74,30 +74,39 @@ static void on_later(uv_timer_t *timer)
     look(timer->data);
 }
 
-/* Apart from that, the arrival of a report is enough. To look at all interfaces and routes takes so long that
- * torus-routed would wait for it after each of its own changes. But soon after them torusd does look: they follow the
- * loss of a link, which the system may report a second later at the other end. */
+static void on_report(uv_poll_t *poll, int status, int events);
+
+/* libuv stops to watch a socket that has lost reports, and calls that a bad file descriptor. Returns whether it watches
+ * again. */
+static bool watch_again(struct carrier *c, int status)
+{
+    if (errno == EAGAIN && uv_poll_start(&c->poll, UV_READABLE, on_report) == 0)
+        return true;
+    log_warning(
+        "torusd no longer watches interfaces, and notices a pulled cable only by silence: %s",
+        uv_strerror(status));
+    (void)uv_poll_stop(&c->poll);
+    return false;
+}
+
+/* Apart from routes of torus-routed, the arrival of a report is enough. To look at all interfaces and routes takes so
+ * long that torus-routed would wait for it after each of its own changes. But soon after them torusd does look: they
+ * follow the loss of a link, which the system may report a second later at the other end. */
 static void on_report(uv_poll_t *poll, int status, int events)
 {
     struct carrier *c = poll->data;
     _Alignas(struct nlmsghdr) char report[4096];
-    bool news = false;
+    bool news = status < 0;
     ssize_t length;
 
     (void)events;
-    if (status < 0) {
-        c->stale = true;
-        log_warning(
-            "torusd no longer watches interfaces, and notices a pulled cable only by silence: %s",
-            uv_strerror(status));
-        (void)uv_poll_stop(poll);
-        return;
-    }
     /* ENOBUFS: reports were lost, which counts as a report. */
     while ((length = recv(c->fd, report, sizeof report, MSG_DONTWAIT)) >= 0 || errno == EINTR ||
            errno == ENOBUFS)
         news |= length < 0 || !is_of_routed(report, (size_t)length);
-    if (news)
+    if (status < 0 && !watch_again(c, status))
+        c->stale = true;
+    else if (news)
         look(c);
     else if (!uv_is_active((uv_handle_t *)&c->later))
         (void)uv_timer_start(&c->later, on_later, LATER_MS, 0);
@@ -226,6 +235,11 @@ bool carrier_has_peer(const struct carrier *c, unsigned port)
 const char *carrier_interface(const struct carrier *c, unsigned port)
 {
     return c->watched[port].interface;
+}
+
+unsigned carrier_moves(const struct carrier *c)
+{
+    return c->moves;
 }
 
 /* --- the state of interfaces --- */
@@ -384,7 +398,7 @@ static void find_fault(struct watched *w, const struct ifaddrs *all, char *fault
 bool carrier_report_changes(struct carrier *c)
 {
     struct ifaddrs *all;
-    char fault[CARRIER_TEXT_SIZE];
+    char fault[CARRIER_TEXT_SIZE], before[IFNAMSIZ];
 
     if (!c->stale)
         return false;
@@ -397,7 +411,9 @@ bool carrier_report_changes(struct carrier *c)
         struct watched *w = &c->watched[port];
         if (!w->on)
             continue;
+        (void)strcpy(before, w->interface);
         find_fault(w, all, fault);
+        c->moves += before[0] != '\0' && strcmp(before, w->interface) != 0;
         c->stale |= w->replaced;
         if (strcmp(fault, w->fault) == 0)
             continue;

@@ -53,6 +53,8 @@ void carrier_watch(struct carrier *c, unsigned port, const struct carrier_ends *
 bool carrier_has_peer(const struct carrier *c, unsigned port);
 /* The interface that the link of `port` uses, would use, or used last; "" if it is not known. Borrowed. */
 const char *carrier_interface(const struct carrier *c, unsigned port);
+/* How often carrier_report_changes() has found a link at another interface, or its interface under another name. */
+unsigned carrier_moves(const struct carrier *c);
 
 /* Tells the user what has changed. To be called before the loop sleeps. Returns true if it must be called
  * once more before the loop sleeps. */

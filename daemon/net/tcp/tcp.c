@@ -152,6 +152,11 @@ const char *tcp_interface(const struct tcp *tcp, unsigned port)
     return used[0] == '\0' && endpoint != NULL ? endpoint->interface : used;
 }
 
+unsigned tcp_moves(const struct tcp *tcp)
+{
+    return tcp->carrier != NULL ? carrier_moves(tcp->carrier) : 0;
+}
+
 const char *tcp_missing(const struct tcp *tcp, unsigned port)
 {
     return connector_missing(&tcp->connector[port]);

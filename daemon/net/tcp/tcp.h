@@ -22,6 +22,9 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
 /* Returns the interface that the link of a port uses, or would use; "" if it is not known. Borrowed. */
 const char *tcp_interface(const struct tcp *tcp, unsigned port);
 
+/* Returns a number that changes when tcp_flush() finds an interface under another name, or a link at another one. */
+unsigned tcp_moves(const struct tcp *tcp);
+
 /* Returns what this host lacks for a port to dial or listen (an address, an interface, a name); NULL:
  * nothing. Borrowed. */
 const char *tcp_missing(const struct tcp *tcp, unsigned port);
