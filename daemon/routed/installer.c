@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,10 @@ bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ])
     for (unsigned port = 0; port < ports(i); port++) {
         struct cable *cable = &i->cable[port], fresh = {.name = ""};
         (void)strcpy(fresh.name, names[port]);
-        (void)netlink_interface(i->netlink, fresh.name, &fresh.interface);
+        if (!netlink_interface(i->netlink, fresh.name, &fresh.interface) &&
+            names[port][0] != '\0' && cable->interface.index != 0 &&
+            if_indextoname(cable->interface.index, fresh.name) != NULL)
+            (void)netlink_interface(i->netlink, fresh.name, &fresh.interface);
         changed |= memcmp(&fresh.interface, &cable->interface, sizeof fresh.interface) != 0;
         *cable = fresh;
         if (fresh.interface.index == 0)
@@ -90,6 +94,17 @@ static uint32_t ports_of(const struct installer *i, const struct netlink_route *
     return result;
 }
 
+/* Whether a route has the source and the congestion control that put() gives. */
+static bool has_attributes(const struct installer *i, const struct netlink_route *r,
+                           unsigned family)
+{
+    if (r->kind != NETLINK_WAYS)
+        return true;
+    return ip_equal(&r->source, &i->hosts->host[i->planner->self].ip[family]) &&
+           strcmp(r->congestion != NULL ? r->congestion : "",
+                  i->congestion != NULL ? i->congestion : "") == 0;
+}
+
 struct looking {
     struct installer *installer;
     unsigned family;
@@ -105,14 +120,15 @@ static void on_route(void *context, const struct netlink_route *r)
     struct looking *l = context;
     struct installer *i = l->installer;
 
-    for (uint32_t n = 0; n < i->hosts->count; n++) {
+    for (uint32_t n = 0; l->family < i->families && n < i->hosts->count; n++) {
         uint32_t to = (l->next + n) % i->hosts->count;
         struct installed *installed = &i->installed[l->family][to];
         if (to == i->planner->self || !ip_equal(&r->to, &i->hosts->host[to].ip[l->family]))
             continue;
         l->next = to + 1;
-        installed->known = true;
+        installed->known = has_attributes(i, r, l->family);
         installed->kind = r->kind;
+        installed->mtu = r->mtu;
         installed->ports = ports_of(i, r, l->family, &installed->known);
         if (l->adopt != NULL && l->family == 0)
             l->adopt(l->context, to, installed->ports);
@@ -133,8 +149,6 @@ void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t t
         struct looking l = {.installer = i, .family = family, .adopt = adopt, .context = context};
         if (family < i->families)
             memset(i->installed[family], 0, i->hosts->count * sizeof *i->installed[family]);
-        else
-            continue;
         (void)netlink_list_routes(i->netlink, family == 0 ? AF_INET : AF_INET6, on_route, &l);
         for (size_t n = 0; n < l.stranger; n++)
             (void)netlink_remove_route(i->netlink, &l.strange[n]);
@@ -164,7 +178,9 @@ static void put(struct installer *i, uint32_t to, unsigned family)
     wanted.kind = wanted.ports != 0        ? NETLINK_WAYS
                   : r->hops == PLANNER_FAR ? NETLINK_UNREACHABLE
                                            : NETLINK_DROP;
-    if (installed->known && installed->kind == wanted.kind && installed->ports == wanted.ports)
+    wanted.mtu = wanted.kind == NETLINK_WAYS ? i->mtu : 0;
+    if (installed->known && installed->kind == wanted.kind && installed->ports == wanted.ports &&
+        installed->mtu == wanted.mtu)
         return;
     route.kind = wanted.kind;
     *installed = wanted;

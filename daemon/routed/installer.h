@@ -16,6 +16,7 @@ struct installed {
     bool known; /* false: perhaps there is none, or another one */
     enum netlink_kind kind;
     uint32_t ports;
+    unsigned mtu;
 };
 
 struct installer {
@@ -36,10 +37,12 @@ struct installer {
 int installer_init(struct installer *i);
 void installer_free(struct installer *i);
 
-/* Takes the names of the interfaces by port, and looks at the interfaces. Returns whether anything has changed. */
+/* Takes the names of the interfaces by port, and looks at the interfaces. An interface that has been renamed is found by
+ * its number, until its new name is told. Returns whether anything has changed. */
 bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
 
-/* Finds out which routes of ours the kernel has, and removes those to addresses of no host. `adopt`, which may be
+/* Finds out which routes of ours the kernel has, and removes those to addresses of no host, so also all IPv6 routes if
+ * IPv6 is not used. `adopt`, which may be
  * NULL, is told the ports of each IPv4 route. */
 void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t to, uint32_t ports),
                     void *context);

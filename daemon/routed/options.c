@@ -22,7 +22,8 @@ const struct routed_option routed_options[] = {
                "folder with the former settings, and the socket that 'torusctl routes' asks;\n"
                "it must be empty after a boot (default: /run/torus-routed)"},
     [INTERFACE] = {"interface", "NAME",
-                   "interface that is made for the addresses of this host (default: torus0)"},
+                   "interface that is made for the addresses of this host (default: torus0); one\n"
+                   "that others have made is refused"},
     [WITHOUT] = {"without", "LINKS",
                  "links that routes avoid, the same on all hosts: 5:+0,7 are the link at port\n"
                  "+0 of node 5, and all links of node 7"},
@@ -58,9 +59,10 @@ static void print_help(void)
             (void)printf(*c == '\n' ? "\n%21s" : "%.1s", *c == '\n' ? "" : c);
         (void)putchar('\n');
     }
-    (void)fputs("\nexit status: 0 ended by a signal, or --down has removed everything; 1 an error; "
-                "2 invalid options\n",
-                stdout);
+    (void)fputs(
+        "\nexit status: 0 ended by a signal, or --down, and everything is removed; 1 an error; "
+        "2 invalid options\n",
+        stdout);
 }
 
 /* Returns 0, 1 to end, or -1: the value is wrong. */

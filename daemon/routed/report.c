@@ -44,8 +44,10 @@ static void describe_down(const struct planner *p, char text[WITHOUT_SIZE])
     damage_free(&damage);
 }
 
-static const char *state_of(const struct planner_route *r)
+static const char *state_of(const struct planner_route *r, bool in_kernel)
 {
+    if (!in_kernel)
+        return "missing";
     if (r->hops == PLANNER_FAR)
         return "unreachable";
     if (r->ports == 0)
@@ -99,7 +101,7 @@ static json_t *route_json(const struct report_of *r, uint32_t to, const char *do
     write_why(r->planner, to, down, why);
     return json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:o, s:s, s:f, s:b}", "node", (int)to, "host",
                      host->name, "address", ip_json(&host->ip[0]), "address6",
-                     ip_json(&host->ip[1]), "state", state_of(route), "hops",
+                     ip_json(&host->ip[1]), "state", state_of(route, in_kernel), "hops",
                      route->hops == PLANNER_FAR ? json_null() : json_integer(route->hops), "ways",
                      ways_json(r, route->ports), "why", why, "seconds",
                      (double)(r->now - route->since) / 1000.0, "in_kernel", in_kernel);
@@ -132,6 +134,8 @@ json_t *report_make(const struct report_of *r)
         (void)json_object_set_new(value, "settle_seconds",
                                   json_real((double)r->planner->settle / 1000.0));
     }
+    (void)json_object_set_new(value, "problem",
+                              r->problem[0] != '\0' ? json_string(r->problem) : json_null());
     (void)json_object_set_new(value, "down", json_string(down));
     (void)json_object_set_new(value, "routes", routes);
     return value;
@@ -172,6 +176,18 @@ static void on_written(uv_write_t *write, int status)
         uv_close((uv_handle_t *)&c->pipe, on_client_closed);
 }
 
+/* Makes room: clients that do not read may not keep others out. */
+static void close_oldest(struct report_server *s)
+{
+    struct report_client *oldest = NULL;
+
+    for (struct report_client *c = s->first; c != NULL; c = c->next)
+        if (!uv_is_closing((uv_handle_t *)&c->pipe))
+            oldest = c;
+    if (oldest != NULL)
+        uv_close((uv_handle_t *)&oldest->pipe, on_client_closed);
+}
+
 static void on_client(uv_stream_t *listener, int status)
 {
     struct report_server *s = listener->data;
@@ -187,8 +203,9 @@ static void on_client(uv_stream_t *listener, int status)
     c->pipe.data = c->write.data = c;
     c->next = s->first;
     s->first = c;
-    s->clients++;
-    if (uv_accept(listener, (uv_stream_t *)&c->pipe) == 0 && s->clients <= CLIENTS_MOST) {
+    if (++s->clients > CLIENTS_MOST)
+        close_oldest(s);
+    if (uv_accept(listener, (uv_stream_t *)&c->pipe) == 0) {
         value = s->make(s->context);
         c->text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
         json_decref(value);

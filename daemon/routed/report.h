@@ -12,7 +12,8 @@ struct report_of {
     const struct states *states;
     const struct planner *planner; /* NULL: nothing was heard from the daemon yet */
     const struct installer *installer;
-    uint64_t now; /* in the time of the planner, milliseconds */
+    const char *problem; /* what keeps routes from being set; "": nothing */
+    uint64_t now;        /* in the time of the planner, milliseconds */
 };
 
 /* Returns the report, or NULL if memory is short. */

@@ -1,19 +1,15 @@
 #include "daemon/routed/routed.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/routed/holdings.h"
 #include "daemon/routed/kernel/firewall.h"
-#include "daemon/routed/kernel/settings.h"
 #include "daemon/routed/report.h"
 #include "daemon/schedule/damage.h"
 
@@ -23,18 +19,18 @@
 struct routed {
     uv_loop_t *loop;
     const struct routed_options *options;
-    struct netlink netlink;
+    struct holdings holdings;
     struct mnl_socket *reports; /* of changes of interfaces */
-    struct settings settings;
     struct host_addresses hosts;
     struct states states;
     struct report_server server;
     char *socket_path;
-    int lock;
     uv_timer_t planned, check;
     uv_poll_t changes;
     bool has_changes;
     unsigned checks;
+    char problem[sizeof(((struct error *)NULL)->text)]; /* as it was last logged; "": none */
+    bool faulty; /* `problem` is about this host, not about routes */
 
     /* From the first link states on: */
     bool placed;
@@ -46,53 +42,31 @@ struct routed {
     bool unsure;  /* the kernel has refused a route since all were put there */
 };
 
-/* --- the state folder: one process, one folder --- */
-
-static int open_state(struct routed *r, struct error *e)
+/* Notes what keeps routes from being set, and logs it once; "": nothing. It is tried again at the next check. */
+static void note_problem(struct routed *r, const char *text)
 {
-    char path[256];
-
-    if (mkdir(r->options->state, 0755) != 0 && errno != EEXIST)
-        return error_set(e, ERROR_IO, "cannot create %.200s: %s", r->options->state,
-                         strerror(errno));
-    (void)snprintf(path, sizeof path, "%.240s/lock", r->options->state);
-    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (r->lock < 0)
-        return error_set(e, ERROR_IO, "cannot open %.200s: %s", path, strerror(errno));
-    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0)
-        return error_set(e, ERROR_REFUSED, "another torus-routed uses %.200s: give --state",
-                         r->options->state);
-    if (settings_open(&r->settings, r->options->state, e) != 0)
-        return -1;
-    if (netlink_open(&r->netlink) != 0)
-        return error_set(e, ERROR_IO, "cannot reach the kernel's routes: %s", strerror(errno));
-    return 0;
-}
-
-static void remove_all(struct routed *r)
-{
-    char path[256];
-
-    if (netlink_remove_routes(&r->netlink) != 0)
-        log_error("some routes could not be removed: %s", strerror(errno));
-    if (netlink_remove_interface(&r->netlink, r->options->interface) != 0)
-        log_error("%s could not be removed: %s", r->options->interface, strerror(errno));
-    firewall_remove();
-    settings_restore(&r->settings);
-    (void)snprintf(path, sizeof path, "%.240s/lock", r->options->state);
-    (void)unlink(path);
+    if (strcmp(r->problem, text) == 0)
+        return;
+    (void)snprintf(r->problem, sizeof r->problem, "%s", text);
+    if (text[0] != '\0')
+        log_error("%s", text);
+    else
+        log_info("the routes can be set again");
 }
 
 /* --- routes --- */
 
 static void wake_up(struct routed *r);
 
-/* Logs what could not be done; it is tried again at the next check. */
 static void complain(struct routed *r)
 {
-    if (r->installer.failures > 0)
-        log_warning("%s (%u routes)", r->installer.failure.text, r->installer.failures);
-    r->installer.failures = 0;
+    struct error e;
+
+    if (r->installer.failures == 0 || r->faulty)
+        return;
+    (void)error_set(&e, ERROR_IO, "%.280s (%u routes)", r->installer.failure.text,
+                    r->installer.failures);
+    note_problem(r, e.text);
 }
 
 /* Puts the routes that are new, or all, into the kernel. */
@@ -105,6 +79,9 @@ static void install(struct routed *r, bool all)
         }
     r->unsure = r->installer.failures > 0 || (r->unsure && !all);
     complain(r);
+    if (all && !r->unsure && !r->faulty)
+        note_problem(r, "");
+    r->installer.failures = 0;
 }
 
 /* Tells all nodes with which link states the routes in the kernel agree, and counts what they have said. */
@@ -159,18 +136,56 @@ static void prepare_interfaces(struct routed *r)
     struct error e;
 
     for (unsigned i = 0; i < count; i++)
-        if (settings_prepare_interface(&r->settings, list[i], r->hosts.v6, &e) != 0)
+        if (settings_prepare_interface(&r->holdings.settings, list[i], r->hosts.v6, &e) != 0)
             log_warning("%s", e.text);
 }
 
-/* Compares the kernel's routes and interfaces with what they should be. */
+/* Looks at the interfaces of the cables. Settings follow one that has a new name. Returns whether anything has
+ * changed. */
+static bool look_at_cables(struct routed *r)
+{
+    struct cable before[TORUS_MAX_PORTS];
+    struct error e;
+    bool changed;
+
+    memcpy(before, r->installer.cable, sizeof before);
+    changed = installer_look_at_cables(&r->installer, r->states.interface);
+    for (unsigned port = 0; port < torus_ports(&r->torus); port++) {
+        const struct cable *now = &r->installer.cable[port];
+        if (now->interface.index == 0 || now->interface.index != before[port].interface.index ||
+            strcmp(now->name, before[port].name) == 0)
+            continue;
+        changed = true;
+        if (settings_rename(&r->holdings.settings, before[port].name, now->name, &e) != 0)
+            log_warning("%s", e.text);
+    }
+    return changed;
+}
+
+static int prepare_host(struct routed *r, struct error *e)
+{
+    const uint32_t rank = r->states.rank;
+
+    return holdings_prepare(&r->holdings, &r->hosts.host[rank], rank, &r->hosts.v6, e);
+}
+
+static void take_place(struct routed *r);
+
+/* Compares all that was set with what it should be. Without a place, tries to take one. */
 static void check(struct routed *r)
 {
     char list[TORUS_MAX_PORTS][IFNAMSIZ];
+    struct error e;
 
-    if (!r->placed)
+    if (!r->placed) {
+        if (r->states.up != NULL && r->states.connected)
+            take_place(r);
         return;
-    (void)installer_look_at_cables(&r->installer, r->states.interface);
+    }
+    (void)look_at_cables(r);
+    r->faulty = prepare_host(r, &e) != 0;
+    if (r->faulty)
+        note_problem(r, e.text);
     prepare_interfaces(r);
     installer_look(&r->installer, NULL, NULL);
     install(r, true);
@@ -183,18 +198,21 @@ static void on_check(uv_timer_t *timer)
     check(timer->data);
 }
 
-/* An interface has changed; what exactly does not matter. */
+/* An interface has changed, or reports were lost; what exactly does not matter. libuv stops to watch a socket that has
+ * lost reports. */
 static void on_change(uv_poll_t *poll, int status, int events)
 {
     struct routed *r = poll->data;
     char report[8192];
 
-    (void)status;
     (void)events;
     while (recv(mnl_socket_get_fd(r->reports), report, sizeof report, MSG_DONTWAIT) >= 0 ||
            errno == EINTR || errno == ENOBUFS)
         continue;
-    if (r->placed && installer_look_at_cables(&r->installer, r->states.interface))
+    if (status < 0 && (errno != EAGAIN || uv_poll_start(poll, UV_READABLE, on_change) != 0))
+        log_warning("interfaces are only looked at every %d s: %s", CHECK_MS / 1000,
+                    uv_strerror(status));
+    if (r->placed && look_at_cables(r))
         check(r);
 }
 
@@ -209,17 +227,6 @@ static void forget_place(struct routed *r)
     r->up = NULL;
     (void)uv_timer_stop(&r->planned);
     r->placed = false;
-}
-
-static int prepare_host(struct routed *r, struct error *e)
-{
-    const struct host_entry *self = &r->hosts.host[r->states.rank];
-
-    if (netlink_own_interface(&r->netlink, r->options->interface, self->ip, r->hosts.v6 ? 2 : 1) !=
-        0)
-        return error_set(e, ERROR_IO, "cannot give %s the address of this host: %s",
-                         r->options->interface, strerror(errno));
-    return settings_prepare_host(&r->settings, r->states.rank, r->hosts.v6, e);
 }
 
 static void on_adopted(void *context, uint32_t to, uint32_t ports)
@@ -238,20 +245,42 @@ static int read_without(struct routed *r, struct error *e)
     return damage_parse(&r->without, &r->torus, list, e) == 0 ? 0 : error_wrap(e, "--without");
 }
 
-/* Takes a place in the torus. Returns 0, or -1 with *e. */
+static int check_count(const struct host_addresses *h, const struct routed *r, struct error *e)
+{
+    if (h->count == r->states.torus.nodes)
+        return 0;
+    return error_set(e, ERROR_USAGE, "%s has %u hosts, but the torus has %u nodes",
+                     r->options->addresses, h->count, r->states.torus.nodes);
+}
+
+/* The file of addresses may have changed with the torus. */
+static int match_addresses(struct routed *r, struct error *e)
+{
+    struct host_addresses fresh;
+    struct error more;
+
+    if (check_count(&r->hosts, r, e) == 0)
+        return 0;
+    if (host_addresses_read(&fresh, r->options->addresses, &more) != 0)
+        return -1;
+    host_addresses_free(&r->hosts);
+    r->hosts = fresh;
+    return check_count(&r->hosts, r, e);
+}
+
+/* Returns 0, or -1 with *e. */
 static int place(struct routed *r, struct error *e)
 {
+    if (match_addresses(r, e) != 0)
+        return -1;
     r->torus = r->states.torus;
-    if (r->hosts.count != r->torus.nodes)
-        return error_set(e, ERROR_USAGE, "%s has %u hosts, but the torus has %u nodes",
-                         r->options->addresses, r->hosts.count, r->torus.nodes);
     if (read_without(r, e) != 0 || prepare_host(r, e) != 0)
         return -1;
     r->up = calloc(r->torus.nodes, sizeof *r->up);
     if (r->up == NULL ||
         planner_init(&r->planner, &r->torus, r->states.rank, planner_settle_ms(&r->torus)) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the routes");
-    r->installer = (struct installer){.netlink = &r->netlink,
+    r->installer = (struct installer){.netlink = &r->holdings.netlink,
                                       .hosts = &r->hosts,
                                       .planner = &r->planner,
                                       .congestion = r->options->congestion};
@@ -261,6 +290,7 @@ static int place(struct routed *r, struct error *e)
     prepare_interfaces(r);
     installer_look(&r->installer, on_adopted, r);
     r->placed = true;
+    r->faulty = false;
     return 0;
 }
 
@@ -281,12 +311,32 @@ static void use_states(struct routed *r, bool fresh)
     wake_up(r);
 }
 
+/* Takes a place in the torus, and sets all routes. If that fails, former routes are removed: they would no longer
+ * follow the links. */
+static void take_place(struct routed *r)
+{
+    struct error e;
+
+    if (place(r, &e) == 0) {
+        use_states(r, true);
+        return;
+    }
+    forget_place(r);
+    (void)error_wrap(&e, "no routes");
+    note_problem(r, e.text);
+    if (holdings_any(&r->holdings))
+        (void)netlink_remove_routes(&r->holdings.netlink);
+}
+
 void routed_reload(struct routed *r)
 {
     struct host_addresses fresh;
     struct error e;
+    int rc = host_addresses_read(&fresh, r->options->addresses, &e);
 
-    if (host_addresses_read(&fresh, r->options->addresses, &e) != 0) {
+    if (rc == 0 && r->placed && (rc = check_count(&fresh, r, &e)) != 0)
+        host_addresses_free(&fresh);
+    if (rc != 0) {
         log_error("the addresses stay as they are: %s", e.text);
         return;
     }
@@ -294,35 +344,23 @@ void routed_reload(struct routed *r)
     host_addresses_free(&r->hosts);
     r->hosts = fresh;
     forget_place(r);
-    if (r->states.up == NULL)
-        return;
-    if (place(r, &e) == 0) {
-        use_states(r, true);
-    } else {
-        log_error("no routes: %s", e.text);
-        forget_place(r);
-    }
+    if (r->states.up != NULL)
+        take_place(r);
 }
 
 static void on_heard(void *context, bool all)
 {
     struct routed *r = context;
-    bool fresh = false;
-    struct error e;
 
     if (r->placed && all && has_moved(r))
         forget_place(r);
     if (!r->placed) {
-        if (place(r, &e) != 0) {
-            log_error("no routes: %s", e.text);
-            forget_place(r);
-            return;
-        }
-        fresh = true;
-    } else if (r->states.renamed && installer_look_at_cables(&r->installer, r->states.interface)) {
-        prepare_interfaces(r);
+        take_place(r);
+        return;
     }
-    use_states(r, fresh);
+    if (r->states.renamed && look_at_cables(r))
+        prepare_interfaces(r);
+    use_states(r, false);
 }
 
 static json_t *on_report(void *context)
@@ -332,6 +370,7 @@ static json_t *on_report(void *context)
                                  .states = &r->states,
                                  .planner = r->placed ? &r->planner : NULL,
                                  .installer = &r->installer,
+                                 .problem = r->problem,
                                  .now = uv_now(r->loop)};
 
     return report_make(&of);
@@ -353,7 +392,8 @@ static int watch_interfaces(struct routed *r, struct error *e)
 
 static int start(struct routed *r, struct error *e)
 {
-    if (host_addresses_read(&r->hosts, r->options->addresses, e) != 0)
+    if (host_addresses_read(&r->hosts, r->options->addresses, e) != 0 ||
+        holdings_may_use_interface(&r->holdings, e) != 0)
         return -1;
     if (asprintf(&r->socket_path, "%s/routes.sock", r->options->state) < 0) {
         r->socket_path = NULL;
@@ -369,11 +409,14 @@ static int start(struct routed *r, struct error *e)
 /* Removes what a former process has left: nobody will make its routes follow the links. */
 static void give_up(struct routed *r)
 {
+    struct error more;
+
     if (r->has_changes)
         uv_close((uv_handle_t *)&r->changes, NULL);
     report_stop(&r->server);
     (void)uv_run(r->loop, UV_RUN_DEFAULT);
-    remove_all(r);
+    if (holdings_remove(&r->holdings, false, &more) != 0)
+        log_error("%s", more.text);
     routed_free(r);
 }
 
@@ -387,8 +430,7 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
     }
     r->loop = loop;
     r->options = options;
-    r->lock = -1;
-    if (open_state(r, e) != 0) {
+    if (holdings_open(&r->holdings, options->state, options->interface, e) != 0) {
         routed_free(r);
         return NULL;
     }
@@ -408,42 +450,36 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
     return r;
 }
 
-void routed_stop(struct routed *r)
+int routed_stop(struct routed *r, struct error *e)
 {
     states_stop(&r->states);
     uv_close((uv_handle_t *)&r->planned, NULL);
     uv_close((uv_handle_t *)&r->check, NULL);
     uv_close((uv_handle_t *)&r->changes, NULL);
     report_stop(&r->server);
-    remove_all(r);
+    return holdings_remove(&r->holdings, false, e);
 }
 
 void routed_free(struct routed *r)
 {
     forget_place(r);
     states_free(&r->states);
-    settings_free(&r->settings);
+    holdings_close(&r->holdings);
     host_addresses_free(&r->hosts);
-    netlink_close(&r->netlink);
     if (r->reports != NULL)
         (void)mnl_socket_close(r->reports);
-    if (r->lock >= 0)
-        (void)close(r->lock);
     free(r->socket_path);
     free(r);
 }
 
 int routed_clean_up(const struct routed_options *options, struct error *e)
 {
-    struct routed r = {.options = options, .lock = -1};
-    int rc = open_state(&r, e);
+    struct holdings h;
+    int rc = holdings_open(&h, options->state, options->interface, e);
 
     if (rc == 0)
-        remove_all(&r);
-    settings_free(&r.settings);
-    netlink_close(&r.netlink);
-    if (r.lock >= 0)
-        (void)close(r.lock);
+        rc = holdings_remove(&h, true, e);
+    holdings_close(&h);
     return rc;
 }
 

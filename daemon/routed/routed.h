@@ -12,12 +12,13 @@ struct routed;
 /* Starts. Takes over what a former process has left. Returns NULL with *e. */
 struct routed *routed_start(uv_loop_t *loop, const struct routed_options *options, struct error *e);
 
-/* Reads the file of addresses again, and keeps the routes that are still right. If the file is wrong, everything stays
- * as it is. */
+/* Reads the file of addresses again, and keeps the routes that are still right. If the file is wrong, or has not as many
+ * hosts as the torus, everything stays as it is. */
 void routed_reload(struct routed *r);
 
-/* Removes everything that was set, and closes all handles. After the loop has ended, the caller calls routed_free(). */
-void routed_stop(struct routed *r);
+/* Removes everything that was set, and closes all handles. Returns 0, or -1 with *e: something is left. After the loop
+ * has ended, the caller calls routed_free(). */
+int routed_stop(struct routed *r, struct error *e);
 void routed_free(struct routed *r);
 
 /* Removes everything that a former process has left. Returns 0, or -1 with *e. */

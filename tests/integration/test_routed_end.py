@@ -54,6 +54,7 @@ def test_the_unit_starts_it_again_without_end():
     ('success', '0', False),     # it has cleaned up by itself
     ('signal', 'KILL', False),   # the next one takes the routes over
     ('exit-code', '1', False),   # it has cleaned up, and the next one tries again
+    ('success', 'TERM', True),   # it was stopped before it could take over or remove anything
     ('exit-code', '2', True),    # invalid options: there is no next one
     ('timeout', 'KILL', True)])  # 'systemctl stop' took too long
 def test_the_unit_cleans_up_when_there_is_no_next_one(tmp_path, result, status, cleans):

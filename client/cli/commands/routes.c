@@ -26,13 +26,10 @@ static const struct option options[] = {
 };
 
 static const struct field fields[] = {
-    {"torus", "torus", FORMAT_PLAIN},
-    {"this host", "host", FORMAT_PLAIN},
-    {"address", "address", FORMAT_PLAIN},
-    {"IPv6 address", "address6", FORMAT_PLAIN},
-    {"torusd", "torusd", FORMAT_PLAIN},
-    {"down", "down", FORMAT_PLAIN},
-    {0},
+    {"torus", "torus", FORMAT_PLAIN},     {"this host", "host", FORMAT_PLAIN},
+    {"address", "address", FORMAT_PLAIN}, {"IPv6 address", "address6", FORMAT_PLAIN},
+    {"torusd", "torusd", FORMAT_PLAIN},   {"down", "down", FORMAT_PLAIN},
+    {"problem", "problem", FORMAT_PLAIN}, {0},
 };
 static const struct field route_fields[] = {
     {"host", "host", FORMAT_PLAIN},
@@ -173,7 +170,8 @@ const struct command command_routes = {
         "torus-routed keeps a route to every other host. A host is routed; or it changes, while\n"
         "the hosts hear of a change of the links, and only some of the shortest ways are in use;\n"
         "or it waits, for a few hundredths of a second, because every way could lead in a\n"
-        "loop meanwhile; or it is unreachable, as no links that are up lead there.\n"
+        "loop meanwhile; or it is unreachable, as no links that are up lead there; or it is\n"
+        "missing, as the kernel has refused the route: 'problem' says why.\n"
         "\n"
         "The column 'by' has the interfaces by which packets leave, with the host at the other\n"
         "end of the cable. If there are several, each connection takes one of them. 'for' says\n"

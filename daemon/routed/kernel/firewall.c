@@ -127,6 +127,30 @@ static bool has_rule(const char *rules, const char *interface)
     return false;
 }
 
+/* Returns the rules of our chain in the table of the firewall; NULL: it does not exist. */
+static char *own_rules(size_t which)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof command, "list chain %s " FIREWALL_CHAIN,
+                   firewalls[which].table);
+    return nft(command, NULL);
+}
+
+/* Whether our chain accepts what leaves by all of these interfaces. */
+static bool accepts(size_t which, char interface[][IFNAMSIZ], unsigned count)
+{
+    char *rules = own_rules(which), rule[64];
+    bool all = rules != NULL;
+
+    for (unsigned i = 0; all && i < count; i++) {
+        (void)snprintf(rule, sizeof rule, "oifname \"%.15s\" accept", interface[i]);
+        all = strstr(rules, rule) != NULL;
+    }
+    free(rules);
+    return all;
+}
+
 static void add_rules(size_t which, const char *rules, char interface[][IFNAMSIZ], unsigned count)
 {
     const char *table = firewalls[which].table;
@@ -165,7 +189,7 @@ void firewall_pass(char interface[][IFNAMSIZ], unsigned count)
         bool missing = false;
         for (unsigned i = 0; rules != NULL && i < count; i++)
             missing |= !has_rule(rules, interface[i]);
-        if (missing)
+        if (missing || (rules != NULL && count > 0 && !accepts(which, interface, count)))
             add_rules(which, rules, interface, count);
         free(rules);
     }
@@ -194,13 +218,11 @@ void firewall_remove(void)
 
     for (size_t which = 0; which < FIREWALLS; which++) {
         char *rules = rules_of(which);
-        if (rules == NULL)
-            continue;
-        remove_rules(which, rules);
-        (void)snprintf(command, sizeof command, "list chain %s " FIREWALL_CHAIN,
-                       firewalls[which].table);
+        if (rules != NULL)
+            remove_rules(which, rules);
         free(rules);
-        rules = nft(command, NULL);
+        /* Ours may be there even if theirs is gone. */
+        rules = own_rules(which);
         if (rules == NULL)
             continue;
         (void)snprintf(command, sizeof command,

@@ -9,7 +9,7 @@
 
 #define FIREWALL_CHAIN "TORUS-ROUTED"
 
-/* Adds the rules for these interfaces where one of the firewalls is, and the rules are missing. Does nothing without
+/* Adds the rules for these interfaces where one of the firewalls is, and rules are missing, in their chain or in ours. Does nothing without
  * nft. Logs a warning if nft refuses. */
 void firewall_pass(char interface[][IFNAMSIZ], unsigned count);
 

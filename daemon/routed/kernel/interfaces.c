@@ -84,89 +84,158 @@ static int set_up(struct netlink *nl, const char *name)
     return netlink_ask(nl, request, NULL, NULL);
 }
 
-static int add_interface(struct netlink *nl, const char *name)
+static void peer_of(const char *name, char peer[IFNAMSIZ])
 {
-    struct netlink_interface found;
-    char peer[IFNAMSIZ];
-
-    (void)snprintf(peer, sizeof peer, "%.9s-peer", name);
-    if (!netlink_interface(nl, name, &found) && add_dummy(nl, name) != 0 &&
-        add_pair(nl, name, peer) != 0)
-        return -1;
-    if (netlink_interface(nl, peer, &found) && set_up(nl, peer) != 0)
-        return -1;
-    return set_up(nl, name);
+    (void)snprintf(peer, IFNAMSIZ, "%.9s-peer", name);
 }
 
-static int change_address(struct netlink *nl, unsigned interface, const struct ip *address,
-                          bool add)
+int netlink_make_interface(struct netlink *nl, const char *name)
+{
+    struct netlink_interface own, other;
+    char peer[IFNAMSIZ];
+
+    peer_of(name, peer);
+    if (!netlink_interface(nl, name, &own) && add_dummy(nl, name) != 0 &&
+        add_pair(nl, name, peer) != 0)
+        return -1;
+    if (netlink_interface(nl, peer, &other) && !other.up && set_up(nl, peer) != 0)
+        return -1;
+    return own.up ? 0 : set_up(nl, name);
+}
+
+/* --- who has made an interface --- */
+
+struct maker {
+    bool exists, dummy, pair;
+    unsigned other; /* the other end of a pair */
+};
+
+static int on_maker(const struct nlmsghdr *message, void *context)
+{
+    struct maker *m = context;
+    const size_t head = sizeof(struct ifinfomsg);
+    const struct nlattr *info = netlink_attribute(message, head, IFLA_LINKINFO);
+    const struct nlattr *kind = info != NULL ? netlink_nested(info, IFLA_INFO_KIND) : NULL;
+    const struct nlattr *other = netlink_attribute(message, head, IFLA_LINK);
+
+    m->exists = true;
+    m->other = other != NULL ? mnl_attr_get_u32(other) : 0;
+    m->dummy = kind != NULL && strcmp(mnl_attr_get_str(kind), "dummy") == 0;
+    m->pair = kind != NULL && strcmp(mnl_attr_get_str(kind), "veth") == 0;
+    return MNL_CB_OK;
+}
+
+enum netlink_maker netlink_interface_maker(struct netlink *nl, const char *name)
+{
+    char buffer[NETLINK_REQUEST_SIZE], peer[IFNAMSIZ];
+    struct nlmsghdr *request = netlink_begin(buffer, RTM_GETLINK, 0);
+    struct netlink_interface other;
+    struct maker m = {0};
+
+    (void)put_link(request);
+    mnl_attr_put_strz(request, IFLA_IFNAME, name);
+    if (netlink_ask(nl, request, on_maker, &m) != 0 || !m.exists)
+        return NETLINK_MISSING;
+    peer_of(name, peer);
+    return m.dummy || (m.pair && netlink_interface(nl, peer, &other) && other.index == m.other)
+               ? NETLINK_LIKE_OURS
+               : NETLINK_FOREIGN;
+}
+
+/* --- its addresses --- */
+
+#define ADDRESSES_MOST 32u
+
+struct address {
+    struct ip local, network; /* these differ if the address names the other end of a wire */
+    uint8_t length;           /* of the network, in bits */
+};
+
+struct addresses {
+    unsigned interface, count;
+    struct address address[ADDRESSES_MOST];
+};
+
+static int change_address(struct netlink *nl, unsigned interface, const struct address *a, bool add)
 {
     char buffer[NETLINK_REQUEST_SIZE];
     struct nlmsghdr *request = netlink_begin(buffer, add ? RTM_NEWADDR : RTM_DELADDR,
                                              add ? NLM_F_CREATE | NLM_F_REPLACE : 0);
     struct ifaddrmsg *head = mnl_nlmsg_put_extra_header(request, sizeof *head);
 
-    head->ifa_family = (uint8_t)address->family;
-    head->ifa_prefixlen = (uint8_t)(8 * ip_length(address));
+    head->ifa_family = (uint8_t)a->local.family;
+    head->ifa_prefixlen = a->length;
     head->ifa_index = interface;
-    head->ifa_flags = address->family == AF_INET6 ? IFA_F_NODAD : 0;
-    mnl_attr_put(request, IFA_LOCAL, ip_length(address), &address->v6);
-    mnl_attr_put(request, IFA_ADDRESS, ip_length(address), &address->v6);
+    head->ifa_flags = a->local.family == AF_INET6 ? IFA_F_NODAD : 0;
+    mnl_attr_put(request, IFA_LOCAL, ip_length(&a->local), &a->local.v6);
+    mnl_attr_put(request, IFA_ADDRESS, ip_length(&a->network), &a->network.v6);
     return netlink_ask(nl, request, NULL, NULL);
 }
-
-#define ADDRESSES_MOST 32u
-
-struct addresses {
-    unsigned interface, count;
-    struct ip address[ADDRESSES_MOST];
-};
 
 static int on_address(const struct nlmsghdr *message, void *context)
 {
     struct addresses *found = context;
     const struct ifaddrmsg *head = mnl_nlmsg_get_payload(message);
-    const struct nlattr *address = netlink_attribute(message, sizeof *head, IFA_ADDRESS);
+    const struct nlattr *network = netlink_attribute(message, sizeof *head, IFA_ADDRESS);
+    const struct nlattr *local = netlink_attribute(message, sizeof *head, IFA_LOCAL);
+    struct address *a = &found->address[found->count];
 
-    if (head->ifa_index != found->interface || head->ifa_scope == RT_SCOPE_LINK)
+    if (head->ifa_index != found->interface || head->ifa_scope == RT_SCOPE_LINK ||
+        (network == NULL && local == NULL) || found->count == ADDRESSES_MOST)
         return MNL_CB_OK;
-    if (address != NULL && found->count < ADDRESSES_MOST)
-        ip_take(&found->address[found->count++], head->ifa_family, address);
+    ip_take(&a->local, head->ifa_family, local != NULL ? local : network);
+    ip_take(&a->network, head->ifa_family, network != NULL ? network : local);
+    a->length = head->ifa_prefixlen;
+    found->count++;
     return MNL_CB_OK;
 }
 
-/* Removes the addresses of the interface that are not in the list. */
-static int remove_others(struct netlink *nl, unsigned interface, const struct ip *address,
-                         unsigned count)
+static int list_addresses(struct netlink *nl, unsigned interface, struct addresses *found)
 {
     char buffer[NETLINK_REQUEST_SIZE];
     struct nlmsghdr *request = netlink_begin(buffer, RTM_GETADDR, NLM_F_DUMP);
-    struct addresses found = {.interface = interface};
 
+    *found = (struct addresses){.interface = interface};
     (void)mnl_nlmsg_put_extra_header(request, sizeof(struct ifaddrmsg));
-    if (netlink_ask(nl, request, on_address, &found) != 0)
+    return netlink_ask(nl, request, on_address, found);
+}
+
+/* Whether it is this address, for this host only. */
+static bool is_address(const struct address *a, const struct ip *ip)
+{
+    return ip_equal(&a->local, ip) && ip_equal(&a->network, ip) && a->length == 8 * ip_length(ip);
+}
+
+/* What is right is not sent to the kernel: it would tell everybody who watches addresses of a change. */
+int netlink_set_addresses(struct netlink *nl, const char *name, const struct ip *address,
+                          unsigned count)
+{
+    struct netlink_interface own;
+    struct addresses found;
+
+    if (!netlink_interface(nl, name, &own)) {
+        errno = ENODEV;
+        return -1;
+    }
+    if (list_addresses(nl, own.index, &found) != 0)
         return -1;
     for (unsigned i = 0; i < found.count; i++) {
         bool wanted = false;
         for (unsigned j = 0; j < count; j++)
-            wanted |= ip_equal(&found.address[i], &address[j]);
-        if (!wanted && change_address(nl, interface, &found.address[i], false) != 0)
+            wanted |= is_address(&found.address[i], &address[j]);
+        if (!wanted && change_address(nl, own.index, &found.address[i], false) != 0 &&
+            errno != EADDRNOTAVAIL) /* it went with another one */
+            return -1;
+    }
+    for (unsigned j = 0; j < count; j++) {
+        const struct address a = {address[j], address[j], (uint8_t)(8 * ip_length(&address[j]))};
+        bool there = false;
+        for (unsigned i = 0; i < found.count; i++)
+            there |= is_address(&found.address[i], &address[j]);
+        if (!there && change_address(nl, own.index, &a, true) != 0)
             return -1;
     }
     return 0;
-}
-
-int netlink_own_interface(struct netlink *nl, const char *name, const struct ip *address,
-                          unsigned count)
-{
-    struct netlink_interface own;
-
-    if (add_interface(nl, name) != 0 || !netlink_interface(nl, name, &own))
-        return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (change_address(nl, own.index, &address[i], true) != 0)
-            return -1;
-    return remove_others(nl, own.index, address, count);
 }
 
 int netlink_remove_interface(struct netlink *nl, const char *name)

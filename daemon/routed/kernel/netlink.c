@@ -74,15 +74,28 @@ int netlink_ask(struct netlink *nl, struct nlmsghdr *request, mnl_cb_t each, voi
     return result < 0 ? -1 : 0;
 }
 
-const struct nlattr *netlink_attribute(const struct nlmsghdr *message, size_t size, unsigned type)
+/* Returns the last attribute of this type between these ends, or NULL. */
+static const struct nlattr *find(const struct nlattr *at, const char *end, unsigned type)
 {
-    const struct nlattr *found = NULL, *at = mnl_nlmsg_get_payload_offset(message, size);
-    const char *end = mnl_nlmsg_get_payload_tail(message);
+    const struct nlattr *found = NULL;
 
     for (; mnl_attr_ok(at, (int)(end - (const char *)at)); at = mnl_attr_next(at))
         if (mnl_attr_get_type(at) == type)
             found = at;
     return found;
+}
+
+const struct nlattr *netlink_attribute(const struct nlmsghdr *message, size_t size, unsigned type)
+{
+    return find(mnl_nlmsg_get_payload_offset(message, size), mnl_nlmsg_get_payload_tail(message),
+                type);
+}
+
+const struct nlattr *netlink_nested(const struct nlattr *nest, unsigned type)
+{
+    const char *begin = mnl_attr_get_payload(nest);
+
+    return find((const struct nlattr *)begin, begin + mnl_attr_get_payload_len(nest), type);
 }
 
 size_t ip_length(const struct ip *ip)

@@ -39,9 +39,18 @@ bool ip_equal(const struct ip *a, const struct ip *b);
 
 /* --- interfaces --- */
 
-/* Makes the interface `name`, which has no cable, with these addresses, and sets it up. If it exists it is taken over.
- * Addresses of it that are not in the list are removed. */
-int netlink_own_interface(struct netlink *nl, const char *name, const struct ip *address,
+enum netlink_maker {
+    NETLINK_MISSING,   /* it does not exist */
+    NETLINK_LIKE_OURS, /* netlink_make_interface() makes such interfaces */
+    NETLINK_FOREIGN,
+};
+enum netlink_maker netlink_interface_maker(struct netlink *nl, const char *name);
+
+/* Makes the interface `name`, which has no cable, unless it exists, and sets it up. */
+int netlink_make_interface(struct netlink *nl, const char *name);
+
+/* Gives the interface these addresses, and removes all others but those of the link. */
+int netlink_set_addresses(struct netlink *nl, const char *name, const struct ip *address,
                           unsigned count);
 
 /* Removes the interface; done if it does not exist. */
@@ -81,7 +90,8 @@ int netlink_put_route(struct netlink *nl, const struct netlink_route *route);
 
 int netlink_remove_route(struct netlink *nl, const struct ip *to);
 
-/* Calls `on_route` for each of our routes, which may not send requests. Hops whose interface is down are left out. */
+/* Calls `on_route` for each of our routes, which may not send requests or keep `congestion`. Hops whose interface is
+ * down are left out. */
 int netlink_list_routes(struct netlink *nl, int family,
                         void (*on_route)(void *context, const struct netlink_route *route),
                         void *context);

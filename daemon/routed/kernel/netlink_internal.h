@@ -16,6 +16,8 @@ int netlink_ask(struct netlink *nl, struct nlmsghdr *request, mnl_cb_t each, voi
 
 /* Returns the last attribute of this type behind a head of `size` bytes, or NULL. */
 const struct nlattr *netlink_attribute(const struct nlmsghdr *message, size_t size, unsigned type);
+/* The same within another attribute. */
+const struct nlattr *netlink_nested(const struct nlattr *nest, unsigned type);
 
 size_t ip_length(const struct ip *ip);
 /* Takes an address from an attribute. */

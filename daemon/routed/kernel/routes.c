@@ -113,6 +113,15 @@ static void take_hops(struct netlink_route *r, const struct nlattr *all)
     }
 }
 
+static void take_metrics(struct netlink_route *r, const struct nlattr *metrics)
+{
+    const struct nlattr *mtu = netlink_nested(metrics, RTAX_MTU);
+    const struct nlattr *congestion = netlink_nested(metrics, RTAX_CC_ALGO);
+
+    r->mtu = mtu != NULL ? mnl_attr_get_u32(mtu) : 0;
+    r->congestion = congestion != NULL ? mnl_attr_get_str(congestion) : NULL;
+}
+
 static int on_message(const struct nlmsghdr *message, void *context)
 {
     const struct listing *l = context;
@@ -120,6 +129,8 @@ static int on_message(const struct nlmsghdr *message, void *context)
     const struct nlattr *to = netlink_attribute(message, sizeof *head, RTA_DST);
     const struct nlattr *all = netlink_attribute(message, sizeof *head, RTA_MULTIPATH);
     const struct nlattr *interface = netlink_attribute(message, sizeof *head, RTA_OIF);
+    const struct nlattr *source = netlink_attribute(message, sizeof *head, RTA_PREFSRC);
+    const struct nlattr *metrics = netlink_attribute(message, sizeof *head, RTA_METRICS);
     struct netlink_route r = {0};
 
     /* The kernel also lists what it has learned about a route, such as the MTU of its way: a clone of the route. */
@@ -130,6 +141,10 @@ static int on_message(const struct nlmsghdr *message, void *context)
     r.kind = head->rtm_type == RTN_UNICAST     ? NETLINK_WAYS
              : head->rtm_type == RTN_BLACKHOLE ? NETLINK_DROP
                                                : NETLINK_UNREACHABLE;
+    if (source != NULL)
+        ip_take(&r.source, head->rtm_family, source);
+    if (metrics != NULL)
+        take_metrics(&r, metrics);
     if (all != NULL)
         take_hops(&r, all);
     else if (r.kind == NETLINK_WAYS && interface != NULL)

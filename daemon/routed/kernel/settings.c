@@ -152,15 +152,62 @@ static int change(struct settings *s, const char *name, const char *value, struc
                      name, value, strerror(errno));
 }
 
-void settings_restore(struct settings *s)
+int settings_restore(struct settings *s)
 {
     char now[VALUE_SIZE];
+    int rc = 0, reason = 0;
 
     for (unsigned i = s->count; i > 0; i--)
-        if (get(s, s->saved[i - 1].name, now) == 0 && strcmp(now, s->saved[i - 1].value) != 0)
-            (void)put(s, s->saved[i - 1].name, s->saved[i - 1].value);
-    if (s->file != NULL)
+        if (get(s, s->saved[i - 1].name, now) == 0 && strcmp(now, s->saved[i - 1].value) != 0 &&
+            put(s, s->saved[i - 1].name, s->saved[i - 1].value) != 0 && errno != ENOENT) {
+            reason = errno;
+            rc = -1;
+        }
+    if (rc == 0 && s->file != NULL)
         (void)unlink(s->file);
+    errno = reason;
+    return rc;
+}
+
+/* Replaces the file by one with the names as they are now. */
+static int write_file(const struct settings *s)
+{
+    char *fresh = NULL;
+    FILE *out = NULL;
+    bool failed = asprintf(&fresh, "%s.new", s->file) < 0;
+
+    if (!failed)
+        out = fopen(fresh, "we");
+    failed |= out == NULL;
+    for (unsigned i = 0; !failed && i < s->count; i++)
+        failed = fprintf(out, "%s %s\n", s->saved[i].name, s->saved[i].value) < 0;
+    failed |= out != NULL && fclose(out) != 0;
+    failed = failed || rename(fresh, s->file) != 0;
+    free(fresh);
+    return failed ? -1 : 0;
+}
+
+int settings_rename(struct settings *s, const char *from, const char *to, struct error *e)
+{
+    char part[NAME_SIZE], *at, *name;
+    bool any = false;
+
+    (void)snprintf(part, sizeof part, "/conf/%s/", from);
+    for (unsigned i = 0; i < s->count; i++) {
+        struct saved_setting *saved = &s->saved[i];
+        at = strstr(saved->name, part);
+        if (at == NULL)
+            continue;
+        if (asprintf(&name, "%.*s/conf/%s/%s", (int)(at - saved->name), saved->name, to,
+                     at + strlen(part)) < 0)
+            return error_set(e, ERROR_MEMORY, "out of memory for the settings");
+        free(saved->name);
+        saved->name = name;
+        any = true;
+    }
+    if (any && write_file(s) != 0)
+        return error_set(e, ERROR_IO, "cannot write %.200s: %s", s->file, strerror(errno));
+    return 0;
 }
 
 /* --- what routes need --- */
@@ -237,6 +284,13 @@ static const struct {
     {"arp_ignore", raise_arp_ignore},
     {"arp_filter", raise_arp_filter},
 };
+
+int settings_allow_v6(struct settings *s, const char *interface, struct error *e)
+{
+    char name[NAME_SIZE];
+
+    return change(s, conf(name, "ipv6", interface, "disable_ipv6"), "0", e);
+}
 
 int settings_prepare_interface(struct settings *s, const char *interface, bool v6, struct error *e)
 {
