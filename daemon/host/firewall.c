@@ -12,17 +12,42 @@
 #define RULES_MOST (64u * 1024u)
 #define PATIENCE_MS 2000
 
-/* ":FORWARD DROP [0:0]" of iptables-save, or "type filter hook forward ...; policy drop;" of nft. */
+#define PASS "TORUS-ROUTED" /* the chain of torus-routed (daemon/routed/kernel/firewall.h) */
+
+/* Whether a text occurs before `end`. */
+static bool has(const char *begin, const char *end, const char *text)
+{
+    const char *at = strstr(begin, text);
+
+    return at != NULL && at < end;
+}
+
+/* Whether a table of nft, "table ip filter {\n ... }", drops what is forwarded: "type filter hook forward ...; policy
+ * drop;". */
+static bool drops(const char *table, const char *table_end)
+{
+    if (has(table, table_end, "jump " PASS))
+        return false;
+    for (const char *hook = strstr(table, "hook forward"); hook != NULL && hook < table_end;
+         hook = strstr(hook + 1, "hook forward"))
+        if (has(hook, hook + strcspn(hook, "\n"), "policy drop"))
+            return true;
+    return false;
+}
+
 const char *firewall_policy(const char *rules)
 {
-    const char *forward = strstr(rules, ":FORWARD ");
+    const char *forward = strstr(rules, ":FORWARD "), *next;
 
-    if (forward != NULL)
-        return strncmp(forward, ":FORWARD DROP", 13) == 0 ? "drop" : "accept";
-    for (forward = strstr(rules, "hook forward"); forward != NULL;
-         forward = strstr(forward + 1, "hook forward")) {
-        const char *end = strchr(forward, '\n'), *drop = strstr(forward, "policy drop");
-        if (drop != NULL && (end == NULL || drop < end))
+    if (forward != NULL) /* ":FORWARD DROP [0:0]" of iptables-save */
+        return strncmp(forward, ":FORWARD DROP", 13) == 0 && strstr(rules, "-j " PASS) == NULL
+                   ? "drop"
+                   : "accept";
+    for (const char *table = rules; *table != '\0'; table = next) {
+        next = strstr(table + 1, "\ntable ");
+        if (next == NULL)
+            next = table + strlen(table);
+        if (drops(table, next))
             return "drop";
     }
     return "accept";

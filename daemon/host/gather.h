@@ -25,7 +25,8 @@ void gather_ip_routes(struct facts *f);
 void gather_limits(struct facts *f);
 void gather_system(struct facts *f);
 
-/* What rules, as nft or iptables-save prints them, do with packets that nothing else decides about: "drop" or "accept". */
+/* What rules, as nft or iptables-save prints them, do with packets that nothing else decides about: "drop" or "accept".
+ * Where packets pass by rules of torus-routed, these decide. */
 const char *firewall_policy(const char *rules);
 
 #endif

@@ -153,13 +153,16 @@ static void add_address(struct facts *f, const char *interface, const uint8_t *a
     add(f, interface, "address", text);
 }
 
-static void add_rp_filter(struct facts *f, const char *interface)
+static void add_settings(struct facts *f, const char *interface)
 {
+    static const char *const settings[] = {"rp_filter", "forwarding"};
     char path[128], value[16];
 
-    (void)snprintf(path, sizeof path, "/proc/sys/net/ipv4/conf/%s/rp_filter", interface);
-    if (facts_read_line(path, value, sizeof value))
-        add(f, interface, "rp_filter", value);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        (void)snprintf(path, sizeof path, "/proc/sys/net/ipv4/conf/%s/%s", interface, settings[i]);
+        if (facts_read_line(path, value, sizeof value))
+            add(f, interface, settings[i], value);
+    }
 }
 
 static void add_link(const struct nlmsghdr *m, void *context)
@@ -187,7 +190,7 @@ static void add_link(const struct nlmsghdr *m, void *context)
     if (a.stats != NULL)
         add_stats(l->facts, a.name, a.stats);
     add(l->facts, a.name, "physical", a.kind || info->ifi_type == ARPHRD_LOOPBACK ? "no" : "yes");
-    add_rp_filter(l->facts, a.name);
+    add_settings(l->facts, a.name);
     add_driver(l, a.name);
 }
 

@@ -1,5 +1,6 @@
 """torus-routed notices what others change on its hosts, sets it again, and says what keeps it from doing so."""
 
+import json
 import re
 import signal
 import subprocess
@@ -242,6 +243,32 @@ def test_a_chain_that_others_empty(mininet):
              'delete chain ip filter DOCKER-USER')
     torus.ip_hosts.undo()
     assert 'TORUS-ROUTED' not in node.run('nft', 'list', 'ruleset')
+
+
+def test_the_doctor_knows_torus_routed(mininet):
+    torus = mininet('4')
+    torus.node(1).run('nft', DOCKER)
+    torus.set_ip_routes()
+    checks = 'forwarding', 'firewall', 'ip routes'
+
+    def findings():
+        found = json.loads(torus.ctl(0, '--json', 'doctor').stdout)['findings']
+        return [one for one in found if one['check'] in checks and one['severity'] != 'fine']
+
+    wait_for(lambda: not findings(), what=lambda: findings())
+    # A route that leads nowhere does not count, nor does one to a host that is known to be missing.
+    torus.node(2).daemon.send_signal(signal.SIGKILL)
+    torus.node(2).daemon.wait()
+    settled(torus, 0, 'node 2')
+    wait_for(lambda: not findings(), what=lambda: findings())
+    torus.node(2).start()
+    settled(torus)
+    # Without torus-routed, the same host does not forward.
+    torus.ip_hosts.routed[1].terminate()
+    torus.ip_hosts.routed[1].wait()
+    found = wait_for(lambda: found if len(found := findings()) == 3 else None, what=lambda: findings())
+    assert {one['check'] for one in found} == set(checks)
+    assert all('restart torus-routed' in one['mend'] for one in found if one['check'] != 'firewall'), found
 
 
 # --- what is not torus-routed's ---

@@ -172,6 +172,42 @@ static void forwarding(void **state)
     ring_expect_fine(&r);
     ring_set(&r, 1, "sysctl.net.ipv4.ip_forward", "0");
     ring_expect(&r, SEVERITY_ERROR, "forwarding", "ip_forward=1", "forwards no packets", NULL);
+    ring_set(&r, 1, "interface.eth0.forwarding", "1");
+    ring_set(&r, 1, "interface.eth1.forwarding", "1");
+    ring_expect_fine(&r);
+    ring_set(&r, 1, "interface.eth1.forwarding", "0");
+    ring_expect(&r, SEVERITY_ERROR, "forwarding", "ip_forward=1", "come by eth1", NULL);
+    ring_set(&r, 1, "sysctl.net.ipv4.ip_forward", "1");
+    ring_expect(&r, SEVERITY_ERROR, "forwarding", "conf.eth1.forwarding=1", "come by eth1", NULL);
+}
+
+static void use_routed(void)
+{
+    for (uint32_t i = 0; i < RING; i++) {
+        ring_set(&r, i, "ip_routes.interface", "torus0");
+        ring_set(&r, i, "ip_routes.count", "3");
+        ring_set(&r, i, "ip_routes.by", "torus-routed");
+        ring_set(&r, i, "interface.eth0.forwarding", "1");
+        ring_set(&r, i, "interface.eth1.forwarding", "1");
+    }
+}
+
+static void torus_routed(void **state)
+{
+    (void)state;
+    use_routed(); /* the interfaces without cables forward nothing */
+    ring_expect_fine(&r);
+    ring_set(&r, 2, "firewall.docker", "yes");
+    ring_expect_fine(&r);
+    ring_set(&r, 2, "firewall.forward", "drop");
+    ring_expect(&r, SEVERITY_ERROR, "firewall", "systemctl restart torus-routed", "Docker", NULL);
+    ring_set(&r, 2, "firewall.forward", "accept");
+    ring_set(&r, 2, "interface.eth0.forwarding", "0");
+    ring_expect(&r, SEVERITY_ERROR, "forwarding", "systemctl restart torus-routed", "eth0", NULL);
+    ring_set(&r, 2, "interface.eth0.forwarding", "1");
+    ring_set(&r, 2, "ip_routes.count", "2");
+    ring_expect(&r, SEVERITY_WARNING, "ip routes", "systemctl restart torus-routed", "2 of 3",
+                NULL);
 }
 
 /* --- settings --- */
@@ -214,6 +250,7 @@ int main(void)
         cmocka_unit_test_setup(limits, begin),
         cmocka_unit_test_setup(ip_routes, begin),
         cmocka_unit_test_setup(forwarding, begin),
+        cmocka_unit_test_setup(torus_routed, begin),
         cmocka_unit_test_setup(settings, begin),
         cmocka_unit_test_setup(a_machine_without_a_daemon, begin),
     };

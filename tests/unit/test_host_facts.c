@@ -78,6 +78,10 @@ static void values_are_printable_and_bounded(void **state)
     assert_true(f.length < FACTS_MOST && f.text[f.length] == '\0' && f.text[f.length - 1] == '\n');
 }
 
+#define DOCKER                                                                                     \
+    "table ip filter {\n\tchain DOCKER-USER {\n\t\tiifname \"eth1\" jump TORUS-ROUTED\n\t}\n"      \
+    "\tchain FORWARD {\n\t\ttype filter hook forward priority 0; policy drop;\n\t}\n}\n"
+
 static void policies_of_firewalls(void **state)
 {
     (void)state;
@@ -96,6 +100,15 @@ static void policies_of_firewalls(void **state)
                                         "\t\ttype filter hook forward priority 1; policy drop;\n"),
                         "drop");
     assert_string_equal(firewall_policy(""), "accept");
+    /* Rules of torus-routed decide, in their table. */
+    assert_string_equal(firewall_policy("*filter\n:FORWARD DROP [0:0]\n:TORUS-ROUTED - [0:0]\n"
+                                        "-A DOCKER-USER -i eth1 -j TORUS-ROUTED\n"),
+                        "accept");
+    assert_string_equal(firewall_policy(DOCKER), "accept");
+    assert_string_equal(firewall_policy(DOCKER
+                                        "table inet mine {\n\tchain c {\n\t\ttype filter hook "
+                                        "forward priority 1; policy drop;\n\t}\n}\n"),
+                        "drop");
 }
 
 /* --- on a worker thread --- */

@@ -1,4 +1,4 @@
-/* The routes of 'torusctl ip-routes', if they are in use, and what keeps packets from being forwarded. */
+/* The routes of torus-routed or 'torusctl ip-routes', if they are in use, and what keeps packets from being forwarded. */
 #include <string.h>
 
 #include "client/cli/doctor/judge.h"
@@ -13,54 +13,128 @@ static bool has_routes(const struct doctor *d, uint32_t node)
             fact_is(d->node[node].facts, "ip_routes.interface", "torus0"));
 }
 
+/* Whether torus-routed keeps the routes of the machine; if it has none, those of any other. */
+static bool uses_routed(const struct doctor *d, uint32_t node)
+{
+    char by[FACT_SIZE];
+
+    if (fact_text(d->node[node].facts, "ip_routes.by", by))
+        return strcmp(by, "torus-routed") == 0;
+    for (uint32_t other = 0; other < d->nodes; other++)
+        if (doctor_has_facts(d, other) &&
+            fact_is(d->node[other].facts, "ip_routes.by", "torus-routed"))
+            return true;
+    return false;
+}
+
 static void check_count(struct doctor *d, uint32_t node)
 {
     const char *host = d->node[node].host;
     uint64_t count;
+    uint32_t others = 0;
     struct finding *f;
 
+    /* Those that do not answer need not be reached. */
+    for (uint32_t other = 0; other < d->nodes; other++)
+        others += other != node && d->node[other].missing[0] == '\0';
     if (!has_routes(d, node)) {
         f = doctor_find(d, SEVERITY_ERROR, "ip routes", node,
                         "the machine has no IP routes over the cables; other machines have them");
     } else if (d->torus != NULL && fact_number(d->node[node].facts, "ip_routes.count", &count) &&
-               count < d->nodes - 1) {
+               count < others) {
         f = doctor_find(d, SEVERITY_WARNING, "ip routes", node,
                         "the machine has IP routes to %llu of %u other machines",
-                        (unsigned long long)count, d->nodes - 1);
+                        (unsigned long long)count, others);
     } else {
         return;
     }
     f->why = "ssh, MPI and everything else that uses IP cannot reach all machines";
-    finding_mend(f, "sudo sh %.80s.sh up (torusctl help ip-routes)", host);
+    if (uses_routed(d, node))
+        finding_mend(f, "on that machine: torusctl routes says why; sudo systemctl restart "
+                        "torus-routed");
+    else
+        finding_mend(f, "sudo sh %.80s.sh up (torusctl help ip-routes)", host);
 }
 
+/* Returns the interface of a cable that forwards nothing, or NULL; *known tells whether it is known of any. */
+static const char *find_idle_cable(const struct doctor *d, uint32_t node, bool *known)
+{
+    const struct torus_links *links = d->node[node].links;
+    uint64_t on;
+
+    *known = false;
+    for (size_t i = 0; links != NULL && i < links->count; i++) {
+        const char *interface = links->link[i]->interface;
+        if (interface[0] == '\0' ||
+            !fact_number(d->node[node].facts, fact_name("interface.%s.forwarding", interface), &on))
+            continue;
+        *known = true;
+        if (on == 0)
+            return interface;
+    }
+    return NULL;
+}
+
+/* torus-routed enables the cables only, so `ip_forward` may be 0. */
 static void check_forwarding(struct doctor *d, uint32_t node)
+{
+    const bool off = fact_is(d->node[node].facts, "sysctl.net.ipv4.ip_forward", "0");
+    bool known;
+    const char *idle = find_idle_cable(d, node, &known);
+    struct finding *f;
+
+    if (idle == NULL && (known || !off || uses_routed(d, node)))
+        return;
+    f = doctor_find(d, SEVERITY_ERROR, "forwarding", node, "the machine forwards no packets%s%s",
+                    idle != NULL ? " that come by " : "", idle != NULL ? idle : "");
+    f->why = "IP packets between machines that are not neighbours are lost here";
+    if (uses_routed(d, node))
+        finding_mend(f, "on that machine: sudo systemctl restart torus-routed");
+    else if (off)
+        finding_mend(f, "sysctl -w net.ipv4.ip_forward=1");
+    else
+        finding_mend(f, "sysctl -w net.ipv4.conf.%s.forwarding=1", idle);
+}
+
+static void check_unknown_firewall(struct doctor *d, uint32_t node, bool docker)
+{
+    const bool may_drop = docker && !uses_routed(d, node); /* which lets packets pass Docker */
+    struct finding *f =
+        doctor_find(d, may_drop ? SEVERITY_WARNING : SEVERITY_FINE, "firewall", node,
+                    may_drop ? "Docker runs there, whose firewall usually drops forwarded "
+                               "packets; the rules cannot be seen without root"
+                             : "the rules of the firewall cannot be seen without root");
+
+    if (may_drop)
+        f->why = "IP packets between machines that are not neighbours may be lost here";
+    finding_mend(f, "on that machine: sudo torusctl doctor; or sudo iptables -S FORWARD");
+}
+
+static void check_firewall(struct doctor *d, uint32_t node)
 {
     const char *facts = d->node[node].facts;
     const bool docker = fact_is(facts, "firewall.docker", "yes");
     struct finding *f;
 
-    if (fact_is(facts, "sysctl.net.ipv4.ip_forward", "0")) {
-        f = doctor_find(d, SEVERITY_ERROR, "forwarding", node, "the machine forwards no packets");
-        f->why = "IP packets between machines that are not neighbours are lost here";
-        finding_mend(f, "sysctl -w net.ipv4.ip_forward=1");
+    if (fact_is(facts, "firewall.forward", "unknown")) {
+        check_unknown_firewall(d, node, docker);
+        return;
     }
-    if (fact_is(facts, "firewall.forward", "drop")) {
-        f = doctor_find(d, SEVERITY_ERROR, "firewall", node,
-                        "the firewall drops packets that the machine should forward%s",
-                        docker ? " (Docker sets this policy)" : "");
-        f->why = "IP packets between machines that are not neighbours are lost here";
-        finding_mend(f, "iptables -P FORWARD ACCEPT; or for each pair of interfaces with cables: "
-                        "iptables -I DOCKER-USER -i IN -o OUT -j ACCEPT");
-    } else if (fact_is(facts, "firewall.forward", "unknown")) {
-        f = doctor_find(d, docker ? SEVERITY_WARNING : SEVERITY_FINE, "firewall", node,
-                        docker ? "Docker runs there, whose firewall usually drops forwarded "
-                                 "packets; the rules cannot be seen without root"
-                               : "the rules of the firewall cannot be seen without root");
-        if (docker)
-            f->why = "IP packets between machines that are not neighbours may be lost here";
-        finding_mend(f, "on that machine: sudo torusctl doctor; or sudo iptables -S FORWARD");
-    }
+    if (!fact_is(facts, "firewall.forward", "drop"))
+        return;
+    f = doctor_find(d, SEVERITY_ERROR, "firewall", node,
+                    "the firewall drops packets that the machine should forward%s",
+                    docker ? " (Docker sets this policy)" : "");
+    f->why = "IP packets between machines that are not neighbours are lost here";
+    if (docker && uses_routed(d, node))
+        finding_mend(f, "on that machine: sudo apt-get install nftables; sudo systemctl restart "
+                        "torus-routed, which lets packets pass Docker");
+    else
+        finding_mend(f,
+                     "%sfor each pair of interfaces with cables: iptables -I %s -i IN -o OUT -j "
+                     "ACCEPT",
+                     uses_routed(d, node) ? "" : "iptables -P FORWARD ACCEPT; or ",
+                     docker ? "DOCKER-USER" : "FORWARD");
 }
 
 void check_routes(struct doctor *d)
@@ -75,7 +149,7 @@ void check_routes(struct doctor *d)
     if (using == 0) {
         if (seen > 0)
             (void)doctor_find(d, SEVERITY_FINE, "ip routes", FINDING_NOBODY,
-                              "no machine uses 'torusctl ip-routes'");
+                              "no machine uses torus-routed or 'torusctl ip-routes'");
         return;
     }
     for (uint32_t node = 0; node < d->nodes; node++) {
@@ -83,6 +157,7 @@ void check_routes(struct doctor *d)
             continue;
         check_count(d, node);
         check_forwarding(d, node);
+        check_firewall(d, node);
     }
     if (d->findings == before)
         (void)doctor_find(d, SEVERITY_FINE, "ip routes", FINDING_NOBODY,

@@ -11,8 +11,6 @@
 #include "daemon/schedule/torus.h"
 #include "proto/routes.h"
 
-/* By this, and by ROUTE_PROTOCOL, our routes are told from all others. */
-#define ROUTE_METRIC 84
 #define ROUTE_CONGESTION_SIZE 16u
 
 struct mnl_socket;
