@@ -3,7 +3,7 @@
  *   10.128.0.1 alpha
  *   10.128.0.2,fd12:3456:789a::2 beta
  *
- * Empty lines and lines that begin with # are left out. */
+ * Empty lines and lines that begin with # are left out. Each address and each name belongs to one host. */
 #ifndef TORUSD_ROUTED_HOST_ADDRESSES_H
 #define TORUSD_ROUTED_HOST_ADDRESSES_H
 
@@ -18,6 +18,7 @@ struct host_addresses {
     struct host_entry {
         struct ip ip[FAMILIES]; /* IPv4, IPv6; family 0: none */
         char name[HOST_NAME_MOST];
+        unsigned line;
     } * host; /* by rank */
     bool v6;  /* all hosts have an IPv6 address */
 };

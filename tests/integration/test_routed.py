@@ -322,6 +322,11 @@ def test_one_capability_is_enough(mininet):
     ('fd00::1 n0\n', ':1: no IPv4 address'),
     ('10.128.0.1\n', ':1: expected addresses and a name'),
     ('10.128.0.1,10.128.0.2 n0\n', ':1: two addresses of one kind'),
+    ('10.0.0.2,fd00::1 n0\n10.0.0.1,fd00::1 n1\n', ':2: n1 has the address of n0 (line 1)'),
+    ('10.0.0.2 n0\n# none\n10.0.0.1 n0\n', ':3: n0 has the name of n0 (line 1)'),
+    *((f'10.128.0.1 n0\n{address} n1\n', f':2: {address} cannot be')
+      for address in ('0.0.0.0', '127.0.0.1', '224.0.0.1', '255.255.255.255')),
+    *((f'10.128.0.1,{address} n0\n', f':1: {address} cannot be') for address in ('::', '::1', 'fe80::1', 'ff02::1')),
 ])
 def test_mistakes_in_the_addresses(loopback, tmp_path, text, says):
     torus = loopback('2')
