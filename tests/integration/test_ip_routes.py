@@ -279,7 +279,10 @@ def test_every_pair_pings_and_no_trace_is_left(mininet, tmp_path, dims, dead):
 @pytest.mark.parametrize('harm,says', [
     ('ip route del 10.128.0.3 proto 84', 'for 10.128.0.3 ('),
     ('ip link set n0-plus1 down; ip link set n0-plus1 up', 'for 10.128.0.2 10.128.0.3 ('),
-    ('ip link del torus0', 'the interface torus0 is missing')])
+    ('ip link del torus0', 'the interface torus0 is missing'),
+    ('sysctl -qw net.ipv4.ip_forward=0', 'forwards no packets'),
+    ('sysctl -qw net.ipv4.conf.all.arp_ignore=1', 'net.ipv4.conf.all.arp_ignore must be 0'),
+    ('sysctl -qw net.ipv4.conf.n0-plus1.rp_filter=1', 'net.ipv4.conf.n0-plus1.rp_filter must be 0')])
 def test_check_tells_what_is_missing(mininet, tmp_path, harm, says):
     torus = mininet('1x4')
     node = torus.node(0)

@@ -9,7 +9,19 @@ fail() { echo "$host.sh: $*" >&2; exit 1; }
 # Checks whether the routes can be set and, if they have been, whether they are all there. Changes nothing.
 check() {
     check_host
-    [ ! -e "$saved" ] || check_routes
+    [ ! -e "$saved" ] || { check_routes && check_settings; }
+}
+
+# Checks whether the settings are still those of apply().
+check_settings() {
+    [ "$(cat $sys/ip_forward)" = 1 ] || fail "this host forwards no packets (net.ipv4.ip_forward):" \
+        "sh $host.sh up"
+    for i in all $interfaces; do
+        for name in $lowered; do
+            [ "$(cat "$sys/conf/$i/$name")" = 0 ] || fail "net.ipv4.conf.$i.$name must be 0:" \
+                "sh $host.sh up"
+        done
+    done
 }
 
 check_routes() {
