@@ -347,7 +347,7 @@ case "$*" in *monitor*) [ {events} = heard ] || exec sleep 1000 ;; esac
 exec {shutil.which('ip')} "$@"
 ''')
     (tmp_path / 'ip').chmod(0o755)
-    (tmp_path / 'links').write_text('eth1 fe80::a/64\neth2 fe80::b/64\n')
+    (tmp_path / 'links').write_text('eth1 fe80::a/64\neth2 fe80::b/64')  # an editor may leave out the end
     script = tmp_path / 'script'
     script.write_text(f'''set -eu
 export TORUS_LINKS_FOLDER={tmp_path} PATH={tmp_path}:$PATH
@@ -363,7 +363,7 @@ ip link set eth1 down
 ip link set eth1 up
 await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
 ip link set eth2 down
-printf 'eth1 fe80::b/64\\neth2 fe80::b/64\\n' >{tmp_path}/links
+printf 'eth1 fe80::b/64\\neth2 fe80::b/64' >{tmp_path}/links
 kill -HUP $links
 await 'ip -6 -o addr show dev eth1 | grep -q " fe80::b/64" && ! ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
 await 'ip -6 -o addr show dev eth2 | grep -q " fe80::b/64"'
