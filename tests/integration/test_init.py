@@ -219,6 +219,43 @@ def test_the_block_of_names_is_replaced_where_it_stands(bench):
     assert done.returncode == 1 and 'etc/hosts' in done.stderr and 'by hand' in done.stderr
 
 
+def test_the_block_of_names_is_found_however_its_lines_end(bench):
+    hosts = bench.folder / 'beta/etc/hosts'
+    assert bench.here('beta', '--yes').returncode == 0
+    text = hosts.read_text()
+    hosts.write_bytes(text.replace('\n', '\r\n').encode())
+    assert bench.here('beta', '--yes').returncode == 0
+    assert hosts.read_bytes() == text.replace('localhost\n', 'localhost\r\n').encode()
+    hosts.write_bytes(text.rstrip('\n').encode())
+    assert bench.here('beta', '--yes').returncode == 0
+    assert hosts.read_text() == text
+    hosts.write_text(text.replace('# BEGIN', '## BEGIN'))  # a marker begins its line
+    assert bench.here('beta', '--yes').returncode == 0
+    assert hosts.read_text().count('\n# BEGIN torusd') == 1
+
+
+def test_the_file_of_names_stays_what_it_is(bench):
+    """It belongs to others: a link to it, its mode and its owner."""
+    hosts, target = bench.folder / 'beta/etc/hosts', bench.folder / 'beta/etc/hosts.real'
+    hosts.rename(target)
+    hosts.symlink_to('hosts.real')
+    target.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(target, 4, 7)
+    before = target.stat()
+    assert bench.here('beta', '--yes').returncode == 0
+    after = target.stat()
+    assert hosts.is_symlink() and 'BEGIN torusd' in target.read_text()
+    assert [(at.st_mode, at.st_uid, at.st_gid) for at in (before, after)].count(
+        (after.st_mode, after.st_uid, after.st_gid)) == 2 and after.st_mode & 0o777 == 0o640
+    # A link that leads out of an image would change this host.
+    outside = bench.folder / 'outside'
+    outside.write_text('')
+    hosts.unlink()
+    hosts.symlink_to(outside)
+    assert bench.here('beta', '--yes').returncode == 1 and not outside.read_text() and hosts.is_symlink()
+
+
 def test_all_hosts_by_ssh(bench):
     before = bench.files()
     shown = bench.all('--dry-run')

@@ -46,14 +46,24 @@ static int set_owner(int fd, const struct host_file_kind *kind)
     return geteuid() != 0 || user == NULL ? 0 : fchown(fd, user->pw_uid, user->pw_gid);
 }
 
-static int write_new(const char *path, const char *text, const struct host_file_kind *kind)
+/* Gives a file the mode and the owner of `former`, the file of others that it replaces. */
+static int set_like(int fd, const struct stat *former)
+{
+    return (geteuid() == 0 ? fchown(fd, former->st_uid, former->st_gid) : 0) |
+           fchmod(fd, former->st_mode & 07777);
+}
+
+/* `former` NULL: no file of others is replaced. */
+static int write_new(const char *path, const char *text, const struct host_file_kind *kind,
+                     const struct stat *former)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kind->mode);
     int rc;
 
     if (fd < 0)
         return -1;
-    rc = fchmod(fd, kind->mode) | set_owner(fd, kind) | write_all(fd, text);
+    rc = former != NULL ? set_like(fd, former) : fchmod(fd, kind->mode) | set_owner(fd, kind);
+    rc |= write_all(fd, text);
     return close(fd) | rc;
 }
 
@@ -68,26 +78,57 @@ static int write_in_place(const char *path, const char *text)
     return close(fd) | rc;
 }
 
-/* Gives a file this content, or removes it (NULL). */
-static int put_file(const char *path, const char *text, const struct host_file_kind *kind,
-                    struct error *e)
+/* Replaces the file by one with this content. */
+static int replace_file(const char *path, const char *text, const struct host_file_kind *kind,
+                        struct error *e)
 {
+    struct stat former;
+    bool is_of_others = kind->block && stat(path, &former) == 0;
     char *fresh;
     int rc;
 
-    if (text == NULL)
-        return unlink(path) == 0 || errno == ENOENT
-                   ? 0
-                   : error_set(e, ERROR_IO, "cannot remove %.200s: %s", path, strerror(errno));
     if (asprintf(&fresh, "%s.torusd-new", path) < 0)
         return error_set(e, ERROR_MEMORY, "out of memory for %.200s", path);
-    rc = write_new(fresh, text, kind);
+    rc = write_new(fresh, text, kind, is_of_others ? &former : NULL);
     if (rc == 0 && rename(fresh, path) != 0)
         rc = errno == EBUSY ? write_in_place(path, text) : -1;
     if (rc != 0)
         rc = error_set(e, ERROR_IO, "cannot write %.200s: %s", path, strerror(errno));
     (void)unlink(fresh);
     free(fresh);
+    return rc;
+}
+
+/* Whether a path without links is below the folder `root`. */
+static bool is_below(const char *path, const char *root)
+{
+    char *real = realpath(root[0] != '\0' ? root : "/", NULL);
+    size_t length = real != NULL ? strlen(real) : 0;
+    bool below =
+        real != NULL && (length == 1 || (strncmp(path, real, length) == 0 && path[length] == '/'));
+
+    free(real);
+    return below;
+}
+
+/* Gives a file this content, or removes it (NULL). A link to a file of others stays. */
+static int put_file(const char *path, const char *text, const struct host_file_kind *kind,
+                    const char *root, struct error *e)
+{
+    char *real;
+    int rc;
+
+    if (text == NULL)
+        return unlink(path) == 0 || errno == ENOENT
+                   ? 0
+                   : error_set(e, ERROR_IO, "cannot remove %.200s: %s", path, strerror(errno));
+    real = kind->block ? realpath(path, NULL) : NULL;
+    if (real != NULL && !is_below(real, root))
+        rc = error_set(e, ERROR_REFUSED, "%.140s leads to %.140s, which is not below %.140s", path,
+                       real, root);
+    else
+        rc = replace_file(real != NULL ? real : path, text, kind, e);
+    free(real);
     return rc;
 }
 
@@ -124,7 +165,7 @@ static int put_files(const struct setup_plan *p, bool after, struct error *e)
     for (unsigned i = 0; i < HOST_FILES; i++) {
         const struct setup_change *c = &p->change[i];
         if (c->differs && put_file(c->path, after ? c->after : c->before, &host_file_kinds[i],
-                                   rc == 0 ? e : &more) != 0)
+                                   p->root, rc == 0 ? e : &more) != 0)
             rc = -1;
         if (rc != 0 && after)
             return rc;

@@ -57,13 +57,29 @@ static int read_file(const char *path, char **text, struct error *e)
     return rc;
 }
 
+/* Returns where a line of the text is that is equal to `line`, and the begin of the next one; NULL: there is none. Lines
+ * end with "\n" or "\r\n", the last one perhaps without. */
+static const char *find_line(const char *text, const char *line, const char **next)
+{
+    const size_t length = strlen(line);
+
+    for (const char *at = text; (at = strstr(at, line)) != NULL; at += length) {
+        const char *end = at + length + (at[length] == '\r');
+        if ((at > text && at[-1] != '\n') || (*end != '\n' && *end != '\0'))
+            continue;
+        *next = end + (*end == '\n');
+        return at;
+    }
+    return NULL;
+}
+
 /* Returns a copy of `before` with `block` in place of the block that it has, or at its end; NULL with *e. */
 static char *replace_block(const char *before, const char *block, const char *path, struct error *e)
 {
-    const char *begin = strstr(before, HOST_BLOCK_BEGIN "\n");
-    const char *end = begin != NULL ? strstr(begin, HOST_BLOCK_END "\n") : NULL;
+    const char *rest = "";
+    const char *begin = find_line(before, HOST_BLOCK_BEGIN, &rest);
+    const char *end = begin != NULL ? find_line(rest, HOST_BLOCK_END, &rest) : NULL;
     size_t head = begin != NULL ? (size_t)(begin - before) : strlen(before);
-    const char *rest = end != NULL ? end + sizeof HOST_BLOCK_END : "";
     bool open_line = begin == NULL && head > 0 && before[head - 1] != '\n';
     char *text;
 
