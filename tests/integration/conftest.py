@@ -6,6 +6,7 @@ before every daemon. Run with: /usr/bin/python3 -m pytest tests/integration
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -65,6 +66,15 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason=config.mininet_obstacle))
         if item.get_closest_marker('hosts') and config.hosts_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.hosts_obstacle))
+
+
+@pytest.fixture
+def tmp_path(tmp_path, request):
+    """What a test has written stays only if it fails: all together is more than some disks have room for."""
+    failed = request.session.testsfailed
+    yield tmp_path
+    if request.session.testsfailed == failed:
+        shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 @pytest.hookimpl(optionalhook=True)
