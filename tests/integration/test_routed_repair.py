@@ -10,6 +10,7 @@ import pytest
 from support.routed import settled, state_of
 from support.waiting import wait_for
 from torus_net import find_program
+from torus_net.patience import run
 
 
 def routes_of(node, version='-4'):
@@ -281,7 +282,7 @@ def alone(tmp_path, *commands, addresses='10.128.0.1 a\n'):
     script = '\n'.join(('exec 2>&1', 'make() { ip link add "$1" type dummy 2>/dev/null || '
                         'ip link add "$1" type veth peer name "$1"-peer; ip link set "$1" up; }',
                         f'R="{find_program("torus-routed")} --state {tmp_path}/state --socket /nowhere"', *commands))
-    done = subprocess.run(['unshare', '--net', 'sh', '-c', script], capture_output=True, text=True, timeout=60)
+    done = run(['unshare', '--net', 'sh', '-c', script])
     return done.stdout
 
 
@@ -324,7 +325,7 @@ def test_a_signal_of_the_first_moment_is_heard(ring):
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         signal.raise_signal(signal.SIGTERM)
 
-    process = subprocess.run(hosts.commands[1], preexec_fn=before, capture_output=True, timeout=30)
+    process = run(hosts.commands[1], 30, preexec_fn=before)
     assert process.returncode == 0 and '10.128' not in routes_of(ring.node(1))
     assert 'torus0' not in ring.node(1).run('ip', '-br', 'link')
     hosts.start_routed(1)

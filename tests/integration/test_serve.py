@@ -3,7 +3,6 @@
 import re
 import signal
 import socket
-import subprocess
 import time
 from contextlib import ExitStack, suppress
 
@@ -12,6 +11,7 @@ from support.background import LongExchange
 from support.browser import Browser, needs_browser
 from support.serving import Relay, Served
 from support.waiting import wait_for
+from torus_net.patience import run
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def has_ended(connection):
 def test_an_address_that_nobody_can_read(torus, options):
     command = [torus.torusctl, '--socket', torus.node(0).socket, *options, 'serve', '--address', '127.0.0.1:0']
     with open('/dev/full', 'wb') as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = run(command, stdout=full)
     assert done.returncode == 1 and 'cannot write the result' in done.stderr and 'Open' not in done.stderr
 
 

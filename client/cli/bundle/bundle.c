@@ -175,21 +175,26 @@ static int run_tar(const struct bundle *b, const char *path, struct error *e)
                      path, status);
 }
 
-/* Copies a file to a stream. Returns its size, or -1 with errno. */
-static int64_t copy_to(FILE *to, const char *path)
+/* Copies a file to a stream. Returns 0 with its size, or -1 with errno. */
+static int copy_to(FILE *to, const char *path, int64_t *size)
 {
     char bytes[16384];
     FILE *from = fopen(path, "re");
-    int64_t size = 0;
     size_t n;
+    int why = 0;
 
     if (from == NULL)
         return -1;
-    while ((n = fread(bytes, 1, sizeof bytes, from)) > 0 && fwrite(bytes, 1, n, to) == n)
-        size += (int64_t)n;
-    bool failed = ferror(from) != 0;
+    *size = 0;
+    while (why == 0 && (n = fread(bytes, 1, sizeof bytes, from)) > 0) {
+        *size += (int64_t)n;
+        why = fwrite(bytes, 1, n, to) == n ? 0 : errno;
+    }
+    if (why == 0 && ferror(from) != 0)
+        why = EIO;
     (void)fclose(from);
-    return failed ? -1 : size;
+    errno = why;
+    return why == 0 ? 0 : -1;
 }
 
 /* The archive is made in the temporary folder first: tar would not know what to do with devices and links. */
@@ -197,6 +202,7 @@ int bundle_write(struct bundle *b, const char *path, struct error *e)
 {
     char archive[sizeof b->folder + 16];
     struct output_file f;
+    int why;
 
     add_list(b);
     if (b->error.code != ERROR_NONE) {
@@ -208,10 +214,10 @@ int bundle_write(struct bundle *b, const char *path, struct error *e)
         return -1;
     if (f.unfinished != NULL)
         (void)fchmod(fileno(f.stream), 0600);
-    b->bytes = copy_to(f.stream, archive);
-    if (output_file_finish(&f, e) != 0)
-        return -1;
-    return b->bytes >= 0 ? 0 : error_set(e, ERROR_IO, "cannot read %s again", archive);
+    why = copy_to(f.stream, archive, &b->bytes) == 0 ? 0 : errno;
+    if (output_file_finish(&f, e) == 0 && why == 0)
+        return 0;
+    return why != 0 ? error_set(e, ERROR_IO, "cannot write %s: %s", path, strerror(why)) : -1;
 }
 
 static int remove_one(const char *path, const struct stat *s, int type, struct FTW *place)
