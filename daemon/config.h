@@ -30,6 +30,7 @@ struct discover_config {
 /* The options of torusd --from-env, and what it has found out. */
 struct from_env_config {
     bool on;
+    pid_t parent; /* the process that has started this one, which may have ended since */
     bool guessed; /* the rank is the launcher's, because the cluster file does not have this host */
     char cluster[PATH_MAX]; /* "": the default */
     char job[64];

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/discover.h"
@@ -136,7 +137,8 @@ static int run(struct config *config, int argc, char **argv)
     (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
     (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
     if (signals.for_job)
-        parent_watch_start(&signals.parent, &loop, on_parent_ended, &signals);
+        parent_watch_start(&signals.parent, &loop, config->from_env.parent, on_parent_ended,
+                           &signals);
     hold_hangup(SIG_UNBLOCK);
     service_open(&signals.service, &loop, on_status, &signals);
     service_ready(&signals.service);
@@ -163,6 +165,7 @@ int main(int argc, char **argv)
     hold_hangup(SIG_BLOCK);
     descriptors_fill_standard();
     config_init(&config);
+    config.from_env.parent = getppid();
     if (options_read(argc, argv, &config, &exit_code) == 0) {
         log_set_level((enum log_level)config.log_level);
         ignore_signals();

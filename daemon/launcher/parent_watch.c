@@ -15,10 +15,10 @@ static void on_timer(uv_timer_t *timer)
     w->ended(w->context);
 }
 
-void parent_watch_start(struct parent_watch *w, uv_loop_t *loop, parent_ended_fn *ended,
-                        void *context)
+void parent_watch_start(struct parent_watch *w, uv_loop_t *loop, pid_t parent,
+                        parent_ended_fn *ended, void *context)
 {
-    *w = (struct parent_watch){.parent = getppid(), .ended = ended, .context = context};
+    *w = (struct parent_watch){.parent = parent, .ended = ended, .context = context};
     (void)uv_timer_init(loop, &w->timer);
     w->timer.data = w;
     (void)uv_timer_start(&w->timer, on_timer, INTERVAL_MS, INTERVAL_MS);

@@ -157,11 +157,13 @@ def test_results_stay(job):
 
 
 def test_the_end_of_the_process_that_started_it(job, tmp_path):
+    """Also if it ends as soon as the daemon has begun."""
     script = f'"$@" 2>{tmp_path}/log & echo $! >{tmp_path}/pid; exec sleep 1000'
     with subprocess.Popen(['sh', '-c', script, 'sh', *job.command('--name', 'beta')],
                           env=job.environment({'TORUS_JOB': job.name})) as shell:
         try:
-            wait_for((job.folder / 'control.sock').exists, 30)
+            wait_for((tmp_path / 'log').exists, 30)
+            wait_for(lambda: 'TORUS_SOCKET=' in (tmp_path / 'log').read_text(), 30, pause=0)
         finally:
             shell.kill()
     pid = int((tmp_path / 'pid').read_text())
