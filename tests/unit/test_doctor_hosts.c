@@ -137,13 +137,22 @@ static void limits(void **state)
 
 /* --- routes --- */
 
+static void set_all(const char *fact, const char *value)
+{
+    for (uint32_t i = 0; i < RING; i++)
+        ring_set(&r, i, fact, value);
+}
+
+static void have_routes(void)
+{
+    set_all("ip_routes.interface", "torus0");
+    set_all("ip_routes.count", "3");
+}
+
 static void use_routes(void)
 {
-    for (uint32_t i = 0; i < RING; i++) {
-        ring_set(&r, i, "ip_routes.interface", "torus0");
-        ring_set(&r, i, "ip_routes.count", "3");
-        ring_set(&r, i, "sysctl.net.ipv4.ip_forward", "1");
-    }
+    have_routes();
+    set_all("sysctl.net.ipv4.ip_forward", "1");
 }
 
 static void ip_routes(void **state)
@@ -183,13 +192,10 @@ static void forwarding(void **state)
 
 static void use_routed(void)
 {
-    for (uint32_t i = 0; i < RING; i++) {
-        ring_set(&r, i, "ip_routes.interface", "torus0");
-        ring_set(&r, i, "ip_routes.count", "3");
-        ring_set(&r, i, "ip_routes.by", "torus-routed");
-        ring_set(&r, i, "interface.eth0.forwarding", "1");
-        ring_set(&r, i, "interface.eth1.forwarding", "1");
-    }
+    have_routes();
+    set_all("ip_routes.by", "torus-routed");
+    set_all("interface.eth0.forwarding", "1");
+    set_all("interface.eth1.forwarding", "1");
 }
 
 static void torus_routed(void **state)

@@ -206,7 +206,7 @@ static bool is_address(const struct address *a, const struct ip *ip)
     return ip_equal(&a->local, ip) && ip_equal(&a->network, ip) && a->length == 8 * ip_length(ip);
 }
 
-/* What is right is not sent to the kernel: it would tell everybody who watches addresses of a change. */
+/* Changes only what is wrong: for each address that it is sent, the kernel reports a change to all who watch. */
 int netlink_set_addresses(struct netlink *nl, const char *name, const struct ip *address,
                           unsigned count)
 {
