@@ -7,8 +7,6 @@ before every daemon. Run with: /usr/bin/python3 -m pytest tests/integration
 import os
 import re
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -21,16 +19,12 @@ LONG = ('test_commit', 'test_overload', 'test_attacks_neighbour', 'test_attacks_
 # Their tests share tori in Mininet, one of each shape.
 SHARING = ('test_mininet', 'test_mininet_collectives')
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
-
-from support.background import heed_sigint  # noqa: E402
-from support.hosts import Hosts, obstacle as hosts_obstacle  # noqa: E402
-from support.reports import LIVE, add_logs  # noqa: E402
-from support.shared_failures import SharedFailures  # noqa: E402
-from support.wire import says_whole  # noqa: E402
-from torus_net import LoopbackTorus, TorusError, mininet_obstacle  # noqa: E402
-from torus_net.process import tail  # noqa: E402
+from support.background import heed_sigint
+from support.hosts import Hosts, obstacle as hosts_obstacle
+from support.reports import LIVE, add_logs
+from support.wire import says_whole
+from torus_net import LoopbackTorus, TorusError, mininet_obstacle
+from torus_net.process import tail
 
 
 def pytest_addoption(parser):
@@ -42,16 +36,6 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     heed_sigint()
-    config.pluginmanager.register(SharedFailures(config))
-    config.addinivalue_line('markers', 'mininet: needs Mininet and root')
-    config.addinivalue_line('markers', 'without_pages: of test_manual, needs no man pages')
-    config.addinivalue_line('markers', 'hosts: makes machines of network namespaces, and needs root')
-    config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
-                            'nodes, shapes or rounds, so not under sanitizers')
-    config.addinivalue_line('markers', 'full: finds what other tests find, and takes long: scripts/test --full runs it. '
-                            'A comment says which ones')
-    config.addinivalue_line('markers', 'memory: measures or limits it, so not under sanitizers, which keep '
-                            'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
     config.mininet_obstacle = obstacle
     config.hosts_obstacle = hosts_obstacle()
@@ -60,12 +44,21 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
     for item in items:
-        if 'mininet' in item.fixturenames:
+        if 'mininet' in getattr(item, 'fixturenames', ()):
             item.add_marker('mininet')
+        if item.get_closest_marker('mininet'):
+            item.quiet = True
+            item.unit = _torus_of(item)
         if item.get_closest_marker('mininet') and config.mininet_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.mininet_obstacle))
         if item.get_closest_marker('hosts') and config.hosts_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.hosts_obstacle))
+
+
+def _torus_of(item):
+    """Tests that share a torus in Mininet stay together; each other test is for itself."""
+    dims = re.search(r'\[.*?(\d+x\d+)', item.name)
+    return (item.path.stem, dims[1]) if item.path.stem in SHARING and dims else item.nodeid
 
 
 @pytest.fixture
@@ -75,23 +68,6 @@ def tmp_path(tmp_path, request):
     yield tmp_path
     if request.session.testsfailed == failed:
         shutil.rmtree(tmp_path, ignore_errors=True)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """With --dist loadscope: tests that share a torus in Mininet run in one process, except those of test_folders, so
-    that no process gets too much; each other test goes to the next free process."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByTorus(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            file, _, test = nodeid.partition('::')
-            dims = re.search(r'\[.*?(\d+x\d+)', test)
-            if Path(file).stem not in SHARING or not dims:
-                return nodeid
-            return file, test.startswith('test_folders'), dims[1]
-
-    return ByTorus(config, log) if config.getoption('dist') == 'loadscope' else None
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -7,6 +7,8 @@ from bench import arithmetic, groups
 from support.expect import torusctl_json
 from torus_net import Geometry
 
+pytestmark = pytest.mark.plain
+
 TORI = ['2x2', '4x4', '4x8', '5x7', '6x6', '8x8', '3x4x5', '1x6', '4x4m', '3mx5']
 
 

@@ -9,6 +9,8 @@ import pytest
 from bench import foreign, groups, programs, systems, warm
 from torus_net import Geometry
 
+pytestmark = pytest.mark.plain
+
 
 @pytest.mark.parametrize('times,budget,calls', [
     ([9, 8, 7, 6, 5, 4, 3, 2, 1], 1000, 8), ([9, 3, 3, 3, 3], 1000, 4), ([5, 5, 5, 5], 1000, 3),

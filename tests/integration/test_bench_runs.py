@@ -10,6 +10,8 @@ from bench.tables.model import MODEL
 from torus_net import CHECKOUT
 from torus_net.patience import run
 
+pytestmark = pytest.mark.plain
+
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 
 

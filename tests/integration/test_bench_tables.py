@@ -11,6 +11,8 @@ from bench.tables.page import all_tables, as_pages, as_text, file_name, with_not
 from bench.tables.torus import algorithms, best_mpi, name_of, predictions, summary
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.plain
+
 
 def cell(family, algorithm, size, median, **more):
     return {'family': family, 'algorithm': algorithm, 'variant': '', 'size': size, 'median': median,

@@ -15,6 +15,8 @@ import pytest
 from support.programs import python, run_each
 from torus_net import CHECKOUT, find_program
 
+pytestmark = pytest.mark.plain
+
 FOLDERS = 'client', 'daemon', 'proto', 'tests', 'topo'
 DOCUMENTS = {path: path.read_text() for path in
              sorted([*CHECKOUT.glob('*.md'), *(path for folder in FOLDERS for path in (CHECKOUT / folder).rglob('*.md'))])}

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.plain
+
 
 @pytest.fixture
 def planted(tmp_path):

@@ -8,6 +8,8 @@ from support.programs import finish_each, python, run_each, start_each
 from support.waiting import wait_for
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.plain
+
 pytest.importorskip('numpy')
 SCRIPT = CHECKOUT / 'tests' / 'support' / 'python_group.py'
 

@@ -12,6 +12,8 @@ import pytest
 from torus_net import CHECKOUT
 from torus_net.patience import run
 
+pytestmark = pytest.mark.plain
+
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 PAPERS = ('all-port', 'broadcast', 'banyan', 'cccube', 'one-port', 'products')
 LIMIT = 300  # seconds of Patience; all papers together take about 15 on an idle machine

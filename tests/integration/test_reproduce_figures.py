@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.plain
+
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 
 # Counted in the texts of the papers, where two of the algorithms for all-port tori are only cited. The slides of Yang

@@ -13,6 +13,8 @@ import pytest
 from torus_net import CHECKOUT
 from torus_net.patience import run
 
+pytestmark = pytest.mark.plain
+
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 TS, TW = 75, 0.011  # of the Intel Paragon, microseconds: Liu et al., section 5
 

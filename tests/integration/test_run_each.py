@@ -11,6 +11,8 @@ from support.launcher import LauncherBench, launcher_bench
 from support.waiting import wait_for
 from torus_net.patience import Patience, wait
 
+pytestmark = pytest.mark.plain
+
 NETWORKS = [pytest.param(['--loopback'], id='loopback'),
             pytest.param(['--bw', '100'], id='mininet', marks=pytest.mark.mininet)]
 network = pytest.mark.parametrize('network', NETWORKS)

@@ -5,6 +5,8 @@ import subprocess
 import pytest
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.plain
+
 
 @pytest.mark.parametrize('name', ['my checkout', 'a:b'])
 def test_a_path_that_ld_preload_does_not_take(tmp_path, name):

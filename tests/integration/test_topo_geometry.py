@@ -6,6 +6,8 @@ import math
 import pytest
 from torus_net import Geometry, Port, UsageError, parse_mbit
 
+pytestmark = pytest.mark.plain
+
 SHAPES = ['1x1', '1x6', '2x2', '2x5', '5x3', '4x8', '6', '3x4x5', '2x2x2', '4mx4', '2m', '3x1x2m']
 
 

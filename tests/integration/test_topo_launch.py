@@ -13,6 +13,8 @@ from support.launcher import LauncherBench, launcher_bench
 from support.waiting import wait_for
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.plain
+
 LAUNCHER = str(CHECKOUT / 'topo' / 'torus.py')
 NETWORKS = [pytest.param(['--loopback'], id='loopback'),
             pytest.param(['--bw', '100'], id='mininet', marks=pytest.mark.mininet)]

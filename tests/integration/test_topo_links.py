@@ -10,6 +10,8 @@ from torus_net import CHECKOUT, UsageError
 from torus_net.cable import CREDIT_MOST, STAND_IN, credit_bytes
 from torus_net.limit import Bucket, Cable, Limit, make_limit, parse_bytes, parse_burst
 
+pytestmark = pytest.mark.plain
+
 SLOW = 1.0  # Mbit/s: a byte takes 8 us
 LINKS = {'bucket': {'burst': 1514}, 'cable': {'cable': True}}
 

@@ -8,6 +8,8 @@ import pytest
 from support.trees import check_target, make_sources
 from torus_net.storage import is_volatile, volatile_devices
 
+pytestmark = pytest.mark.plain
+
 MOUNTS = """\
 22 27 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw
 27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -18,6 +18,8 @@ from torus_net import CHECKOUT, patience
 from torus_net.patience import Patience
 from torus_net.patient_socket import PatientSocket
 
+pytestmark = pytest.mark.plain
+
 SUPPORT = Path(__file__).resolve().parents[1]
 BUSY = ['/bin/sh', '-c', 'while :; do :; done']
 

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests'), str(CHECKOUT / 'tests' / 'packaging')]
+sys.path.insert(0, str(CHECKOUT / 'tests' / 'packaging'))
 
 from roots import FOLDER, OLD, Root, base_root, foreign_root, obstacle  # noqa: E402
 
 
 def pytest_configure(config):
-    config.addinivalue_line('markers', 'full: builds packages, and takes minutes: scripts/test --full runs it')
     config.obstacle = obstacle()
 
 

@@ -27,3 +27,7 @@ class SharedFailures:
         cache = self.config.pluginmanager.get_plugin('lfplugin')
         if getattr(report, 'has_not_run', False) and cache is not None:
             cache.lastfailed[report.nodeid] = True
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(SharedFailures(config))

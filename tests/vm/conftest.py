@@ -5,19 +5,15 @@ The programs come from $TORUS_BIN, else PATH, else build/. Run with:
 """
 
 import os
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 os.environ.setdefault('TORUS_SLOWNESS', '4')  # machines without kvm; torus_net.patience reads it
-sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 
 from support.background import heed_sigint  # noqa: E402
 from support.reports import LIVE, add_logs  # noqa: E402
-from support.shared_failures import SharedFailures  # noqa: E402
 from torus_net import VirtualTorus, find_program, vm_obstacle  # noqa: E402
 
 HOUR = 3600
@@ -25,7 +21,6 @@ HOUR = 3600
 
 def pytest_configure(config):
     heed_sigint()
-    config.pluginmanager.register(SharedFailures(config))
     config.vm_obstacle = vm_obstacle()
 
 

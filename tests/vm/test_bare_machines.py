@@ -14,7 +14,7 @@ import pytest
 from bare.image import make_bare_image
 from bare.machine import BareMachine
 from bare.panel import Panel
-from conftest import CHECKOUT
+from torus_net import CHECKOUT
 from support.waiting import wait_for
 from torus_net import vm_obstacle
 from torus_net.guest_image import default_cache

@@ -1,0 +1,16 @@
+"""What all tests share: the parts of scripts/test, builds, and workers. Run with: /usr/bin/python3 -m pytest tests"""
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+sys.path[:0] = [str(TESTS.parent / 'topo'), str(TESTS)]
+
+pytest_plugins = ['support.builds', 'support.spread', 'support.parts', 'support.shared_failures']
+
+
+def pytest_collect_file(file_path, parent):
+    from support.programs_of_ctest import Programs
+    if file_path == TESTS / 'CMakeLists.txt':
+        return Programs.from_parent(parent, path=file_path)
+    return None
