@@ -53,16 +53,17 @@ check_launch() {
     [[ ! -x $python ]] || "$python" "$checkout/topo/$launcher" --check-options "$@" || exit
 }
 
-# build FOLDER [cmake option...]: configures and compiles. Shows the output only on failure.
+# build FOLDER TARGET[,TARGET...] [cmake option...]: configures and compiles. Shows the output only on failure.
 build() {
-    local folder=$1 log generator=()
-    shift
+    local folder=$1 targets=$2 log generator=()
+    shift 2
     mkdir -p "$folder"
     log=$folder/build.log
     [[ -e $folder/CMakeCache.txt ]] || generator=(-G Ninja)
     say "building in ${folder#"$checkout"/}/"
+    # shellcheck disable=SC2086 (one word for each target)
     if ! { cmake -S "$checkout" -B "$folder" "${generator[@]}" "$@" &&
-        cmake --build "$folder" --parallel "$jobs"; } >"$log" 2>&1; then
+        cmake --build "$folder" --parallel "$jobs" --target ${targets//,/ }; } >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         die "the build failed; its full output is in $log"
     fi
