@@ -9,6 +9,13 @@ sys.path[:0] = [str(TESTS.parent / 'topo'), str(TESTS)]
 pytest_plugins = ['support.builds', 'support.spread', 'support.parts', 'support.shared_failures']
 
 
+def pytest_addoption(parser):
+    parser.addoption('--no-mininet', action='store_true', help='skip what needs Mininet and root')
+    parser.addoption('--mpi-collectives', type=int, metavar='N',
+                     help='so many random operations in each test of the MPI preloads, and more '
+                     'tests, instead of what takes seconds')
+
+
 def pytest_collect_file(file_path, parent):
     from support.programs_of_ctest import Programs
     if file_path == TESTS / 'CMakeLists.txt':

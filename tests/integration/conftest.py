@@ -27,13 +27,6 @@ from torus_net import LoopbackTorus, TorusError, mininet_obstacle
 from torus_net.process import tail
 
 
-def pytest_addoption(parser):
-    parser.addoption('--no-mininet', action='store_true', help='skip what needs Mininet and root')
-    parser.addoption('--mpi-collectives', type=int, metavar='N',
-                     help='so many random operations in each test of the MPI preloads, and more '
-                     'tests, instead of what takes seconds')
-
-
 def pytest_configure(config):
     heed_sigint()
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
@@ -41,7 +34,24 @@ def pytest_configure(config):
     config.hosts_obstacle = hosts_obstacle()
 
 
+# Fixtures that start daemons.
+TORI = {'loopback', 'shared', 'cabled', 'mininet', 'hosts'}
+
+
+def thin_out(items):
+    """Of a test that starts daemons for many sets of parameters, the default level has two: the others run the same
+    code of the test and the daemons, on other tori or with other algorithms and sizes."""
+    cases = {}
+    for item in items:
+        if hasattr(item, 'callspec') and TORI & set(item.fixturenames) and not item.get_closest_marker('full'):
+            cases.setdefault((item.path, item.originalname), []).append(item)
+    for several in cases.values():
+        for item in several[1:-1]:
+            item.add_marker('full')
+
+
 def pytest_collection_modifyitems(config, items):
+    thin_out(items)
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
     for item in items:
         if 'mininet' in getattr(item, 'fixturenames', ()):

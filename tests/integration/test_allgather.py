@@ -144,6 +144,7 @@ def test_streaming_in_rounds(shared):
     assert torus.status()['memory']['reserved_bytes'] == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('dims', shapes(['4x4', '8x2', '3mx5m', '1x9']))
 def test_no_channel_above_the_bound(shared, dims):
     torus = shared(dims)
@@ -288,6 +289,7 @@ def test_three_dimensions(shared):
         run(shared('2x3x2'), 'allgather', '--algorithm', 'balanced', '--block-size', 10)
 
 
+@pytest.mark.full
 def test_the_published_pattern_on_an_even_torus(shared):
     """The daemon refuses, and names an algorithm that can."""
     with pytest.raises(CommandFailed, match="yangwang takes .*'balanced' takes even ones.*4x4"):
@@ -331,6 +333,7 @@ def test_barriers_of_other_names_and_again(shared):
         assert all(pool.map(enter, range(16)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('missing,named', [(0, 'node 0 '), (3, 'node 3 '), (5, 'nodes 4, 5, 6, 7, 8, 9, 10, 11 ')])
 def test_a_barrier_that_one_does_not_come_to(shared, missing, named):
     """All clients see the same missing nodes, as node 0 knows them."""

@@ -244,6 +244,7 @@ def calibration(id, version, replaced=()):
         6: Fixed64(id), 7: b''.join(struct.pack('<Q', old) for old in replaced)})
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_highest_version_of_a_calibration(loopback):
     """The calibration is accepted and kept on disk. A calibration at any node replaces it, also after a restart."""

@@ -10,7 +10,7 @@ from bench.tables.model import MODEL
 from torus_net import CHECKOUT
 from torus_net.patience import run
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.full]
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 

@@ -8,6 +8,8 @@ from support.expect import check_result
 from support.memory import MemoryWatch
 from support.trees import check_target, leftovers, make_sources
 
+pytestmark = pytest.mark.full
+
 MIB = 1 << 20
 BUDGET, LIMIT = '16MiB', 30 * MIB
 

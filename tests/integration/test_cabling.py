@@ -67,6 +67,7 @@ def crossed(cables, one, other):
     return cables
 
 
+@pytest.mark.full
 def test_configurations_differ_by_rank_alone(hosts):
     torus = cabled(hosts, [2, 3])
     torus.wait_up()
@@ -76,6 +77,7 @@ def test_configurations_differ_by_rank_alone(hosts):
     assert len(configurations) == 1
 
 
+@pytest.mark.full
 def test_two_crossed_cables_are_named_at_all_nodes(hosts):
     """Swapped cables of node 0 and node 4, each in a ring of three."""
     cables = right_cables([2, 3])
@@ -124,6 +126,7 @@ def test_the_kernel_finds_the_address_of_the_other_end(hosts):
     wait_faults(two, node, {(node, '+0'): ('same-side', 1 - node, '+0'), (node, '-0'): ('same-side', 1 - node, '-0')})
 
 
+@pytest.mark.full
 def test_two_nodes_of_one_rank(hosts):
     """The node where rank 2 should be says that it has rank 1."""
     torus = cabled(hosts, [3], ranks=[0, 1, 1])

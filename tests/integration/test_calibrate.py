@@ -9,6 +9,8 @@ from support.errors import assert_refused
 from support.waiting import wait_for
 from torus_net import CommandFailed
 
+pytestmark = pytest.mark.full
+
 CANDIDATE = {'algorithm': str, 'mode': str, 'segments': int, 'piece_bytes': int, 'seconds': float}
 
 

@@ -5,6 +5,8 @@ from support.chaos import one_round
 from support.chaos_mininet import MininetChaos
 from torus_net.process import find_program
 
+pytestmark = pytest.mark.full
+
 ROUNDS = 10
 
 

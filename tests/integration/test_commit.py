@@ -150,6 +150,7 @@ def test_another_node_dies_when_all_is_decided(bench, rank, pause):
     bench.next_works()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('rank', [ROOT, 9])
 def test_a_node_is_silent_when_all_is_decided(bench, rank):
     """A node is silent for so long that it counts as down."""
@@ -171,6 +172,7 @@ def test_a_node_is_silent_when_all_is_decided(bench, rank):
     bench.next_works()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('rank', [ROOT, 4])
 @pytest.mark.parametrize('restart', [False, True], ids=['', 'restarted'])
 def test_a_target_that_appears_meanwhile(bench, rank, restart):
@@ -195,6 +197,7 @@ def test_a_target_that_appears_meanwhile(bench, rank, restart):
     bench.next_works()
 
 
+@pytest.mark.full
 def test_a_target_that_stays(bench):
     """The client is told the obstacle and its node long before the timeout."""
     client, obstacle = bench.start_obstructed(4, timeout=1000)
@@ -206,6 +209,7 @@ def test_a_target_that_stays(bench):
     bench.next_works()
 
 
+@pytest.mark.full
 def test_all_die_when_all_is_decided(bench):
     before = bench.recorded()
     with bench.start() as client:

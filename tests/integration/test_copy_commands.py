@@ -184,6 +184,7 @@ def test_an_interrupted_copy_says_what_stays(torus, base, large):
     assert (base / 'at' / '3').read_bytes() == large.read_bytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGKILL])
 def test_the_daemon_that_was_asked_is_restarted(torus, base, large, signum):
     """torusctl asks again; a copy may be repeated whatever has become final."""

@@ -71,6 +71,7 @@ def test_a_node_dies_and_the_others_continue(torus, place):
     place.check(others(torus))
 
 
+@pytest.mark.full
 def test_a_node_dies_and_is_waited_for(torus, place):
     total = large_tree(place.source)
     with Copying(torus, place, '--on-failure', 'wait', at=2, arrived=total // 4) as client:
@@ -83,6 +84,7 @@ def test_a_node_dies_and_is_waited_for(torus, place):
     place.check(others(torus))
 
 
+@pytest.mark.full
 def test_the_reading_node_dies(torus, place):
     total = large_tree(place.source)
     with Copying(torus, place, at=2, arrived=total // 4) as client:
@@ -111,6 +113,7 @@ def test_the_client_ends(torus, place, signum):
     assert place.leftovers(others(torus)) == []
 
 
+@pytest.mark.full
 def test_ctrl_c_comes_too_late(torus, place):
     """Once a node puts its files in place, the command waits for the end, and reports it."""
     place.source.mkdir()
@@ -149,6 +152,7 @@ def test_the_source_changes_meanwhile(torus, place):
     place.check(others(torus))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('how', ['removed', 'added'])
 def test_files_come_and_go_meanwhile(torus, place, how):
     total = large_tree(place.source)
@@ -225,6 +229,7 @@ def test_no_room_for_many_names(torus, place, make):
         subprocess.run(['umount', folder], check=True)
 
 
+@pytest.mark.full
 def test_a_target_is_swapped_for_a_link_meanwhile(torus, place):
     """Nothing is written where the link leads."""
     total = large_tree(place.source)
@@ -334,6 +339,7 @@ def test_a_node_is_cut_off(mininet, place):
     assert said['bytes_sent'] < total
 
 
+@pytest.mark.full
 def test_a_killed_daemon_completes_when_it_starts(torus, place):
     """A node that is killed while it puts a tree in place has the old or the new one afterwards, and after the next
     start and copy the new one."""

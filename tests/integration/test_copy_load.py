@@ -21,6 +21,7 @@ def place(tmp_path):
     return Place(tmp_path / 'data')
 
 
+@pytest.mark.full
 def test_several_copies_at_once(loopback, place):
     """From different nodes, to different targets; each of them arrives, or is refused because there are too many."""
     torus = loopback('3x2', data_roots=(str(place.base),))
@@ -63,6 +64,7 @@ def test_beside_an_exchange(loopback, place):
     place.check(others(torus))
 
 
+@pytest.mark.full
 def test_many_small_files(loopback, place):
     """In one folder, and in many folders."""
     torus = loopback('4', data_roots=(str(place.base),))
@@ -82,6 +84,7 @@ def test_many_small_files(loopback, place):
     assert all(node['removed'] == 429 for node in said['per_node']) and said['bytes_sent'] == 0
 
 
+@pytest.mark.full
 def test_a_time_limit(loopback, place):
     """A copy that waits for a node that stays down ends in time, and what has arrived is used later."""
     torus = loopback('4', data_roots=(str(place.base),))

@@ -73,6 +73,7 @@ def test_random_trees(shared, root, seed):
     subprocess.run(['rm', '-rf', place.base], check=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('seed', seeds(FAULTY, QUICK_FAULTY))
 def test_random_trees_with_faults(loopback, tmp_path, seed):
     """While a first or a second copy runs, a daemon or the client is killed, or the source changes."""

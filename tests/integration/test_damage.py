@@ -247,6 +247,7 @@ def test_a_stream_that_is_disturbed(torus, change):
     check_result(torus.exchange('at2', 30000, rank=RANK), '4x4', 'at2', 30000)
 
 
+@pytest.mark.full
 def test_a_connection_that_is_cut_again_and_again(torus):
     """The connection is dialled again each time."""
     def connects():

@@ -5,7 +5,7 @@ import pytest
 from support.hosts import PORT
 from support.waiting import wait_for
 
-pytestmark = pytest.mark.hosts
+pytestmark = [pytest.mark.hosts, pytest.mark.full]
 
 
 class Own:

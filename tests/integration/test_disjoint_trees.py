@@ -98,6 +98,7 @@ def sent_by(torus, rank):
     return {link['port']: link['tx_bytes'] for link in torus.links(rank)['links']}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('name', ['complete:4', 'petersen'])
 def test_programs_use_all_links(torus_of, name):
     """A long broadcast leaves its root by all links, a third by each."""
@@ -114,6 +115,7 @@ def test_programs_use_all_links(torus_of, name):
         members.do('close')
 
 
+@pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('name', ['petersen', '4x4'])
 def test_programs_while_a_link_is_down(shared, root, name):

@@ -123,6 +123,7 @@ def test_a_full_disk(hosts):
     assert f'du -xsh {root}' in one['mend']
 
 
+@pytest.mark.full
 def test_another_key(hosts):
     """During a change of the key, the node that has not got the new one is named; then the next step."""
     torus = ring(hosts)
@@ -169,6 +170,7 @@ def test_a_dead_node(hosts):
     assert 'port -0 of' in one['what'] and 'port +0 of' in one['what']
 
 
+@pytest.mark.full
 def test_a_node_of_an_older_release(hosts):
     """It knows no surveys, so only this machine is judged, until it is upgraded."""
     torus = ring(hosts)
@@ -189,6 +191,7 @@ def test_a_node_of_an_older_release(hosts):
     wait_for(lambda: doctor(torus)[0] == 0, what=lambda: doctor(torus))
 
 
+@pytest.mark.full
 def test_ip_routes(hosts):
     """A machine without the routes that others have; routes that are missing; a machine that forwards nothing, and one
     whose firewall drops what it should forward."""

@@ -140,6 +140,7 @@ def launchers():
     return [('torus.py' if words[0] == 'topo/torus.py' else 'vms.py', words[1:]) for words in found]
 
 
+@pytest.mark.full
 def test_options_of_launchers():
     for launcher, words in launchers():
         result = subprocess.run(['/usr/bin/python3', CHECKOUT / 'topo' / launcher, *words, '--check-options'],
@@ -156,6 +157,7 @@ def test_commands_that_launchers_run(torusctl):
     assert not {line: result.stderr for line, result in results.items() if result.returncode != 3}
 
 
+@pytest.mark.full
 def test_launchers_on_loopback():
     """Those that run a command of this project, or an example."""
     build = Path(find_program('torusctl')).parent
@@ -249,6 +251,7 @@ def test_commands_without_a_daemon(torusctl, tmp_path):
     assert {'ip-routes', 'plan'} <= seen
 
 
+@pytest.mark.full
 def test_traces_of_the_simulator(torusctl, tmp_path):
     """The command that the document shows; the report reads its file."""
     simulate = 'build/tests/sim/simulate '

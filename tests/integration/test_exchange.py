@@ -171,6 +171,7 @@ def test_text_output(shared):
     assert len(per_node.stdout.splitlines()) > len(result.stdout.splitlines()) + 16 * 4
 
 
+@pytest.mark.full
 def test_numbers_of_links_and_memory(shared):
     """The counters of the links agree with the report of the exchange, and no memory stays reserved."""
     torus = shared('4x4')

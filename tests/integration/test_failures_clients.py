@@ -61,6 +61,7 @@ def test_a_client_that_does_not_read(torus):
     still_works(torus, rank=2)
 
 
+@pytest.mark.full
 def test_more_clients_than_a_daemon_takes(torus):
     """Clients above the limit are told so, and get only the status. The other clients, the links and later clients are
     not affected."""

@@ -100,6 +100,7 @@ def test_a_daemon_that_ends_in_the_middle(torus):
     still_works(torus)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
 def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
     """Also while more bytes wait to be written to it than the kernel buffers on loopback."""
@@ -149,6 +150,7 @@ def test_a_silent_daemon(torus, busy, algorithm):
     still_works(torus, rank=5, algorithm=algorithm)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('folders', [False, True], ids=['pattern', 'folders'])
 def test_the_asked_daemon_is_killed(loopback, tmp_path, folders):
     torus = loopback('4x4', data_roots=(str(tmp_path),))

@@ -74,6 +74,7 @@ def test_no_daemon(tmp_path):
     assert result.returncode == 3 and str(stale) in result.stderr
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_more_exchanges_than_memory(shared):
     """Exchanges without memory wait for their start, here or at another node, and do not disturb running exchanges. A
@@ -126,6 +127,7 @@ def test_more_exchanges_than_a_node_runs_at_once(shared):
     still_works(torus)
 
 
+@pytest.mark.full
 def test_one_node_has_little_memory(loopback):
     torus = loopback('4x4', extra=lambda rank: ['--memory', '1MiB'] if rank == 5 else [])
     result = torus.ctl(0, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '64MiB')
@@ -143,6 +145,7 @@ def test_a_timeout(torus):
     still_works(torus)
 
 
+@pytest.mark.full
 def test_a_timeout_of_a_running_exchange(torus):
     with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '100GiB',
                 '--timeout', '1.5') as client:

@@ -28,6 +28,7 @@ def test_any_number_of_packets(shared, dims, degree):
                  f'cccube-q{degree}', 100, mode='streaming')
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_best_number_of_packets(shared, tmp_path):
     """Few packets for small blocks, many for large blocks; the same number on all nodes."""
@@ -60,6 +61,7 @@ def test_not_possible(shared, name, code):
     assert name in failed.stderr and (code == 'usage' or 'cccube-q8' in failed.stderr)
 
 
+@pytest.mark.full
 def test_not_a_power_of_two(shared):
     for name in 'cccube-best', 'cccube-q3':
         assert_refused(shared('4x3').ctl(0, '--json', 'exchange', '--algorithm', name, '--block-size', '1'), 'refused')

@@ -276,6 +276,7 @@ def bench():
     yield from launcher_bench(LauncherBench)
 
 
+@pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('mpiexec,options', [
     ('mpiexec.openmpi', ('-npernode', '1', '-x', 'TORUS_JOB', '-x', 'TORUS_SOCKET')),

@@ -247,6 +247,7 @@ def test_a_link_goes_down_under_way(cabled, command, times):
             assert status == 0, f'node {rank}: {out}'
 
 
+@pytest.mark.full
 def test_a_link_goes_down_under_those_that_are_left(cabled):
     """A group that was shrunk avoids the link, and does not include the node that is up again."""
     torus = cabled('3x3')

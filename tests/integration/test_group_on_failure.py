@@ -45,6 +45,7 @@ def check(processes, members, lines=('open', 'done')):
         assert out[0] == ' '.join(['open', *map(str, members)]), out
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('down', [[5], [0, 4]], ids=['one', 'also the first'])
 def test_without_nodes_that_are_down(shared, start, down):
     torus = shared('3x3')

@@ -218,6 +218,7 @@ def test_two_groups_of_different_programs(torus, members):
     ('broadcast 1000 1', 'broadcast 999 1', 'different sizes'),
     ('alltoallv 1000', 'alltoallv 999', 'node'),
 ])
+@pytest.mark.full
 @pytest.mark.parametrize('rank', [0, 4])
 def test_members_that_call_differently(members, rank, one, others, named):
     members.do('open g')
@@ -346,11 +347,13 @@ def test_large_buffers_and_a_late_program_take_no_memory_of_daemons(loopback):
 
 # ---- All operations -----------------------------------------------------------------------------
 
+@pytest.mark.full
 @pytest.mark.parametrize('kind', KINDS)
 def test_rounds_of_faults(torus, kind):
     one_round(torus, kind, 1)
 
 
+@pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('kind', KINDS)
 def test_rounds_of_faults_in_namespaces(shared, kind):
@@ -381,6 +384,7 @@ def test_a_link_goes_down_before_the_root_of_reduces_has_called(cabled):
         members.do('close')
 
 
+@pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('cut', ['down', 'mute'])
 def test_a_link_that_fails(mininet, cut):

@@ -63,6 +63,7 @@ def test_nodes_of_different_settings(loopback):
     assert connects(torus) == before
 
 
+@pytest.mark.full
 def test_a_daemon_that_does_not_run_for_a_while(loopback):
     """The daemon stops for longer than a link may be silent, idle or in the middle of an exchange."""
     torus = loopback('3x3')

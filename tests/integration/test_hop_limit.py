@@ -3,7 +3,7 @@
 import pytest
 from support.hosts import PORT
 
-pytestmark = pytest.mark.hosts
+pytestmark = [pytest.mark.hosts, pytest.mark.full]
 
 
 class IPv4:

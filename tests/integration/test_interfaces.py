@@ -38,6 +38,7 @@ def check_made_again(two, make):
         assert two.link(1, '-0')['interface'] == 'usb0'
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('form', ['[{}%usb0]:{}', '[{}]:{} on usb0'])
 def test_link_local_addresses(hosts, form):
     two = hosts('2m', 2)
@@ -50,6 +51,7 @@ def test_link_local_addresses(hosts, form):
     assert re.search(r'link to node 0 is up \(\[fe80::[0-9a-f:]+%usb0\]:', two.log(1))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('on', ['', ' on usb0'])
 def test_ipv4_addresses(hosts, on):
     def make(two):
@@ -75,6 +77,7 @@ def shared_addresses(three, on=False):
         three.configure(a, {'+0': f'10.0.0.{(a + 1) % 3 + 1}:{PORT}{plus}', '-0': f'10.0.0.{a + 1}:{PORT}{minus}'})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('on', [False, True])
 @pytest.mark.parametrize('cut', ['plus', 'minus'])
 def test_one_address_on_both_cables(hosts, on, cut):
@@ -194,6 +197,7 @@ def test_addresses_made_for_privacy(hosts):
     assert 'link to node 0 is up ([fd00::1]:' in two.log(1)
 
 
+@pytest.mark.full
 def test_one_address_on_both_cables_with_strict_checks_of_sources(hosts):
     """As on Red Hat's systems: the kernel drops packets from an interface other than that of the route back."""
     ring = hosts('3', 3)

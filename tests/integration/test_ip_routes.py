@@ -248,6 +248,7 @@ def ping_all(torus, addresses, missing=()):
         assert set(said.split()) == wanted, node.rank
 
 
+@pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('dims,dead', [('3x3', None), ('1x4', None), ('3x3m', '4:+1')])
 def test_every_pair_pings_and_no_trace_is_left(mininet, tmp_path, dims, dead):

@@ -4,7 +4,7 @@ import pytest
 from support.hosts import PORT
 from torus_net.patience import Patience, wait
 
-pytestmark = pytest.mark.hosts
+pytestmark = [pytest.mark.hosts, pytest.mark.full]
 
 V4 = {'+0': f'10.0.0.2:{PORT}', '-0': f'10.0.0.2:{PORT}'}
 

@@ -143,6 +143,7 @@ def test_a_link_that_fails(torus_of, dims, algorithm, rank, port, cut):
     check_result(result, dims, algorithm, 20000, bw=SHAPES[dims])
 
 
+@pytest.mark.full
 def test_a_link_that_flaps(torus_of):
     """The link fails for less than the silence: TCP repeats the packets, and nothing is lost."""
     torus = torus_of('4x4')
@@ -192,6 +193,7 @@ def test_a_node_is_killed(torus_of, tmp_path):
     check_result(torus.exchange('at2', 20000, rank=10), '4x4', 'at2', 20000, bw=50)
 
 
+@pytest.mark.full
 def test_a_node_loses_all_its_cables(torus_of):
     torus = torus_of('4x4')
     with LongExchange(torus, '--json') as client:

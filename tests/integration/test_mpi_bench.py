@@ -8,7 +8,7 @@ from bench import foreign
 from torus_net import CHECKOUT, find_program
 from torus_net.patience import run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 
 @pytest.mark.parametrize('options,said', [

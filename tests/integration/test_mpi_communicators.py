@@ -3,7 +3,7 @@
 import pytest
 from support import mpi
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 COLLECTIVES = ('Allgather', 'Allreduce', 'Alltoall', 'Barrier', 'Bcast')  # in each use() of tests/mpi/scenario.h
 WAYS = 7  # to make a communicator of all ranks, in tests/mpi/communicators.c

@@ -8,7 +8,7 @@ from support.launcher import LauncherBench, launcher_bench
 from torus_net import CHECKOUT
 from torus_net.patience import stretched
 
-pytestmark = pytest.mark.mininet
+pytestmark = [pytest.mark.mininet, pytest.mark.full]
 
 SOURCE = CHECKOUT / 'tests' / 'support' / 'mpi_hosts.c'
 LIBRARIES = {'mpich': 'mpiexec.mpich', 'openmpi': 'mpiexec.openmpi'}

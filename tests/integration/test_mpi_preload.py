@@ -102,6 +102,7 @@ def right(result, ranks=4):
     assert sorted(result.stdout.splitlines()) == [f'rank {rank}: right' for rank in range(ranks)]
 
 
+@pytest.mark.full
 def test_all_is_taken(shared, library):
     """Ranks that are late, for the first call or for later calls; a large MPI_Isend that is pending when its sender
     waits on the torus; communicators that are made and freed; a thread that is cancelled while it reads; an error
@@ -139,6 +140,7 @@ def test_whom_a_call_waits_for(shared, library):
     assert not warnings(silent)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('dims,nodes', [('2x2', [0, 1, 2, 3]), ('1x2', [0, 1, 1, 0])])
 def test_pending_messages(shared, library, dims, nodes):
     """Large messages that are pending while their senders or receivers wait on the torus: in both directions,
@@ -162,6 +164,7 @@ def test_cartesian_communicators(shared, library):
     assert re.search('a communicator of size 2 is left to .*: an intercommunicator', result.stderr)
 
 
+@pytest.mark.full
 def test_a_link_is_down_at_first(cabled, library, tmp_path):
     """The torus is used without the link; communicators of a line that is no longer connected are left to MPI."""
     torus = cabled('2x3m', end=1, port='+1')
@@ -200,6 +203,7 @@ def test_invalid_arguments(shared, library):
     assert len(with_it.stdout.splitlines()) == 4 * 23
 
 
+@pytest.mark.full
 def test_types_with_addresses(shared, library):
     result = scenario(shared('2x2'), library, 'bottom', program='buffers')
     right(result)
@@ -297,6 +301,7 @@ LACKING = {
     'all daemons': ({'nodes': [None] * 4}, '/nowhere')}
 
 
+@pytest.mark.full
 def test_ranks_that_lack_something(shared, library):
     """All ranks go on with MPI alone, and the first one that knows reports it."""
     torus = shared('2x2')
@@ -310,6 +315,7 @@ def test_ranks_that_lack_something(shared, library):
         assert 'this program does not use the torus' in warning and re.search(said, warning), warning
 
 
+@pytest.mark.full
 def test_set_up_fails_at_one_rank(shared, library):
     """The setup fails at the last moment, when the other ranks assume that they can use the torus: all ranks go on with
     MPI alone, with one or two ranks per node. The rank with the failure reports it."""
@@ -430,6 +436,7 @@ UNSERVED_FORTRAN = {'Gather', 'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 
                     'Ineighbor_alltoall', 'Allreduce_init'}
 
 
+@pytest.mark.full
 def test_languages(shared, library):
     """C++, Fortran with three bindings, and mpi4py (Debian's package, for Open MPI, which asks for
     MPI_THREAD_MULTIPLE): every call is seen exactly once."""

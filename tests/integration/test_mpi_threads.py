@@ -7,7 +7,7 @@ import pytest
 from support import mpi
 from torus_net import LoopbackTorus
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 
 @pytest.fixture(params=['mpich', 'openmpi'])

@@ -9,7 +9,7 @@ import pytest
 from support.hosts import PORT
 from torus_net.process import find_program
 
-pytestmark = pytest.mark.hosts
+pytestmark = [pytest.mark.hosts, pytest.mark.full]
 
 QUESTION = 'none acknowledged: do both ends have the same MTU (9000 here)?'
 

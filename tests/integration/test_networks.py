@@ -61,6 +61,7 @@ def test_exchanges(torus_of, name):
     ('random', ('a2', 'a3')),
     ('star:3 x star:3', ('a2', 'a3')),
 ])
+@pytest.mark.full
 def test_the_papers_algorithms(torus_of, root, name, algorithms):
     """A1, A2, A3 and the CC-cube take the steps and blocks that torusctl counts."""
     torus = torus_of(name)
@@ -136,6 +137,7 @@ def test_programs(torus_of, name):
         members.do('close')
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize('library', ['mpich', 'openmpi'])
 def test_mpi(torus_of, library, tmp_path):

@@ -5,6 +5,8 @@ from support import networks
 from support.trees import check_target, make_sources
 from support.waiting import wait_for
 
+pytestmark = pytest.mark.full
+
 # A message costs much more than a step: few messages are best for small blocks.
 COSTS = {'step_seconds': 1e-05, 'message_seconds': 6e-05, 'bytes_per_second': 1e8}
 CALIBRATION = 'id 00000000000000aa\nversion 1\nmeasured_at 1000\n{}replaced\n'.format(

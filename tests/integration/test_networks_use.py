@@ -87,6 +87,7 @@ def test_stream_is_for_exchanges(torus_of, operation):
     assert f'stream is not an algorithm for operation {operation[0]}, but for exchange' in result.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('name', ON)
 def test_perf(torus_of, name):
     torus = torus_of(name)
@@ -150,6 +151,7 @@ def test_the_path_of_a_file_of_edges_must_not_end_early(root, tmp_path, monkeypa
 
 # --- routes for IP ---
 
+@pytest.mark.full
 @pytest.mark.parametrize('name,without', [('complete:4', None), ('petersen', '0:0:1,7'), ('star:4 x 3', '0:+1'),
                                           ('tree:2^2', None)])
 def test_scripts_of_routes(root, tmp_path, name, without):
@@ -186,6 +188,7 @@ def bench():
     yield from launcher_bench(LauncherBench)
 
 
+@pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('name,options,received', [('complete:4', (), 12), ('3 x complete:3', ('--without', '0:1:2'), 72),
                                                    ('petersen', (), 90)])

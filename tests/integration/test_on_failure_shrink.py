@@ -65,6 +65,7 @@ def test_a_daemon_is_killed_and_left_out(shared):
     still_works(torus, rank=8)
 
 
+@pytest.mark.full
 def test_files_without_a_node(loopback, tmp_path):
     """A node is killed while outputs are written: outputs have no files of it or for it, and it keeps nothing."""
     torus = loopback('3x3', data_roots=(str(tmp_path),))
@@ -89,6 +90,7 @@ def test_files_without_a_node(loopback, tmp_path):
     check_target(f'{tmp_path}/again-%r', sizes)
 
 
+@pytest.mark.full
 def test_what_is_left_is_in_parts(shared):
     torus = shared('5m')
     torus.node(3).kill()

@@ -31,6 +31,7 @@ def done(client):
     return json.loads(out)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('algorithm', ['auto', 'at2'])
 def test_a_rolling_restart_through_a_session(shared, algorithm):
     """Nodes are restarted one after the other; complete repetitions count."""
@@ -48,6 +49,7 @@ def test_a_rolling_restart_through_a_session(shared, algorithm):
     torus.wait_whole(30)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGKILL])
 def test_the_daemon_that_was_asked_is_restarted(shared, signum):
     torus = shared('3x3')
@@ -91,6 +93,7 @@ def test_files_wait_for_a_node(loopback, tmp_path, signum):
     files.check()
 
 
+@pytest.mark.full
 def test_files_of_a_daemon_that_is_stopped(loopback, tmp_path):
     """The daemon reports that nothing was decided: the client requests the files again."""
     files = Files(loopback, tmp_path)
@@ -160,6 +163,7 @@ def test_a_node_that_does_not_come_back(shared):
     torus.wait_whole(30)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('command', [['allgather'], ['broadcast', '--root', '0']])
 def test_nobody_else_leaves_nodes_out(shared, command):
     refused = shared('3x3').ctl(0, '--json', *command, '--block-size', 1, '--on-failure', 'shrink')

@@ -115,6 +115,7 @@ def codes(answers):
     return Counter(answer.code for answer in answers)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_refusals_among_many_clients(loopback, tmp_path):
     """32 clients at each of 16 nodes, half of them refused by nodes near and far: each gets its own
@@ -144,6 +145,7 @@ def test_refusals_among_many_clients(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_folder_exchanges_at_once(loopback, tmp_path):
     """4 and 16 exchanges of 4 KiB files from as many nodes; then 16 into the same target, of which one succeeds."""
@@ -167,6 +169,7 @@ def test_folder_exchanges_at_once(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_what_does_not_fit_waits(loopback):
     """With little memory, exchanges of large and small blocks all run eventually."""
@@ -181,6 +184,7 @@ def test_what_does_not_fit_waits(loopback):
     wait_for(lambda: nothing_is_reserved(torus), 10)
 
 
+@pytest.mark.full
 def test_barriers_do_not_block(loopback):
     """128 barriers that only one client has entered."""
     torus = loopback('4x4')
@@ -259,6 +263,7 @@ def reserved(torus, ranks):
     return [rank for rank in ranks if torus.status(rank)['memory']['reserved_bytes'] > 0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('rank, how', [(5, 'stopped'), (8, 'killed')])
 def test_a_node_that_does_not_confirm(folders, rank, how):
     """The client is told within its timeout that the exchange is in doubt; no memory stays reserved; the exchange is
@@ -312,6 +317,7 @@ def test_an_obstacle_that_stays(folders):
 
 # --- neighbours that hang or lie ---
 
+@pytest.mark.full
 @pytest.mark.parametrize('neighbours', [('+0',), ('+0', '-1')], ids=['one', 'two'])
 def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
     """A daemon that ends does not wait for neighbours that will never read."""
@@ -334,6 +340,7 @@ def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
     torus.wait_whole(40)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.memory
 @pytest.mark.parametrize('kind', ['prepares', 'queries', 'verdicts'])

@@ -155,6 +155,7 @@ def test_links_to_other_frames_name_the_node_there(network):
     assert any('in another frame' in text for text in picture.texts)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(('dims', 'part'), [
     ('random x 64m', '(0-23, 0-41) are drawn, 1008 of 1536'),
     ('tree:2^8 x complete:3 x 3', '(0-112, 0-2, 0-2) are drawn, 1017 of 4599')])

@@ -152,6 +152,7 @@ def test_a_long_exchange_without_a_terminal(shared):
     assert '\r' not in said and '\x1b' not in said
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_progress_on_a_terminal(shared):
     """A bar while the exchange runs, and none in the output afterwards."""

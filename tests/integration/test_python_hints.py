@@ -11,6 +11,8 @@ import typing
 import pytest
 from torus_net import CHECKOUT
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip('numpy')
 FOLDER = CHECKOUT / 'client' / 'python'
 # What is checked, and the type that it has; lines with an error have the error instead.

@@ -42,6 +42,7 @@ def test_five_exchanges(shared, dims, algorithm):
         check_result(one, dims, algorithm, block_bytes=12000)
 
 
+@pytest.mark.full
 def test_many_rounds(loopback):
     torus = loopback('4x4', memory='1MiB')
     for algorithm in 'at2', 'stream':
@@ -88,6 +89,7 @@ def test_the_text(shared):
         assert lines[label].split()[1] in ('us', 'ms', 's')
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGKILL])
 def test_a_client_that_leaves_in_mid_session(loopback, signum):
     torus = loopback('4x4')

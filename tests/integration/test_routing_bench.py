@@ -11,6 +11,8 @@ from bench import machine, routing
 from bench.tables import routing as tables
 from torus_net import CHECKOUT, Geometry, TorusError, find_program
 
+pytestmark = pytest.mark.full
+
 SCRIPT = CHECKOUT / 'scripts' / 'routing-bench'
 
 

@@ -5,6 +5,7 @@ import json
 import struct
 import subprocess
 
+import pytest
 from support.errors import assert_refused
 from support.users import DAEMON, STRANGER, as_user, needs_root, ring
 from support.waiting import wait_for
@@ -140,6 +141,7 @@ def test_memory_that_is_requested_and_never_used():
         assert greedy.answer()[0] == FILE
 
 
+@pytest.mark.full
 @needs_root
 def test_places_for_programs():
     """Many processes of one user together get only the user's share."""

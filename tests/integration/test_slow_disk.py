@@ -12,6 +12,8 @@ from support.waiting import wait_for
 from torus_net.patience import SLOWNESS
 from torus_net.process import find_program
 
+pytestmark = pytest.mark.full
+
 SILENCE_MS = 5000  # ROUTER_STALL
 # The library reports whether a call has blocked the loop, however briefly it hangs. The long time is longer than a
 # neighbour may be silent.

@@ -70,6 +70,7 @@ def test_missing_nodes_are_named(torus):
             torus.node(rank).start()
 
 
+@pytest.mark.full
 def test_many_clients_at_the_same_time(torus):
     """They share surveys, and all get an answer."""
     with ThreadPoolExecutor(20) as pool:

@@ -200,6 +200,7 @@ def test_a_daemon_that_goes_away(loopback):
     torus.wait_whole()
 
 
+@pytest.mark.full
 def test_wrong_usage(shared):
     torus = shared('3x2', bw=1000)
     for words in (['--algorithms', 'none'], ['--algorithms', 'yangwang'], ['--algorithms', 'at2,at2'],

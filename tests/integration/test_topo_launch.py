@@ -209,6 +209,7 @@ def test_the_prompt(bench, network):
     bench.assert_nothing_left()
 
 
+@pytest.mark.full
 @network
 def test_two_side_by_side(bench, network):
     launchers = [bench.torus('3x3', *network, '--run', 'torusctl --json status') for _ in range(2)]

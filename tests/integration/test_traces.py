@@ -55,6 +55,7 @@ def test_steps_of_papers_are_in_the_trace(shared, tmp_path):
         assert steps == ['step 0', 'step 1', 'step 2', 'step 3']
 
 
+@pytest.mark.full
 def test_a_schedule_plays_as_it_ran(shared, tmp_path):
     """torusctl plan --html --trace: each step takes as long as in the run."""
     torus, path, page = shared('4x4'), tmp_path / 'trace.json', tmp_path / 'page.html'
@@ -163,6 +164,7 @@ def test_perf(torus, tmp_path):
 
 # --- planted faults: the report's first sentence names the place ---
 
+@pytest.mark.full
 def test_a_late_program(torus, tmp_path):
     pytest.importorskip('numpy')
     path = tmp_path / 'trace.json'
@@ -172,6 +174,7 @@ def test_a_late_program(torus, tmp_path):
     assert (kind, node) == ('program', 7) and 'node 7' in text, text
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not SLOW_DISK.exists(), reason=f'{SLOW_DISK} has not been built')
 @pytest.mark.parametrize('word,kind', [('/.in-2.torusd', 'disk'), ('/out-2', 'source')])
 def test_a_slow_disk(loopback, tmp_path, word, kind):

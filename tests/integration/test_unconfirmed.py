@@ -15,7 +15,7 @@ LIBRARY = Path(find_program('torusd')).parent / 'tests' / 'support' / 'libslow_d
 DIMS, NODES, ROOT = '3x4', 12, 5
 IN_DOUBT = 4  # exit status of torusctl
 
-pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built')
+pytestmark = [pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built'), pytest.mark.full]
 
 
 class Decided:

@@ -79,6 +79,7 @@ def one_processor():
         os.sched_setaffinity(0, allowed)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path('/proc/self/schedstat').exists(), reason='the kernel does not count')
 def test_a_program_gets_its_seconds_of_processor_time(one_processor):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -87,6 +88,7 @@ def test_a_program_gets_its_seconds_of_processor_time(one_processor):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.8  # wall-clock time: half of 1
 
 
+@pytest.mark.full
 def test_waiting_for_nothing_ends(one_processor):
     with pytest.raises(AssertionError, match='it did not come'):
         wait_for(lambda: None, 0.5, 'it did not come')
@@ -193,6 +195,7 @@ def pytest_configure(config):
 '''
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('parallel', [(), ('-n', '2', '--dist', 'loadfile')], ids=['alone', 'parallel'])
 def test_a_shared_fixture_that_fails_is_one_failure(tmp_path, parallel):
     (tmp_path / 'test_it.py').write_text(textwrap.dedent(FILE))

@@ -18,6 +18,15 @@
 #define SIM_SHARE 1
 #endif
 
+#define SIM_MOST_ALGORITHMS 64 /* algorithm_count() is less */
+
+/* Whether a case of an enumeration has its turn, when `before` cases of the same kind (such as the same algorithm) came
+ * before it: the first of each kind always has. */
+static inline bool sim_has_turn(unsigned before)
+{
+    return before % SIM_SHARE == 0;
+}
+
 struct sim;
 
 struct sim_setup {

@@ -43,12 +43,14 @@ static uint64_t budget(const struct torus *t, const struct algorithm *a, uint64_
 static void on_every_torus(uint64_t memory, uint64_t least,
                            void (*each)(struct sim *sim, const struct algorithm *a))
 {
+    unsigned before[SIM_MOST_ALGORITHMS] = {0};
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t;
         assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
         for (size_t k = 0; k < algorithm_count(); k++) {
             const struct algorithm *a = algorithm_at(k);
-            if (algorithm_accepts(a, &t, NULL) != 0)
+            if (algorithm_accepts(a, &t, NULL) != 0 || !sim_has_turn(before[k]++))
                 continue;
             const struct sim_setup setup = {.dims = tori[i],
                                             .seed = 100 * i + k,

@@ -15,7 +15,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
-static uint64_t first_seed, seeds = 100;
+static uint64_t first_seed, seeds = 96 / SIM_SHARE;
 
 static const struct spec specs[] = {
     {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
