@@ -1,16 +1,15 @@
 #include "daemon/discover.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
 #include "daemon/discovery/process/process.h"
+#include "daemon/service/signals.h"
 
 struct running {
-    uv_signal_t terminate, interrupt, hangup;
+    struct signals signals;
     struct discovery_process *process;
 };
 
@@ -84,38 +83,20 @@ static int read_settings(void *context, struct process_settings *settings, struc
     return result;
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(void *context, const char *name)
 {
-    struct running *r = handle->data;
+    struct running *r = context;
 
-    if (number == SIGHUP) {
-        discovery_process_read_settings(r->process);
-        return;
-    }
-    log_info("discovery stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
+    log_info("discovery stops: it received %s", name);
+    signals_close(&r->signals);
     discovery_process_stop(r->process);
-    uv_close((uv_handle_t *)&r->terminate, NULL);
-    uv_close((uv_handle_t *)&r->interrupt, NULL);
-    uv_close((uv_handle_t *)&r->hangup, NULL);
 }
 
-static void watch(uv_loop_t *loop, struct running *r, uv_signal_t *handle, int number)
+static void on_hangup(void *context)
 {
-    (void)uv_signal_init(loop, handle);
-    handle->data = r;
-    (void)uv_signal_start(handle, on_signal, number);
-}
+    const struct running *r = context;
 
-static void watch_signals(uv_loop_t *loop, struct running *r)
-{
-    sigset_t hangup;
-
-    watch(loop, r, &r->terminate, SIGTERM);
-    watch(loop, r, &r->interrupt, SIGINT);
-    watch(loop, r, &r->hangup, SIGHUP);
-    (void)sigemptyset(&hangup);
-    (void)sigaddset(&hangup, SIGHUP);
-    (void)pthread_sigmask(SIG_UNBLOCK, &hangup, NULL);
+    discovery_process_read_settings(r->process);
 }
 
 int discover_run(const struct config *config)
@@ -130,7 +111,8 @@ int discover_run(const struct config *config)
         .read_settings = read_settings,
         .context = (void *)(uintptr_t)config,
     };
-    struct running running;
+    struct running running = {
+        .signals = {.stop = on_signal, .reload = on_hangup, .context = &running}};
     uv_loop_t loop;
     struct error e;
     int result = uv_loop_init(&loop);
@@ -145,7 +127,7 @@ int discover_run(const struct config *config)
         (void)uv_loop_close(&loop);
         return EXIT_FAILURE;
     }
-    watch_signals(&loop, &running);
+    signals_open(&running.signals, &loop);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&loop) != 0)
         log_error("some handles were not closed: this is a bug");

@@ -1,4 +1,3 @@
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "daemon/node.h"
 #include "daemon/options.h"
 #include "daemon/service/service.h"
+#include "daemon/service/signals.h"
 #include "proto/descriptors.h"
 #include "proto/text.h"
 #include "proto/version.h"
@@ -35,19 +35,8 @@ static void ignore_signals(void)
     (void)signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Blocks or unblocks SIGHUP. While it has no handler, at the start and at the end, it would end the process.
- * Threads that are started while it is blocked never get it. */
-static void hold_hangup(int how)
-{
-    sigset_t hangup;
-
-    (void)sigemptyset(&hangup);
-    (void)sigaddset(&hangup, SIGHUP);
-    (void)pthread_sigmask(how, &hangup, NULL);
-}
-
-struct signals {
-    uv_signal_t terminate, interrupt, read_keys;
+struct program {
+    struct signals signals;
     bool for_job; /* the daemon ends with its parent, which `parent` watches */
     struct parent_watch parent;
     struct node *node;
@@ -56,22 +45,19 @@ struct signals {
     char **argv;
 };
 
-static void stop(struct signals *signals)
+static void stop(struct program *p)
 {
-    hold_hangup(SIG_BLOCK);
-    if (signals->for_job)
-        parent_watch_stop(&signals->parent);
-    service_stopping(&signals->service);
-    node_stop(signals->node);
-    uv_close((uv_handle_t *)&signals->terminate, NULL);
-    uv_close((uv_handle_t *)&signals->interrupt, NULL);
-    uv_close((uv_handle_t *)&signals->read_keys, NULL);
+    signals_close(&p->signals);
+    if (p->for_job)
+        parent_watch_stop(&p->parent);
+    service_stopping(&p->service);
+    node_stop(p->node);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(void *context, const char *name)
 {
-    log_info("torusd stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
-    stop(handle->data);
+    log_info("torusd stops: it received %s", name);
+    stop(context);
 }
 
 static void on_parent_ended(void *context)
@@ -82,38 +68,37 @@ static void on_parent_ended(void *context)
 
 static int read_again(void *context, struct config *fresh, struct error *e)
 {
-    const struct signals *signals = context;
+    const struct program *p = context;
 
-    return options_read_again(signals->argc, signals->argv, fresh, e);
+    return options_read_again(p->argc, p->argv, fresh, e);
 }
 
 static void on_reloaded(void *context)
 {
-    struct signals *signals = context;
+    struct program *p = context;
 
-    service_ready(&signals->service);
+    service_ready(&p->service);
 }
 
-static void on_hangup(uv_signal_t *handle, int number)
+static void on_hangup(void *context)
 {
-    struct signals *signals = handle->data;
+    struct program *p = context;
 
-    (void)number;
-    service_reloading(&signals->service);
-    node_reload(signals->node, &(struct reload_source){read_again, on_reloaded, signals});
+    service_reloading(&p->service);
+    node_reload(p->node, &(struct reload_source){read_again, on_reloaded, p});
 }
 
 static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
 {
-    const struct signals *signals = context;
+    const struct program *p = context;
 
-    node_describe(signals->node, out, SERVICE_STATUS_SIZE);
+    node_describe(p->node, out, SERVICE_STATUS_SIZE);
 }
 
 static int run(struct config *config, int argc, char **argv)
 {
     uv_loop_t loop;
-    struct signals signals = {.argc = argc, .argv = argv, .for_job = config->from_env.on};
+    struct program p = {.argc = argc, .argv = argv, .for_job = config->from_env.on};
     struct error e;
     char dims[TORUS_TEXT_SIZE];
     size_t leaked;
@@ -123,31 +108,24 @@ static int run(struct config *config, int argc, char **argv)
         log_error("node %u cannot start: %s", config->rank, uv_strerror(result));
         return EXIT_FAILURE;
     }
-    signals.node = node_start(&loop, config, &e);
-    if (signals.node == NULL) {
+    p.node = node_start(&loop, config, &e);
+    if (p.node == NULL) {
         log_error("node %u cannot start: %s", config->rank, e.text);
         (void)uv_loop_close(&loop);
         return EXIT_FAILURE;
     }
-    (void)uv_signal_init(&loop, &signals.terminate);
-    (void)uv_signal_init(&loop, &signals.interrupt);
-    (void)uv_signal_init(&loop, &signals.read_keys);
-    signals.terminate.data = signals.interrupt.data = signals.read_keys.data = &signals;
-    (void)uv_signal_start(&signals.terminate, on_signal, SIGTERM);
-    (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
-    (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
-    if (signals.for_job)
-        parent_watch_start(&signals.parent, &loop, config->from_env.parent, on_parent_ended,
-                           &signals);
-    hold_hangup(SIG_UNBLOCK);
-    service_open(&signals.service, &loop, on_status, &signals);
-    service_ready(&signals.service);
+    p.signals = (struct signals){.stop = on_signal, .reload = on_hangup, .context = &p};
+    signals_open(&p.signals, &loop);
+    if (p.for_job)
+        parent_watch_start(&p.parent, &loop, config->from_env.parent, on_parent_ended, &p);
+    service_open(&p.service, &loop, on_status, &p);
+    service_ready(&p.service);
     log_info("torusd " TORUSD_VERSION " (" VERSION_PROTOCOLS_FORMAT
              "): node %u of %s, control socket %s",
              VERSION_PROTOCOLS, config->rank, torus_format(&config->torus, dims), config->control);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    service_close(&signals.service);
-    leaked = node_free(signals.node);
+    service_close(&p.service);
+    leaked = node_free(p.node);
     if (leaked > 0)
         log_error("%zu %s leaked: this is a bug", leaked,
                   text_plural(leaked, "buffer was", "buffers were"));
@@ -162,7 +140,7 @@ int main(int argc, char **argv)
     struct config config;
     int exit_code;
 
-    hold_hangup(SIG_BLOCK);
+    signals_hold_reload();
     descriptors_fill_standard();
     config_init(&config);
     config.from_env.parent = getppid();

@@ -8,6 +8,7 @@
 
 #include "daemon/discover_settings.h"
 #include "daemon/from_env.h"
+#include "daemon/service/signals.h"
 #include "daemon/settings.h"
 #include "proto/version.h"
 
@@ -226,6 +227,7 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
                            argv[optind]);
     if (result == 0)
         result = discover_finish(config, &e);
+    signals_hold(); /* from_env_remove() removes at the end what is made here */
     if (result == 0)
         result = from_env_finish(config, !check, &e);
     if (result == 0 && !config->discover.on)

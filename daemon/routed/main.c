@@ -5,36 +5,34 @@
 #include "daemon/routed/options.h"
 #include "daemon/routed/routed.h"
 #include "daemon/service/service.h"
+#include "daemon/service/signals.h"
 #include "proto/descriptors.h"
 
 struct program {
-    uv_signal_t terminate, interrupt, reload;
+    struct signals signals;
     struct routed *routed;
     struct service service;
     int exit_code;
 };
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(void *context, const char *name)
 {
-    struct program *p = handle->data;
+    struct program *p = context;
     struct error e;
 
-    log_info("torus-routed stops: it received %s", number == SIGINT ? "SIGINT" : "SIGTERM");
+    log_info("torus-routed stops: it received %s", name);
+    signals_close(&p->signals);
     service_stopping(&p->service);
     if (routed_stop(p->routed, &e) != 0) {
         log_error("%s", e.text);
         p->exit_code = EXIT_FAILURE;
     }
-    uv_close((uv_handle_t *)&p->terminate, NULL);
-    uv_close((uv_handle_t *)&p->interrupt, NULL);
-    uv_close((uv_handle_t *)&p->reload, NULL);
 }
 
-static void on_hangup(uv_signal_t *handle, int number)
+static void on_hangup(void *context)
 {
-    struct program *p = handle->data;
+    const struct program *p = context;
 
-    (void)number;
     routed_reload(p->routed);
 }
 
@@ -43,29 +41,6 @@ static void on_status(void *context, char out[SERVICE_STATUS_SIZE])
     const struct program *p = context;
 
     routed_describe(p->routed, out, SERVICE_STATUS_SIZE);
-}
-
-static void hear_signals(struct program *p, uv_loop_t *loop)
-{
-    (void)uv_signal_init(loop, &p->terminate);
-    (void)uv_signal_init(loop, &p->interrupt);
-    (void)uv_signal_init(loop, &p->reload);
-    p->terminate.data = p->interrupt.data = p->reload.data = p;
-    (void)uv_signal_start(&p->reload, on_hangup, SIGHUP);
-    (void)uv_signal_start(&p->terminate, on_signal, SIGTERM);
-    (void)uv_signal_start(&p->interrupt, on_signal, SIGINT);
-}
-
-/* Signals that come before they can be heard wait: a process that they end would leave what it was about to take over. */
-static void hold_signals(int how)
-{
-    sigset_t signals;
-
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGHUP);
-    (void)sigprocmask(how, &signals, NULL);
 }
 
 static int run(const struct routed_options *options)
@@ -84,8 +59,8 @@ static int run(const struct routed_options *options)
         (void)uv_loop_close(&loop);
         return EXIT_FAILURE;
     }
-    hear_signals(&p, &loop);
-    hold_signals(SIG_UNBLOCK);
+    p.signals = (struct signals){.stop = on_signal, .reload = on_hangup, .context = &p};
+    signals_open(&p.signals, &loop);
     service_open(&p.service, &loop, on_status, &p);
     service_ready(&p.service);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
@@ -112,7 +87,7 @@ int main(int argc, char **argv)
     struct routed_options options;
     int exit_code;
 
-    hold_signals(SIG_BLOCK);
+    signals_hold(); /* a process that they end would leave what it was about to take over */
     descriptors_fill_standard();
     if (routed_options_read(argc, argv, &options, &exit_code) != 0)
         return exit_code;

@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from support.early_signals import assert_ends_well, pending
 from support.errors import assert_refused
 from support.failures import still_works
 from support.trees import listing
@@ -144,6 +145,19 @@ def test_a_hangup_during_the_start(tmp_path):
         started.wait_ready()
         wait_for(lambda: 'settings is not a regular file, and cannot be read a second time' in started.log.read_text(),
                  30, started.log.read_text)
+
+
+@pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_at_any_moment_of_the_start(tmp_path, signum):
+    assert_ends_well([find_program('torusd'), '--dims', '1x1', '--rank', 0, '--control', tmp_path / 'sock', '--state-dir',
+                      tmp_path / 'state', '--metrics', '127.0.0.1:0'], signum)
+    assert set(listing(tmp_path)) <= {'state'}, 'a socket is left behind'
+
+
+def test_all_signals_before_the_start(tmp_path):
+    done = run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--control', tmp_path / 'sock', '--state-dir',
+                tmp_path / 'state'], preexec_fn=pending(signal.SIGHUP, signal.SIGTERM, signal.SIGINT))
+    assert done.returncode == 0 and done.stderr.count('it received') == 1 and done.stderr.endswith('ended\n'), done.stderr
 
 
 def test_files_that_may_not_be_so_large(tmp_path):

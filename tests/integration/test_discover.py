@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from support.discovery import NAMES, discoveries
+from support.early_signals import assert_ends_well
 from support.waiting import wait_for
 from torus_net.patience import run
 from torus_net.process import find_program
@@ -153,6 +154,15 @@ def test_a_user_without_rights_and_one_process_a_host():
             [*hosts[1].enter(), 'setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups',
              find_program('torusctl'), '--json', 'discover', '--interfaces', 'b1'], capture_output=True, text=True)
         assert {host['name'] for host in json.loads(nobody.stdout)['hosts']} > {'alpha'}, nobody.stderr
+
+
+@pytest.mark.hosts
+def test_a_signal_at_any_moment_of_the_start():
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        assert_ends_well([*hosts[0].enter(), find_program('torusd'), '--discover', '--interfaces', 'a1', '--name', 'alpha',
+                          '--discover-socket', hosts.socket(0)], signal.SIGTERM)
+        assert not hosts.socket(0).exists()
 
 
 # --- setups ---

@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from support.early_signals import assert_ends_well
 from support.launcher import LauncherBench, launcher_bench
 from support.waiting import wait_for
 from torus_net import Geometry, find_program
@@ -105,6 +106,11 @@ def test_the_host_name_decides(job):
     log = job.end(daemon)
     assert 'node 1, [beta]' in log and 'SLURM_PROCID' in log and f'TORUS_SOCKET={job.folder}/control.sock' in log
     assert 'no key_file' in log
+    assert not job.folder.parent.exists(), 'empty folders are left behind'
+
+
+def test_a_signal_at_any_moment_of_the_start(job):
+    assert_ends_well(job.command('--name', 'beta'), signal.SIGTERM, env=job.environment({'TORUS_JOB': job.name}))
     assert not job.folder.parent.exists(), 'empty folders are left behind'
 
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from support.early_signals import pending
 from support.routed import settled, state_of
 from support.waiting import wait_for
 from torus_net import find_program
@@ -321,11 +322,7 @@ def test_a_signal_of_the_first_moment_is_heard(ring):
     hosts.routed[1].kill()
     hosts.routed[1].wait()
 
-    def before():
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-        signal.raise_signal(signal.SIGTERM)
-
-    process = run(hosts.commands[1], 30, preexec_fn=before)
+    process = run(hosts.commands[1], 30, preexec_fn=pending(signal.SIGTERM))
     assert process.returncode == 0 and '10.128' not in routes_of(ring.node(1))
     assert 'torus0' not in ring.node(1).run('ip', '-br', 'link')
     hosts.start_routed(1)

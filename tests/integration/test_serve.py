@@ -238,6 +238,12 @@ def test_signals_end_it(torus, signum):
             page.ask('/')
 
 
+def test_a_signal_as_soon_as_the_address_is_known(torus):
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) * 5:
+        with Served(torus) as page:
+            assert page.end(signum)[0] == 0
+
+
 def test_without_a_daemon(torus, tmp_path):
     assert torus.ctl(0, '--socket', tmp_path / 'none', 'serve', '--address', '127.0.0.1:0').returncode == 3
 

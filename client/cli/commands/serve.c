@@ -2,7 +2,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "client/cli/serving/server.h"
 #include "client/cli/terminal/command.h"
@@ -28,7 +27,8 @@ static const struct option options[] = {
     {0},
 };
 
-/* Says where the page is. Returns whether somebody can know it. */
+/* Says where the page is. Returns whether somebody can know it; if not, the program says at its end that standard output
+ * cannot be written to. */
 static bool announce(const struct cli *cli, const struct door *door)
 {
     if (cli->json) {
@@ -73,10 +73,7 @@ static int run(struct cli *cli, const void *arguments)
     torus_client_close(cli->client);
     cli->client = NULL;
     long_work_end();
-    if (announce(cli, &door))
-        return server_run(cli, &door, fd);
-    (void)close(fd);
-    return EXIT_DONE; /* the program says at its end that standard output cannot be written to */
+    return server_run(cli, &door, fd, announce);
 }
 
 extern const struct command command_serve;

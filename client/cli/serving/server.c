@@ -215,7 +215,7 @@ static void end(struct server *s)
     scene_free(&s->scene);
 }
 
-int server_run(struct cli *cli, struct door *door, int fd)
+int server_run(struct cli *cli, struct door *door, int fd, server_announce_fn *announce)
 {
     static struct server server; /* large */
     struct server *s = &server;
@@ -240,8 +240,9 @@ int server_run(struct cli *cli, struct door *door, int fd)
                                              .text = "the server of the page cannot be started"});
     }
     s->daemon_fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    while (turn(s))
-        continue;
+    if (announce(cli, door))
+        while (turn(s))
+            continue;
     end(s);
     (void)close(s->signals);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
