@@ -1,7 +1,7 @@
 """The ways to copy a tree from node 0 to all other nodes: torusctl copy, and what people use without it. Each one
 reaches the nodes over the routes of torus-routed.
 
-A way has a name, prepare() and run(). run() returns when every node has the tree. Programs that wait for work, such as
+A way has a name, the programs that it starts, prepare() and run(). run() returns when every node has the tree. Programs that wait for work, such as
 rsync's daemon, are started by prepare(), outside of the measured time."""
 
 import os
@@ -23,6 +23,7 @@ RSYNC_PORT, SSH_PORT, PIPE_PORT, TRACKER_PORT, TORRENT_PORT = 1873, 1022, 7000, 
 LIMIT = 900     # seconds of any one program
 LISTENS = '0A'  # in /proc/net/tcp
 RSYNCD = 'use chroot = no\nuid = 0\ngid = 0\nnumeric ids = yes\nmax connections = 0\n[data]\npath = {}\nread only = no\n'
+SSH_SERVER = '/usr/sbin/sshd'
 SSHD = '''Port {port}
 HostKey {folder}/ssh-key
 AuthorizedKeysFile {folder}/ssh-key.pub
@@ -161,7 +162,7 @@ def along_a_tree(bed, source, send):
 
 class Torusd:
     name = 'torusctl copy'
-    program = 'torusctl'
+    programs = ()  # those of the build
     kinds = ('file', 'environment', 'cache')
     loses = ''
 
@@ -185,7 +186,7 @@ class Way:
 
 
 class Rsync(Way):
-    tool = program = 'rsync'
+    tool, programs = 'rsync', ('rsync',)
 
     def prepare(self, bed):
         for rank in bed.others:
@@ -201,6 +202,8 @@ class Rsync(Way):
 
 
 class Ssh(Way):
+    programs = ('ssh', 'ssh-keygen', SSH_SERVER)
+
     def prepare(self, bed):
         key = bed.folder / 'ssh-key'
         if not key.exists():
@@ -208,7 +211,7 @@ class Ssh(Way):
         (bed.folder / 'sshd').write_text(SSHD.format(port=SSH_PORT, folder=bed.folder))
         Path('/run/sshd').mkdir(exist_ok=True)
         for rank in bed.others:
-            bed.start(rank, '/usr/sbin/sshd', '-D', '-e', '-f', bed.folder / 'sshd')
+            bed.start(rank, SSH_SERVER, '-D', '-e', '-f', bed.folder / 'sshd')
         for rank in bed.others:
             bed.wait_listening(rank, SSH_PORT)
 
@@ -219,7 +222,7 @@ class Ssh(Way):
 
 
 class RsyncOverSsh(Ssh):
-    tool, program = 'rsync over ssh', 'sshd'
+    tool, programs = 'rsync over ssh', ('rsync', *Ssh.programs)
 
     def send(self, bed, here, there, what):
         slash = '/' if what.is_dir() else ''
@@ -228,7 +231,7 @@ class RsyncOverSsh(Ssh):
 
 
 class Scp(Ssh):
-    tool = program = 'scp'
+    tool, programs = 'scp', ('scp', *Ssh.programs)
 
     def send(self, bed, here, there, what):
         whole = f'{what}/.' if what.is_dir() else what
@@ -240,7 +243,7 @@ class Pipe:
     """tar through nc from neighbour to neighbour, all at the same time."""
 
     name = 'tar and nc, piped along a chain'
-    program = 'nc'
+    programs = ('bash', 'nc', 'tar', 'tee')
     kinds = ('file', 'environment', 'cache')
     loses = ''
     receive = 'nc -d -l {port}'
@@ -280,7 +283,7 @@ class Udpcast(Pipe):
     """udp-sender to one receiver, along the same chain: its multicast does not cross a hop."""
 
     name = 'udpcast, piped along a chain'
-    program = 'udp-sender'
+    programs = ('bash', 'tar', 'tee', 'udp-receiver', 'udp-sender')
     kinds = ('file',)
     receive = 'udp-receiver --interface torus0 --nokbd --mcast-rdv-address {before} 2>/dev/null'
     send = ('udp-sender --interface torus0 --pointopoint --nokbd --min-receivers 1 --mcast-rdv-address {next} '
@@ -292,7 +295,7 @@ class Udpcast(Pipe):
 
 class Aria2:
     name = 'aria2c, BitTorrent'
-    program = 'aria2c'
+    programs = ('aria2c',)
     kinds = ('file', 'environment', 'cache')
     loses = 'loses links, modes, times and empty folders'
     common = ['--enable-dht=false', '--enable-dht6=false', '--enable-peer-exchange=false', '--bt-enable-lpd=false',
@@ -345,9 +348,8 @@ def all_ways():
 
 
 def missing_program(way):
-    """The program of a way that this machine lacks, or None."""
-    return None if way.program == Torusd.program or shutil.which(way.program, path=f'{os.defpath}:/usr/sbin') \
-        else way.program
+    """A program of a way that this machine lacks, or None."""
+    return next((program for program in way.programs if not shutil.which(program)), None)
 
 
 def multicast_crosses(bed, seconds=6):
@@ -367,5 +369,5 @@ def installed(ways, say):
     """Those of the ways whose programs this machine has."""
     for way in ways:
         if missing_program(way):
-            say(f'without {way.name}: {way.program} is not installed')
+            say(f'without {way.name}: {missing_program(way)} is not installed')
     return [way for way in ways if not missing_program(way)]

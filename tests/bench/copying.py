@@ -70,6 +70,7 @@ def run(options, say, save):
     for dims, mbit in options.copy:
         at = dims if mbit is None else f'{dims} at {mbit:g} Mbit/s'
         try:
+            programs.require('rsync')  # for copy_trees.reset()
             with network.Network(dims, mbit, bin=options.bin, memory=options.memory, congestion=options.congestion,
                                  data_roots=options.files_in) as net:
                 torus = Copies(net, dims, mbit, ways, options, lambda text: say(f'copy {at}: {text}'))

@@ -42,7 +42,10 @@ class Program:
 
     def obstacle(self):
         """Why the program cannot run here, or None."""
-        return None if shutil.which(self.executable) else f'{self.executable} is missing ({self.package})'
+        for program in *self.executables, f'mpiexec.{self.library.key}':
+            if not shutil.which(program):
+                return f'{program} is missing ({self.package})'
+        return None
 
     def prepare(self, folder, ranks):
         """Writes the program's input. Returns its command."""
@@ -53,7 +56,8 @@ class Program:
 
 
 class Hpcc(Program):
-    name, what, package, executable = 'HPC Challenge', 'PTRANS, HPL, MPIFFT, ... (N = 200)', 'hpcc', 'hpcc'
+    name, what, package = 'HPC Challenge', 'PTRANS, HPL, MPIFFT, ... (N = 200)', 'hpcc'
+    executables = ('hpcc',)
 
     def prepare(self, folder, ranks):
         text = Path('/usr/share/doc/hpcc/examples/_hpccinf.txt').read_text().splitlines()
@@ -107,7 +111,7 @@ PSEUDOPOTENTIAL = """\
 
 class Espresso(Program):
     name, what = 'Quantum ESPRESSO', 'pw.x: silicon, self-consistent'
-    package, executable = 'quantum-espresso', 'pw.x'
+    package, executables = 'quantum-espresso', ('ld1.x', 'pw.x')
 
     def prepare(self, folder, ranks):
         subprocess.run(['ld1.x'], input=PSEUDOPOTENTIAL, text=True, cwd=folder, check=True,
@@ -147,7 +151,7 @@ run 20
 
 class Lammps(Program):
     name, what = 'LAMMPS', '864 charges, PPPM, kspace_modify collective yes'
-    package, executable = 'lammps', 'lmp'
+    package, executables = 'lammps', ('lmp',)
 
     def prepare(self, folder, ranks):
         (folder / 'charges.in').write_text(CHARGES)

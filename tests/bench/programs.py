@@ -16,9 +16,15 @@ class Unavailable(Exception):
     """A requirement of a measurement is missing; the message says which."""
 
 
+def require(*names):
+    """Raises Unavailable if one of these programs is missing."""
+    for name in names:
+        if shutil.which(name) is None:
+            raise Unavailable(f'{name} is missing')
+
+
 def _compile(folder, name, sources, compiler, *more, flags=FLAGS):
-    if shutil.which(compiler) is None:
-        raise Unavailable(f'{compiler} is missing')
+    require(compiler)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
     command = [compiler, *flags, *(str(HERE / source) for source in sources), '-o', str(target), *more]
@@ -29,6 +35,7 @@ def _compile(folder, name, sources, compiler, *more, flags=FLAGS):
 
 
 def with_mpi(folder, library, compiler):
+    require(f'mpiexec.{library}')
     return _compile(folder, f'collective-{library}', ['collective.c', 'collective_mpi.c'], compiler)
 
 
@@ -44,11 +51,13 @@ def with_libtorus(folder, built):
 
 def with_fftw(folder):
     """Debian's FFTW for MPI is built with Open MPI."""
+    require('mpiexec.openmpi')
     return _compile(folder, 'fftw_mpi', ['fftw_mpi.c'], 'mpicc.openmpi', '-lfftw3_mpi', '-lfftw3', '-lm')
 
 
 def with_pattern(folder, library, source):
     """A program of tests/mpi/programs, as users compile it."""
+    require(f'mpiexec.{library}')
     compiler = f'{COMPILERS[Path(source).suffix]}.{library}'
     own = ['-fallow-argument-mismatch', '-w'] if compiler.startswith('mpifort') else ['-Wall']
     return _compile(folder, f'{Path(source).stem}-{library}', [PATTERNS / source], compiler, '-lm',

@@ -154,7 +154,7 @@ class Turn:
         try:
             for _ in range(self.options.iperf_runs if self.options.iperf_seconds else 0):
                 self.result['iperf_mbit'].append(self._iperf())
-        except (TorusError, ValueError, KeyError, subprocess.TimeoutExpired) as e:
+        except (programs.Unavailable, TorusError, ValueError, KeyError, subprocess.TimeoutExpired) as e:
             self.failure(f'iperf3: {e}')
         for library in mpi.LIBRARIES if self.options.mpi else ():
             try:
@@ -164,6 +164,7 @@ class Turn:
 
     def _iperf(self):
         """Mbit/s of all streams together, one from each node to the opposite one, all at once."""
+        programs.require('iperf3')
         pairs = [(rank, opposite(self.net.geometry, rank)) for rank in range(self.net.geometry.nodes)]
         pairs = [(rank, to) for rank, to in pairs if rank != to]
         servers, clients = [], []

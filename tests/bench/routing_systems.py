@@ -1,6 +1,7 @@
 """Routing daemons on the hosts of an emulated torus: torus-routed, OSPF of FRR and of BIRD, both with BFD, and
 babeld. Their timers are the shortest that their manuals advise, and they use the carrier of the cables."""
 
+import shutil
 import subprocess
 import time
 
@@ -76,6 +77,9 @@ class Other:
             node.run('sh', '-s', stdin=HOST.format(address=address, rank=node.rank + 1,
                                                    interfaces=' '.join(interfaces)))
             for stage, program in enumerate(self.programs(node.rank, address, interfaces)):
+                executable = program[2][0]
+                if not shutil.which(executable):
+                    raise TorusError(f'{executable} is missing')
                 stages.setdefault(stage, []).append((node, *program))
         for _, programs in sorted(stages.items()):
             self._start(programs)

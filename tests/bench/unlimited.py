@@ -11,7 +11,7 @@ import time
 
 from torus_net import TorusError, interrupts, same_layout
 
-from . import arithmetic, machine, network, ours, systems
+from . import arithmetic, machine, network, ours, programs, systems
 
 
 def run(options, say):
@@ -41,7 +41,7 @@ def run(options, say):
         for shift in _shifts(net.geometry):
             try:
                 row = _forward(net, shift, options.unlimited_seconds)
-            except (TorusError, OSError, ValueError) as e:
+            except (programs.Unavailable, TorusError, OSError, ValueError) as e:
                 failure(f'iperf3: {e}')
                 break
             result['forwarding'].append(row)
@@ -80,6 +80,7 @@ def _shifts(geometry):
 
 def _forward(net, shift, seconds):
     """Runs a stream from every node to the node at the shift, all at the same time."""
+    programs.require('iperf3')
     geometry = net.geometry
     servers, clients = [], []
     try:

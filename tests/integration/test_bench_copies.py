@@ -1,7 +1,10 @@
 """scripts/bench --copy: orders of nodes, trees and torrents, without a network."""
 
 import hashlib
+import re
+import shutil
 
+import pytest
 from bench import copy_peers, copy_trees, torrent
 from support.compare_trees import differences
 from torus_net import Geometry
@@ -20,6 +23,45 @@ def test_a_tree_reaches_all_nodes():
     assert copy_peers.children(Geometry('4')) == {0: [1, 3], 1: [2]}
     below = copy_peers.children(Geometry('4x4'))
     assert sorted(rank for ranks in below.values() for rank in ranks) == list(range(1, 16))
+
+
+class Recorder(copy_peers.Bed):
+    """Starts nothing, and notes what would have been started."""
+
+    def __init__(self, folder):
+        self.geometry, self.base, self.folder, self.others, self.started = Geometry('4'), folder, folder, range(1, 4), set()
+
+    def address(self, rank):
+        return f'10.0.0.{rank}'
+
+    def start(self, rank, *command, output=None):
+        scripts = [text for text in map(str, command) if ' ' in text]  # of a shell
+        self.started |= {command[0], *(re.match(r'\S+', part)[0] for text in scripts for part in re.split('[|;&] +', text))}
+
+    run = start
+
+    def end(self, process, what):
+        pass
+
+    wait_listening = end
+
+
+WAYS = [way for way in copy_peers.all_ways() if way.programs and not isinstance(way, copy_peers.Aria2)]
+
+
+@pytest.mark.parametrize('way', WAYS, ids=lambda way: way.name)
+def test_a_way_needs_all_programs_that_it_starts(tmp_path, monkeypatch, way):
+    bed = Recorder(tmp_path)
+    monkeypatch.setattr(copy_peers.subprocess, 'run', lambda command, **_: bed.start(0, *command))
+    monkeypatch.setattr(copy_peers.Path, 'mkdir', lambda *_, **__: None)  # /run/sshd
+    way.prepare(bed)
+    way.run(bed, tmp_path)
+    assert bed.started - {'wait'} <= set(way.programs), bed.started
+    which = shutil.which
+    for program in way.programs:
+        monkeypatch.setattr(copy_peers.shutil, 'which', lambda name, program=program: name != program and (which(name) or name))
+        said = []
+        assert copy_peers.installed([way], said.append) == [] and f'{program} is not installed' in said[0]
 
 
 def test_trees_change_by_one_per_cent(tmp_path):

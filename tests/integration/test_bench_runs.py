@@ -163,7 +163,8 @@ def test_groups(tmp_path):
 @pytest.mark.mininet
 def test_preloads(tmp_path):
     for library in 'mpich', 'openmpi':
-        if not (Path(BIN) / 'client' / f'libtorus-{library}.so').exists() or not shutil.which(f'mpicc.{library}'):
+        if not (Path(BIN) / 'client' / f'libtorus-{library}.so').exists() or not all(
+                shutil.which(f'{program}.{library}') for program in ('mpicc', 'mpiexec')):
             pytest.skip(f'there is no libtorus-{library}.so, or no {library}')
     done = bench('--preloads', '--quick', '--no-tori', '--no-plots', '--sizes', '64', '--operations', 'alltoall',
                  '--repeats', '2', '--cell-seconds', '0.1', '--goodput-seconds', '0.2', '--out', tmp_path)

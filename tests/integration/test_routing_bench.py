@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def test_a_folder_that_is_missing():
 
 @pytest.mark.mininet
 @pytest.mark.full  # test_routed.py cuts links, too
+@pytest.mark.skipif(not shutil.which('iperf3'), reason='iperf3 is not installed')
 def test_a_cut(tmp_path):
     done = run('4', '--systems', 'torus-routed', '--cuts', '1', '--silent', '1', '--rest', '1', '--iperf-seconds', '1',
                '--into', tmp_path)
