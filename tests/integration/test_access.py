@@ -160,7 +160,7 @@ def test_files_of_several_users():
             os.chmod(f'{data}{rank}', 0o2770)
 
         def shell(user, command, *groups):
-            return run([*as_user(user, *groups), 'sh', '-ec', f'umask 027; {command}'], env=torus.env)
+            return run([*as_user(user, *groups), 'sh', '-ec', f'umask 027; {command}'])
 
         def exchange(user, *options):
             return torus.ctl('exchange', '--from', f'{data}%r/out-{user}', '--to', f'{data}%r/in-{user}',

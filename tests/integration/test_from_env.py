@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.early_signals import assert_ends_well
 from support.launcher import LauncherBench, launcher_bench
+from support.users import as_user, copy_programs
 from support.waiting import wait_for
 from torus_net import Geometry, find_program
 from torus_net.addresses import link_address
@@ -228,6 +229,7 @@ def test_a_folder_of_somebody_else(job, kind):
     user = 60000 + os.getpid() % 5000
     folder, other = Path(f'/tmp/torusd-{user}'), Path(tempfile.mkdtemp(dir='/tmp'))
     other.chmod(0o777)
+    torusd, = copy_programs(other, 'torusd')
     (other / 'cluster.ini').write_text(CLUSTER)
     if kind == 'link':
         folder.symlink_to(other)
@@ -236,9 +238,8 @@ def test_a_folder_of_somebody_else(job, kind):
         os.chown(folder, *((0, 0) if kind == 'foreign' else (user, user)))
         folder.chmod(0o700 if kind == 'foreign' else 0o777)
     try:
-        command = job.command('--name', 'beta', '--cluster', other / 'cluster.ini')
-        done = run(['setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups', *command],
-                            env=job.environment({'TORUS_JOB': job.name}))
+        command = [*torusd, *job.command('--name', 'beta', '--cluster', other / 'cluster.ini')[1:]]
+        done = run([*as_user(user), *command], env=job.environment({'TORUS_JOB': job.name}))
         assert done.returncode == 2 and str(folder) in done.stderr, done
         assert not (other / job.name).exists()
     finally:

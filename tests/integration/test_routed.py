@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from support.routed import settled, state_of
+from support.users import copy_programs, open_folder
 from support.waiting import wait_for
 from torus_net import find_program, patience
 
@@ -302,15 +303,17 @@ def test_one_capability_is_enough(mininet):
     hosts.routes_socket(1).parent.chmod(0o777)
     command = hosts.commands[1]
     program = next(i for i, word in enumerate(command) if word.endswith('torus-routed'))
-    hosts.commands[1] = [*command[:program], 'setpriv', '--reuid', '65534', '--regid', '0', '--clear-groups',
-                         '--inh-caps', '-all,+net_admin', '--ambient-caps', '-all,+net_admin',
-                         '--bounding-set', '-all,+net_admin', '--no-new-privs', *command[program:]]
-    hosts.start_routed(1)
-    settled(torus, 1)
-    assert torus.node(1).run('ip', 'route', 'show', 'proto', '84') == routes
-    ping_all(torus)
-    hosts.routed[1].terminate()
-    assert hosts.routed[1].wait() == 0 and state_of(torus.node(1)) == before
+    with open_folder() as folder:
+        routed, = copy_programs(folder, 'torus-routed')
+        hosts.commands[1] = [*command[:program], 'setpriv', '--reuid', '65534', '--regid', '0', '--clear-groups',
+                             '--inh-caps', '-all,+net_admin', '--ambient-caps', '-all,+net_admin',
+                             '--bounding-set', '-all,+net_admin', '--no-new-privs', *routed, *command[program + 1:]]
+        hosts.start_routed(1)
+        settled(torus, 1)
+        assert torus.node(1).run('ip', 'route', 'show', 'proto', '84') == routes
+        ping_all(torus)
+        hosts.routed[1].terminate()
+        assert hosts.routed[1].wait() == 0 and state_of(torus.node(1)) == before
 
 
 @pytest.mark.hosts  # needs root

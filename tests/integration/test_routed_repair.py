@@ -9,6 +9,7 @@ import time
 import pytest
 from support.early_signals import pending
 from support.routed import settled, state_of
+from support.users import as_user, copy_programs, open_folder
 from support.waiting import wait_for
 from torus_net import find_program
 from torus_net.patience import run
@@ -277,12 +278,12 @@ def test_the_doctor_knows_torus_routed(mininet):
 
 # --- what is not torus-routed's ---
 
-def alone(tmp_path, *commands, addresses='10.128.0.1 a\n'):
+def alone(tmp_path, *commands, addresses='10.128.0.1 a\n', program=None):
     """Runs commands in a network namespace of their own. $R is torus-routed with its options."""
     (tmp_path / 'addresses').write_text(addresses)
     script = '\n'.join(('exec 2>&1', 'make() { ip link add "$1" type dummy 2>/dev/null || '
                         'ip link add "$1" type veth peer name "$1"-peer; ip link set "$1" up; }',
-                        f'R="{find_program("torus-routed")} --state {tmp_path}/state --socket /nowhere"', *commands))
+                        f'R="{program or find_program("torus-routed")} --state {tmp_path}/state --socket /nowhere"', *commands))
     done = run(['unshare', '--net', 'sh', '-c', script])
     return done.stdout
 
@@ -302,13 +303,13 @@ def test_a_failed_start_removes_nothing_of_others(tmp_path):
     assert 'status 1' in said and 'torus0@' in said + '@' and '10.128.0.2' in said.splitlines()[-1]
 
 
-def test_down_says_what_it_cannot_remove(tmp_path):
-    tmp_path.chmod(0o777)
-    for folder in tmp_path.parents[:3]:
-        folder.chmod(folder.stat().st_mode | 0o011)
-    said = alone(tmp_path, 'make torus0', 'ip route add 10.128.0.2 dev torus0 proto 84',
-                 'setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all $R --down; echo "status $?"',
-                 '$R --down; echo "root: status $?"', 'ip route show proto 84; ip -br link')
+def test_down_says_what_it_cannot_remove():
+    with open_folder() as folder:
+        program, = copy_programs(folder, 'torus-routed')
+        folder.chmod(0o777)
+        said = alone(folder, 'make torus0', 'ip route add 10.128.0.2 dev torus0 proto 84',
+                     f'{" ".join(as_user(65534))} $R --down; echo "status $?"', '$R --down; echo "root: status $?"',
+                     'ip route show proto 84; ip -br link', program=' '.join(program))
     assert '\nstatus 1' in said and 'could not be removed' in said
     rest = said[said.index('root: status 0'):]
     assert '10.128' not in rest and 'torus0' not in rest

@@ -207,8 +207,8 @@ def test_exchanges_that_take_long():
     """However many exchanges of one user run and wait, an exchange of another user starts."""
     with ring() as torus:
         endless = ['exchange', '--block-size', '1', '--repeat', '1000000', '--timeout', '100000']
-        command = [*GREEDY, torus.folder / 'torusctl', '--socket', torus.socket(0), *endless]
-        running = [subprocess.Popen(command, env=torus.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [*GREEDY, *torus.torusctl, '--socket', torus.socket(0), *endless]
+        running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                    for _ in range(8)]
         try:
             def all_asked():

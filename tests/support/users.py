@@ -1,4 +1,5 @@
-"""Two daemons that run as an ordinary user without capabilities, and commands of other users."""
+"""Programs that other users run, two daemons that run as an ordinary user without capabilities, and commands of
+other users."""
 
 import contextlib
 import json
@@ -26,6 +27,29 @@ def as_user(user, *groups):
             '--bounding-set=-all', '--inh-caps=-all', '--pdeathsig=TERM']
 
 
+@contextlib.contextmanager
+def open_folder():
+    """A folder that every user can enter. (The folders of pytest are those of one user.)"""
+    folder = Path(tempfile.mkdtemp(prefix='torus-open-', dir='/tmp'))
+    try:
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def copy_programs(folder, *names):
+    """Copies programs and the libraries that they load from the build into a folder: the build may be where only its
+    owner can enter. Returns the command that starts each program."""
+    built = Path(find_program(names[0])).parent
+    for library in [*built.glob('libtorus.so*'), *built.glob('**/libtorus.so*')]:
+        if not (folder / library.name).exists():
+            shutil.copy(library, folder / library.name)
+    for name in names:
+        shutil.copy(find_program(name), folder / name)
+    return [['env', f'LD_LIBRARY_PATH={folder}', str(folder / name)] for name in names]
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(('127.0.0.1', 0))
@@ -37,15 +61,8 @@ class Ring:
 
     def __init__(self, folder, *options, groups=()):
         self.folder = folder
-        built = Path(find_program('torusctl')).parent
-        for name in 'torusd', 'torusctl':
-            shutil.copy(find_program(name), folder / name)
-        for library in [*built.glob('libtorus.so*'), *built.glob('**/libtorus.so*')]:
-            if not (folder / library.name).exists():
-                shutil.copy(library, folder / library.name)
-        self.env = {**os.environ, 'LD_LIBRARY_PATH': str(folder)}
-        subprocess.run([folder / 'torusctl', 'key', 'generate', folder / 'key'], check=True,
-                       capture_output=True, env=self.env)
+        torusd, self.torusctl = copy_programs(folder, 'torusd', 'torusctl')
+        subprocess.run([*self.torusctl, 'key', 'generate', folder / 'key'], check=True, capture_output=True)
         os.chown(folder / 'key', DAEMON, DAEMON)
         self.processes = []
         self.logs = [folder / f'{rank}.log' for rank in range(2)]
@@ -54,18 +71,18 @@ class Ring:
             for kind in 'run', 'state', 'data':
                 (folder / f'{kind}{rank}').mkdir()
                 os.chown(folder / f'{kind}{rank}', DAEMON, DAEMON)
-            command = [*as_user(DAEMON, *groups), folder / 'torusd', '--dims', '2', '--rank', str(rank),
+            command = [*as_user(DAEMON, *groups), *torusd, '--dims', '2', '--rank', str(rank),
                        f'--port=+0=127.0.0.1:{ports[rank]}', f'--port=-0=127.0.0.1:{ports[1 - rank]}',
                        '--control', self.socket(rank), '--state-dir', folder / f'state{rank}',
                        '--data-root', folder / f'data{rank}', '--key-file', folder / 'key', *options]
             with open(self.logs[rank], 'wb') as log:
-                self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=self.env))
+                self.processes.append(subprocess.Popen(command, stdout=log, stderr=log))
 
     def socket(self, rank):
         return self.folder / f'run{rank}' / 'sock'
 
     def ctl(self, *args, prefix=(), rank=0):
-        return run([*prefix, self.folder / 'torusctl', '--socket', self.socket(rank), *args], env=self.env)
+        return run([*prefix, *self.torusctl, '--socket', self.socket(rank), *args])
 
     def wait_whole(self):
         def whole():
@@ -86,14 +103,10 @@ class Ring:
 
 @contextlib.contextmanager
 def ring(*options, groups=()):
-    folder = Path(tempfile.mkdtemp(prefix='torus-access-', dir='/tmp'))
-    try:
-        folder.chmod(0o755)
+    with open_folder() as folder:
         running = Ring(folder, *options, groups=groups)
         try:
             running.wait_whole()
             yield running
         finally:
             running.close()
-    finally:
-        shutil.rmtree(folder)
