@@ -8,7 +8,7 @@ import struct
 import pytest
 from support.attacks import log_from_now, still_works_quietly
 from support.background import LongExchange
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from support.wire import connect, error_of, finish, frame, frames, hello, send, until_closed
 
 
@@ -38,7 +38,7 @@ def test_garbage_on_the_control_socket(torus, what):
         send(s, CONTROL[what])
         heads = frames(until_closed(s))
     assert heads and error_of(heads[-1]) == 'PROTOCOL', heads
-    wait_for(lambda: 'a control client was rejected' in log())
+    wait_logged(log, 'a control client was rejected')
     still_works_quietly(torus, rank=5)
 
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from support.attacks import ID, connects, log_from_now, prepare, still_works_quietly
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, pass_probe, peer, peer_frame,
                           read_key, send, shake_hands, until_closed, varint)
 
@@ -137,7 +137,7 @@ def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
             assert piece, frames(data)
             data += piece
         assert connects(torus, 5) == before and false_neighbour.link()['up']
-        assert 0 < log().count('ignoring a message about handle 9999') < 20
+        assert wait_logged(log, says := 'ignoring a message about handle 9999').count(says) < 20
     torus.node(1).start()
     still_works_quietly(torus, rank=5)
     torus.node(1).terminate()

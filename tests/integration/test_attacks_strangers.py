@@ -10,7 +10,7 @@ import threading
 import pytest
 from support.attacks import connects, log_from_now, prepare, still_works_quietly
 from support.expect import check_result
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from support.wire import HEAD, connect, finish, frame, frames, hello, peer, send, until_closed, varint
 
 
@@ -87,7 +87,7 @@ def test_strangers_are_turned_away_by_name(torus, how):
         send(s, data)
         heads = frames(until_closed(s))
     assert len(heads) == 1 and said.encode() in heads[0], heads
-    wait_for(lambda: re.search(f'a connection that is not from the neighbour was rejected: .*{re.escape(said)}', log()))
+    wait_logged(log, re.compile(f'a connection that is not from the neighbour was rejected: .*{re.escape(said)}'))
     assert '\x1b' not in log()
     assert (connects(torus, 5), pids(torus)) == before
     still_works_quietly(torus, rank=5)
@@ -113,7 +113,7 @@ def test_a_silent_connection_is_closed_in_time(torus):
     finally:
         over.set()
         drops.join()
-    wait_for(lambda: 'did not say hello within' in log())
+    wait_logged(log, 'did not say hello within')
     still_works_quietly(torus, rank=5)
 
 

@@ -3,7 +3,7 @@ configurations differ only in the rank."""
 
 import pytest
 from support.hosts import PORT
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 
 pytestmark = pytest.mark.hosts
 
@@ -122,7 +122,7 @@ def test_the_kernel_finds_the_address_of_the_other_end(hosts):
     wait_for(lambda: any('dadfailed' in two[node].ip('address show dev minus0') for node in (0, 1)), 20)
     node = 0 if 'dadfailed' in two[0].ip('address show dev minus0') else 1
     two.start(0, 1)
-    wait_for(lambda: 'another machine with address fe80::b at minus0' in two.log(node), 20, lambda: two.log(node))
+    wait_logged(lambda: two.log(node), 'another machine with address fe80::b at minus0')
     wait_faults(two, node, {(node, '+0'): ('same-side', 1 - node, '+0'), (node, '-0'): ('same-side', 1 - node, '-0')})
 
 

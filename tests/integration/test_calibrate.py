@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from support.errors import assert_refused
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from torus_net import CommandFailed
 
 pytestmark = pytest.mark.full
@@ -98,7 +98,7 @@ def test_calibrate(loopback):
     kept.write_bytes(b'version 9\n')
     torus.node(7).restart()
     torus.wait_whole(30)
-    assert f'{kept} is damaged' in torus.node(7).log()
+    wait_logged(torus.node(7).log, f'{kept} is damaged')
     wait_for(lambda: costs(torus, 7) == now, 10, 'its neighbours have told it')
 
     assert torus.json(8, 'calibrate', '--reset')['costs']['source'] == 'default'

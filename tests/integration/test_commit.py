@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.background import Client
 from support.trees import check_target, leftovers, listing, make_sources, random_sizes
-from support.waiting import state_of, wait_for
+from support.waiting import state_of, wait_for, wait_logged
 from torus_net.patience import Patience, stretched
 
 DIMS, NODES, ROOT = '3x4', 12, 5
@@ -181,7 +181,7 @@ def test_a_target_that_appears_meanwhile(bench, rank, restart):
     client, obstacle = bench.start_obstructed(rank)
     with client:
         node = bench.torus.node(rank)
-        wait_for(lambda: f'target {obstacle} exists and is not a folder' in node.log(), 30)
+        wait_logged(node.log, f'target {obstacle} exists and is not a folder')
         wait_for(lambda: sum(bench.folders()) == NODES - 1, 30)
         if restart:
             node.restart()

@@ -12,7 +12,7 @@ from support.early_signals import assert_ends_well, pending
 from support.errors import assert_refused
 from support.failures import still_works
 from support.trees import listing
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from torus_net import find_program
 from torus_net.patience import Patience, run, wait
 
@@ -143,8 +143,7 @@ def test_a_hangup_during_the_start(tmp_path):
             started.process.send_signal(signal.SIGHUP)
             settings.write(f'[node]\ndims = 1x1\nrank = 0\nkey_file = {tmp_path}/key\n')
         started.wait_ready()
-        wait_for(lambda: 'settings is not a regular file, and cannot be read a second time' in started.log.read_text(),
-                 30, started.log.read_text)
+        wait_logged(started.log.read_text, 'settings is not a regular file, and cannot be read a second time')
 
 
 @pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGINT])

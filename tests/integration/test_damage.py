@@ -181,7 +181,12 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
         torus.tap.change = None
         torus.wait_whole(30)
         wait_tidy(torus, tmp_path)
-        logs[:] = [node.log()[begin:] for node, begin in zip(torus.nodes, begins)]
+        damages = json.loads(result.stdout).get('damages', 0) if result.returncode == 0 else 0
+
+        def named():
+            logs[:] = [node.log()[begin:] for node, begin in zip(torus.nodes, begins)]
+            return sum(len(named_pieces(log)) for log in logs) >= damages
+        wait_for(named, what='the logs name too few pieces')
         if result.returncode != 0:
             assert not [name for name in os.listdir(tmp_path) if name.startswith('in')]
             return None

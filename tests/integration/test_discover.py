@@ -12,7 +12,7 @@ import pytest
 from support.discovery import NAMES, discoveries
 from support.early_signals import assert_ends_well
 from support.users import as_user, copy_programs, open_folder
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from torus_net.patience import run
 from torus_net.process import find_program
 
@@ -131,7 +131,7 @@ def test_interfaces_that_are_down_are_set_up_or_shown():
         hosts.start(0, 'a1,a9')
         free = json.loads(hosts.discover(0).stdout)['free']
         assert [(one['interface'], 'is down' in one['state']) for one in free] == [('a1', True)]
-        assert 'ip link set a1 up' in hosts.log(0)
+        wait_logged(lambda: hosts.log(0), 'ip link set a1 up')
         assert hosts.end(0) == 0
         hosts.start(0, 'a1', '--set-up-links')
         hosts.start(1, 'b1', '--set-up-links')

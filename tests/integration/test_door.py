@@ -15,10 +15,11 @@ import pytest
 from torus_net import LoopbackTorus
 from torus_net.patience import Patience, communicate, run
 
+from support.attacks import log_from_now
 from support.errors import assert_refused
 from support.expect import check_result
 from support.memory import MemoryWatch
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from support.wire import (DIALLER, HEAD, connect, fields_of, finish, frames, hello, key_id, peer,
                           proof_digest, read_frame, read_key, send, shake_hands, until_closed)
 
@@ -34,8 +35,7 @@ def link(torus, rank, port='-0'):
 
 def refused(torus, rank, text):
     """Waits until node `rank` has logged a refusal with this text."""
-    wait_for(lambda: re.search(text, torus.node(rank).log()), 20,
-             lambda: f'"{text}" is not in the log of node {rank}:\n{torus.node(rank).log()[-2000:]}')
+    wait_logged(torus.node(rank).log, re.compile(text))
 
 
 @contextlib.contextmanager
@@ -118,7 +118,7 @@ def test_a_node_without_a_key_is_refused_by_name_on_both_sides(loopback):
         for neighbour in 1, 2:
             refused(torus, neighbour, r'no key: node 3 has no cluster key, node \d requires one')
             refused(torus, neighbour, r'refused by .*no key')
-        assert 'anybody who reaches a port of this node can speak to it' in torus.node(3).log()
+        wait_logged(torus.node(3).log, 'anybody who reaches a port of this node can speak to it')
 
 
 def test_without_keys_everything_is_open(loopback):
@@ -142,9 +142,9 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
     torus = loopback('2x2', key=False, extra=options)
 
     def reread(rank, says):
-        begin = len(torus.node(rank).log())
+        log = log_from_now(torus, rank)
         torus.node(rank).daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: says in torus.node(rank).log()[begin:], 20)
+        wait_logged(log, says)
 
     def to_both(folder):
         shutil.copy(new, folder / 'second')
@@ -175,7 +175,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
         after = [[one['connects'] for one in torus.links(rank)['links']] for rank in range(4)]
         assert after == before  # no link has gone down
         assert {one['key'] for one in torus.links(0)['links']} == {ids[0]}
-        assert 'is no longer accepted' in torus.node(0).log()
+        wait_logged(torus.node(0).log, 'is no longer accepted')
     finally:
         running.send_signal(signal.SIGINT)
         communicate(running, Patience(60))
@@ -367,7 +367,7 @@ def test_strangers_delay_nobody(torus):
     sayings = [lambda: rng.randbytes(200), lambda: hello('4x4', 1, 0)[:15], lambda: b'',
                lambda: first_frames(heard[DIALLER], 1), lambda: first_frames(heard[DIALLER], 2),
                lambda: heard[DIALLER][:3000]]
-    pid, begin = torus.node(5).pid, len(torus.node(5).log())
+    pid, log = torus.node(5).pid, log_from_now(torus, 5)
     usual = len(os.listdir(f'/proc/{pid}/fd'))
     connects = [one['connects'] for one in torus.links(5)['links']]
 
@@ -402,11 +402,10 @@ def test_strangers_delay_nobody(torus):
     assert watch.most[5] - memory < 4 << 20
     assert [one['connects'] for one in torus.links(5)['links']] == connects
     # A few lines in the log: one by one at first, then the number.
-    lines = [line for line in torus.node(5).log()[begin:].splitlines() if 'rejected' in line]
-    assert 0 < len(lines) < 60
     wait_for(lambda: STRANGERS / 3 < sum(int(n) for n in re.findall(
-        r'port -0: (\d+) more connections that are not from the neighbour were rejected in',
-        torus.node(5).log()[begin:])), 60, 'too few strangers are counted')
+        r'port -0: (\d+) more connections that are not from the neighbour were rejected in', log())), 60,
+             'too few strangers are counted')
+    assert len([line for line in log().splitlines() if 'rejected' in line]) < 60
     check_result(torus.exchange('at2', 3000), '4x4', 'at2', 3000)
 
 

@@ -9,7 +9,7 @@ from support.background import Client
 from support.errors import assert_blames, assert_refused
 from support.failures import others, still_works
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from torus_net.patience import Patience, wait
 
 
@@ -60,11 +60,9 @@ def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
             wait_for(lambda: said in reason()['reason'], 20, lambda: f'node {rank}: {reason()}\n'
                                                                      f'{impostor.log.read_text()}')
             assert reason()['up'] is False and reason()['neighbour'] == 4
-            assert said in torus.node(rank).log()
+            wait_logged(torus.node(rank).log, said)
         # The impostor is told, too, and reports it.
-        wait_for(lambda: 'refused by' in impostor.log.read_text()
-                 or 'wrong cabling' in impostor.log.read_text()
-                 or 'in a torus' in impostor.log.read_text(), 20)
+        wait_logged(impostor.log.read_text, re.compile('refused by|wrong cabling|in a torus'))
         status = torus.status(0)
         assert status['whole'] is False
         assert any('node 4 is down' in text for text in status['faults'])
@@ -128,7 +126,7 @@ def test_a_link_goes_down_while_files_are_exchanged(cabled, tmp_path, root):
     wait_tidy(torus, tmp_path)
     listed = {x['id']: x['state'] for x in torus.status(root)['exchanges']}
     assert listed == {result['id']: 'committed'}  # earlier attempts are not reported
-    assert 'link 4:+1 to node 5 is down' in torus.node(root).log()
+    wait_logged(torus.node(root).log, 'link 4:+1 to node 5 is down')
     torus.cable.mend()
     still_works(torus, rank=root, algorithm='direct')
 

@@ -8,7 +8,7 @@ from support.background import Client, LongExchange, stopped
 from support.errors import assert_blames, error_code
 from support.failures import others, still_works
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
-from support.waiting import state_of, wait_for, wait_state
+from support.waiting import state_of, wait_for, wait_logged, wait_state
 from torus_net.patience import Patience, run
 
 
@@ -26,7 +26,7 @@ def assert_named(torus, exchange, dead, ranks):
     reasons = wait_state(torus, exchange, ['failed'], ranks, 20)
     for rank in ranks:
         assert f'node {dead} is down' in reasons[rank], (rank, reasons[rank])
-        assert re.search(rf'exchange {exchange}.*node {dead} is down', torus.node(rank).log())
+        wait_logged(torus.node(rank).log, re.compile(rf'exchange {exchange}.*node {dead} is down'))
 
 
 # direct: by the engine of at2
@@ -68,7 +68,8 @@ def test_a_killed_node_is_not_avoided(torus):
         torus.node(9).kill()
         assert_blames(client.end(30), 9)
         # If its links are lost one after the other, the exchange may have been retried in between.
-        attempt = re.findall(r'exchange (\S+) failed: node 9 is down', torus.node(3).log())[-1]
+        failed = re.compile(r'exchange (\S+) failed: node 9 is down')
+        attempt = failed.findall(wait_logged(torus.node(3).log, failed))[-1]
         if attempt == client.id:
             assert_named(torus, attempt, 9, others(torus, 9))
         for rank in others(torus, 9):
@@ -143,7 +144,7 @@ def test_a_silent_daemon(torus, busy, algorithm):
         with stopped(torus.node(5)):
             assert_blames(client.end(10), 5)
             assert_named(torus, client.id, 5, others(torus, 5))
-            assert 'silent' in torus.node(1).log()
+            wait_logged(torus.node(1).log, 'silent')
         torus.wait_whole(30)
         # It was not there for the verdict: it hears the verdict, or fails by itself.
         wait_for(lambda: state_of(torus, client.id, 5)[0] in ('failed', None), 30)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from support.hosts import PORT
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 
 pytestmark = pytest.mark.hosts
 
@@ -46,9 +46,9 @@ def test_link_local_addresses(hosts, form):
     two.configure(1, {'-0': form.format('fe80::2', PORT)})
     check_made_again(two, link_local)
     assert two.link(0, '+0')['address'] == form.format('fe80::2', PORT)
-    assert f'link to node 1 is up ([fe80::2%usb0]:{PORT})' in two.log(0)
+    wait_logged(lambda: two.log(0), f'link to node 1 is up ([fe80::2%usb0]:{PORT})')
     # The dialler may use the address that the kernel has made, too.
-    assert re.search(r'link to node 0 is up \(\[fe80::[0-9a-f:]+%usb0\]:', two.log(1))
+    wait_logged(lambda: two.log(1), re.compile(r'link to node 0 is up \(\[fe80::[0-9a-f:]+%usb0\]:'))
 
 
 @pytest.mark.full
@@ -194,7 +194,7 @@ def test_addresses_made_for_privacy(hosts):
     two.configure(1, {'-0': f'[fd00::2]:{PORT}'})
     two.start(0, 1)
     two.wait_up()
-    assert 'link to node 0 is up ([fd00::1]:' in two.log(1)
+    wait_logged(lambda: two.log(1), 'link to node 0 is up ([fd00::1]:')
 
 
 @pytest.mark.full

@@ -2,6 +2,7 @@
 
 import pytest
 from support.hosts import PORT
+from support.waiting import wait_logged
 from torus_net.patience import Patience, wait
 
 pytestmark = [pytest.mark.hosts, pytest.mark.full]
@@ -36,10 +37,10 @@ def test_an_address_that_comes_later(pair):
     link = pair.wait_link(1, '-0', state='waiting', reason='no interface has this address')
     assert link['reason'] == f'cannot listen on 10.0.0.2:{PORT}: no interface has this address (yet)'
     assert any(link['reason'] in fault for fault in pair.status(1)['faults']), pair.status(1)
-    assert pair.log(1).count(link['reason']) == 1
+    assert wait_logged(lambda: pair.log(1), link['reason']).count(link['reason']) == 1
     pair[1].ip('address add 10.0.0.2/24 dev eth1')
     pair.wait_up()
-    assert 'port -0 to node 0: listening' in pair.log(1)
+    wait_logged(lambda: pair.log(1), 'port -0 to node 0: listening')
     assert pair.link(1, '-0')['interface'] == 'eth1' and pair.link(0, '+0')['interface'] == 'eth0'
 
 
@@ -61,7 +62,7 @@ def test_the_other_ports_work_meanwhile(hosts):
     line[2].ip('link set usb0 up')
     line.wait_up()
     assert line.link(1, '+0')['address'] == f'[fe80::2%usb0]:{PORT}'
-    assert f'link to node 2 is up ([fe80::2%usb0]:{PORT})' in line.log(1)
+    wait_logged(lambda: line.log(1), f'link to node 2 is up ([fe80::2%usb0]:{PORT})')
 
 
 def test_an_address_that_is_checked_for_duplicates(pair):

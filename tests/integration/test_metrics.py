@@ -8,7 +8,7 @@ from support.background import LongExchange
 from support.copies import Place
 from support.openmetrics import Metrics, get, parse
 from support.users import free_port
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from torus_net import CHECKOUT, find_program
 from torus_net.patience import Patience, run, wait
 
@@ -43,7 +43,7 @@ def test_every_node_serves_openmetrics(torus):
 def test_the_log_and_status_name_the_address(torus):
     one = address(torus, 3)
     assert re.fullmatch(r'127\.0\.0\.1:\d+', one)
-    assert f'metrics at http://{one}/metrics' in torus.node(3).log()
+    wait_logged(torus.node(3).log, f'metrics at http://{one}/metrics')
     assert one in torus.ctl(3, 'status').stdout
 
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support.routed import settled, state_of
 from support.users import copy_programs, open_folder
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 from torus_net import find_program, patience
 
 
@@ -207,7 +207,7 @@ def test_the_addresses_can_change(mininet):
     ping_all(torus)
     file.write_text('nonsense\n')
     hosts.routed[0].send_signal(signal.SIGHUP)
-    wait_for(lambda: 'the addresses stay as they are' in (torus.run.logs / '0.routes.log').read_text())
+    wait_logged((torus.run.logs / '0.routes.log').read_text, 'the addresses stay as they are')
     ping_all(torus)
 
 

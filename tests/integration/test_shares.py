@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support.errors import assert_refused
 from support.users import DAEMON, STRANGER, as_user, needs_root, ring
-from support.waiting import wait_for
+from support.waiting import wait_for, wait_logged
 
 GREEDY, OTHER = as_user(STRANGER, DAEMON), as_user(STRANGER + 1, DAEMON)
 OPEN, OPENED, MEMORY, FILE, READY, REFUSED = 1, 2, 4, 5, 6, 8  # proto/program.h
@@ -133,7 +133,7 @@ def test_memory_that_is_requested_and_never_used():
         kind, _, text = other.answer()
         assert kind == FILE, text
         wait_for(lambda: key not in shares(torus), 60, torus.log)
-        assert f'user {STRANGER} has requested {size} bytes' in torus.log()
+        wait_logged(torus.log, f'user {STRANGER} has requested {size} bytes')
         greedy.say(READY, number=number)
         kind, _, text = greedy.answer()
         assert kind == REFUSED and 'the daemon has released them' in text

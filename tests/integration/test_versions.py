@@ -6,7 +6,7 @@ import socket
 
 import pytest
 from support.background import Client
-from support.waiting import exchanges, wait_for
+from support.waiting import exchanges, wait_for, wait_logged
 from support.wire import (HEAD, HEADER, MINOR, VERSION, Fixed64, connect, fields_of, finish, frame, frames, hello, pass_probe,
                           peer, peer_frame, read_frame, read_key, send, shake_hands, until_closed)
 from torus_net import find_program
@@ -34,7 +34,7 @@ def test_a_daemon_tells_its_protocols(shared):
     assert torus.json(0, 'status').items() >= FIELDS.items()
     text = torus.ctl(0, 'status', check=True).stdout
     assert re.search(rf'^protocols +{TEXT.partition(": ")[2]}$', text, re.M), text
-    assert f'({TEXT}): node 0 of 2x2' in torus.node(0).log()
+    wait_logged(torus.node(0).log, f'({TEXT}): node 0 of 2x2')
 
 
 def test_a_request_of_a_newer_client(shared):
@@ -150,7 +150,7 @@ def test_a_neighbour_of_the_next_minor_version(without_node_1, minor):
             s.sendall(peer('refusal', {1: 'this is the end'}))
         wait_for(lambda: not link(torus, 2, '-0')['up'], 20)
     wait_for(lambda: torus.status(2)['least_peer_minor'] == MINOR, 20)
-    assert ('this is the end' if minor > MINOR else 'unknown kind') in torus.node(2).log()
+    wait_logged(torus.node(2).log, 'this is the end' if minor > MINOR else 'unknown kind')
 
 
 def test_a_neighbour_that_is_two_minor_versions_newer(without_node_1):
@@ -192,4 +192,4 @@ def test_an_upgrade_node_by_node(loopback):
         assert node.rank == 1 or result['reroutes'] >= 1, 'the exchange has not noticed the restart'
         torus.wait_whole()
     wait_for(lambda: least(torus) == 4 * [MINOR], 20)
-    assert f'speaks peer protocol {VERSION}.{MINOR - 1}, although it could' in torus.node(3).log()
+    wait_logged(torus.node(3).log, f'speaks peer protocol {VERSION}.{MINOR - 1}, although it could')

@@ -19,6 +19,15 @@ def wait_for(condition, seconds=30, what='the condition did not become true', pa
         time.sleep(pause)
 
 
+def wait_logged(log, text, seconds=30):
+    """Waits until log() contains `text`, or a match of it if it is a compiled pattern. A thread of the daemon writes its
+    log: whatever else shows that something has happened, the line about it may come later. Returns the log."""
+    def said():
+        whole = log()
+        return whole if (text in whole if isinstance(text, str) else text.search(whole)) else None
+    return wait_for(said, seconds, lambda: f'{text!r} is not in the log:\n{log()[-4000:]}')
+
+
 def exchanges(torus, rank=0):
     return torus.status(rank)['exchanges']
 
