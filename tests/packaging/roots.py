@@ -18,11 +18,22 @@ ENVIRONMENT = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C.UTF-8', 'HO
 # Written by dpkg and others whatever is installed.
 IGNORED = re.compile(r'/(proc|sys|dev|tmp|run)/|/var/(log|cache)/|/var/lib/dpkg/[^/]*$|/var/lib/dpkg/triggers/|'
                      r'/etc/(passwd|group|shadow|gshadow|subuid|subgid)-$|/etc/\.pwd\.lock$|/etc/ld\.so\.cache$')
+# Commands begin in a root that is a mount point, as that of a machine is (Mininet remounts it), so chroot is not enough.
+# The first process is a shell, which waits for processes whose parents have ended.
 MOUNT = '''
-mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/merged"
-mount -t proc proc "$2/merged/proc"
-cd / && shift && folder=$1 && shift
-exec chroot "$folder/merged" "$@"
+root=$2/merged
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mkdir -m 1777 "$root/run/lock"
+mount --bind "$2/tmp" "$root/tmp"
+shift 2
+cd "$root"
+pivot_root . mnt
+exec chroot . sh -c 'umount -l /mnt && "$@"; exit $?' sh "$@"
 '''
 
 
@@ -50,9 +61,22 @@ def dependencies(debs):
 
 def sources():
     """Debian's sources of apt, as this machine has them."""
-    listed = subprocess.run(['apt-get', 'indextargets', '--format', 'deb $(SITE) $(RELEASE) $(COMPONENT)',
-                             'Identifier: Packages', 'Origin: Debian'], capture_output=True, text=True, check=True)
-    return '\n'.join(sorted(set(listed.stdout.splitlines()))) + '\n'
+    command = ['apt-get', 'indextargets', '--format', 'deb $(SITE) $(RELEASE) $(COMPONENT)',
+               'Identifier: Packages', 'Origin: Debian']
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if not listed:  # apt knows the origin of a source from its lists
+        subprocess.run(['apt-get', '-q', 'update'], stdout=subprocess.DEVNULL, check=True)
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return '\n'.join(sorted(set(listed.splitlines()))) + '\n'
+
+
+def apt_options():
+    """How apt downloads, as this machine does: proxies, certificates, checks of dates. On one line."""
+    listed = subprocess.run(['apt-config', 'dump', '--no-empty', '--format', '%f "%v";%n', 'Acquire'],
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    listed += [f'Acquire::{scheme}::Proxy "{os.environ[f"{scheme}_proxy"]}";' for scheme in ('http', 'https')
+               if os.environ.get(f'{scheme}_proxy')]
+    return ' '.join(listed)
 
 
 def suite():
@@ -61,6 +85,7 @@ def suite():
 
 def make(folder, names, *options):
     """Makes a root file system with packages of Debian, unless the folder has one made from the same ones."""
+    options = [f'--aptopt={apt_options()}', *options]
     digest = hashlib.sha256(repr((sources(), sorted(names), options)).encode()).hexdigest()
     stamp = folder.with_name(f'{folder.name}.made')
     if stamp.exists() and stamp.read_text() == digest:
@@ -76,6 +101,14 @@ def make(folder, names, *options):
 
 def base_root(folder, debs):
     return make(folder, [*dependencies(debs), *TOOLS], '--variant=apt', '--aptopt=APT::Install-Recommends "false"')
+
+
+def bare_root(folder, *names):
+    """Debian's minimal packages, those with these names, and the certificates that an administrator has added."""
+    added = Path('/usr/local/share/ca-certificates')
+    trust = [f'--customize-hook=copy-in {added} {added.parent}',
+             '--customize-hook=chroot "$1" update-ca-certificates >/dev/null 2>&1']
+    return make(folder, names, '--variant=minbase', *(trust if added.is_dir() else []))
 
 
 def foreign_root(folder, architecture, packages):
@@ -96,17 +129,22 @@ class Root:
         self.base, self.folder = base, Path(tempfile.mkdtemp(prefix='root-', dir=folder))
 
     def __enter__(self):
-        for name in 'upper', 'work', 'merged':
+        for name in 'upper', 'work', 'merged', 'tmp':
             (self.folder / name).mkdir()
+        (self.folder / 'tmp').chmod(0o1777)
         return self
 
     def __exit__(self, *_):
         shutil.rmtree(self.folder)
 
+    def start(self, *command, **options):
+        """Runs a command. Returns what subprocess.run() returns."""
+        return subprocess.run(['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-ec', MOUNT, 'sh',
+                               self.base, self.folder, *command], text=True, env=ENVIRONMENT, **options)
+
     def run(self, *command):
-        """Runs a command. Returns its standard output."""
-        done = subprocess.run(['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-ec', MOUNT, 'sh',
-                               self.base, self.folder, *command], capture_output=True, text=True, env=ENVIRONMENT)
+        """Runs a command, which must succeed. Returns its standard output."""
+        done = self.start(*command, capture_output=True)
         text = f'{command}: exit status {done.returncode}\n{done.stdout}{done.stderr}'
         assert done.returncode == 0, text
         return done.stdout

@@ -1,0 +1,71 @@
+"""Runs commands in a fresh clone on a bare Debian machine: a root file system. scripts/bare starts this."""
+
+import shutil
+import subprocess
+import sys
+import time
+
+from roots import CHECKOUT, FOLDER, Root, bare_root
+
+PACKAGES = ('git', 'ca-certificates')
+# What Debian's installer makes for the first user of a machine. The packages include sudo.
+USER = '''
+useradd --create-home --shell /bin/bash builder
+echo 'builder ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/builder
+'''
+# What a command that fails leaves in the clone, beside what it prints.
+LOGS = ('build*/build.log', 'build*/Testing/Temporary/LastTest.log')
+
+
+class Machine:
+    """A root file system, with the clone in somebody's home."""
+
+    def __init__(self, root, kind):
+        self.root, self.kind = root, kind
+        self.user, home = ('root', 'root') if kind == 'root' else ('builder', 'home/builder')
+        self.clone = root.folder / 'upper' / home / 'torusd'
+
+    def make_clone(self, revision):
+        if self.kind == 'user':
+            self.root.shell(USER)
+        source = self.root.folder / 'tmp' / 'torusd.git'
+        subprocess.run(['git', 'clone', '--quiet', '--bare', '--no-local', CHECKOUT, source], check=True)
+        self.root.run('chown', '-R', self.user, '/tmp/torusd.git')
+        self.log_in(f'git clone --quiet /tmp/torusd.git torusd && git -C torusd checkout --quiet {revision}', check=True)
+        shutil.rmtree(source)
+
+    def log_in(self, command, **options):
+        """Runs a command of a shell as a user who has just logged in. What it prints is shown."""
+        return self.root.start('runuser', '--login', self.user, '--command', command, stdin=subprocess.DEVNULL, **options)
+
+    def try_command(self, command):
+        """Runs a command in the clone. Returns whether it has succeeded."""
+        print(f'== in a fresh clone of {self.user}: {command}', flush=True)
+        begin = time.monotonic()
+        status = self.log_in(f'cd torusd && {command}').returncode
+        print(f'== {self.user}: {command}: {time.monotonic() - begin:.0f} s, exit status {status}', flush=True)
+        return status == 0
+
+    def keep_logs(self):
+        folder = FOLDER / f'bare-{self.kind}-logs'
+        shutil.rmtree(folder, ignore_errors=True)
+        for path in (path for pattern in LOGS for path in self.clone.glob(pattern)):
+            kept = folder / path.relative_to(self.clone)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, kept)
+            print(f'== kept: {kept}', flush=True)
+
+
+def main(kind, revision, *commands):
+    base = bare_root(FOLDER / f'bare-{kind}', *PACKAGES, *(['sudo'] if kind == 'user' else []))
+    with Root(base, FOLDER) as root:
+        machine = Machine(root, kind)
+        machine.make_clone(revision)
+        if all(machine.try_command(command) for command in commands):
+            return 0
+        machine.keep_logs()
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
