@@ -300,6 +300,7 @@ def parse_arguments():
     parser.add_argument('--into', type=Path, metavar='DIR',
                         help=f'put the results into {tables.FILE} there, in place of those of the same system on the '
                         f'same torus, and write {tables.PAGE}')
+    parser.add_argument('--check-options', action='store_true', help='only check the options')
     options = parser.parse_args()
     options.systems = options.systems.split(',')
     for name in options.systems:
@@ -312,6 +313,8 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    if options.check_options:
+        return 0
     obstacle = mininet_obstacle()
     if obstacle:
         sys.exit(f'routing-bench: {obstacle}')

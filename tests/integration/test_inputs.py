@@ -230,7 +230,8 @@ def launcher(*command, **options):
 @pytest.mark.parametrize('command', [
     ['topo/torus.py', '1000x1000'], ['topo/torus.py', '1000x1000', '--loopback'],
     ['topo/vms.py', '1000x1000'], ['scripts/vm-up', '1000x1000'], ['scripts/vm-up', '17x17'],
-    ['scripts/quickstart', '--dims', '1000x1000'], ['scripts/distributed-sort', '--dims', '1000x1000']])
+    ['scripts/quickstart', '--dims', '1000x1000'], ['scripts/distributed-sort', '--dims', '1000x1000'],
+    ['scripts/faults', '1000x1000'], ['scripts/chaos', '1000x1000'], ['scripts/chaos', '--vm', '17x17']])
 def test_a_torus_that_cannot_be_started_is_refused_first(command, tmp_path):
     """Launchers refuse wrong options before they install, build or start anything."""
     tools = tmp_path / 'tools'

@@ -19,7 +19,7 @@ SCRIPT = CHECKOUT / 'scripts' / 'routing-bench'
 
 def run(*arguments):
     environment = {**os.environ, 'TORUS_BIN': str(Path(find_program('torusd')).parent)}
-    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, env=environment)
+    return subprocess.run([SCRIPT, '--no-install', *arguments], capture_output=True, text=True, env=environment)
 
 
 def test_an_unknown_system():

@@ -2,11 +2,8 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from torus_net import LoopbackTorus, UsageError
-
-CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def _rounds(text):
@@ -28,8 +25,6 @@ def parser_of(description):
     parser.add_argument('--rounds', type=_rounds, default=100, help='default: 100')
     parser.add_argument('--seed', type=int, default=1, help='seed of the first round (default: 1)')
     parser.add_argument('--bw', default=None, help='rate of links in Mbit/s (Mininet; default: 50)')
-    parser.add_argument('--bin', default=str(CHECKOUT / 'build'),
-                        help='folder with the programs (default: build)')
     return parser
 
 
