@@ -9,6 +9,8 @@ For Mininet's mn: mn --custom topo/torus.py --topo torus,4,8 --link tc,bw=20
 import os
 import sys
 
+# Modules compiled by root with sudo would be files in the user's clone that the user cannot remove.
+sys.dont_write_bytecode |= 'SUDO_UID' in os.environ
 # mn executes this text without __file__.
 sys.path.insert(0, os.path.dirname(os.path.realpath(sys._getframe().f_code.co_filename)))
 
