@@ -7,7 +7,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 BUILD = ('. "$1"; shift; [[ $# -eq 0 ]] || install_packages "$@"; '
-         'build "$checkout/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo')
+         'build "$checkout/build" programs -DCMAKE_BUILD_TYPE=RelWithDebInfo')
 
 
 def add_build_options(parser):

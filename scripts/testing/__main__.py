@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(os.path.abspath(__file__)).parents[2]  # as it was named: links are not followed
 LIB = CHECKOUT / 'scripts' / 'lib.sh'
 PLAIN, SANITIZED = CHECKOUT / 'build', CHECKOUT / 'build-sanitizer'
 
@@ -48,6 +48,7 @@ def options():
     parser.add_argument('--full', action='store_true',
                         help='also tests that find what others find with more nodes, bytes or seeds, or that take '
                         'long: before a release, and after a change of engines, sockets or memory')
+    parser.add_argument('--rest', action='store_true', help='only what --full adds to the default')
     parser.add_argument('--since', metavar='REV', help='only tests that can notice what has changed since REV')
     parser.add_argument('--quick', action='store_true', help='unit and loopback only')
     parser.add_argument('--vm', action='store_true', help='also the part vm')
@@ -69,6 +70,7 @@ def options():
         parser.error('--no-PART: write the name of a part, e.g. --no-mininet')
     if o.strict and o.retry:
         parser.error('--strict and --retry exclude each other')
+    o.full = o.full or o.rest
     o.chosen = o.parts or (['unit', 'loopback'] if o.quick else
                            [name for name in PARTS if o.full or name not in ON_DEMAND])
     if o.vm and 'vm' not in o.chosen:
@@ -76,6 +78,8 @@ def options():
     o.chosen = [name for name in PARTS if name in o.chosen and name not in (o.without or ())]
     if not o.chosen:
         parser.error('no part is left')
+    if o.full:
+        os.environ['TORUS_FULL'] = '1'  # fuzz targets run longer
     # Options of other programs must not change what the tests see.
     for name in 'TORUS_BIN', 'TORUS_WATCH_BIN', 'TORUS_WRAP', 'TORUS_SOCKET':
         os.environ.pop(name, None)
@@ -145,7 +149,7 @@ def pytest(*arguments):
 def run(o, parts, folder):
     """Runs parts. Returns pytest's exit status and the times of all tests."""
     times = folder / 'times.json'
-    level = '' if o.full else ' and not full'
+    level = ' and full' if o.rest and parts != ['vm'] else '' if o.full else ' and not full'
     where = ['tests/vm'] if parts == ['vm'] else ['tests/CMakeLists.txt', 'tests/integration', 'tests/packaging']
     builds = ['--plain', PLAIN, '--sanitized', SANITIZED]
     status = pytest(*where, *builds, '-m', f'({" or ".join(parts)}){level}', '--times', times,

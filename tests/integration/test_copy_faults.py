@@ -30,7 +30,7 @@ def torus(loopback, place):
     return loopback('4', data_roots=(str(place.base),))
 
 
-def large_tree(path, files=40, size=6 * MIB):
+def large_tree(path, files=40, size=3 * MIB):
     path.mkdir()
     for number in range(files):
         write_file(path / f'file-{number:03}', f'large {number}', size)
