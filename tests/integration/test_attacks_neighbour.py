@@ -85,14 +85,14 @@ ODDITIES = {
     'a prepare that reads everything': prepare(source='/etc', target='/etc/x-%r'),
     'verdicts on nothing': b''.join(
         peer('verdict', {1: n, 2: f'1-00000001-{n}', 3: 5, 4: 'x' * 300, 5: n % 20})
-        for n in range(1000)),
+        for n in range(1, 1001)),
     'objections to nothing': b''.join(
         peer('objection', {1: n, 2: f'{r}-00000001-{n}', 3: r, 4: 5, 5: 'x' * 300})
-        for n in range(500) for r in (5, 9)),
+        for n in range(1, 501) for r in (5, 9)),
     'outcome queries': b''.join(peer('outcome_query', {1: f'{n % 16}-00000001-{n}', 2: 1, 3: n})
-                                for n in range(500)),
+                                for n in range(1, 501)),
     'outcomes': b''.join(peer('outcome', {1: f'9-00000001-{n}', 2: 1, 3: n % 16})
-                         for n in range(500)),
+                         for n in range(1, 501)),
     'an old state of our own': link_state({5: (3, 0)}),
     'heartbeats': peer('heartbeat') * 10000,
 }
@@ -273,7 +273,7 @@ def test_the_highest_version_of_a_calibration(loopback):
 def test_questions_without_reading_the_answers(torus, false_neighbour):
     """The attack costs the attacker's connection, once it has read nothing for a while."""
     node = torus.node(5)
-    questions = b''.join(peer('outcome_query', {1: f'5-00000001-{n}', 2: 1}) for n in range(1000))
+    questions = b''.join(peer('outcome_query', {1: f'5-00000001-{n}', 2: 1}) for n in range(1, 1001))
     before = node.memory()['RssAnon']
     with false_neighbour.connect() as s:
         s.setblocking(False)
