@@ -129,6 +129,14 @@ class Browser:
         """Its text, whether it is shown or not."""
         return self.run('return document.getElementById(arguments[0]).textContent', id)
 
+    def note_texts(self, id):
+        """From now on the page notes each text of an element, which may change again before a test has read it."""
+        self.run('const node = document.getElementById(arguments[0]); node.noted = [];'
+                 'new MutationObserver(() => node.noted.push(node.textContent)).observe(node, {childList: true});', id)
+
+    def noted_texts(self, id):
+        return self.run('return document.getElementById(arguments[0]).noted', id)
+
     def wait_text(self, id, *parts):
         wait_for(lambda: all(part in self.whole_text(id) for part in parts), 60,
                  lambda: f'{parts} not in #{id}: {self.whole_text(id)!r}', pause=0.1)
