@@ -1,6 +1,7 @@
 """Runs commands in a fresh clone on a bare Debian machine: a root file system. scripts/bare starts this."""
 
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -56,15 +57,24 @@ class Machine:
             print(f'== kept: {kept}', flush=True)
 
 
-def main(kind, revision, *commands):
+def run(kind, revision, commands):
+    """Runs the commands until one fails. Returns whether all have succeeded."""
     base = bare_root(FOLDER / f'bare-{kind}', *PACKAGES, *(['sudo'] if kind == 'user' else []))
     with Root(base, FOLDER) as root:
         machine = Machine(root, kind)
         machine.make_clone(revision)
-        if all(machine.try_command(command) for command in commands):
-            return 0
-        machine.keep_logs()
-        return 1
+        succeeded = all(machine.try_command(command) for command in commands)
+        if not succeeded:
+            machine.keep_logs()
+    return succeeded
+
+
+def main(kinds, revision, *commands):
+    signal.signal(signal.SIGTERM, lambda signum, _frame: sys.exit(128 + signum))
+    try:
+        return 0 if all([run(kind, revision, commands) for kind in kinds.split()]) else 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
 
 
 if __name__ == '__main__':
