@@ -6,7 +6,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TESTS.parent / 'topo'), str(TESTS)]
 
-pytest_plugins = ['support.builds', 'support.spread', 'support.parts', 'support.shared_failures']
+pytest_plugins = ['support.builds', 'support.spread', 'support.parts', 'support.shared_failures', 'support.since']
 
 
 def pytest_addoption(parser):

@@ -21,7 +21,7 @@ OUTPUT = 20000  # characters of a failed program's output that are shown, at mos
 
 
 @cache
-def _listed(folder):
+def programs_of(folder):
     """{name: what ctest knows about it} of a build folder."""
     told = subprocess.run(['ctest', '--test-dir', folder, '--show-only=json-v1'], capture_output=True, text=True,
                           check=True)
@@ -43,7 +43,7 @@ class Program(pytest.Item):
     wrapper = ()
 
     def runtest(self):
-        test = _listed(str(build_folder()))[self.originalname]
+        test = programs_of(str(build_folder()))[self.originalname]
         limit, program = test['command'][:2], test['command'][2:]  # torus_add_test() puts prlimit first
         with tempfile.TemporaryFile('w+', errors='replace') as output:
             done = subprocess.run([*limit, *self.wrapper, *program], cwd=_properties(test).get('WORKING_DIRECTORY'),
@@ -69,12 +69,12 @@ class Programs(pytest.File):
 
     def collect(self):
         try:
-            listed = _listed(str(first_build()))
+            programs = programs_of(str(first_build()))
         except (OSError, subprocess.CalledProcessError) as error:
             raise self.CollectError(f'ctest cannot list the programs of {first_build()}: {error}') from None
-        for name, test in listed.items():
+        for name, test in programs.items():
             yield self._made(Program, name, name, _properties(test).get('LABELS', ()))
-        for name, test in listed.items():
+        for name, test in programs.items():
             if '/tests/unit/' in test['command'][-1] and not NOT_VALGRIND.match(name):
                 yield self._made(UnderValgrind, name, f'{name}[valgrind]', ('valgrind', 'plain', 'full'))
 
