@@ -82,6 +82,9 @@ def test_groups_say_who_may_do_what():
                     wanted = 0 if has is None else needed
                     assert_refused(result, 'refused')
                     assert f'{groups[wanted][0]} ({settings[wanted]})' in result.stderr, (has, args, result.stderr)
+        result = torus.ctl('--json', 'copy', '/source', '--to', '/target', prefix=users[0])
+        assert_refused(result, 'refused')
+        assert f'{groups[1][0]} (exchange_group)' in result.stderr, result.stderr
         for prefix in (), as_user(DAEMON):  # root, and the daemon's own user
             for args in NEEDS:
                 assert torus.ctl(*args, prefix=prefix).returncode == 0
@@ -90,6 +93,9 @@ def test_groups_say_who_may_do_what():
         assert torus.ctl('status', prefix=many).returncode == 0
         first = ['setpriv', f'--reuid={STRANGER}', f'--regid={groups[1][1]}', '--clear-groups']
         assert torus.ctl('exchange', '--block-size', '1', prefix=first).returncode == 0
+        # The group that allows the most counts, whichever comes first.
+        both = ['setpriv', f'--reuid={STRANGER}', f'--regid={groups[0][1]}', f'--groups={groups[1][1]}']
+        assert torus.ctl('exchange', '--block-size', '1', prefix=both).returncode == 0
 
 
 @needs_root

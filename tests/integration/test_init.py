@@ -319,6 +319,7 @@ def test_an_interrupted_change_of_the_key_goes_on(bench):
     done = bench.all('--yes', '--new-key')
     assert done.returncode == 1 and 'not complete' in done.stderr
     following = bench.key('key.next')
+    assert (bench.folder / 'alpha/etc/torusd/second.key').stat().st_mode & 0o777 == 0o600
     assert bench.read('alpha', 'torusd/second.key') == following and bench.key() == first
     bench.ssh.write_text(SSH.format(folder=bench.folder, torusctl=find_program('torusctl')))
     (bench.folder / 'fail-beta').unlink()

@@ -206,6 +206,21 @@ static void an_ephemeral_key_of_zeros_is_refused(void **state)
     assert_int_equal(handshake_keys(&p.listener.handshake, &p.listener.place, &listener, &e), -1);
 }
 
+/* Somebody between the nodes who passes on everything else cannot read the link. */
+static void a_replaced_ephemeral_key_is_refused(void **state)
+{
+    struct secrets s = keys("a", NULL);
+    struct pair p;
+    (void)state;
+    s.encrypt = true;
+    begin(&p, s, s, 1);
+    uint8_t *key = memmem(p.dialler.said[0], p.dialler.length[0],
+                          p.dialler.handshake.mine.ephemeral, CHALLENGE_SIZE);
+    assert_non_null(key);
+    key[0] ^= 1;
+    check_refused(&p, &p.dialler, "wrong proof");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +236,7 @@ int main(void)
         cmocka_unit_test(both_find_the_same_keys_to_encrypt_with),
         cmocka_unit_test(both_must_want_to_encrypt),
         cmocka_unit_test(an_ephemeral_key_of_zeros_is_refused),
+        cmocka_unit_test(a_replaced_ephemeral_key_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,6 +148,7 @@ static void a_frame_used_again_is_empty(void **state)
     char reason[] =
         "some reason that is long enough not to fit into the frame's own room for heads";
     set_head(frame, reason);
+    frame->plain = frame->immediate = true;
     outgoing_free(&pool, frame);
     assert_int_equal(slab->references, 1);
     struct outgoing *again = outgoing_new(&pool);
@@ -157,6 +158,7 @@ static void a_frame_used_again_is_empty(void **state)
     assert_int_equal(again->head_length, 0);
     assert_ptr_equal(again->head, again->inline_head);
     assert_null(again->next);
+    assert_false(again->plain || again->immediate);
     outgoing_free(&pool, again);
     outgoing_pool_close(&pool);
     slab_unref(slab);
