@@ -243,6 +243,10 @@ static void bytes_that_are_no_frame_are_refused(void **state)
     check_refused(frame, FRAME_PREFIX_SIZE, "frame head of");
     frame_prefix_write(frame, 1, MAX_BODY + 1);
     check_refused(frame, FRAME_PREFIX_SIZE, "frame body of 1001 bytes");
+    for (uint32_t head = 1; head < HEAD_CHECK_SIZE; head++) {
+        frame_prefix_write(frame, head, 0);
+        check_refused(frame, FRAME_PREFIX_SIZE + head, "head is damaged");
+    }
     memcpy(frame + FRAME_PREFIX_SIZE, "\xff\xff\xff", 3);
     check_refused(frame, head_check_write(frame, 3, 0), "not a message");
     /* A kind from the future: field 1000, empty. */

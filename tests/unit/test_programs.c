@@ -323,6 +323,33 @@ static void test_many_memories(void **state)
     guest_expect_service(0);
 }
 
+static void read_total(struct programs_fixture *f, void *argument)
+{
+    *(uint64_t *)argument = shares_total(f->shares, SHARE_PROGRAM_MEMORY);
+}
+
+static void test_freed_memory_counts_no_more(void **state)
+{
+    uint64_t one, total;
+    uint8_t *data;
+    struct guest g;
+    int page;
+
+    (void)state;
+    guest_open(&g, "freed");
+    page = g.descriptor[0];
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(guest_share(&g, 4096, &data), 1);
+        (void)munmap(data, 4096);
+        programs_do(&guest_daemon, read_total, i == 0 ? &one : &total);
+        guest_say(&g, PROGRAM_MEMORY_FREE, 1, 0, "");
+    }
+    assert_true(one >= 4096 && total == one);
+    g.descriptor[0] = page;
+    guest_close(&g);
+    guest_expect_service(0);
+}
+
 static void leave_with_an_answer_unread(struct programs_fixture *f, void *argument)
 {
     struct guest *g = argument;
@@ -354,11 +381,17 @@ static void test_leaving_with_an_answer_unread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GUEST_TEST(test_wrong_messages), GUEST_TEST(test_names),
-        GUEST_TEST(test_shrinking),      GUEST_TEST(test_waiting_for_others),
-        GUEST_TEST(test_opening_twice),  GUEST_TEST(test_descriptors_in_messages),
-        GUEST_TEST(test_memory_files),   GUEST_TEST(test_memory_messages),
-        GUEST_TEST(test_many_memories),  GUEST_TEST(test_leaving_with_an_answer_unread),
+        GUEST_TEST(test_wrong_messages),
+        GUEST_TEST(test_names),
+        GUEST_TEST(test_shrinking),
+        GUEST_TEST(test_waiting_for_others),
+        GUEST_TEST(test_opening_twice),
+        GUEST_TEST(test_descriptors_in_messages),
+        GUEST_TEST(test_memory_files),
+        GUEST_TEST(test_memory_messages),
+        GUEST_TEST(test_many_memories),
+        GUEST_TEST(test_freed_memory_counts_no_more),
+        GUEST_TEST(test_leaving_with_an_answer_unread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

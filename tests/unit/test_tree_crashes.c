@@ -25,6 +25,8 @@
 static long left = -1; /* steps until the process ends; negative: it does not */
 static bool fails;     /* that step fails with EIO instead */
 
+static unsigned synced; /* files, one by one */
+
 static atomic_bool *stop_at_sync; /* of a copy; NULL: none is stopped */
 
 static bool step(void)
@@ -76,6 +78,7 @@ int __wrap_fsync(int file)
 int __wrap_fdatasync(int file)
 {
     (void)file;
+    synced++;
     return step() ? -1 : 0;
 }
 
@@ -251,6 +254,27 @@ static void files_that_come_one_by_one_are_whole(void **state)
     crash_everywhere(state, 5, false, true, 5);
 }
 
+/* No file gets its name before its data is on the disk. */
+static void files_that_come_one_by_one_are_synced(void **state)
+{
+    struct how how = {.write = {.as_it_comes = true}};
+    struct copying c;
+    struct copied result;
+
+    set_paths(state, &how);
+    copying_open(&c, state);
+    make_folder(new_tree);
+    for (unsigned i = 0; i < 5; i++) {
+        char path[FIXTURE_PATH];
+        (void)snprintf(path, sizeof path, "%.200s/%u", new_tree, i);
+        random_file(path, i, 1000);
+    }
+    synced = 0;
+    assert_int_equal(copying_run(&c, &how, &result), 0);
+    assert_int_equal(synced, 5);
+    copying_close(&c);
+}
+
 /* --- failures --- */
 
 /* A step fails, and the copy with it; the next one succeeds. */
@@ -319,6 +343,7 @@ int main(void)
         COPYING_TEST(a_changed_tree_is_completed),
         COPYING_TEST(another_changed_tree_is_completed),
         COPYING_TEST(files_that_come_one_by_one_are_whole),
+        COPYING_TEST(files_that_come_one_by_one_are_synced),
         COPYING_TEST(failures_leave_nothing_behind),
         COPYING_TEST(a_copy_is_stopped_while_it_is_synced),
     };

@@ -438,6 +438,35 @@ static void a_changed_part_is_moved_only(void **state)
     copying_close(&c);
 }
 
+/* With checksums, also those that no data of the source stands against. */
+static void bytes_in_a_hole_are_a_difference(void **state)
+{
+    static const off_t places[] = {1 << 18, (1 << 20) - 1};
+    struct how how;
+    struct copying c;
+    struct copied result;
+    struct stat st;
+
+    small_trees(&c, state, &how);
+    how.write.checksum = true;
+    int file = open(at(state, "data/from/sparse"), O_CREAT | O_WRONLY, 0600);
+    assert_true(pwrite(file, "x", 1, 0) == 1 && pwrite(file, "y", 1, 1 << 19) == 1);
+    assert_int_equal(ftruncate(file, 1 << 20), 0);
+    (void)close(file);
+    run_well(&c, &how, &result);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        file = open(at(state, "data/to/sparse"), O_WRONLY);
+        assert_true(fstat(file, &st) == 0 && pwrite(file, "z", 1, places[i]) == 1);
+        const struct timespec times[2] = {st.st_atim, st.st_mtim};
+        assert_int_equal(futimens(file, times), 0);
+        (void)close(file);
+        run_well(&c, &how, &result);
+        assert_int_equal(result.report.changed, 1);
+        check_equal(how.from, how.to);
+    }
+    copying_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +485,7 @@ int main(void)
         COPYING_TEST(a_single_file_is_copied),
         COPYING_TEST(a_data_root_is_a_target),
         COPYING_TEST(a_changed_part_is_moved_only),
+        COPYING_TEST(bytes_in_a_hole_are_a_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
