@@ -101,7 +101,7 @@ def must(process):
         raise SystemExit(3)
 
 
-PLAIN_BUILD = f'build {shlex.quote(str(PLAIN))} programs,plain_tests -DCMAKE_BUILD_TYPE=RelWithDebInfo'
+PLAIN_BUILD = f'build {shlex.quote(str(PLAIN))} %s -DCMAKE_BUILD_TYPE=RelWithDebInfo'
 # Line tables are enough for the sanitizers' reports, and gold links the many programs in half the time.
 SANITIZED_BUILD = (f'build {shlex.quote(str(SANITIZED))} all -DCMAKE_BUILD_TYPE=Debug '
                    "-DCMAKE_C_FLAGS_DEBUG='-g1 -O1' -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold "
@@ -124,7 +124,7 @@ def prepare(o):
             must(shell(f'install_packages {" ".join(packages)}'))
             must(compiler)
     must(shell(SANITIZED_BUILD))
-    must(shell(PLAIN_BUILD))
+    must(shell(PLAIN_BUILD % ('all' if o.full else 'programs,plain_tests')))
 
 
 def obstacle(part):

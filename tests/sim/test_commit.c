@@ -11,7 +11,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 1 : 4;
+static uint64_t first_seed, seeds = 1;
 
 /* Both engines, in turn. */
 static struct spec spec_of(uint64_t seed)

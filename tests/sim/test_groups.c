@@ -20,7 +20,7 @@
 
 #define CALLS_MOST 40u
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 4 : 10;
+static uint64_t first_seed, seeds = 4;
 
 static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
                                    "3x2", "8",   "2x3x2", "5m",  "4x4m"};

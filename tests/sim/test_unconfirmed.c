@@ -14,7 +14,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 1 : 2;
+static uint64_t first_seed, seeds = 1;
 
 /* The timeout of all exchanges, far longer than they take. */
 #define TIMEOUT (500 * SECONDS)
