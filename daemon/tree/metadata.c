@@ -134,6 +134,23 @@ static int forgive(const struct metadata_place *place, int result, bool *denied)
     return 0;
 }
 
+/* Only root may set attributes of a file that may not be written, so the owner may write it meanwhile. The caller sets
+ * the mode afterwards, unless this fails. */
+static int set_attributes(const struct metadata_rules *rules, const struct metadata_place *place,
+                          const struct stat *st, const struct entry *entry, bool *refused)
+{
+    const mode_t mode = st->st_mode & MODE_BITS;
+    const bool closed = (mode & S_IWUSR) == 0 && entry->kind != ENTRY_SYMLINK && geteuid() != 0 &&
+                        (entry->attributes_length > 0 || !place->fresh);
+
+    if (closed)
+        (void)set_mode(place, mode | S_IWUSR);
+    int result = attributes_of_set(rules, place, entry, refused);
+    if (closed && result != 0)
+        (void)set_mode(place, mode);
+    return result;
+}
+
 int metadata_set(struct metadata_rules *rules, const struct metadata_place *place,
                  const struct stat *st, const struct entry *entry)
 {
@@ -146,7 +163,7 @@ int metadata_set(struct metadata_rules *rules, const struct metadata_place *plac
     if (owner != st->st_uid || group != st->st_gid)
         mode = (mode_t)-1; /* the system has cleared set-ID bits */
     if (result == 0 && !place->no_attributes)
-        result = attributes_of_set(rules, place, entry, &refused);
+        result = set_attributes(rules, place, st, entry, &refused);
     if (refused)
         atomic_fetch_add(&rules->not_attributed, 1);
     if (entry->attributes_length > 0 || (!place->fresh && !place->no_attributes))

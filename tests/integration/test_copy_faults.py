@@ -271,6 +271,24 @@ def test_a_daemon_without_rights():
         assert done.returncode == 0, done.stderr
 
 
+@needs_root
+def test_attributes_that_only_root_may_set():
+    """The daemon owns the files, but their modes forbid to write them, and so to set attributes."""
+    with ring() as running:
+        source, target = running.folder / 'data0' / 'tree', running.folder / 'data1' / 'tree'
+        (source / 'folder').mkdir(parents=True)
+        paths = [source / 'folder', *(source / str(size) for size in (0, 10, 300_000))]
+        for path in paths[1:]:
+            path.write_bytes(bytes(int(path.name)))
+        for value in b'first', b'second':
+            for path in paths:
+                os.setxattr(path, 'user.name', value)
+                os.chmod(path, 0o555)
+            done = running.ctl('--json', 'copy', source, '--to', target)
+            assert done.returncode == 0, done.stderr
+            same(source, target, only={'kinds', 'modes', 'times', 'contents', 'attributes'})
+
+
 def test_a_cable_is_cut(cabled, place):
     """Another way leads around it: the copy succeeds in one attempt."""
     place.base.mkdir()
