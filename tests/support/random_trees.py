@@ -171,16 +171,28 @@ def _regular(path):
     return stat.S_ISREG(os.lstat(path).st_mode)
 
 
+@contextlib.contextmanager
+def _opened(path):
+    """For reading and writing, also where its mode forbids that to all but root."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    os.chmod(path, mode | 0o600)
+    try:
+        with open(path, 'r+b') as file:
+            yield file
+    finally:
+        os.chmod(path, mode)
+
+
 def _rewrite(_helper, rng, path, _number):
     if _regular(path) and os.path.getsize(path):
-        with open(path, 'r+b') as file:
+        with _opened(path) as file:
             file.seek(rng.randrange(os.path.getsize(path)))
             file.write(rng.randbytes(rng.randrange(1, 5000)))
 
 
 def _insert(_helper, rng, path, _number):
     if _regular(path) and os.path.getsize(path) < 1 << 22:
-        with open(path, 'r+b') as file:
+        with _opened(path) as file:
             whole = file.read()
             file.seek(0)
             file.write(rng.randbytes(100) + whole)
