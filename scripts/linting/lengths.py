@@ -4,7 +4,7 @@ import re
 
 from . import sources
 
-FILE_LINES, FUNCTION_LINES = 500, 60
+FILE_LINES, FUNCTION_LINES = 800, 60
 
 
 def functions(lines):

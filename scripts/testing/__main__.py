@@ -54,9 +54,7 @@ def options():
     parser.add_argument('--vm', action='store_true', help='also the part vm')
     for name in PARTS:
         parser.add_argument(f'--no-{name}', action='append_const', dest='without', const=name,
-                            help=argparse.SUPPRESS)
-    parser.add_argument('--no-PART', action='append_const', dest='without', const='PART',
-                        help='leave a part out, e.g. --no-mininet')
+                            help=f'leave {name} out')
     parser.add_argument('--retry', action='store_true',
                         help=f'run up to {MOST_RETRIED} tests that fail again, alone; those that then pass three times '
                         'are listed as unsteady and do not fail the run')
@@ -66,11 +64,12 @@ def options():
     for name in o.parts:
         if name not in PARTS:
             parser.error(f'unknown part {name}: the parts are {", ".join(PARTS)}')
-    if 'PART' in (o.without or ()):
-        parser.error('--no-PART: write the name of a part, e.g. --no-mininet')
     if o.strict and o.retry:
         parser.error('--strict and --retry exclude each other')
     o.full = o.full or o.rest
+    if o.since and subprocess.run(['git', 'rev-parse', '--verify', '--quiet', o.since + '^{commit}'], cwd=CHECKOUT,
+                                  stdout=subprocess.DEVNULL).returncode != 0:
+        parser.error(f'--since: there is no commit {o.since}')
     o.chosen = o.parts or (['unit', 'loopback'] if o.quick else
                            [name for name in PARTS if o.full or name not in ON_DEMAND])
     if o.vm and 'vm' not in o.chosen:

@@ -48,10 +48,10 @@ def test_calls_upward(planted):
 
 
 def test_lengths(planted):
-    lint = planted({'daemon/a.c': 'int a(void)\n{\n' + '\n' * 60 + '    return 0;\n}\n' + '\n' * 500})
+    lint = planted({'daemon/a.c': 'int a(void)\n{\n' + '\n' * 60 + '    return 0;\n}\n' + '\n' * 800})
     result = lint('lengths')
     assert result.returncode == 1
-    assert 'function of 64 lines' in result.stdout and '564 lines, at most 500' in result.stdout
+    assert 'function of 64 lines' in result.stdout and '864 lines, at most 800' in result.stdout
 
 
 @pytest.mark.parametrize('subject', ['no area', 'a: ' + 'b' * 70])

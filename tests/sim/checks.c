@@ -148,8 +148,7 @@ static void check_node_counts(struct sim_request *r, const struct spec *spec,
         check_plan_counts(r, spec, algorithm, rank);
     for (uint32_t source = 0; source < t->nodes; source++) {
         uint32_t intended = spec->operation == OPERATION_EXCHANGE ? rank : source;
-        if (source == rank || (one && source != spec->sender) ||
-            is_missing(r, source))
+        if (source == rank || (one && source != spec->sender) || is_missing(r, source))
             continue;
         expected_blocks++;
         expected_bytes +=
