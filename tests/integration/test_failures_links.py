@@ -1,7 +1,6 @@
 """Links to a wrong neighbour, and links that go down."""
 
 import re
-import socket
 import subprocess
 
 import pytest
@@ -9,6 +8,7 @@ from support.background import Client
 from support.errors import assert_blames, assert_refused
 from support.failures import others, still_works
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
+from support.users import free_port
 from support.waiting import wait_for, wait_logged
 from torus_net.patience import Patience, wait
 
@@ -74,16 +74,10 @@ def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
     still_works(torus, rank=4)
 
 
-def unused_port():
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        return listener.getsockname()[1]
-
-
 def test_a_link_that_is_down_is_avoided(loopback, tmp_path):
     """While the torus is connected, exchanges avoid the link, and report that."""
     torus = loopback('4x4')
-    addresses = dict(torus.node(5).addresses, **{'+1': f'127.0.0.1:{unused_port()}'})
+    addresses = dict(torus.node(5).addresses, **{'+1': f'127.0.0.1:{free_port()}'})
     fault = 'link 5:+1 to node 6 is down'
     key = ['--key-file', torus.key_file()]
     with Impostor(torus, 5, tmp_path, key, addresses):

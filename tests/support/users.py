@@ -50,10 +50,17 @@ def copy_programs(folder, *names):
     return [['env', f'LD_LIBRARY_PATH={folder}', str(folder / name)] for name in names]
 
 
+_reserved = []  # sockets that do not listen
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """A port of 127.0.0.1 for a daemon, or on which nobody listens. As long as this process lives, the kernel gives it
+    only to programs that ask for it, and set SO_REUSEADDR as daemons do."""
+    reserved = socket.socket()
+    _reserved.append(reserved)
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(('127.0.0.1', 0))
+    return reserved.getsockname()[1]
 
 
 class Ring:
