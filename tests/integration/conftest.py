@@ -20,6 +20,7 @@ LONG = ('test_commit', 'test_overload', 'test_attacks_neighbour', 'test_attacks_
 SHARING = ('test_mininet', 'test_mininet_collectives')
 
 from support.background import heed_sigint
+from support.browser import OBSTACLE as BROWSER_OBSTACLE
 from support.hosts import Hosts, obstacle as hosts_obstacle
 from support.reports import LIVE, add_logs
 from support.wire import says_whole
@@ -61,6 +62,13 @@ def pytest_collection_modifyitems(config, items):
             item.unit = _torus_of(item)
         if item.get_closest_marker('mininet') and config.mininet_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.mininet_obstacle))
+        if item.get_closest_marker('browser'):
+            item.add_marker('full')
+            if BROWSER_OBSTACLE:
+                item.add_marker(pytest.mark.skip(reason=BROWSER_OBSTACLE))
+        # Ranks of MPI programs wait by computing.
+        if item.path.stem.startswith('test_mpi'):
+            item.computes = True
         if item.get_closest_marker('hosts') and config.hosts_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.hosts_obstacle))
 

@@ -51,6 +51,7 @@ def test_random_collectives(shared, library, tmp_path, request):
     assert sum(taken.values()) > sum(fallen_back.values())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('library,dims,nodes,columns', [
     ('openmpi', '2x2', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], 8),
     ('mpich', '2x2', [0, 1, 2, 3, 3, 2, 1, 0], 4)])
@@ -392,6 +393,7 @@ def until(running, text, ranks=4):
             lines.add(line)
 
 
+@pytest.mark.full
 def test_a_daemon_is_killed(shared, library):
     """With one or two ranks per node, the error handler is called on every rank, with an error class of torusd; if
     errors are fatal, as by default, the program ends."""

@@ -60,7 +60,7 @@ def test_a_foreign_interface_keeps_routes_out_and_is_named(ring):
     node, hosts = ring.node(0), ring.ip_hosts
     node.run('sh', '-c', 'ip link del torus0 && ip link add torus0 type veth peer name elsewhere')
     try:
-        report = wait_for(lambda: report if (report := hosts.routes(0))['problem'] else None)
+        report = wait_for(lambda: report if (report := hosts.routes(0) or {}).get('problem') else None)
         assert 'torus-routed has not made it' in report['problem']
         wait_for(lambda: {route['state'] for route in hosts.routes(0)['routes']} == {'missing'})
         shown = ring.ctl(0, 'routes', '--from', hosts.routes_socket(0)).stdout
@@ -89,6 +89,7 @@ def test_settings_of_the_host_come_back(mininet):
     assert node.run('sysctl', '-n', *names[:2]).split() == ['1', '1']
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('how', ['ip link set {0} down; ip link set {0} name {1}; ip link set {1} up',
                                  'ip link set {0} name {1}'])
 def test_a_cable_can_be_renamed(ring, how):

@@ -21,7 +21,7 @@ except ImportError:
     Keys = None
     OBSTACLE = 'python3-selenium is not installed (scripts/test --full installs it)'
 
-needs_browser = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE or 'none')
+needs_browser = pytest.mark.browser
 
 # Returns a list of what is wrong with a page for people who use a keyboard, a screen reader, or need contrast.
 CHECK = r'''

@@ -11,6 +11,8 @@ def _part(item):
             if item.get_closest_marker(part):
                 return part
         return 'unit'
+    if item.get_closest_marker('swarm'):
+        return 'swarm'
     if item.get_closest_marker('mininet'):
         return 'mininet'
     if item.path.parent.name == 'packaging':
@@ -33,7 +35,7 @@ class Parts:
     """Adds up what tests took."""
 
     def __init__(self, config):
-        self.config, self.part, self.taken, self.failed = config, {}, {}, set()
+        self.config, self.part, self.taken, self.failed, self.reports = config, {}, {}, set(), []
 
     def pytest_collection_finish(self, session):
         self.part = {item.nodeid: item.part for item in session.items}
@@ -42,6 +44,8 @@ class Parts:
         self.taken[report.nodeid] = self.taken.get(report.nodeid, 0) + report.duration
         if report.failed:
             self.failed.add(report.nodeid)
+        if report.when == 'call':
+            self.reports += [text for name, text in report.user_properties if name == 'report']
 
     def pytest_terminal_summary(self, terminalreporter):
         spread = self.config.pluginmanager.getplugin('spread')
@@ -60,6 +64,8 @@ class Parts:
                     f'{part:10} {len(tests):6} {len(self.failed & set(tests)):7} '
                     f'{sum(self.taken[test] for test in tests):15.0f} '
                     f'{sum(processor.get(test, 0) for test in tests):15.0f}')
+        for text in self.reports:
+            terminalreporter.write_line(text)
         for test in sorted(self.taken, key=self.taken.get, reverse=True)[:SLOWEST]:
             terminalreporter.write_line(f'{self.taken[test]:7.1f} s  {test}')
 
