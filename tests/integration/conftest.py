@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason=BROWSER_OBSTACLE))
         # Ranks of MPI programs wait by computing.
         if item.path.stem.startswith('test_mpi'):
-            item.computes = True
+            item.computes, item.unit = True, item.path.stem
         if item.get_closest_marker('hosts') and config.hosts_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.hosts_obstacle))
 

@@ -13,6 +13,8 @@ from support.trees import check_target, leftovers, listing, make_sources, random
 from support.waiting import state_of, wait_for, wait_logged
 from torus_net.patience import Patience, stretched
 
+pytestmark = pytest.mark.plain  # the simulator commits with sanitizers
+
 DIMS, NODES, ROOT = '3x4', 12, 5
 ROUNDS = 8  # seconds in which a node dies
 

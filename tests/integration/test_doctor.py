@@ -98,7 +98,9 @@ def test_crossed_cables(hosts):
             torus[node].ip(f'address add {address}/64 dev {side} nodad')
         torus.configure(node, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'})
     torus.start(0, 1, 2, 3)
-    one = wait_for(lambda: next((one for one in doctor(torus, 0)[1].get('cables', []) if one['ranks'] == [0]), None))
+    # Node 0 learns the name of node 2 a moment after the cable.
+    one = wait_for(lambda: next((one for one in doctor(torus, 0)[1].get('cables', [])
+                                 if one['ranks'] == [0] and '(node 2)' in one['what']), None))
     status, found = doctor(torus, 0)
     assert status == 2, found
     host = subprocess.run(['uname', '-n'], capture_output=True, text=True, check=True).stdout.strip()

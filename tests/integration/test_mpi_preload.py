@@ -126,6 +126,7 @@ def test_the_root_of_a_reduce_is_late(shared, library):
     assert taken['Reduce'] == 12 and not fallen_back
 
 
+@pytest.mark.full
 def test_whom_a_call_waits_for(shared, library):
     """After a while, one of the waiting ranks reports that; on request, none does."""
     torus = shared('2x2')
@@ -350,6 +351,7 @@ def test_unevenly_spread_ranks(shared):
     assert re.match(r'torus: rank \d: this program does not use the torus', warning)
 
 
+@pytest.mark.full
 def test_modes(shared):
     torus, modes = shared('2x2'), {'off': 0, 'on': 0, 'stats': 1, 'nonsense': 1}
     mpi.skip_without(torus, 'openmpi')
@@ -472,6 +474,7 @@ PATTERNS = {'transpose': (['6', '1'], {'Alltoall', 'Alltoallv', 'Alltoallw'}),
             'scf': (['12'], {'Allgatherv', 'Allreduce', 'Bcast'})}
 
 
+@pytest.mark.full
 def test_patterns(shared):
     """The programs that scripts/mpi-bench runs with MPICH give the same results with and without the preload."""
     torus = shared('2x2')
@@ -487,6 +490,7 @@ def test_patterns(shared):
         assert name in said[0][1] and set(taken) >= operations, taken
 
 
+@pytest.mark.full
 def test_programs_at_the_same_time(shared):
     """Programs of both libraries, and two of the same library, at the same time."""
     torus = shared('2x2')
@@ -498,6 +502,7 @@ def test_programs_at_the_same_time(shared):
         assert mpi.taken(result)[0]['Alltoall'] == 1
 
 
+@pytest.mark.full
 def test_the_launcher_is_preloaded(shared, library):
     """LD_PRELOAD=... mpiexec ..."""
     torus = shared('2x2')

@@ -202,6 +202,7 @@ def test_barriers_do_not_block(loopback):
             s.close()
 
 
+@pytest.mark.full
 def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
     """Repeated at once, from the same node and from others, the exchange fails in the same way, and then succeeds."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))

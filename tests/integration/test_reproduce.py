@@ -256,6 +256,7 @@ esac
 '''
 
 
+@pytest.mark.full
 def test_wrong_algorithms_are_rows(tmp_path):
     wrong = tmp_path / 'torusctl'
     wrong.write_text(WRONG.format(real=shlex.quote(os.path.abspath(f'{BIN}/torusctl'))))

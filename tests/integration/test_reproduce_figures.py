@@ -80,6 +80,7 @@ def test_every_item_has_a_verdict():
             assert item.where, item
 
 
+@pytest.mark.full
 def test_drawn_items_are_drawings(drawn):
     from reproduction import items
     curves = {'all-port-fig-6', 'one-port-fig-7'}

@@ -239,6 +239,7 @@ def accepts(dims, algorithm):
                 if row['algorithm'] == algorithm)
 
 
+@pytest.mark.full
 def test_what_balanced_takes(page, tmp_path):
     tables, text = paper_of(page, 'broadcast', tmp_path)
     most = max(k for k in range(1, 5) if accepts('x'.join(['4'] * k), 'balanced'))

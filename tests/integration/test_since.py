@@ -69,7 +69,7 @@ CHANGES = {
     'tests/support/member.c': ('integration/test_groups', 'integration/test_copy'),
     'tests/support/survivor.py': ('integration/test_groups', 'integration/test_copy'),
     'tests/integration/conftest.py': ('integration/test_copy', 'vm/test_machines packaging/test_sources test_tree'),
-    'scripts/lib.py': ('integration/test_inputs', 'integration/test_copy'),
+    'scripts/lib.py': ('integration/test_inputs', 'test_tree'),
     'scripts/mpi-bench': ('integration/test_mpi_bench', 'integration/test_mpi_preload'),
     'scripts/reproduction/drawings/moves.py': ('integration/test_reproduce_figures', 'integration/test_picture'),
     'scripts/packaging/CHANGELOG': ('packaging/test_sources test_tree', 'integration/test_copy'),

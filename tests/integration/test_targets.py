@@ -138,6 +138,7 @@ def test_what_is_no_result_is_not_replaced_anywhere(torus, tmp_path, sizes):
     check_target(target, sizes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('dies', [(ROOT,), (OTHER,), range(NODES)], ids=['root', 'other', 'all'])
 def test_a_replacement_is_all_or_nothing(torus, tmp_path, sizes, dies):
     """Nodes are killed when the root has decided: after their restart all have the new result, and nothing is left of

@@ -242,6 +242,7 @@ def test_a_slow_link(mininet, tmp_path, rank, port):
     assert (at, f'(port {port})' in text) == (rank, True) or (at, f'(port {there})' in text) == (neighbour, True), text
 
 
+@pytest.mark.full
 def test_nothing_stands_out(mininet, tmp_path):
     torus = mininet('3x3', bw=50)
     path = tmp_path / 'trace.json'

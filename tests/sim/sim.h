@@ -13,7 +13,7 @@
 
 /* With sanitizers, which take ten times as long, long tests run one in so many of their seeds and cases. */
 #ifdef __SANITIZE_ADDRESS__
-#define SIM_SHARE 16
+#define SIM_SHARE 20
 #else
 #define SIM_SHARE 1
 #endif

@@ -75,7 +75,7 @@ class Programs(pytest.File):
         for name, test in programs.items():
             yield self._made(Program, name, name, _properties(test).get('LABELS', ()))
         for name, test in programs.items():
-            # Without sanitizers, a simulation plays sixteen times as many seeds and cases (tests/sim/sim.h).
+            # Without sanitizers, a simulation plays twenty times as many seeds and cases (tests/sim/sim.h).
             if '/tests/sim/test_' in test['command'][2] and 'plain' not in _properties(test).get('LABELS', ()):
                 yield self._made(Program, name, f'{name}[all seeds]', ('plain', 'full'))
         for name, test in programs.items():

@@ -3,8 +3,8 @@
 The tests are collected once. Then the processes are forked, so each of them has all tests, and asks this process for
 the next unit of work: the tests of a file that share a fixture of the file, or else one test.
 
-A machine with few processors is busy with two kinds of tests: those that mostly wait, and programs that only compute.
-Of the latter, at most one for each processor runs at a time, at a low priority. Tests that measure links run at the
+A machine with few processors is busy with two kinds of tests: those that mostly wait, and programs that compute, and
+sometimes wait for the disk. Of the latter, two more than there are processors run at a time, at a low priority. Tests that measure links run at the
 end, when nothing else does. An item says what it is: `item.computes`, `item.quiet`, `item.unit` (tests with the same
 one stay together).
 """
@@ -245,7 +245,7 @@ class Spread:
         loud = [unit for unit in self.left if not unit.quiet]
         if loud:
             computing = sum(unit.computes for unit in running)
-            fits = [unit for unit in loud if not unit.computes or computing < PROCESSORS]
+            fits = [unit for unit in loud if not unit.computes or computing < PROCESSORS + 2]
             first = [unit for unit in fits if unit.computes] or fits
             chosen = first[0] if first else None
         elif any(not unit.quiet for unit in running):
