@@ -87,9 +87,9 @@ def test_two_crossed_cables_are_named_at_all_nodes(hosts):
                 (4, '+1'): ('wrong-cable', 1, '-1'), (1, '-1'): ('wrong-cable', 4, '+1')}
     for asked in range(6):
         wait_faults(torus, asked, expected)
-    texts = {one['text'] for one in torus.status(2)['cables']}
-    assert 'node 0 port +1 is cabled to node 5 port -1; it expects node 1 port -1' in texts
-    assert torus.link(0, '+1')['reason'] == 'node 0 port +1 is cabled to node 5 port -1; it expects node 1 port -1'
+    text = 'node 0 port +1 is cabled to node 5 port -1; it expects node 1 port -1'
+    wait_for(lambda: text in {one['text'] for one in torus.status(2)['cables']})
+    torus.wait_link(0, '+1', reason=text)
     # Put right, without a daemon restarted.
     for node, interface in (0, 'plus1'), (4, 'plus1'):
         torus[node].ip(f'link delete {interface}')
@@ -112,8 +112,8 @@ def test_plus_to_plus(hosts):
     for asked in 0, 2:  # node 1 cannot tell the others, which have found out the same
         wait_faults(torus, asked, {port: fault for port, fault in expected.items() if port[0] != 1})
     wait_faults(torus, 1, {port: fault for port, fault in expected.items() if port[0] == 1})
-    assert torus.link(1, '+0')['reason'] == ('node 1 port +0 is cabled to node 0 port +0: a + port must be cabled to '
-                                             'a - port; it expects node 2 port -0')
+    torus.wait_link(1, '+0', reason='node 1 port +0 is cabled to node 0 port +0: a + port must be cabled to a - port; it '
+                                    'expects node 2 port -0')
 
 
 def test_the_kernel_finds_the_address_of_the_other_end(hosts):
@@ -132,7 +132,7 @@ def test_two_nodes_of_one_rank(hosts):
     torus = cabled(hosts, [3], ranks=[0, 1, 1])
     wait_faults(torus, 0, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
     wait_faults(torus, 1, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
-    assert 'another machine has that rank, too: correct its rank' in torus.link(0, '-0')['reason']
+    torus.wait_link(0, '-0', reason='another machine has that rank, too: correct its rank')
     wait_for(lambda: faults(torus, 2) == {(1, '+0'): ('duplicate-rank', 0, '-0')} or
              faults(torus, 2).get((1, '-0')) == ('duplicate-rank', 1, '+0'), 30)
     torus.end(2)
@@ -155,9 +155,10 @@ def test_two_machines_of_one_rank_with_a_right_cable_each(hosts):
     torus.end(2)  # the second machine's reports about its links change more often, and are believed
     torus.start(2)
     for asked in range(4):
-        wait_for(lambda: {'duplicate-rank'} == {one['code'] for one in torus.status(asked)['cables']}, 30,
-                 lambda: f'{torus.status(asked)["cables"]}\n{torus.log(asked)}')
-        assert all('two machines have rank 1' in one['text'] for one in torus.status(asked)['cables'])
+        def named(asked=asked):
+            said = torus.status(asked)['cables']
+            return said and all(one['code'] == 'duplicate-rank' and 'two machines have rank 1' in one['text'] for one in said)
+        wait_for(named, what=lambda: f'{torus.status(asked)["cables"]}\n{torus.log(asked)}')
     torus.end(3)
     torus[3].ip('link delete plus0')
     torus.cable(1, 'plus0', 2, 'minus0')
