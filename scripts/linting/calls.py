@@ -8,6 +8,11 @@ import subprocess
 
 FOLDERS = ('daemon/', 'client/', 'proto/')
 PRELOADS = 'client/mpi/'  # defines functions of other libraries (read, MPI_Send), and nothing links it
+UNBUILT = 'no object files: build first, or name the folder with --build'
+
+
+def is_built(build):
+    return any(build.rglob('*.c.o'))
 
 
 def source_of(build, name):
@@ -82,8 +87,8 @@ def between_folders(files):
 
 
 def check(root, build):
-    if not any(build.rglob('*.c.o')):
-        yield str(build), 'no object files: build first, or name the folder with --build'
+    if not is_built(build):
+        yield str(build), UNBUILT
         return
     files = calls_of(root, build)
     for kind, edges in (('files', files), ('folders', between_folders(files))):

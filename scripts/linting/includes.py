@@ -28,6 +28,9 @@ def check(root, build):
             if name.startswith(folder) and included.startswith(others):
                 yield f'{name}:{i}', (f'{folder} does not include {included}: move what both need to proto/, '
                                       'or below both')
+    if not calls.is_built(build):
+        yield str(build), calls.UNBUILT
+        return
     called = calls.between_folders(calls.calls_of(root, build))
     edges = collections.defaultdict(set, {folder: set(below) for folder, below in called.items()})
     for name, _, included in lines:

@@ -147,6 +147,13 @@ def test_includes_upward(planted):
     assert result.returncode == 1 and 'daemon/low/a.c:1: includes: includes daemon/high/b.h' in result.stdout
 
 
+@pytest.mark.parametrize('rule', ['calls', 'includes'])
+def test_without_a_build(planted, rule):
+    result = planted({'daemon/a.h': 'int a;\n'})(rule)
+    assert result.returncode == 1 and f'build: {rule}: no object files: build first' in result.stdout, result
+    assert result.stderr == ''
+
+
 @pytest.mark.parametrize('folder', ['daemon', 'proto'])
 def test_includes_of_the_client(planted, folder):
     result = planted({'client/a.h': '\n', f'{folder}/a.c': '#include "client/a.h"\nint a;\n'})('includes')
