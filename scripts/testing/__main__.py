@@ -59,6 +59,8 @@ def options():
                         help=f'run up to {MOST_RETRIED} tests that fail again, alone; those that then pass three times '
                         'are listed as unsteady and do not fail the run')
     parser.add_argument('--strict', action='store_true', help='no --retry: this is the default')
+    parser.add_argument('-x', '--first-failure', action='store_true', help='end at the first test that fails')
+    parser.add_argument('--times', metavar='FILE', help='write the seconds of each test, and which failed, to FILE (JSON)')
     parser.add_argument('--no-install', action='store_true', help='do not install packages')
     o = parser.parse_args()
     for name in o.parts:
@@ -100,11 +102,12 @@ def must(process):
         raise SystemExit(3)
 
 
-PLAIN_BUILD = f'build {shlex.quote(str(PLAIN))} %s -DCMAKE_BUILD_TYPE=RelWithDebInfo'
+PLAIN_OPTIONS = '-DCMAKE_BUILD_TYPE=RelWithDebInfo'
 # Line tables are enough for the sanitizers' reports, and gold links the many programs in half the time.
-SANITIZED_BUILD = (f'build {shlex.quote(str(SANITIZED))} all -DCMAKE_BUILD_TYPE=Debug '
-                   "-DCMAKE_C_FLAGS_DEBUG='-g1 -O1' -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold "
-                   '-DTORUS_SANITIZE=address,undefined')
+SANITIZED_OPTIONS = ("-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-g1 -O1' -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold "
+                     '-DTORUS_SANITIZE=address,undefined')
+PLAIN_BUILD = f'build {shlex.quote(str(PLAIN))} %s {PLAIN_OPTIONS}'
+SANITIZED_BUILD = f'build {shlex.quote(str(SANITIZED))} all {SANITIZED_OPTIONS}'
 
 
 def prepare(o):
@@ -154,7 +157,7 @@ def run(o, parts, folder):
     status = pytest(*where, *builds, '-m', f'({" or ".join(parts)}){level}', '--times', times,
                     '--workers', 1 if parts == ['vm'] else WORKERS * len(os.sched_getaffinity(0)),
                     '--basetemp', folder / 'tests', '-o', f'cache_dir={folder}/cache',
-                    *(['--since', o.since] if o.since else []))
+                    *(['--since', o.since] if o.since else []), *(['-x'] if o.first_failure else []))
     tests = json.loads(times.read_text()) if times.exists() else []
     times.unlink(missing_ok=True)
     if status == 1 and o.retry:
@@ -189,14 +192,17 @@ def main():
     prepare(o)
     prepared = time.monotonic() - begin
     skipped = {part: why for part in o.chosen if (why := obstacle(part))}
-    status = 0
+    status, tests = 0, []
     with tempfile.TemporaryDirectory(prefix='torus-tests-') as folder:
         for parts in [part for part in o.chosen if part != 'vm'], [part for part in o.chosen if part == 'vm']:
             parts = [part for part in parts if part not in skipped]
-            if parts:
+            if parts and not (status and o.first_failure):
                 say(' '.join(parts))
-                code, _ = run(o, parts, Path(folder))
+                code, more = run(o, parts, Path(folder))
                 status = max(status, code)
+                tests += more
+    if o.times:
+        Path(o.times).write_text(json.dumps(tests))
     for part, why in skipped.items():
         print(f'skipped  {part}: {why}')
     say(f'{"passed" if status == 0 else "FAILED"} after {time.monotonic() - begin:.0f} s, of which packages and '
