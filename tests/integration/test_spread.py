@@ -1,0 +1,100 @@
+"""support/spread.py: tests that run in several processes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from support.waiting import wait_for
+from torus_net import CHECKOUT
+from torus_net.patience import Patience, communicate
+
+pytestmark = pytest.mark.plain
+
+CONFTEST = '''
+import os, pathlib, pytest
+LOG = pathlib.Path(__file__).with_name('log')
+
+@pytest.fixture(scope='module')
+def shared():
+    yield os.getpid()
+    with LOG.open('a') as log: log.write('shared ends\\n')
+
+@pytest.fixture
+def note(request):
+    def write(text):
+        with LOG.open('a') as log: log.write(f'{request.node.name} {text}\\n')
+    return write
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.quiet = item.name.startswith('test_quiet')
+'''
+
+
+@pytest.fixture
+def tests(tmp_path):
+    """tests('def test_a(): ...'): pytest with two workers, in the background."""
+    started = []
+
+    def start(*files):
+        (tmp_path / 'conftest.py').write_text(CONFTEST)
+        for number, text in enumerate(files):
+            (tmp_path / f'test_{number}.py').write_text('import os, signal, time\n' + text)
+        environment = {**os.environ, 'PYTHONPATH': f'{CHECKOUT / "tests"}:{CHECKOUT / "topo"}'}
+        process = subprocess.Popen([sys.executable, '-m', 'pytest', '-q', '-p', 'support.spread', '--workers', '2',
+                                    '--rootdir', tmp_path, tmp_path], env=environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def end(process):
+    return communicate(process, Patience(60))[0]
+
+
+def test_each_test_runs_once_and_failures_are_told(tests, tmp_path):
+    said = end(tests(*['def test_good(note): note("ran")\ndef test_bad(note):\n  note("ran")\n  assert 1 == 2\n'] * 3))
+    assert '3 failed, 3 passed' in said and 'assert 1 == 2' in said, said
+    assert sorted((tmp_path / 'log').read_text().split('\n')) == ['', *['test_bad ran'] * 3, *['test_good ran'] * 3]
+
+
+def test_a_worker_that_dies_fails_its_test_only(tests):
+    said = end(tests('def test_dies(): os._exit(3)\ndef test_killed(): os.kill(os.getpid(), signal.SIGKILL)\n'
+                     'def test_good(): pass\n', 'def test_good(): pass\n'))
+    assert '2 failed, 2 passed' in said, said
+    assert 'ended with status 3' in said and 'ended with status -9' in said, said
+
+
+def test_what_shares_a_fixture_of_its_file_stays_together(tests, tmp_path):
+    text = ''.join(f'def test_{n}(shared, note): note(shared)\n' for n in range(5))
+    said = end(tests(text, text))
+    assert '10 passed' in said, said
+    log = (tmp_path / 'log').read_text()
+    assert len(set(re.findall(r'test_\d (\d+)', log))) == 2 and log.count('shared ends') == 2, log
+
+
+def test_what_measures_runs_when_nothing_else_does(tests, tmp_path):
+    said = end(tests('def test_quiet(note): note("began")\n',
+                     *['def test_long(note):\n  time.sleep(0.3)\n  note("ended")\n'] * 3))
+    assert '4 passed' in said, said
+    assert (tmp_path / 'log').read_text().split('\n')[-2] == 'test_quiet began'
+
+
+def test_ctrl_c_ends_all_workers_in_order(tests, tmp_path):
+    text = 'def test_long(shared, note):\n  note("began")\n  time.sleep(1000)\n'
+    process = tests(text, text)
+    log = tmp_path / 'log'
+    wait_for(lambda: log.exists() and log.read_text().count('began') == 2)
+    os.killpg(process.pid, signal.SIGINT)
+    said = end(process)
+    assert process.returncode == 2 and 'KeyboardInterrupt' in said, said
+    assert log.read_text().count('shared ends') == 2
