@@ -19,8 +19,11 @@ def wait_aligned(torus, folder):
     path = folder / 'first.json'
 
     def are_aligned():
-        torus.json(0, 'exchange', '--block-size', 1, '--trace', path)
-        return all(node['aligned'] for node in read(path)['torusd']['nodes'])
+        for asker in 0, torus.geometry.nodes // 2:  # each needs its own cables to be compared in its own direction
+            torus.json(asker, 'exchange', '--block-size', 1, '--trace', path)
+            if not all(node['aligned'] for node in read(path)['torusd']['nodes']):
+                return False
+        return True
     wait_for(are_aligned)
     path.unlink()
 
