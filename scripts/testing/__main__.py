@@ -161,17 +161,17 @@ def run(o, parts, folder):
     tests = json.loads(times.read_text()) if times.exists() else []
     times.unlink(missing_ok=True)
     if status == 1 and o.retry:
-        status = retry(builds, [test['test'] for test in tests if test['failed']], folder)
+        status = retry([*builds, '-m', f'({" or ".join(parts)}){level}'], [f'tests/{test["test"]}' for test in tests if test['failed']], folder)
     return status, tests
 
 
-def retry(builds, failed, folder):
+def retry(options, failed, folder):
     """Runs failed tests alone, three times. Returns the status of the run."""
     if len(failed) > MOST_RETRIED:
         return 1
     say(f'again, alone: {" ".join(failed)}')
     for _ in range(3):
-        if pytest(*failed, *builds, '--basetemp', folder / 'again', '-o', f'cache_dir={folder}/cache') != 0:
+        if pytest(*failed, *options, '--basetemp', folder / 'again', '-o', f'cache_dir={folder}/cache') != 0:
             return 1
     for test in failed:
         say(f'UNSTEADY: {test} failed, then passed three times alone')
