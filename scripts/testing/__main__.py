@@ -161,11 +161,12 @@ def run(o, parts, folder):
     tests = json.loads(times.read_text()) if times.exists() else []
     times.unlink(missing_ok=True)
     if status == 1 and o.retry:
-        status = retry([*builds, '-m', f'({" or ".join(parts)}){level}'], [f'tests/{test["test"]}' for test in tests if test['failed']], folder)
+        failed = [f'tests/{test["test"]}' for test in tests if test['failed']]
+        status = retry(failed, [*builds, '-m', f'({" or ".join(parts)}){level}'], folder)
     return status, tests
 
 
-def retry(options, failed, folder):
+def retry(failed, options, folder):
     """Runs failed tests alone, three times. Returns the status of the run."""
     if len(failed) > MOST_RETRIED:
         return 1
