@@ -117,7 +117,7 @@ static void clean_up(struct tree_writer *w)
 
     w->placed = true;
     if (staging_remove(&w->staging, &e) == 0)
-        listing_remove(w->files->state_folder, w->staging.path);
+        listing_remove(w->files->state_folder, &w->staging);
     else
         log_warning("copy %s: %s", w->id, e.text);
     if (strcmp(w->staging.target, ".") == 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,9 @@
 #define FOLDER "copies"
 #define DIGEST 16u
 #define NAME_SIZE (2 * DIGEST + 1)
+
+/* An entry is removed only while no staging of its target exists, and listed when there is one. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
 static void name_of(const char *path, char name[NAME_SIZE])
 {
@@ -57,8 +61,10 @@ int listing_add(const char *state_folder, const char *path, struct error *e)
     if (folder < 0)
         return failed(path, -folder, e);
     name_of(path, name);
+    (void)pthread_mutex_lock(&changing);
     int file = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int result = file < 0 || file_write(file, path, strlen(path), 0) != 0 ? -errno : 0;
+    (void)pthread_mutex_unlock(&changing);
     if (file >= 0)
         (void)close(file);
     (void)close(folder);
@@ -94,12 +100,15 @@ static void remove_entry(const char *state_folder, const char *name)
         (void)close(folder);
 }
 
-void listing_remove(const char *state_folder, const char *path)
+void listing_remove(const char *state_folder, const struct staging *s)
 {
     char name[NAME_SIZE];
 
-    name_of(path, name);
-    remove_entry(state_folder, name);
+    name_of(s->path, name);
+    (void)pthread_mutex_lock(&changing);
+    if (!staging_exists(s))
+        remove_entry(state_folder, name);
+    (void)pthread_mutex_unlock(&changing);
 }
 
 /* Reads an entry. Returns whether it is that of a target. */

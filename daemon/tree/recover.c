@@ -130,11 +130,11 @@ static void recover_one(void *context, const char *path)
     else if (result == 0 && staging_open(&s, false, 0, &e) != 0) {
         result = e.code == ERROR_NONE || e.code == ERROR_BUSY ? 0 : -1;
         if (e.code == ERROR_NONE) /* there is none */
-            listing_remove(state, path);
+            listing_remove(state, &s);
     } else if (result == 0) {
         result = recover_staging(&s, &e);
         if (result == 1)
-            listing_remove(state, path);
+            listing_remove(state, &s);
     }
     if (result < 0)
         log_warning("an interrupted copy to %s cannot be completed or removed: %s; torusd tries "

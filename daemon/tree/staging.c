@@ -98,6 +98,20 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
     return make ? staging_failed(s, "locked", EAGAIN, e) : -1;
 }
 
+bool staging_exists(const struct staging *s)
+{
+    struct stat st;
+
+    return fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool staging_place_is_gone(const struct staging *s)
+{
+    struct stat st;
+
+    return s->above >= 0 && fstat(s->above, &st) == 0 && st.st_nlink == 0;
+}
+
 void staging_close(struct staging *s)
 {
     if (s->folder >= 0)

@@ -55,6 +55,10 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
 /* Opens and locks the staging; with `make`, makes it, if it does not exist. Waits up to `patience_ms` for another copy that
  * uses it, and may be about to end. Returns 0; -1 with *e (ERROR_BUSY: another copy still uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
 int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e);
+/* Whether there is a staging of the target now, whoever has made it. */
+bool staging_exists(const struct staging *s);
+/* Whether the folder that was to have the staging has been removed, by a copy that had made it and has ended. */
+bool staging_place_is_gone(const struct staging *s);
 /* Closes the descriptors; the disk stays as it is. */
 void staging_close(struct staging *s);
 

@@ -14,6 +14,8 @@
 #include "daemon/tree/writer_record.h"
 #include "proto/text.h"
 
+#define TRIES 10u /* to open a staging */
+
 /* --- opening --- */
 
 /* A copy that is complete, but not in place, is put in place first. If that is impossible, it becomes an interrupted one,
@@ -42,12 +44,31 @@ static int open_staging(struct tree_writer *w, struct error *e)
     struct staging *s = &w->staging;
 
     if (listing_add(w->files->state_folder, s->path, e) != 0 ||
-        staging_open(s, true, w->files->patience_ms, e) != 0)
+        staging_open(s, true, w->files->patience_ms, e) != 0 ||
+        listing_add(w->files->state_folder, s->path, e) != 0)
         return -1;
     if (s->resumed && finish_earlier(w, e) != 0)
         return -1;
     /* a folder that the earlier copy was building is no beginning of one of this copy */
     return staging_clear(s, STAGING_TREE, e) == 0 ? staging_clear(s, STAGING_OLD_FILES, e) : -1;
+}
+
+/* Finds the target and opens its staging: again, if another copy has removed the folder above it meanwhile. */
+static int open_target(struct tree_writer *w, const struct roots *roots, const char *path,
+                       struct error *e)
+{
+    struct staging *s = &w->staging;
+    const mode_t mode = atomic_load(&w->files->output_mode);
+
+    for (unsigned tries = 0;; tries++) {
+        if (staging_find(s, roots, mode, path, !w->look_only, e) != 0)
+            return -1;
+        if (w->look_only || open_staging(w, e) == 0)
+            return 0;
+        if (tries == TRIES || !staging_place_is_gone(s))
+            return -1;
+        staging_close(s);
+    }
 }
 
 static int copy_options(struct tree_writer *w, const struct tree_write_options *options,
@@ -87,10 +108,7 @@ int writer_open(void *context, const struct tree_write_options *options, struct 
     (void)pthread_mutex_init(&w->placing_lock, NULL);
     metadata_rules_init(&w->metadata);
     const struct roots *roots = tree_files_enter(w->files);
-    if (copy_options(w, options, e) != 0 ||
-        staging_find(&w->staging, roots, atomic_load(&w->files->output_mode), options->path,
-                     !w->look_only, e) != 0 ||
-        (!w->look_only && open_staging(w, e) != 0)) {
+    if (copy_options(w, options, e) != 0 || open_target(w, roots, options->path, e) != 0) {
         writer_close(w);
         return -1;
     }
@@ -149,7 +167,7 @@ static void close_staging(struct tree_writer *w)
         else if (!w->placed && w->has_arrivals)
             result = writer_save(w, true, &e);
         else if ((result = staging_remove(s, &e)) == 0)
-            listing_remove(w->files->state_folder, s->path);
+            listing_remove(w->files->state_folder, s);
         if (result != 0)
             log_warning("copy %s: %s", w->id, e.text);
     }

@@ -376,8 +376,9 @@ static void *open_other(void *context)
     return NULL;
 }
 
-/* A copy that has been cancelled closes its files a little later. */
-static void a_copy_waits_until_another_one_is_closed(void **state)
+/* A copy that has been cancelled closes its files a little later. Then it removes its staging with the entry in the state
+ * folder, and the folders above the target if it has made them. */
+static void wait_for_another_copy(void **state, const char *to)
 {
     struct how how;
     struct copying c;
@@ -385,6 +386,7 @@ static void a_copy_waits_until_another_one_is_closed(void **state)
     pthread_t thread;
 
     small_trees(&c, state, &how);
+    how.to = to;
     atomic_store(&locked_out, 0);
     struct tree_write_options options = {.id = "first", .path = how.to};
     struct other_copy other = {.c = &c, .to = how.to, .opened = -1};
@@ -397,8 +399,21 @@ static void a_copy_waits_until_another_one_is_closed(void **state)
     c.store->write_close(w);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(other.opened, 0);
+    assert_int_equal(entries(at(state, "state/copies")), 1);
     c.store->write_close(other.w);
+    assert_int_equal(entries(at(state, "state/copies")), 0);
     copying_close(&c);
+}
+
+static void a_copy_waits_until_another_one_is_closed(void **state)
+{
+    wait_for_another_copy(state, at(state, "data/to"));
+}
+
+static void a_copy_waits_until_another_one_has_removed_its_folders(void **state)
+{
+    wait_for_another_copy(state, at(state, "data/x/y/to"));
+    assert_false(exists(at(state, "data/x")));
 }
 
 /* Only a part of a large file has changed. */
@@ -478,6 +493,7 @@ int main(void)
         COPYING_TEST(links_put_in_the_way_are_not_followed),
         COPYING_TEST(only_one_copy_writes_to_a_target),
         COPYING_TEST(a_copy_waits_until_another_one_is_closed),
+        COPYING_TEST(a_copy_waits_until_another_one_has_removed_its_folders),
         COPYING_TEST(looking_changes_nothing),
         COPYING_TEST(folders_above_that_were_made_go_if_nothing_arrives),
         COPYING_TEST(sources_keep_their_names_in_a_folder),
