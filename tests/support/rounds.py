@@ -22,6 +22,10 @@ HANGS = 60          # seconds after which a program counts as hanging
 # "link 3:+0 to node 6 is down" if the daemon is up again before the other nodes know that all its links are
 # down. While the group is opened, there may also be MAY_BE_OPEN.
 MAY_BE_OPEN = 'in doubt: group "rounds": other programs may have had the group open:'
+# Programs open parts of their group, too, which fails while links are down. Those that then give up end with the group
+# open, so that the others blame them.
+NO_PART = (r'link: (group "rounds": node \d+ refuses: )?this part cannot be opened: without (link|node) .* is not connected|'
+           + re.escape(DIED).replace(r'\{\}', r'\d+'))
 DOWN = r'link: group "rounds": .*\b(node|link) {}\b.* (is|went) down'
 
 
@@ -264,7 +268,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
     pattern = re.compile('|'.join([
         fault, re.sub(r'^.*?"rounds":', MAY_BE_OPEN, fault), re.escape(DIED.format(rank)),
         'refused: .* has group "rounds" open',
-        '(lost|no daemon): |link: the torus is not whole: ' if daemon else 'exit status -9']))
+        f'(lost|no daemon): |link: the torus is not whole: |{NO_PART}' if daemon else 'exit status -9']))
     patience = Patience(HANGS)
     while not all(program.ended_at is not None and program.said == '' for program in programs.all):
         programs.look(0.01)
