@@ -4,9 +4,10 @@
 
 #include "daemon/tree/staging.h"
 
-/* Lists a target. Returns 0, or -1 with *e. A copy lists its target before it makes the staging, for the sake of crashes,
- * and again when it has it: another copy may have removed its own staging, and the entry, meanwhile. It is durable after listing_sync(), which is called before a copy becomes
- * complete: for interrupted copies, two syncs at the begin of each copy would cost more than they are worth. */
+/* Lists a target. Returns 0, or -1 with *e. A copy lists its target before it makes the staging, in case it crashes, and
+ * again when it has the staging: another copy may have removed its own staging, and the entry, meanwhile. The entry is
+ * durable after listing_sync(), which is called before a copy becomes complete: for interrupted copies, two syncs at the
+ * begin of each copy would cost more than they are worth. */
 int listing_add(const char *state_folder, const char *path, struct error *e);
 int listing_sync(const char *state_folder, const char *path, struct error *e);
 /* Removes a target, which has been found, from the list, unless another copy has made a new staging meanwhile. A failure is
