@@ -14,6 +14,8 @@ USER = '''
 useradd --create-home --shell /bin/bash builder
 echo 'builder ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/builder
 '''
+# What a shell has after a login, whatever the caller of scripts/bare has.
+LIMITS = 'ulimit -Sn 1024 && umask 022'
 # What a command that fails leaves in the clone, beside what it prints.
 LOGS = ('build*/build.log', 'build*/Testing/Temporary/LastTest.log')
 
@@ -43,7 +45,7 @@ class Machine:
         """Runs a command in the clone. Returns whether it has succeeded."""
         print(f'== in a fresh clone of {self.user}: {command}', flush=True)
         begin = time.monotonic()
-        status = self.log_in(f'cd torusd && {command}').returncode
+        status = self.log_in(f'{LIMITS} && cd torusd && {command}').returncode
         print(f'== {self.user}: {command}: {time.monotonic() - begin:.0f} s, exit status {status}', flush=True)
         return status == 0
 

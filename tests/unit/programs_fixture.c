@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PLACES 512 /* for groups */
+
 #define MUST(condition)                                                                            \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -59,6 +61,8 @@ void programs_start(struct programs_fixture *f, const char *dims, uint32_t rank)
         (void)fprintf(stderr, "%s\n", e.text);
         abort();
     }
+    /* torusd raises its limit of open files before it computes the number of places from it. */
+    shares_set_capacity(f->shares, SHARE_PROGRAMS, PLACES);
     MUST(uv_prepare_init(&f->loop, &f->before_sleep) == 0);
     MUST(uv_async_init(&f->loop, &f->order, on_order) == 0);
     f->before_sleep.data = f->order.data = f;
