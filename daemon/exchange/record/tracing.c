@@ -94,16 +94,16 @@ static void sample_port(const struct attempt *x, unsigned port, enum engine_wait
 {
     const struct trace *t = x->trace;
     const bool knows_processor = x->exchanges->set.processor != NULL;
-    struct port_info info;
+    struct port_traffic now;
 
-    router_port_info(router_of(x), port, &info);
-    s->port[port].sent = info.tx_bytes;
-    s->port[port].received = info.rx_bytes;
-    s->port[port].queue = info.queue_bytes;
-    s->port[port].unacked = info.stat.unacked;
-    s->port[port].resent = info.stat.retransmits;
-    if (info.queue_bytes > 0 || info.stat.unacked > 0)
-        s->port[port].state = t->has_last && info.stat.retransmits > t->last.port[port].resent
+    router_port_traffic(router_of(x), port, &now);
+    s->port[port].sent = now.tx_bytes;
+    s->port[port].received = now.rx_bytes;
+    s->port[port].queue = now.queue_bytes;
+    s->port[port].unacked = now.stat.unacked;
+    s->port[port].resent = now.stat.retransmits;
+    if (now.queue_bytes > 0 || now.stat.unacked > 0)
+        s->port[port].state = t->has_last && now.stat.retransmits > t->last.port[port].resent
                                   ? TRACE_RESENDING
                                   : TRACE_LINK;
     else if (wait == ENGINE_DONE)

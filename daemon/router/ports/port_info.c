@@ -37,9 +37,24 @@ static bool is_probing(const struct port *port)
     return link != NULL;
 }
 
+void router_port_traffic(struct router *r, unsigned i, struct port_traffic *traffic)
+{
+    const struct port *port = &r->port[i];
+
+    *traffic = (struct port_traffic){0};
+    if (port->link == NULL)
+        return;
+    traffic->tx_bytes = port->link->tx_bytes;
+    traffic->rx_bytes = port->link->rx_bytes;
+    traffic->queue_bytes = port->control.bytes + port->relay.bytes;
+    r->io.stat(r->io.context, port->link->connection, &traffic->stat);
+    port->link->retransmits = traffic->stat.retransmits;
+}
+
 void router_port_info(struct router *r, unsigned i, struct port_info *info)
 {
     const struct port *port = &r->port[i];
+    struct port_traffic traffic;
     const struct fault_report fault = {r->rank, i, port->fault.now};
 
     *info = (struct port_info){
@@ -52,17 +67,17 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->state = PORT_UNUSED;
     } else if (port->link != NULL) {
         info->state = PORT_UP;
-        info->tx_bytes = port->link->tx_bytes;
-        info->rx_bytes = port->link->rx_bytes;
+        router_port_traffic(r, i, &traffic);
+        info->tx_bytes = traffic.tx_bytes;
+        info->rx_bytes = traffic.rx_bytes;
+        info->queue_bytes = traffic.queue_bytes;
+        info->stat = traffic.stat;
         info->up_ns = router_now(r) - port->up_since;
         info->encrypted = port->link->encrypted;
-        info->queue_bytes = port->control.bytes + port->relay.bytes;
         if (port->link->has_key)
             (void)key_id_text(port->link->key, info->key);
         info->clock_known = link_clock_ahead(&port->link->clock, router_now(r), &info->clock_ahead,
                                              &info->clock_error);
-        r->io.stat(r->io.context, port->link->connection, &info->stat);
-        port->link->retransmits = info->stat.retransmits;
         info->totals.tx_bytes += info->tx_bytes;
         info->totals.rx_bytes += info->rx_bytes;
         info->totals.retransmits += info->stat.retransmits;

@@ -38,8 +38,17 @@ struct port_info {
     uint64_t clock_error; /* and how wrong that may be */
 };
 
+/* What a port's link carries; all 0 without a link. */
+struct port_traffic {
+    uint64_t tx_bytes, rx_bytes; /* since the link came up */
+    uint64_t queue_bytes;        /* of frames that wait for the link */
+    struct connection_stat stat;
+};
+
 /* Fills *info. `port` must be below torus_ports(). */
 void router_port_info(struct router *r, unsigned port, struct port_info *info);
+/* Fills *traffic, which takes much less time than router_port_info(). */
+void router_port_traffic(struct router *r, unsigned port, struct port_traffic *traffic);
 /* Returns the name of a state as `torusctl links` shows it. Static. */
 const char *port_state_name(enum port_state state);
 
