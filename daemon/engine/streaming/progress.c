@@ -130,8 +130,10 @@ void streaming_waits(const struct engine *engine, enum engine_wait *port)
     for (; r != NULL; r = streaming_next_round(s, r->base.number + 1))
         for (uint32_t i = 0; i < s->passages->count; i++) {
             uint8_t out = s->passages->passage[i].out;
-            enum engine_wait why = out != PASSAGE_HERE ? why_waits(s, r, i) : ENGINE_DONE;
-            if (why < ENGINE_DONE && why < port[out])
+            if (out == PASSAGE_HERE || port[out] == ENGINE_READY) /* nothing comes before that */
+                continue;
+            enum engine_wait why = why_waits(s, r, i);
+            if (why < port[out])
                 port[out] = why;
         }
     for (unsigned i = 0; i < s->ports; i++)

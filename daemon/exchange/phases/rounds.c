@@ -253,8 +253,9 @@ static int own_part(struct attempt *x, struct error *e)
 
 void rounds_advance(struct attempt *x)
 {
-    struct error e = {0};
+    struct error e;
 
+    e.code = ERROR_NONE; /* the text is long, and this is called for each frame */
     while (state_of(x)->moves) {
         const struct error *failed = engine_failed(x->local.engine);
         if (failed != NULL)
