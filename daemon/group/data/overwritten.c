@@ -7,6 +7,7 @@ struct overwritten {
     struct overwritten *next;
     uint8_t *to;
     uint64_t offset, length; /* in bytes, in its owner's block */
+    uint64_t first;          /* only in the first of the list: the least offset */
     uint8_t bytes[];
 };
 
@@ -18,6 +19,7 @@ int overwritten_save(struct overwritten **list, uint8_t *to, uint64_t offset, ui
     if (o == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
     *o = (struct overwritten){.next = *list, .to = to, .offset = offset, .length = length};
+    o->first = *list != NULL && (*list)->first < offset ? (*list)->first : offset;
     memcpy(o->bytes, to, length);
     *list = o;
     return 0;
@@ -26,16 +28,22 @@ int overwritten_save(struct overwritten **list, uint8_t *to, uint64_t offset, ui
 void overwritten_forget(struct overwritten **list, uint64_t bytes)
 {
     struct overwritten **at = list;
+    uint64_t first = UINT64_MAX;
 
+    if (*list == NULL || (*list)->first >= bytes)
+        return;
     while (*at != NULL) {
         struct overwritten *o = *at;
         if (o->offset >= bytes) {
+            first = o->offset < first ? o->offset : first;
             at = &o->next;
             continue;
         }
         *at = o->next;
         free(o);
     }
+    if (*list != NULL)
+        (*list)->first = first;
 }
 
 void overwritten_restore(struct overwritten **list)
