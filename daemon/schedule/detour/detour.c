@@ -240,7 +240,7 @@ int detour_count_trees(struct detour *d, struct error *e)
 {
     const struct algorithm *const both[] = {&d->gather, &d->disjoint};
 
-    if (d->trees.towards == NULL)
+    if (d->trees.towards == NULL || d->counted)
         return 0;
     for (unsigned i = 0; i < 8; i++) {
         unsigned which = i / 4, one = i / 2 % 2, streaming = i % 2;
@@ -287,6 +287,8 @@ uint32_t detour_longest(const struct detour *d)
 
 void detour_find_bound(struct detour *d)
 {
+    if (d->bound > 0)
+        return;
     d->bound = cuts_bound(&d->damage);
     if (damage_is_none(&d->damage) && torus_bound_all_port(&d->damage.torus) > d->bound)
         d->bound = torus_bound_all_port(&d->damage.torus);

@@ -115,17 +115,20 @@ uint32_t spread_route_along(const uint8_t *towards, const struct torus *t, uint3
 
     if (source == destination || towards[destination] == TREE_NONE)
         return 0;
-    for (; here != source; hops++)
-        here = torus_neighbour(t, here, towards[here]);
-    here = destination;
-    for (uint32_t i = hops; i-- > 0;) {
+    for (; here != source; hops++) { /* the last one first */
         unsigned out = torus_port_opposite(t, towards[here]);
-        legs[i] = (struct leg){.step = i,
-                               .hops = 1,
-                               .dim = (uint8_t)torus_port_dim(t, out),
-                               .direction = (int8_t)torus_port_direction(t, out)};
+        legs[hops] = (struct leg){.hops = 1,
+                                  .dim = (uint8_t)torus_port_dim(t, out),
+                                  .direction = (int8_t)torus_port_direction(t, out)};
         here = torus_neighbour(t, here, towards[here]);
     }
+    for (uint32_t i = 0; i < hops / 2; i++) {
+        struct leg leg = legs[i];
+        legs[i] = legs[hops - 1 - i];
+        legs[hops - 1 - i] = leg;
+    }
+    for (uint32_t i = 0; i < hops; i++)
+        legs[i].step = i;
     return hops;
 }
 

@@ -35,16 +35,10 @@ struct draft {
                           * in the tree */
 };
 
-/* Adds the passage that the current route has at node `here`, moved by the translation that takes
- * `here` to the draft's node. Does nothing if there is no such translation, or if the source that
- * results does not count. The passage's destination is moved as well. Returns 0, or -1 without
- * memory. */
-static int note(struct draft *d, uint32_t here, struct passage passage)
+static int note_moved(struct draft *d, uint32_t here, struct passage passage)
 {
     const struct routes *r = d->routes;
 
-    if (r->class_of[here] != r->class_of[d->rank])
-        return 0;
     passage.source = routes_move(r, r->source, here, d->rank);
     if (d->source != TORUS_NO_NODE && passage.source != d->source)
         return 0;
@@ -56,6 +50,17 @@ static int note(struct draft *d, uint32_t here, struct passage passage)
             (uint16_t)((r->segment + segments - passage.source % segments) % segments);
     }
     return add(&d->list, &passage);
+}
+
+/* Adds the passage that the current route has at node `here`, moved by the translation that takes
+ * `here` to the draft's node. Does nothing if there is no such translation, or if the source that
+ * results does not count. The passage's destination is moved as well. Returns 0, or -1 without
+ * memory. */
+static inline int note(struct draft *d, uint32_t here, const struct passage *passage)
+{
+    const struct routes *r = d->routes;
+
+    return r->class_of[here] == r->class_of[d->rank] ? note_moved(d, here, *passage) : 0;
 }
 
 static uint32_t count_hops(const struct routes *r)
@@ -82,7 +87,7 @@ static int note_route(struct draft *d)
         unsigned port = torus_port(r->torus, r->leg[i].dim, r->leg[i].direction);
         for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
             passage.out = (uint8_t)port;
-            if (note(d, here, passage) != 0)
+            if (note(d, here, &passage) != 0)
                 return -1;
             here = routes_neighbour(r, here, port);
             passage.in = (uint8_t)torus_port_opposite(r->torus, port);
@@ -91,7 +96,7 @@ static int note_route(struct draft *d)
         }
     }
     passage.out = PASSAGE_HERE;
-    return note(d, here, passage);
+    return note(d, here, &passage);
 }
 
 static int note_routes(struct draft *d)
@@ -158,7 +163,7 @@ static int note_branch(struct draft *d)
             r->torus, torus_port(r->torus, r->leg[i].dim, r->leg[i].direction));
     }
     for (uint16_t hop = 0; hop < last->hops; hop++) {
-        if (note(d, here, passage) != 0)
+        if (note(d, here, &passage) != 0)
             return -1;
         here = routes_neighbour(r, here, port);
         passage.in = (uint8_t)torus_port_opposite(r->torus, port);
@@ -168,7 +173,7 @@ static int note_branch(struct draft *d)
     }
     passage.out = PASSAGE_HERE;
     passage.place = JOINED;
-    return note(d, here, passage);
+    return note(d, here, &passage);
 }
 
 static int note_trees(struct draft *d)
