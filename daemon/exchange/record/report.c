@@ -14,10 +14,17 @@
 
 static struct exchange_node_report *add_node(struct report *r, uint32_t most)
 {
-    if (r->node == NULL)
-        r->node = calloc(most, sizeof *r->node);
-    if (r->node == NULL || r->nodes == most)
+    if (r->nodes == most)
         return NULL;
+    if (r->nodes == r->room) { /* an entry is large, and most nodes have few others below them */
+        uint32_t room = r->room < most / 2 ? 2 * r->room + 1 : most;
+        struct exchange_node_report *node = reallocarray(r->node, room, sizeof *node);
+        if (node == NULL)
+            return NULL;
+        r->node = node;
+        r->room = room;
+    }
+    r->node[r->nodes] = (struct exchange_node_report){0};
     return &r->node[r->nodes++];
 }
 
@@ -57,9 +64,9 @@ int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
     mine->unmoved = x->local.source->unmoved;
     memcpy(mine->port, counts->port, sizeof mine->port);
     for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
-        struct port_info info;
-        router_port_info(router_of(x), p, &info);
-        mine->link[p] = info.stat;
+        struct port_traffic traffic;
+        router_port_traffic(router_of(x), p, &traffic);
+        mine->link[p] = traffic.stat;
     }
     raise_to(r->step_blocks, counts->step_blocks, counts->steps);
     raise_to(r->step_messages, counts->step_messages, counts->steps);

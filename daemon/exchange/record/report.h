@@ -10,8 +10,8 @@ struct attempt;
 /* Reports of this node and the nodes below it; at the root, of all nodes. */
 struct report {
     struct exchange_node_report *node;
-    uint32_t nodes;
-    uint8_t *reported; /* a bit for each node that has reported */
+    uint32_t nodes, room; /* entries in use, and entries */
+    uint8_t *reported;    /* a bit for each node that has reported */
     uint32_t *step_blocks, *step_messages;
     uint32_t steps;
     uint64_t sent_digest, delivered_digest;
