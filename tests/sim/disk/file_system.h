@@ -46,15 +46,15 @@ void disk_free(struct disk *disk);
 size_t disk_process_ended(struct disk *disk);
 void disk_power_failure(struct disk *disk);
 
-/* Reports on the `index`-th temporary output that was ever made; false if there is none. `name` is its present
- * name, "" if it has none; `request` is the request for it, or NULL. */
+/* Reports on the `index`-th temporary output that was ever made, by the attempt `id` unless that is NULL; false if
+ * there is none. `name` is its present name, "" if it has none; `request` is the request for it, or NULL. */
 struct disk_output {
     const char *id, *name;
     bool temporary; /* the name belongs to an output that is not in place */
     struct sim_request *request;
     const struct inode *folder;
 };
-bool disk_output(const struct disk *disk, size_t index, struct disk_output *out);
+bool disk_output(const struct disk *disk, const char *id, size_t index, struct disk_output *out);
 /* The bytes of a block that were written; -1 without a file, -2 if there is a hole. */
 int64_t disk_output_size(const struct disk_output *output, uint32_t origin);
 

@@ -42,8 +42,9 @@ struct inode {
     struct entries now, synced;
     struct change *change; /* since it was synced */
     size_t changes;
-    char made_as[DISK_NAME]; /* the name of the output in its latest attempt */
-    unsigned attempt;        /* number of earlier attempts */
+    char made_as[DISK_NAME];         /* the name of the output in its latest attempt, */
+    char made_for[EXCHANGE_ID_SIZE]; /* and the id in that name */
+    unsigned attempt;                /* number of earlier attempts */
     struct sim_request *request;
     char source[64]; /* of blocks: "/random/1000" */
     /* A file: */

@@ -81,11 +81,9 @@ static int fs_create_file(void *context, int folder, const char *name, mode_t mo
 
 static void call_output(struct disk *disk, struct inode *folder, const char *name)
 {
-    char id[EXCHANGE_ID_SIZE];
-
-    disk_copy_id(id, name);
+    disk_copy_id(folder->made_for, name);
     (void)snprintf(folder->made_as, sizeof folder->made_as, "%s", name);
-    folder->request = sim_request_by_id(disk->node->sim, id);
+    folder->request = sim_request_by_id(disk->node->sim, folder->made_for);
 }
 
 static int fs_reopen_file(void *context, int folder, const char *name)
@@ -120,9 +118,8 @@ static int fs_make_folder(void *context, int folder, const char *name, mode_t mo
 static void check_place(struct disk *disk, const struct inode *folder)
 {
     const struct node *node = disk->node;
-    char id[EXCHANGE_ID_SIZE];
+    const char *id = folder->made_for;
 
-    disk_copy_id(id, folder->made_as);
     for (size_t i = 0; i < folder->now.count; i++)
         if (folder->now.entry[i].inode->damages > 0)
             sim_violated(node->sim, "bytes", "node %u puts damaged blocks of %s in place",

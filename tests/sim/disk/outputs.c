@@ -1,6 +1,7 @@
 #include "tests/sim/disk/file_system.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/sim/disk/inode.h"
 
@@ -18,15 +19,13 @@ static const char *name_of(const struct inode *in, const struct inode *folder)
     return "";
 }
 
-bool disk_output(const struct disk *disk, size_t index, struct disk_output *out)
+bool disk_output(const struct disk *disk, const char *id, size_t index, struct disk_output *out)
 {
-    static char id[EXCHANGE_ID_SIZE];
-
     for (const struct inode *inode = disk->all; inode != NULL; inode = inode->next) {
-        if (inode->made_as[0] == '\0' || index-- > 0)
+        if (inode->made_as[0] == '\0' || (id != NULL && strcmp(inode->made_for, id) != 0) ||
+            index-- > 0)
             continue;
-        disk_copy_id(id, inode->made_as);
-        *out = (struct disk_output){.id = id,
+        *out = (struct disk_output){.id = inode->made_for,
                                     .name = name_of(disk->root, inode),
                                     .request = inode->request,
                                     .folder = inode};

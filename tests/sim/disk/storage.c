@@ -219,8 +219,8 @@ enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id)
 {
     struct disk_output o;
 
-    for (size_t i = 0; disk_output(&sim->node[rank].disk, i, &o); i++) {
-        if (strcmp(o.id, id) != 0 || o.name[0] == '\0')
+    for (size_t i = 0; disk_output(&sim->node[rank].disk, id, i, &o); i++) {
+        if (o.name[0] == '\0')
             continue;
         if (o.temporary)
             return SIM_OUTPUT_TEMPORARY;
@@ -244,7 +244,7 @@ const char *sim_leftover(struct sim *sim, uint32_t rank)
 
     name[0] = '\0';
     disk_each_name(&node->disk, "state", note_leftover, name);
-    for (size_t i = 0; disk_output(&node->disk, i, &o); i++)
+    for (size_t i = 0; disk_output(&node->disk, NULL, i, &o); i++)
         if (o.name[0] != '\0' && o.temporary)
             note_leftover(name, o.name);
     return name[0] != '\0' ? name : NULL;
