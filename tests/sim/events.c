@@ -9,13 +9,6 @@ static bool before(const struct event *a, const struct event *b)
     return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-static void swap(struct event *a, struct event *b)
-{
-    struct event t = *a;
-    *a = *b;
-    *b = t;
-}
-
 void events_add(struct events *events, struct event event)
 {
     if (events->count == events->capacity) {
@@ -24,9 +17,9 @@ void events_add(struct events *events, struct event event)
     }
     size_t i = events->count++;
     event.order = events->order++;
+    for (; i > 0 && before(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        events->heap[i] = events->heap[(i - 1) / 2];
     events->heap[i] = event;
-    for (; i > 0 && before(&events->heap[i], &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        swap(&events->heap[i], &events->heap[(i - 1) / 2]);
 }
 
 bool events_next(struct events *events, struct event *event)
@@ -36,14 +29,16 @@ bool events_next(struct events *events, struct event *event)
     if (events->count == 0)
         return false;
     *event = heap[0];
-    heap[0] = heap[--events->count];
-    for (size_t i = 0, child; (child = 2 * i + 1) < events->count; i = child) {
+    const struct event *last = &heap[--events->count];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < events->count; i = child) {
         if (child + 1 < events->count && before(&heap[child + 1], &heap[child]))
             child++;
-        if (!before(&heap[child], &heap[i]))
+        if (!before(&heap[child], last))
             break;
-        swap(&heap[child], &heap[i]);
+        heap[i] = heap[child];
     }
+    heap[i] = *last;
     return true;
 }
 

@@ -44,9 +44,10 @@ struct sim_programs {
     struct chance chance;
     uint64_t disturbed_at, failed_at, moved_at;
     unsigned disturbances;
-    uint64_t left_out; /* bit: a part (up to 6 dimensions) that programs could not open */
-    bool opened;       /* by a program; */
-    bool never_opens;  /* and another one was told that none can have */
+    uint64_t left_out;   /* bit: a part (up to 6 dimensions) that programs could not open */
+    bool opened;         /* by a program; */
+    bool never_opens;    /* and another one was told that none can have */
+    struct sim_sum *sum; /* program_data.c */
 };
 
 #endif

@@ -280,6 +280,7 @@ void sim_programs_forget(struct sim *sim)
             free(all->program[rank].instead);
         }
         free(all->program);
+        free(all->sum);
         free(all);
     }
 }
