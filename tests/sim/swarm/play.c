@@ -205,6 +205,7 @@ void swarm_play(struct swarm_world *w, struct swarm_outcome *outcome, bool tell)
     outcome->trace = sim_trace(play.sim);
     outcome->frames = sim_frames(play.sim);
     sim_free(play.sim);
+    swarm_forget_routes();
     outcome->end = SWARM_HELD;
     if (heap_used() == used)
         return;

@@ -210,6 +210,9 @@ void swarm_check_end(struct swarm_play *play);
 /* heap.c: bytes that statically linked code has allocated in this process. */
 uint64_t heap_used(void);
 
+/* routes.c: frees the routes that nodes share; call this when there are no nodes. */
+void swarm_forget_routes(void);
+
 /* shrink.c. Starts to play a world in a process of its own. Its outcome must be in shared memory, and is complete after
  * swarm_ended() with the status of the process. Standard error goes to the file `log`, unless that is -1. */
 void swarm_begin(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log,
