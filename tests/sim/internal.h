@@ -75,6 +75,7 @@ struct sim {
     struct sim_programs *programs; /* including those that were released */
     bool (*watch)(struct sim *sim, void *context);
     void *watch_context;
+    uint64_t touched; /* sim_touched() */
     bool ending;
     uint64_t harmed_at;
     unsigned harms;

@@ -8,11 +8,18 @@
 #define FREE_SLABS_KEPT (4u * 1024u * 1024u)
 #define WAKES_MOST 100u /* at one virtual time; more of them are a loop that never sleeps */
 
+/* Call this when the node's state may change. */
+static void touch(struct node *node)
+{
+    node->sim->touched |= node->rank < 64 ? UINT64_C(1) << node->rank : 0;
+}
+
 void sim_enter(struct node *node)
 {
     if (memory_countdown != NULL)
         abort(); /* nested */
     memory_countdown = &node->allocations;
+    touch(node);
 }
 
 void sim_leave(void)
@@ -180,6 +187,7 @@ void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
 
     if (!node->alive)
         return;
+    touch(node);
     sim_requests_lose_root(sim, rank);
     sim_copies_lose_node(sim, rank);
     node->alive = node->frozen = false;
@@ -213,6 +221,7 @@ void sim_freeze(struct sim *sim, uint32_t rank, uint64_t time)
 
     if (!node->alive || node->frozen)
         return;
+    touch(node);
     sim->slowed = true;
     network_node_frozen(node, time);
     node->frozen = true;

@@ -87,6 +87,8 @@ void sim_at(struct sim *sim, uint64_t at, void (*call)(struct sim *sim, void *co
             void *context);
 /* Calls `watch` after every event until it returns true. One at a time. */
 void sim_watch(struct sim *sim, bool (*watch)(struct sim *sim, void *context), void *context);
+/* For `watch`: the nodes (bits, of the first 64) whose state may have changed since its last call. */
+uint64_t sim_touched(const struct sim *sim);
 
 /* --- nodes --- */
 

@@ -32,8 +32,11 @@ bool sim_step(struct sim *sim)
     mix(&sim->trace, (uint64_t)(unsigned char)e.what[0] << 8 | (unsigned char)e.what[1]);
     mix(&sim->trace, e.number);
     e.run(sim, e.object, e.number);
-    if (sim->watch != NULL && sim->watch(sim, sim->watch_context))
-        sim->watch = NULL;
+    if (sim->watch != NULL) {
+        if (sim->watch(sim, sim->watch_context))
+            sim->watch = NULL;
+        sim->touched = 0;
+    }
     return true;
 }
 
@@ -99,5 +102,11 @@ void sim_at(struct sim *sim, uint64_t at, void (*call)(struct sim *sim, void *co
 void sim_watch(struct sim *sim, bool (*watch)(struct sim *sim, void *context), void *context)
 {
     sim->watch = watch;
+    sim->touched = sim->torus.nodes < 64 ? (UINT64_C(1) << sim->torus.nodes) - 1 : UINT64_MAX;
     sim->watch_context = context;
+}
+
+uint64_t sim_touched(const struct sim *sim)
+{
+    return sim->touched;
 }

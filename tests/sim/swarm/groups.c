@@ -93,6 +93,18 @@ static bool must_agree(const struct swarm_play *play, const struct swarm_group *
            e->code == ERROR_LINK && swarm_stays_connected(&play->world->torus);
 }
 
+/* Whether a program has an error, or is over, at a node where something has just happened. */
+static bool has_news(const struct swarm_play *play, const struct swarm_group *g)
+{
+    for (uint64_t left = sim_touched(play->sim); left != 0; left &= left - 1) {
+        uint32_t rank = (uint32_t)__builtin_ctzll(left);
+        if (sim_program_error(g->programs, rank)->code != ERROR_NONE ||
+            sim_program_state(g->programs, rank).over)
+            return true;
+    }
+    return false;
+}
+
 static void check_errors(struct swarm_play *play, struct swarm_group *g)
 {
     const struct error *first = NULL;
@@ -167,12 +179,13 @@ static void check_told_soon(struct swarm_play *play, struct swarm_group *g)
 
 static void check_over(struct swarm_play *play, struct swarm_group *g)
 {
-    uint32_t nodes = play->world->torus.nodes, done = sim_programs_done(g->programs);
+    uint32_t nodes = play->world->torus.nodes, done;
 
     for (uint32_t rank = 0; rank < nodes; rank++)
         if (!sim_program_state(g->programs, rank).over)
             return;
     g->over = true;
+    done = sim_programs_done(g->programs);
     for (uint32_t rank = 0; rank < nodes; rank++)
         play->outcome->calls += sim_program_completed(g->programs, rank);
     if (done == nodes)
@@ -192,7 +205,7 @@ static void note_id(struct swarm_play *play, struct swarm_group *g)
 {
     struct group_use use[GROUPS_MOST];
 
-    if (!sim_alive(play->sim, 0))
+    if ((sim_touched(play->sim) & 1) == 0 || !sim_alive(play->sim, 0))
         return;
     size_t n = groups_uses(sim_groups(play->sim, 0), use, GROUPS_MOST);
     for (size_t i = 0; i < n; i++)
@@ -220,7 +233,8 @@ static void check_memory(struct swarm_play *play)
     const uint64_t most = group_memory(&play->world->torus);
     struct group_use use[GROUPS_MOST];
 
-    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
+    for (uint64_t left = sim_touched(play->sim); left != 0; left &= left - 1) {
+        uint32_t rank = (uint32_t)__builtin_ctzll(left);
         uint64_t reserved = 0;
         if (!sim_alive(play->sim, rank))
             continue;
@@ -245,11 +259,14 @@ void swarm_check_groups(struct swarm_play *play)
         struct swarm_group *g = &w->group[i];
         if (g->programs == NULL || g->over)
             continue;
+        bool news = has_news(play, g);
         note_id(play, g);
-        check_errors(play, g);
+        if (news)
+            check_errors(play, g);
         check_told_soon(play, g);
         check_progress(play, g);
-        check_over(play, g);
+        if (news)
+            check_over(play, g);
     }
     if (w->groups > 0)
         check_memory(play);

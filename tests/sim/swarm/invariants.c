@@ -75,24 +75,31 @@ static bool holds_together(const struct swarm_play *play, uint32_t away)
     return known == running;
 }
 
+/* What a node says of its links; that of a node that does not run differs from all others. */
+static uint64_t links_of(const struct swarm_play *play, uint32_t rank)
+{
+    if (!runs(play, rank))
+        return UINT64_MAX;
+    return router_topology(sim_router(play->sim, rank))->entry[rank].up;
+}
+
 static void watch_links(struct swarm_play *play)
 {
-    uint64_t seen = UINT64_C(14695981039346656037); /* large: the hash is not 0 */
+    bool changed = false;
 
-    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
-        uint64_t up = runs(play, rank)
-                          ? router_topology(sim_router(play->sim, rank))->entry[rank].up
-                          : UINT32_MAX;
-        seen = (seen ^ up) * UINT64_C(1099511628211);
+    for (uint64_t left = sim_touched(play->sim); left != 0; left &= left - 1) {
+        uint32_t rank = (uint32_t)__builtin_ctzll(left);
+        uint64_t links = links_of(play, rank);
+        changed |= links != play->links[rank];
+        play->links[rank] = links;
     }
-    if (seen == play->links_seen)
-        return;
-    play->links_seen = seen;
-    if (!holds_together(play, 0)) {
+    if (changed) {
+        play->apart = !holds_together(play, 0);
+        play->torn = play->apart && !holds_together(play, 1);
+    }
+    if (play->apart)
         play->apart_at = sim_now(play->sim);
-        play->links_seen = 0; /* and still at that time */
-    }
-    if (!holds_together(play, 1))
+    if (play->torn)
         play->torn_at = sim_now(play->sim);
 }
 
@@ -130,11 +137,11 @@ void swarm_check_event(struct swarm_play *play)
     uint64_t now = sim_now(play->sim);
 
     watch_links(play);
-    for (unsigned i = 0; i < w->requests; i++) {
-        struct swarm_request *r = &w->request[i];
-        if (r->asked == NULL || r->seen_ended)
-            continue;
-        if (r->asked->ended) {
+    for (uint64_t left = play->asked; left != 0; left &= left - 1) {
+        struct swarm_request *r = &w->request[__builtin_ctzll(left)];
+        if (r->seen_ended) {
+            play->asked &= ~(left & -left);
+        } else if (r->asked->ended) {
             r->seen_ended = true;
             swarm_check_ended(play, r);
             swarm_ask_again(play, r);
@@ -443,7 +450,7 @@ static void check_reasons(struct swarm_play *play, const struct swarm_request *r
         committed |= info.state == EXCHANGE_COMMITTED;
         if (info.state != EXCHANGE_FAILED)
             continue;
-        if (failed && must_agree(play, r) && strcmp(info.reason, first.reason) != 0)
+        if (failed && strcmp(info.reason, first.reason) != 0 && must_agree(play, r))
             sim_violated(play->sim, "same error", "%s failed twice: \"%s\", on node %u \"%s\"",
                          name_of(play, r), first.reason, rank, info.reason);
         first = info;

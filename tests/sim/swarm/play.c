@@ -61,6 +61,7 @@ static void ask(struct sim *sim, void *context)
     r->due = r->asked_at + r->spec.timeout_ns + GRACE;
     r->asked = r->imported ? sim_exchange_imported(sim, r->root, &r->spec)
                            : sim_exchange(sim, r->root, &r->spec);
+    play->asked |= UINT64_C(1) << (r - play->world->request);
     play->outcome->asked++;
     swarm_tell(play, "node %u is asked for request %d: %s", r->root,
                (int)(r - play->world->request),

@@ -11,7 +11,7 @@
 #include "tests/sim/programs.h"
 #include "tests/sim/sim.h"
 
-#define SWARM_REQUESTS 64u
+#define SWARM_REQUESTS 64u /* bits of a mask */
 #define SWARM_FAULTS 24u
 #define SWARM_GROUPS 4u
 #define SWARM_CALLS 64u
@@ -184,7 +184,9 @@ struct swarm_play {
     unsigned harms;          /* faults so far that may fail an exchange */
     uint64_t apart_at;       /* the last time when a node was down or cut off; or 0 */
     uint64_t torn_at;        /* the last time when more was broken than one node; or 0 */
-    uint64_t links_seen;     /* the state of links from which these follow */
+    bool apart, torn;        /* it is so now, according to */
+    uint64_t links[64];      /* what each node says of its links */
+    uint64_t asked;          /* requests (bits) whose clients wait */
     uint64_t delays;         /* that faults are to blame for, added up */
     uint64_t frames[64][32]; /* by rank and kind */
     bool healing;            /* no more faults happen */
