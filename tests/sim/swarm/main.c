@@ -28,7 +28,7 @@ struct swarm_total {
         resumed;
     uint64_t groups, groups_done, groups_failed, calls;
     uint64_t copies, copies_done, copies_failed, copies_retried;
-    double virtual_seconds;
+    double virtual_seconds, seconds;
     uint64_t begun[SWARM_NEMESES];
     json_t *list;
 };
@@ -62,6 +62,33 @@ static void draw(const struct options *o, struct swarm_world *w, uint64_t seed)
     w->find = o->find;
 }
 
+/* --- lines about the progress --- */
+
+#define LINE_SECONDS 1.0      /* between two of them on a terminal */
+#define PROGRESS_SECONDS 10.0 /* elsewhere, and between two writes of the file */
+
+static bool line_is_open; /* without its end: the next text takes its place */
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool on_terminal(void)
+{
+    return isatty(STDERR_FILENO) != 0;
+}
+
+static void clear_line(void)
+{
+    if (line_is_open)
+        (void)fputs("\r\033[K", stderr);
+    line_is_open = false;
+}
+
 /* --- many --- */
 
 static void report(const struct options *o, struct swarm_total *t, const struct slot *slot)
@@ -75,6 +102,7 @@ static void report(const struct options *o, struct swarm_total *t, const struct 
     (void)snprintf(command, sizeof command, "scripts/swarm --first %" PRIu64 " --seeds 1%s --trace",
                    slot->seed, options);
     t->violations++;
+    clear_line();
     (void)fprintf(stderr, "seed %" PRIu64 ": %s, at %.6f s: %s\n    %s\n", slot->seed,
                   out->invariant, (double)out->at / 1e9, out->text, command);
     json_array_append_new(t->list,
@@ -185,46 +213,84 @@ static void keep_progress(const struct options *o, const struct slot *slots, uin
         options_fail("%s cannot be written", o->progress);
 }
 
+struct hunt {
+    const struct options *o;
+    struct swarm_total *t;
+    struct slot *slots;
+    uint64_t next, end;       /* seeds */
+    double began, told, kept; /* seconds: the last line about its progress, and the last file */
+};
+
+static bool goes_on(const struct hunt *h)
+{
+    return h->next < h->end && h->t->violations < h->o->most_violations &&
+           (h->o->seconds == 0 || seconds_now() < h->began + (double)h->o->seconds);
+}
+
+/* On a terminal, a line that is written again and again. */
+static void tell_progress(struct hunt *h)
+{
+    const struct options *o = h->o;
+    const double now = seconds_now(), pause = on_terminal() ? LINE_SECONDS : PROGRESS_SECONDS;
+
+    if (now >= h->kept + PROGRESS_SECONDS) {
+        h->kept = now;
+        keep_progress(o, h->slots, h->next);
+    }
+    if (o->trace || now < h->told + pause)
+        return;
+    h->told = now;
+    clear_line();
+    (void)fprintf(stderr, "swarm: %" PRIu64 " seeds", h->t->played);
+    if (o->seeds < UINT64_MAX)
+        (void)fprintf(stderr, " of %" PRIu64, o->seeds);
+    (void)fprintf(stderr, ", after %.0f", now - h->began);
+    if (o->seconds > 0)
+        (void)fprintf(stderr, " of %" PRIu64, o->seconds);
+    (void)fprintf(stderr, " s, next %" PRIu64 "%s", h->next, on_terminal() ? "" : "\n");
+    line_is_open = on_terminal();
+}
+
 static void hunt(const struct options *o, struct swarm_total *t, struct slot *slots)
 {
-    uint64_t next = read_progress(o), end = o->first + o->seeds;
+    const uint64_t left = UINT64_MAX - o->first;
+    struct hunt h = {.o = o, .t = t, .slots = slots, .next = read_progress(o)};
     unsigned running = 0;
-    time_t told = time(NULL);
 
-    for (unsigned i = 0; i < o->jobs && next < end; i++, running++)
-        start(o, &slots[i], next++);
+    h.end = o->first + (o->seeds < left ? o->seeds : left);
+    h.began = h.told = h.kept = seconds_now();
+    for (unsigned i = 0; i < o->jobs && h.next < h.end; i++, running++)
+        start(o, &slots[i], h.next++);
     while (running > 0) {
         int status, pid = wait(&status);
         struct slot *slot = pid > 0 ? slot_of(slots, o->jobs, pid) : NULL;
         if (slot == NULL || !finish(o, t, slot, status))
             continue;
         running--;
-        if (next < end && t->violations < o->most_violations) {
-            start(o, slot, next++);
+        if (goes_on(&h)) {
+            start(o, slot, h.next++);
             running++;
         }
-        if (time(NULL) >= told + 10) {
-            told = time(NULL);
-            keep_progress(o, slots, next);
-            (void)fprintf(stderr, "swarm: %" PRIu64 " seeds, next %" PRIu64 "\n", t->played, next);
-        }
+        tell_progress(&h);
     }
-    keep_progress(o, slots, next);
+    keep_progress(o, slots, h.next);
+    t->seconds = seconds_now() - h.began;
 }
 
-static void summarize(const struct options *o, const struct swarm_total *t, double seconds)
+static void summarize(const struct options *o, const struct swarm_total *t)
 {
+    clear_line();
     (void)fprintf(stderr,
-                  "%" PRIu64 " seeds from %" PRIu64 " on, %.1f a second: %" PRIu64
+                  "%" PRIu64 " seeds from %" PRIu64 " on, %.1f a second, in %.0f s: %" PRIu64
                   " violations; %" PRIu64 " requests: %" PRIu64 " done (%" PRIu64
                   " retried without links, %" PRIu64 " with kept output, %" PRIu64
                   " without some nodes), %" PRIu64 " failed, %" PRIu64 " in doubt; %" PRIu64
                   " groups: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " calls; %" PRIu64
                   " copies: %" PRIu64 " done (%" PRIu64 " after a retry), %" PRIu64 " failed\n",
-                  t->played, o->first, (double)t->played / seconds, t->violations, t->asked,
-                  t->succeeded, t->rerouted, t->resumed, t->shrunk, t->failed, t->in_doubt,
-                  t->groups, t->groups_done, t->groups_failed, t->calls, t->copies, t->copies_done,
-                  t->copies_retried, t->copies_failed);
+                  t->played, o->first, (double)t->played / t->seconds, t->seconds, t->violations,
+                  t->asked, t->succeeded, t->rerouted, t->resumed, t->shrunk, t->failed,
+                  t->in_doubt, t->groups, t->groups_done, t->groups_failed, t->calls, t->copies,
+                  t->copies_done, t->copies_retried, t->copies_failed);
     if (!o->json)
         return;
     json_t *faults = json_object();
@@ -236,7 +302,7 @@ static void summarize(const struct options *o, const struct swarm_total *t, doub
         "s:o, "
         "s:O}",
         "first", (json_int_t)o->first, "seeds", (json_int_t)t->played, "violated",
-        (json_int_t)t->violations, "seconds", seconds, "virtual_seconds", t->virtual_seconds,
+        (json_int_t)t->violations, "seconds", t->seconds, "virtual_seconds", t->virtual_seconds,
         "frames", (json_int_t)t->frames, "requests", (json_int_t)t->asked, "succeeded",
         (json_int_t)t->succeeded, "rerouted", (json_int_t)t->rerouted, "resumed",
         (json_int_t)t->resumed, "shrunk", (json_int_t)t->shrunk, "failed", (json_int_t)t->failed,
@@ -277,7 +343,6 @@ int main(int argc, char **argv)
     static struct slot slots[OPTIONS_JOBS_MOST];
     struct options o;
     struct swarm_total total = {0};
-    struct timespec begin, end;
 
     options_read(&o, argc, argv);
     tell_logs = o.trace;
@@ -299,11 +364,10 @@ int main(int argc, char **argv)
     if (o.shrink)
         return shrink(&o, slots[0].outcome);
     total.list = json_array();
-    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    if (o.today)
+        (void)fprintf(stderr, "swarm: the first seed of today is %" PRIu64 "\n", o.first);
     hunt(&o, &total, slots);
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    summarize(&o, &total,
-              (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
+    summarize(&o, &total);
     json_decref(total.list);
     return total.violations > 0;
 }

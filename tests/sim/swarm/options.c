@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tests/sim/swarm/swarm.h"
 
@@ -18,8 +19,10 @@ static const char usage[] =
     "exit status is 0 if all\n"
     "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
     "\n"
-    "  --seeds N            number of worlds (default 1000)\n"
+    "  --seeds N            number of worlds (default 1000; with --seconds, no limit)\n"
+    "  --seconds S          begins no more worlds after S seconds\n"
     "  --first S            the first seed (default 0)\n"
+    "  --today              the first seed is the date (UTC) times 100000, such as 2026112800000\n"
     "  --jobs N             number of processes (default 2)\n"
     "  --progress FILE      resumes with the seed in FILE, if it exists, instead of --first, and\n"
     "                       keeps the next seed there\n"
@@ -99,10 +102,22 @@ static void set(const struct entry *entry, const char *argument)
         *entry->word = argument;
 }
 
+static uint64_t seed_of_today(void)
+{
+    time_t now = time(NULL);
+    struct tm day;
+
+    if (gmtime_r(&now, &day) == NULL)
+        options_fail("%s has no date", "the clock");
+    return (uint64_t)((day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 + day.tm_mday) * 100000;
+}
+
 static void check(const struct options *o)
 {
     struct torus torus;
 
+    if (o->today && (o->has_first || o->shrink))
+        options_fail("%s and another seed exclude each other", "--today");
     if (o->jobs == 0 || o->jobs > OPTIONS_JOBS_MOST)
         options_fail("%s must be 1 to 64", "--jobs");
     if (o->dims != NULL &&
@@ -114,7 +129,9 @@ void options_read(struct options *o, int argc, char **argv)
 {
     const struct entry entries[] = {
         {"seeds", .number = &o->seeds},
-        {"first", .number = &o->first},
+        {"seconds", .number = &o->seconds},
+        {"first", .flag = &o->has_first, .number = &o->first},
+        {"today", .flag = &o->today},
         {"jobs", .number = &o->jobs},
         {"progress", .word = &o->progress},
         {"most-violations", .number = &o->most_violations},
@@ -140,7 +157,7 @@ void options_read(struct options *o, int argc, char **argv)
         names[i].name = e->name;
         names[i].has_arg = e->number != NULL || e->mask != NULL || e->word != NULL;
     }
-    *o = (struct options){.seeds = 1000, .jobs = 2, .most_violations = 10};
+    *o = (struct options){.seeds = UINT64_MAX, .jobs = 2, .most_violations = 10};
     while ((c = getopt_long(argc, argv, "", names, &which)) >= 0) {
         if (c != 0) {
             (void)fputs("swarm: see --help\n", stderr);
@@ -155,4 +172,8 @@ void options_read(struct options *o, int argc, char **argv)
     if (optind < argc)
         options_fail("unexpected argument %s", argv[optind]);
     check(o);
+    if (o->today)
+        o->first = seed_of_today();
+    if (o->seeds == UINT64_MAX && o->seconds == 0)
+        o->seeds = 1000;
 }

@@ -7,9 +7,11 @@
 
 #define OPTIONS_JOBS_MOST 64u
 
-/* The options that --help describes. `first` is also the seed of --shrink. */
+/* The options that --help describes. `first` is also the seed of --shrink, and the first one of today. */
 struct options {
     uint64_t seeds, first, most_violations, jobs;
+    uint64_t seconds;                                 /* 0: as long as it takes */
+    bool has_first, today;                            /* --first was given; --today */
     const char *progress, *dims, *find;               /* NULL: not given */
     uint64_t no_request, no_fault, no_group, no_copy; /* bits */
     bool json, twice, hashes, trace, shrink, list, help;

@@ -33,7 +33,7 @@ equal() {
 }
 
 expect 0 --help
-for option in --seeds --first --jobs --progress --most-violations --json --twice --hashes --shrink \
+for option in --seeds --seconds --first --today --jobs --progress --most-violations --json --twice --hashes --shrink \
     --list --trace --dims --without-requests --without-faults --without-groups --without-copies --find; do
     says out "^  $option "
 done
@@ -42,6 +42,8 @@ expect 2 --seeds many
 expect 2 --jobs 0
 expect 2 --dims 1
 expect 2 --without-faults 64
+expect 2 --today --first 7
+expect 2 --today --shrink 7
 expect 2 --progress /nonexistent/file --seeds 1
 expect 0 --list
 says out '^power '
@@ -65,6 +67,17 @@ expect 0 --seeds 7 --progress next --json
 equal "$(member '["seeds"]')" 0
 equal "$(member '["violated"]')" 0
 [[ $(member '["faults"].keys()') == *"'full disk'"* ]] || fail 'no faults in the summary'
+
+# It begins no world when its time is over. The seeds of a day begin with the date.
+expect 0 --seconds 1 --jobs 1 --json
+[[ $(member '["seeds"]') -ge 1 && $(member '["seconds"] >= 1') == True ]] || fail "it played for too short a time: $(cat out)"
+expect 0 --seconds 600 --seeds 2 --json
+equal "$(member '["seeds"]')" 2
+before=$(date -u +%Y%m%d)
+expect 0 --today --seeds 1 --json
+first=$(member '["first"]')
+[[ $first == "${before}00000" || $first == "$(date -u +%Y%m%d)00000" ]] || fail "the seeds of today begin at $first"
+says err "^swarm: the first seed of today is $first\$"
 
 # A failing world is reported, and made smaller.
 expect 1 --seeds 500 --find 'is down' --most-violations 1 --jobs 1 --json
