@@ -244,6 +244,10 @@ def test_a_bench_is_plotted(browser, shared, tmp_path, width, dark):
     before = browser.run('return document.getElementById("plot").innerHTML')
     browser.choose('show', 'rate')
     assert browser.run('return document.getElementById("plot").innerHTML') != before
+    browser.choose('show', 'seconds')
+    for nearly in 1.1, 5, 9.7, 100:  # all values are alike
+        browser.run('done.forEach((r) => { r.seconds = arguments[0]; }); plot()', nearly)
+        assert browser.run('return [...document.querySelectorAll("#plot text[text-anchor=end]")].length') >= 2
     browser.choose('only', 'direct')
     assert browser.run(count, '#plot .quiet-line') == len(names) - 1
     browser.check()

@@ -44,15 +44,23 @@ function spread(places) {
   places.forEach((p) => { p.y -= over; });
 }
 
-// Round numbers between e^from and e^to: powers of ten, and if these are few, also their double and fivefold.
+// Powers of ten between e^from and e^to, times each factor.
+function roundNumbers(factors, from, to) {
+  const list = [];
+  for (let k = Math.floor(from / Math.LN10) - 1; k <= to / Math.LN10 + 1; k++) factors.forEach((f) => list.push(f * 10 ** k));
+  return list.filter((m) => Math.log(m) >= from - 1e-9 && Math.log(m) <= to + 1e-9);
+}
+
+// Powers of ten, and if these are few, also their double and fivefold.
 function marksBetween(from, to) {
-  const between = (factors) => {
-    const list = [];
-    for (let k = Math.floor(from / Math.LN10) - 1; k <= to / Math.LN10 + 1; k++) factors.forEach((f) => list.push(f * 10 ** k));
-    return list.filter((m) => Math.log(m) >= from - 1e-9 && Math.log(m) <= to + 1e-9);
-  };
-  const tens = between([1]);
-  return tens.length >= 3 ? tens : between([1, 2, 5]);
+  const tens = roundNumbers([1], from, to);
+  return tens.length >= 3 ? tens : roundNumbers([1, 2, 5], from, to);
+}
+
+// An axis from one round number to another: however near to each other the values are, there are at least two marks.
+function widened([from, to]) {
+  const below = roundNumbers([1, 2, 5], from - Math.LN10, from), above = roundNumbers([1, 2, 5], to, to + Math.LN10);
+  return [Math.log(below[below.length - 1]), Math.log(above[0])];
 }
 
 function plot() {
@@ -65,7 +73,7 @@ function plot() {
   }
   const xs = all.flatMap((l) => l.points.map((p) => Math.log(p[0]))), ys = all.flatMap((l) => l.points.map((p) => Math.log(p[1])));
   const span = (list) => [Math.min(...list), Math.max(...list, Math.min(...list) + 0.1)];
-  const [x0, x1] = span(xs), [y0, y1] = span(ys);
+  const [x0, x1] = span(xs), [y0, y1] = widened(span(ys));
   const x = (v) => LEFT + ((Math.log(v) - x0) / (x1 - x0)) * (wide - LEFT - RIGHT);
   const y = (v) => HIGH - BOTTOM - ((Math.log(v) - y0) / (y1 - y0)) * (HIGH - TOP - BOTTOM);
   const svg = draw(box, 'svg', { viewBox: `0 0 ${wide} ${HIGH}`, role: 'img', 'aria-label': `${byId('plot-title').textContent}; the table below has all figures` });
