@@ -19,6 +19,13 @@ DIMS, NODES, ROOT = '3x4', 12, 5
 ROUNDS = 8  # seconds in which a node dies
 
 
+def workers_rest(pid):
+    """Whether all threads of a daemon but its loop wait for work."""
+    states = [Path(f'/proc/{pid}/task/{thread}/stat').read_text().rpartition(')')[2].split()[0]
+              for thread in os.listdir(f'/proc/{pid}/task') if thread != str(pid)]
+    return set(states) == {'S'}
+
+
 class Bench:
     """A torus with folders that are exchanged again and again into new targets."""
 
@@ -53,6 +60,8 @@ class Bench:
             client = self.start(**more)
             wait_for(lambda: [path for path in listing(self.base)
                               if path.startswith(f'.{obstacle.name}.torusd')], 20)
+            # Then the daemon looks once more whether the target is free.
+            wait_for(lambda: workers_rest(self.torus.node(rank).pid))
             obstacle.write_text('mine')
         finally:
             frozen.send_signal(signal.SIGCONT)
