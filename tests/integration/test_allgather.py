@@ -141,7 +141,7 @@ def test_streaming_in_rounds(shared):
                      '--mode', 'streaming')
         assert result['rounds'] > 1
         check(result, '4x4', 'balanced', {s: 300001 for s in sources}, operation, 'streaming')
-    assert torus.status()['memory']['reserved_bytes'] == 0
+    wait_for(lambda: torus.status()['memory']['reserved_bytes'] == 0)
 
 
 @pytest.mark.full
@@ -161,7 +161,7 @@ def test_rounds(shared):
         result = run(torus, 'allgather', '--algorithm', name, '--block-size', size)
         assert result['rounds'] > 1
         check(result, '4x4', name, {s: size for s in range(16)})
-    assert torus.status()['memory']['reserved_bytes'] == 0
+    wait_for(lambda: torus.status()['memory']['reserved_bytes'] == 0)
 
 
 @pytest.fixture(scope='module')

@@ -71,7 +71,7 @@ def crossed(cables, one, other):
 def test_configurations_differ_by_rank_alone(hosts):
     torus = cabled(hosts, [2, 3])
     torus.wait_up()
-    assert torus.status(3)['whole'] and torus.status(3)['cables'] == []
+    wait_for(lambda: torus.status(3)['whole'] and torus.status(3)['cables'] == [], what=lambda: torus.status(3))
     configurations = {'\n'.join(line for line in (torus.folder / f'{node}.ini').read_text().splitlines()
                                 if not line.startswith(('rank', 'control', 'state_dir'))) for node in range(6)}
     assert len(configurations) == 1

@@ -106,7 +106,7 @@ def test_another_key_is_refused_by_name_on_both_sides(loopback, tmp_path):
                                       f'node {neighbour} has {mine})')
         refused(torus, 3, f'wrong key: node \\d has the cluster key {mine}, node 3 has {theirs}')
         refused(torus, 3, 'refused by .*wrong key')
-        assert torus.status(0)['whole'] is False
+        wait_for(lambda: torus.status(0)['whole'] is False)
         assert not any(one['up'] for one in torus.links(3)['links'])
 
 

@@ -4,7 +4,7 @@ import pytest
 from support.errors import assert_refused
 from support.expect import (FIRST, accepted, all_cases, bound, check_result, plan, routes, schedule,
                             torusctl)
-from support.waiting import wait_state
+from support.waiting import wait_for, wait_state
 from torus_net import Geometry
 
 SHAPES = {'4x4': ('at2', 'direct'), '5x3': ('at2', 'direct'), '2x2': ('at2', 'direct'),
@@ -95,7 +95,7 @@ def test_rounds(shared, dims, block, special):
         result = torus.exchange(algorithm, size)
         assert result['rounds'] > 1
         check_result(result, dims, algorithm, size)
-    assert torus.status()['memory']['reserved_bytes'] == 0
+    wait_for(lambda: torus.status()['memory']['reserved_bytes'] == 0)
 
 
 @pytest.mark.parametrize('dims,halves', [('1x6', 9), *(

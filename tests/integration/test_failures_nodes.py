@@ -38,8 +38,8 @@ def test_a_daemon_is_killed(shared, dead, algorithm):
         torus.node(dead).kill()
         assert_blames(client.end(30), dead)
         assert_named(torus, client.id, dead, others(torus, dead))
-        wait_for(lambda: torus.status()['whole'] is False, 10)
-        assert any(f'node {dead} is down' in text for text in torus.status()['faults'])
+        wait_for(lambda: any(f'node {dead} is down' in text for text in torus.status()['faults']))
+        assert torus.status()['whole'] is False
     refused = torus.ctl(0, '--json', 'exchange', '--algorithm', algorithm, '--block-size', 1)
     assert_blames((refused.returncode, refused.stdout, refused.stderr), dead)
     torus.node(dead).start()

@@ -184,7 +184,8 @@ def test_shrink(loopback, dims, dead):
                 assert line.split() == ['shrunk', *map(str, left)], line
         missing = ', '.join(f'node {rank}' for rank in sorted(dead))
         for rank in left:
-            assert [group['avoids'] for group in torus.status(rank)['groups']] == [missing]
+            wait_for(lambda rank=rank: [group['avoids'] for group in torus.status(rank)['groups']] == [missing],
+                     what=lambda rank=rank: torus.status(rank)['groups'])
         assert re.search(f'^shrinks +open +{missing} ', torus.ctl(left[0], 'status').stdout, re.M)
         for rank in left:
             programs.all[rank].process.stdout.readline()  # it is open

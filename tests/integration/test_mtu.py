@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from support.hosts import PORT
-from support.waiting import wait_logged
+from support.waiting import wait_for, wait_logged
 from torus_net.process import find_program
 
 pytestmark = [pytest.mark.hosts, pytest.mark.full]
@@ -60,14 +60,14 @@ def test_a_cable_that_drops_large_packets_never_counts_as_up(hosts, family):
     three = bridged(hosts, family=family)
     three.start(0, 1)
     check_never_up(three, [QUESTION, QUESTION])
-    found = {(one['node'], one['port']): one['code'] for one in three.status(0)['cables']}
-    assert found == {(0, '+0'): 'mtu'}
+    fault, = wait_for(lambda: three.status(0)['cables'])
+    assert (fault['node'], fault['port'], fault['code']) == (0, '+0', 'mtu')
     assert re.fullmatch(r'node 0 port \+0 to node 1: sent \d{4,} bytes, none acknowledged: '
-                        r'do both ends have the same MTU \(9000 at node 0\)\?', three.status(0)['cables'][0]['text'])
+                        r'do both ends have the same MTU \(9000 at node 0\)\?', fault['text'])
     assert three.link(0, '+0')['state'] in ('probing', 'dialling', 'waiting', 'hello')
     set_mtu(three, 9000)
     three.wait_up(0, 1)
-    assert three.status(0)['whole']
+    wait_for(lambda: three.status(0)['whole'])
 
 
 @pytest.mark.parametrize('kind', ['slow', 'encrypted'])

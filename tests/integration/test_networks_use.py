@@ -75,7 +75,7 @@ def test_calibrate_and_bench(torus_of, name):
     measured = torus.json(0, 'calibrate')
     assert {(one['node'], one['port']) for one in measured['links']} == {
         (rank, port.name) for rank in range(torus.geometry.nodes) for port in torus.geometry.ports(rank)}
-    assert torus.status(torus.geometry.nodes - 1)['calibration']
+    wait_for(lambda: torus.status(torus.geometry.nodes - 1)['calibration'])
     rows = torus.json(0, 'bench', '--sizes', '1,2KiB', '--repeat', 2)
     assert {row['algorithm'] for row in rows['results']} >= {'stream', 'tree', 'direct'}
 
@@ -225,7 +225,7 @@ def faults(torus, asked):
 def test_right_cables(hosts):
     torus = triangle(hosts, [(0, 1, 1, 0), (0, 2, 2, 0), (1, 2, 2, 1)])
     torus.wait_up()
-    assert torus.status(0)['whole'] and torus.status(0)['cables'] == []
+    wait_for(lambda: torus.status(0)['whole'] and torus.status(0)['cables'] == [], what=lambda: torus.status(0))
 
 
 @pytest.mark.hosts
