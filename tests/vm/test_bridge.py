@@ -6,8 +6,10 @@ The "daemon" is a socket of the test, so that it can do things that torusd never
 import os
 import pty
 import random
+import re
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -108,6 +110,13 @@ def test_nobody_is_let_in_before_the_daemon_answers(unserved):
     client, daemon = unserved.pair()
     client.sendall(b'now')
     assert daemon.recv(9) == b'now'
+
+
+def test_a_signal_ends_it_before_the_daemon_answers(unserved):
+    status, caught = Path(f'/proc/{unserved.inside.pid}/status'), 1 << (signal.SIGTERM - 1)
+    wait_for(lambda: int(re.search(r'^SigCgt:\s*(\w+)', status.read_text(), re.M)[1], 16) & caught)
+    unserved.inside.terminate()
+    assert wait(unserved.inside, Patience(20)) == 0
 
 
 @pytest.mark.parametrize('size', [0, 1, 65535, 65536, 65537, 1_000_000])

@@ -197,9 +197,11 @@ int main(int argc, char **argv)
     (void)sigaction(SIGCHLD, &action, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     if (!outside) {
-        int fd;
-        while ((fd = socket_connect(paths[CONTROL])) < 0)
+        int fd = -1;
+        while (!told_to_end && (fd = socket_connect(paths[CONTROL])) < 0)
             (void)poll(NULL, 0, CONNECT_EVERY_MS);
+        if (told_to_end)
+            return 0;
         (void)close(fd);
         stream_say(HELLO, 0, 0, NULL, 0);
         stream_write(stream);
