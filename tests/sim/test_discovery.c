@@ -117,15 +117,16 @@ static void test_switch_and_loop(void **state)
 
 static void test_neighbours_are_bounded(void **state)
 {
+    enum { HOSTS = DISCOVERY_HEARD_MOST + 4 };
     static struct world w;
 
     (void)state;
-    world_begin(&w, 30, 1, 6);
-    for (unsigned h = 0; h < 30; h++)
+    world_begin(&w, HOSTS, 1, 6);
+    for (unsigned h = 0; h < HOSTS; h++)
         world_plug(&w, h, 0, 100);
     world_start_all(&w);
     world_run(&w, 20 * SECONDS);
-    for (unsigned h = 0; h < 30; h++) {
+    for (unsigned h = 0; h < HOSTS; h++) {
         const struct host_entry *own = world_entry(&w, h, h);
         assert_int_equal(own->report->interface[0].heards, DISCOVERY_HEARD_MOST);
     }

@@ -5,6 +5,7 @@ build-sanitizer`.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ PLAIN = 'plain', 'slow', 'memory', 'mininet'  # marks of tests that run without 
 # The sanitizer keeps freed memory for a while to detect its use. By default that is 256 MiB per process, whose new
 # pages would cost more than all checks.
 SANITIZERS = {
-    'ASAN_OPTIONS': 'detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:quarantine_size_mb=16:'
-                    'malloc_context_size=12',
+    'ASAN_OPTIONS': 'detect_leaks=1:strict_string_checks=1:quarantine_size_mb=16:malloc_context_size=12',
     'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1',
 }
+# To find uses of the locals of a function that has returned, they are put on the heap, which takes a quarter of the time
+# of the simulator and of daemons. Of their tests, only those that are marked `full` do that.
+RETURNED_FRAMES = ':detect_stack_use_after_return=1'
 _sanitized = None
 
 
@@ -61,6 +64,7 @@ def pytest_runtest_protocol(item):
     if item.build:
         os.environ['TORUS_BIN'] = str(Path(item.build).resolve())
         os.environ['TORUS_WATCH_BIN'] = str(Path(item.config.getoption('--plain')).resolve())
-        for name, options in SANITIZERS.items():
-            os.environ[name] = options
+        os.environ.update(SANITIZERS)
+        if item.get_closest_marker('full') or (getattr(item, 'computes', False) and not re.match('test_sim|swarm', item.name)):
+            os.environ['ASAN_OPTIONS'] += RETURNED_FRAMES
     yield
