@@ -1,5 +1,6 @@
 """What all tests share: the parts of scripts/test, builds, and workers. Run with: /usr/bin/python3 -m pytest tests"""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,14 @@ def pytest_addoption(parser):
     parser.addoption('--mpi-collectives', type=int, metavar='N',
                      help='so many random operations in each test of the MPI preloads, and more '
                      'tests, instead of what takes seconds')
+
+
+def pytest_configure():
+    """Programs inherit that signals are ignored, as they are under nohup and in the background of scripts, and would not
+    be ended by them. They do not inherit what Python handles."""
+    for signum, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, lambda *_: None)):
+        if signal.getsignal(signum) is signal.SIG_IGN:
+            signal.signal(signum, handler)
 
 
 def pytest_collect_file(file_path, parent):
