@@ -57,7 +57,7 @@ class Program(pytest.Item):
         return str(excinfo.value) if isinstance(excinfo.value, Failed) else super().repr_failure(excinfo)
 
     def reportinfo(self):
-        return self.path, None, self.name
+        return self.path, 0, self.name
 
 
 class UnderValgrind(Program):
