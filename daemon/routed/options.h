@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "daemon/service/program_options.h"
+
 struct routed_options {
     const char *socket;     /* of torusd */
     const char *addresses;  /* file */
@@ -14,12 +16,8 @@ struct routed_options {
     bool down;              /* remove everything, and end */
 };
 
-struct routed_option {
-    const char *name, *value, *help; /* value NULL: it has none */
-};
-
-/* The options, for --help and the man page; name NULL at the end. */
-extern const struct routed_option routed_options[];
+/* The options, for the man page. */
+extern const struct program_option routed_option_table[];
 
 /* Reads the command line. Returns 0, or -1 with the exit code of the process, after it has printed the requested text,
  * or an error. */
