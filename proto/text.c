@@ -2,10 +2,18 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* Whether a character changes the order or the lines of the text around it, as those for texts from right to left do. */
+static bool rearranges(uint32_t point)
+{
+    return point == 0x61c || point == 0x200e || point == 0x200f ||
+           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
 
 /* The length of the printable character at p, or 0 if there is none. A NUL ends every check. */
 static unsigned character_length(const uint8_t *p)
@@ -28,7 +36,8 @@ static unsigned character_length(const uint8_t *p)
             return 0;
         point = point << 6 | (p[i] & 0x3fu);
     }
-    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) ||
+        rearranges(point))
         return 0;
     return length;
 }
