@@ -16,29 +16,18 @@ struct named_endpoint {
     struct endpoint endpoint;
 };
 
-/* The options of torusd --discover. */
-struct discover_config {
-    bool on;
-    bool set_up_links;
-    char interfaces[1024]; /* "all", or names separated by commas */
-    char name[65];         /* "": that of the system */
-    char socket[PATH_MAX];
-    char config[PATH_MAX]; /* the settings of this host's daemon; "": none. May be missing */
-    char command[1024];    /* for setups; "": none are accepted */
-};
-
 /* The options of torusd --from-env, and what it has found out. */
 struct from_env_config {
     bool on;
     pid_t parent; /* the process that has started this one, which may have ended since */
     bool guessed; /* the rank is the launcher's, because the cluster file does not have this host */
     char cluster[PATH_MAX]; /* "": the default */
+    char name[65];          /* of this host; "": that of the system */
     char job[64];
     char note[400]; /* for the log; "": none */
 };
 
 struct config {
-    struct discover_config discover;
     struct from_env_config from_env;
     struct torus torus;
     bool have_dims;

@@ -157,8 +157,8 @@ int from_env_begin(struct config *c, struct error *e)
     if (launcher_find(&f.launcher, e) != 0)
         return -1;
     (void)strcpy(c->from_env.job, f.launcher.job);
-    if (c->discover.name[0] != '\0')
-        (void)strcpy(f.host, c->discover.name);
+    if (c->from_env.name[0] != '\0')
+        (void)strcpy(f.host, c->from_env.name);
     else if (gethostname(f.host, sizeof f.host - 1) != 0)
         return error_set(e, ERROR_IO, "cannot find the name of this host: give it with --name");
     if (cluster_read(&f.cluster, f.file, e) != 0)
@@ -195,6 +195,9 @@ int from_env_finish(struct config *c, bool make, struct error *e)
 {
     struct job_folder f;
 
+    if (!c->from_env.on && c->from_env.name[0] != '\0')
+        return error_set(e, ERROR_USAGE,
+                         "--name is an option of --from-env: add --from-env, or remove it");
     if (!c->from_env.on && c->from_env.cluster[0] != '\0')
         return error_set(e, ERROR_USAGE, "--cluster is an option of --from-env: add --from-env");
     if (!c->from_env.on)

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/discover.h"
 #include "daemon/from_env.h"
 #include "daemon/launcher/parent_watch.h"
 #include "daemon/node.h"
@@ -151,7 +150,7 @@ int main(int argc, char **argv)
         log_begin();
         if (config.from_env.on)
             from_env_log(&config);
-        exit_code = config.discover.on ? discover_run(&config) : run(&config, argc, argv);
+        exit_code = run(&config, argc, argv);
         if (exit_code == EXIT_SUCCESS)
             from_env_remove(&config);
         log_end();

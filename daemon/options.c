@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/discover_settings.h"
 #include "daemon/from_env.h"
 #include "daemon/service/signals.h"
 #include "daemon/settings.h"
@@ -107,18 +106,15 @@ static int set_option(struct config *config, int option, struct error *e)
     return s->set != NULL ? s->set(config, optarg, e) : 0;
 }
 
-/* Reads the file first, so that options override it wherever they stand. Discovery reads its file itself, again
- * and again, since it may not exist yet. */
+/* Reads the file first, so that options override it wherever they stand. */
 static int read_config_file(int argc, char **argv, const struct option *options,
                             struct config *config, struct error *e)
 {
-    const bool discover = has_option(argc, argv, options, "discover");
     int option, result = 0;
 
     while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (is_option(option, "config"))
-            result =
-                discover ? discover_set_config(config, optarg, e) : config_read(config, optarg, e);
+            result = config_read(config, optarg, e);
     optind = 1;
     return result;
 }
@@ -147,7 +143,7 @@ static int read_file(int argc, char **argv, const struct option *options, struct
     int result;
 
     opterr = 0;
-    if (has_option(argc, argv, options, "from-env") && !has_option(argc, argv, options, "discover"))
+    if (has_option(argc, argv, options, "from-env"))
         result = read_cluster_file(argc, argv, options, config, e);
     else
         result = read_config_file(argc, argv, options, config, e);
@@ -225,12 +221,10 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
     if (result == 0 && optind < argc)
         result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\": torusd takes options only",
                            argv[optind]);
-    if (result == 0)
-        result = discover_finish(config, &e);
     signals_hold(); /* from_env_remove() removes at the end what is made here */
     if (result == 0)
         result = from_env_finish(config, !check, &e);
-    if (result == 0 && !config->discover.on)
+    if (result == 0)
         result = config_finish(config, &e);
     if (result != 0)
         (void)fprintf(stderr, "torusd: %s\n", e.text);

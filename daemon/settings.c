@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/discover_settings.h"
 #include "daemon/from_env_settings.h"
 #include "daemon/net/sockets/hops.h"
 #include "daemon/router/interface/limits.h"
@@ -412,23 +411,6 @@ const struct setting config_settings[] = {
     {"log-level", "log_level", "LEVEL", set_log_level, NULL,
      "error, warning, info (default) or debug"},
     {"check", NULL, NULL, NULL, NULL, "check the settings, and start nothing"},
-    {"discover", NULL, NULL, NULL, discover_set_mode,
-     "run no node, but find all hosts and cables: see torusctl-discover(1)"},
-    {"interfaces", NULL, "LIST", NULL, discover_set_interfaces,
-     "with --discover: the interfaces that have cables, such as eth1,eth2, or all\n"
-     "(every network card, without wireless ones)"},
-    {"name", NULL, "NAME", NULL, discover_set_name,
-     "with --discover or --from-env: this host's name (default: as 'uname -n'\n"
-     "prints it)"},
-    {"discover-socket", NULL, "PATH", NULL, discover_set_socket,
-     "with --discover: socket for torusctl discover (default:\n" DEFAULT_DISCOVER_SOCKET ")"},
-    {"accept-setups", NULL, "COMMAND", NULL, discover_set_command,
-     "with --discover: accept setups (torusctl init --links), and run COMMAND with\n"
-     "the further word show or apply for each, without a shell. A host with a\n"
-     "cluster key accepts setups only from hosts with this key"},
-    {"set-up-links", NULL, NULL, NULL, discover_set_links,
-     "with --discover: set interfaces up that are down (needs CAP_NET_ADMIN);\n"
-     "--accept-setups does that, too"},
     {"from-env", NULL, NULL, NULL, from_env_set,
      "run a node for the time of a job that srun, mpiexec or ssh has started: the\n"
      "settings come from the cluster file, and the folders are those of the job.\n"
@@ -436,6 +418,8 @@ const struct setting config_settings[] = {
     {"cluster", NULL, "FILE", NULL, from_env_set_cluster,
      "with --from-env: the cluster file, as for torusctl init (default:\n" DEFAULT_CLUSTER_FILE
      ")"},
+    {"name", NULL, "NAME", NULL, from_env_set_name,
+     "with --from-env: this host's name (default: as 'uname -n' prints it)"},
     {"help", NULL, NULL, NULL, NULL, "print the options"},
     {"version", NULL, NULL, NULL, NULL, "print the version, and those of the protocols"},
     {0},

@@ -79,21 +79,15 @@ static uint32_t find_victim(const struct database *d, enum trust trust)
 }
 
 enum report_use database_judge(const struct database *d, const struct host_id *host,
-                               const uint8_t key[PUBLIC_KEY_SIZE], uint64_t sequence,
-                               enum trust trust)
+                               uint64_t sequence, enum trust trust)
 {
     const struct host_entry *h = database_find(d, host);
 
-    if (h == NULL)
-        return d->hosts < DATABASE_HOSTS_MOST || find_victim(d, trust) != DATABASE_NO_HOST
-                   ? REPORT_NEW
-                   : REPORT_REFUSED;
-    if (memcmp(h->key, key, PUBLIC_KEY_SIZE) == 0)
+    if (h != NULL)
         return sequence > h->report->sequence ? REPORT_NEW : REPORT_OLD;
-    if (h->trust != TRUST_PROVED && trust == TRUST_PROVED)
-        return REPORT_NEW;
-    return h->reachable || (h->trust == TRUST_PROVED && trust != TRUST_PROVED) ? REPORT_REFUSED
-                                                                               : REPORT_NEW;
+    return d->hosts < DATABASE_HOSTS_MOST || find_victim(d, trust) != DATABASE_NO_HOST
+               ? REPORT_NEW
+               : REPORT_REFUSED;
 }
 
 /* Makes room for one more host. Returns 0, or -1. */
@@ -173,11 +167,10 @@ static uint32_t reach_neighbours(const struct database *d, struct host_entry *fr
         for (unsigned n = 0; n < at->heards; n++) {
             struct host_entry *to = database_find(d, &at->heard[n].host);
             const struct reported_interface *there;
-            if (to == NULL || to->reachable ||
-                memcmp(at->heard[n].key, to->key, HEARD_KEY_SIZE) != 0)
+            if (to == NULL || to->reachable)
                 continue;
             there = report_interface(to->report, at->heard[n].interface);
-            if (there == NULL || !report_hears(there, &from->report->host, at->name, from->key))
+            if (there == NULL || !report_hears(there, &from->report->host, at->name))
                 continue;
             to->reachable = true;
             to->distance = from->distance + 1;

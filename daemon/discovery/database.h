@@ -46,15 +46,12 @@ struct host_entry *database_find(const struct database *d, const struct host_id 
 enum report_use {
     REPORT_OLD, /* this host has it, or a newer one */
     REPORT_NEW,
-    REPORT_REFUSED, /* it is signed by another key than a host that is trusted more, or there are too many hosts */
+    REPORT_REFUSED, /* there are too many hosts */
 };
 
-/* Decides about a report by its header. A process that has been started again has another key: its report
- * replaces the former one when the former process is unreachable. A host that is reachable cannot be replaced,
- * except by one that has proved the cluster key. */
+/* Decides about a report by its header. */
 enum report_use database_judge(const struct database *d, const struct host_id *host,
-                               const uint8_t key[PUBLIC_KEY_SIZE], uint64_t sequence,
-                               enum trust trust);
+                               uint64_t sequence, enum trust trust);
 
 /* Stores a report whose signature has been checked; takes `report` and `packed` in any case. Returns 0, or
  * -1 if there is no memory or no room: then both are freed. */

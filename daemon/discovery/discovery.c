@@ -19,13 +19,13 @@ struct discovery *discovery_new(const struct discovery_setup *setup)
     if (d == NULL)
         return NULL;
     d->io = setup->io;
-    d->secrets = *setup->secrets;
     identity_make(&d->identity, setup->seed);
-    database_init(&d->database, &setup->host);
-    d->own.host = setup->host;
+    database_init(&d->database, &d->identity.id);
+    d->own.host = d->identity.id;
+    d->own.sequence = setup->sequence;
     (void)strncpy(d->own.name, setup->name, sizeof d->own.name - 1);
     (void)strncpy(d->own.release, setup->release, sizeof d->own.release - 1);
-    d->own.accepts_setups = setup->io.run != NULL;
+    discovery_set_secrets(d, setup->secrets, setup->open);
     d->changed_at = discovery_now(d);
     return d;
 }
@@ -108,9 +108,11 @@ void discovery_set_node(struct discovery *d, const char *dims, bool have_rank, u
     d->report_due = 0;
 }
 
-void discovery_set_secrets(struct discovery *d, const struct secrets *secrets)
+void discovery_set_secrets(struct discovery *d, const struct secrets *secrets, bool open)
 {
     d->secrets = *secrets;
+    d->open = open && secrets->count == 0;
+    d->own.accepts_setups = d->io.run != NULL && (d->open || secrets->count > 0);
     database_trust_again(&d->database, secrets);
     d->report_due = 0;
 }
@@ -124,17 +126,15 @@ static void take_letter(struct discovery *d, const Discovery__Signed *s)
     ProtobufCAllocator *allocator = bounded_begin(&bounded, PACKET_UNPACKED_MOST);
     Discovery__Letter *letter =
         discovery__letter__unpack(allocator, s->content.len, s->content.data);
-    const struct host_entry *h = NULL;
     struct host_id from, to;
 
     if (letter == NULL)
         return;
-    if (letter->setup.len == SETUP_ID_SIZE && s->key.len == PUBLIC_KEY_SIZE &&
+    if (letter->setup.len == SETUP_ID_SIZE &&
         host_id_read(&from, letter->from.data, letter->from.len) &&
-        host_id_read(&to, letter->to.data, letter->to.len) && host_id_is(&to, &d->own.host))
-        h = database_find(&d->database, &from);
-    if (h != NULL && memcmp(h->key, s->key.data, PUBLIC_KEY_SIZE) == 0 &&
-        signing_check(SIGNED_LETTER, s) && !setup_send_take(d, &from, letter))
+        host_id_read(&to, letter->to.data, letter->to.len) && host_id_is(&to, &d->own.host) &&
+        database_find(&d->database, &from) != NULL && signing_check(SIGNED_LETTER, s, &from) &&
+        !setup_send_take(d, &from, letter))
         setup_take_letter(d, &from, letter);
     discovery__letter__free_unpacked(letter, allocator);
 }
@@ -236,15 +236,25 @@ void discovery_tick(struct discovery *d)
 
 void discovery_command_ended(struct discovery *d, const struct setup_answer *answer)
 {
-    if (!setup_send_local_ended(d, answer))
+    struct setups *s = &d->setups;
+
+    s->running = false;
+    if (s->sent_here != NULL)
+        setup_send_local_ended(d, answer);
+    else if (s->received != NULL)
         setup_take_ended(d, answer);
-    d->setups_due = 0;
+    d->setups_due = 0; /* the next one starts */
 }
 
 const struct database *discovery_database(struct discovery *d)
 {
     (void)database_refresh(&d->database, discovery_now(d));
     return &d->database;
+}
+
+const struct host_id *discovery_id(const struct discovery *d)
+{
+    return &d->identity.id;
 }
 
 const struct secrets *discovery_secrets(const struct discovery *d)

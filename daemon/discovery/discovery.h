@@ -43,11 +43,14 @@ struct interface_state {
 
 struct discovery_setup {
     struct discovery_io io;
-    struct host_id host;
     const char *name; /* host_name_is_valid() */
     const char *release;
-    uint8_t seed[SEED_SIZE];       /* random bytes for the key pair of this process */
+    uint8_t seed[SEED_SIZE]; /* of this host's key pair */
+    /* Lower than the number of each report that this process is to make, and higher than those of former processes:
+     * a time. If it is not, the host gets its place when it hears a report of its own. */
+    uint64_t sequence;
     const struct secrets *secrets; /* copied */
+    bool open;                     /* see discovery_set_secrets() */
 };
 
 struct discovery;
@@ -64,8 +67,9 @@ void discovery_set_interfaces(struct discovery *d, const struct interface_state 
 /* Says what this host's daemon is configured to be: dims "" and no rank at the beginning. */
 void discovery_set_node(struct discovery *d, const char *dims, bool have_rank, uint32_t rank);
 
-/* Replaces the cluster keys (copied). */
-void discovery_set_secrets(struct discovery *d, const struct secrets *secrets);
+/* Replaces the cluster keys (copied). Without keys, the host accepts setups from everybody if it is `open`, and from
+ * nobody otherwise. */
+void discovery_set_secrets(struct discovery *d, const struct secrets *secrets, bool open);
 
 /* Handles a datagram that arrived on an interface from the other end of its cable. */
 void discovery_receive(struct discovery *d, unsigned interface,
@@ -77,6 +81,9 @@ void discovery_tick(struct discovery *d);
 
 /* Returns what is known of all hosts, up to date; valid until the next call. */
 const struct database *discovery_database(struct discovery *d);
+
+/* Returns the id of this host. */
+const struct host_id *discovery_id(const struct discovery *d);
 
 /* Returns the cluster keys in use. */
 const struct secrets *discovery_secrets(const struct discovery *d);

@@ -1,25 +1,27 @@
 #include "daemon/discovery/host_id.h"
 
 #include <sodium.h>
-#include <stdlib.h>
 
-#define MAC_BYTES 6u
-
-static int compare_macs(const void *a, const void *b)
+struct host_id host_id_of(const uint8_t public_key[PUBLIC_KEY_SIZE])
 {
-    return memcmp(a, b, MAC_BYTES);
+    static const uint8_t label[] = "torusd discovery host id";
+    struct host_id id;
+
+    (void)crypto_generichash(id.bytes, HOST_ID_SIZE, public_key, PUBLIC_KEY_SIZE, label,
+                             sizeof label - 1);
+    return id;
 }
 
-void host_id_derive(struct host_id *id, const char *machine, uint8_t (*macs)[6], unsigned count)
+char *host_id_text(const struct host_id *id, char text[HOST_ID_TEXT_SIZE])
 {
-    static const uint8_t label[] = "torusd discovery host";
-    crypto_generichash_state state;
+    return sodium_bin2hex(text, HOST_ID_TEXT_SIZE, id->bytes, HOST_ID_SIZE);
+}
 
-    if (count > 0)
-        qsort(macs, count, MAC_BYTES, compare_macs);
-    (void)crypto_generichash_init(&state, label, sizeof label - 1, HOST_ID_SIZE);
-    (void)crypto_generichash_update(&state, (const uint8_t *)machine, strlen(machine) + 1);
-    for (unsigned i = 0; i < count; i++)
-        (void)crypto_generichash_update(&state, macs[i], MAC_BYTES);
-    (void)crypto_generichash_final(&state, id->bytes, HOST_ID_SIZE);
+bool host_id_parse(struct host_id *id, const char *text)
+{
+    size_t size;
+
+    return strlen(text) == HOST_ID_TEXT_SIZE - 1 &&
+           sodium_hex2bin(id->bytes, HOST_ID_SIZE, text, strlen(text), NULL, &size, NULL) == 0 &&
+           size == HOST_ID_SIZE;
 }

@@ -1,5 +1,4 @@
-/* The id of a host: random-looking bytes that stay the same while the host keeps its machine-id and its
- * network cards. */
+/* The id of a host, derived from its public key: who signs with the key is the host. */
 #ifndef TORUSD_DISCOVERY_HOST_ID_H
 #define TORUSD_DISCOVERY_HOST_ID_H
 
@@ -10,6 +9,7 @@
 
 #define HOST_ID_SIZE 16u
 #define HOST_ID_TEXT_SIZE (2 * HOST_ID_SIZE + 1)
+#define PUBLIC_KEY_SIZE 32u
 
 struct host_id {
     uint8_t bytes[HOST_ID_SIZE];
@@ -34,9 +34,13 @@ static inline bool host_id_read(struct host_id *id, const uint8_t *bytes, size_t
     return true;
 }
 
-/* Derives an id from the text of a machine-id, which it does not reveal, and the MAC addresses of the host.
- * Machines that were cloned with their machine-id have different addresses. `macs` are sorted by the
- * function. */
-void host_id_derive(struct host_id *id, const char *machine, uint8_t (*macs)[6], unsigned count);
+/* Derives the id of the host with this public key. */
+struct host_id host_id_of(const uint8_t public_key[PUBLIC_KEY_SIZE]);
+
+/* Writes the 32 hexadecimal digits of an id. Returns `text`. */
+char *host_id_text(const struct host_id *id, char text[HOST_ID_TEXT_SIZE]);
+
+/* Reads an id from its digits. Returns whether the text is one. */
+bool host_id_parse(struct host_id *id, const char *text);
 
 #endif

@@ -120,20 +120,17 @@ static void take(struct discovery *d, struct own_interface *at,
                  const Discovery__Hello *hello)
 {
     struct heard from = {0};
-    const struct host_entry *h;
     struct neighbour *n;
 
     if (!host_id_read(&from.host, hello->host.data, hello->host.len) ||
         !interface_name_is_valid(hello->interface) || !sync_allowed(d, at))
         return;
     (void)strcpy(from.interface, hello->interface);
-    memcpy(from.key, s->key.data, HEARD_KEY_SIZE);
-    h = database_find(&d->database, &from.host);
-    if (h == NULL || memcmp(h->key, s->key.data, PUBLIC_KEY_SIZE) != 0) {
+    if (database_find(&d->database, &from.host) == NULL) {
         sync_ask(d, at, address, &from.host);
         return;
     }
-    if (!signing_check(SIGNED_HELLO, s))
+    if (!signing_check(SIGNED_HELLO, s, &from.host))
         return;
     if (hello->hold_ms == 0) {
         n = find(at, &from);
@@ -144,10 +141,6 @@ static void take(struct discovery *d, struct own_interface *at,
     n = neighbour_for(d, at, &from);
     if (n == NULL)
         return;
-    if (memcmp(n->from.key, from.key, HEARD_KEY_SIZE) != 0) {
-        n->from = from; /* the neighbour's process has been started again */
-        neighbours_changed(d);
-    }
     n->address = *address;
     n->until = discovery_now(d) + MILLISECONDS * (hello->hold_ms < DISCOVERY_HOLD_MOST_MS
                                                       ? hello->hold_ms

@@ -1,4 +1,4 @@
-/* The state of discovery, for the files of this folder and of setups/. */
+/* The state of discovery, for the files of this folder. */
 #ifndef TORUSD_DISCOVERY_RECORD_H
 #define TORUSD_DISCOVERY_RECORD_H
 
@@ -27,6 +27,7 @@ struct discovery {
     struct discovery_io io;
     struct identity identity;
     struct secrets secrets;
+    bool open; /* accepts setups without a cluster key */
     struct database database;
     struct report own; /* without interfaces: the fixed part of this host's report */
     unsigned interfaces;

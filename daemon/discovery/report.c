@@ -46,12 +46,10 @@ const struct reported_interface *report_interface(const struct report *report, c
 }
 
 bool report_hears(const struct reported_interface *at, const struct host_id *host,
-                  const char *interface, const uint8_t *key)
+                  const char *interface)
 {
     for (unsigned i = 0; i < at->heards; i++)
-        if (host_id_is(&at->heard[i].host, host) &&
-            strcmp(at->heard[i].interface, interface) == 0 &&
-            (key == NULL || memcmp(at->heard[i].key, key, HEARD_KEY_SIZE) == 0))
+        if (host_id_is(&at->heard[i].host, host) && strcmp(at->heard[i].interface, interface) == 0)
             return true;
     return false;
 }
@@ -92,7 +90,6 @@ static void fill_interface(struct packed_interface *p, const struct reported_int
         discovery__heard__init(&p->heard[n]);
         p->heard[n].host = (ProtobufCBinaryData){HOST_ID_SIZE, bytes_of(i->heard[n].host.bytes)};
         p->heard[n].interface = text_of(i->heard[n].interface);
-        p->heard[n].key = (ProtobufCBinaryData){HEARD_KEY_SIZE, bytes_of(i->heard[n].key)};
     }
 }
 
@@ -153,10 +150,8 @@ static int read_interface(struct reported_interface *to, const Discovery__Interf
     for (unsigned n = 0; n < to->heards; n++) {
         if (!host_id_read(&to->heard[n].host, from->heard[n]->host.data,
                           from->heard[n]->host.len) ||
-            from->heard[n]->key.len != HEARD_KEY_SIZE ||
             !interface_name_is_valid(from->heard[n]->interface))
             return wrong(e, "neighbour");
-        memcpy(to->heard[n].key, from->heard[n]->key.data, HEARD_KEY_SIZE);
         (void)strcpy(to->heard[n].interface, from->heard[n]->interface);
     }
     return 0;

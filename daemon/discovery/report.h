@@ -18,13 +18,11 @@
 #define REPORT_BYTES_MOST 49152u /* of a packed report */
 #define REPORT_SEQUENCE_MOST (UINT64_C(1) << 62)
 #define MAC_SIZE 6u
-#define HEARD_KEY_SIZE 8u
 
 /* A neighbour, and the interface by which it sends. */
 struct heard {
     struct host_id host;
     char interface[IFNAMSIZ];
-    uint8_t key[HEARD_KEY_SIZE]; /* the beginning of the public key of its process */
 };
 
 struct reported_interface {
@@ -64,10 +62,9 @@ struct report *report_read(const uint8_t *bytes, size_t size, struct error *e);
 /* Finds an interface by its name; NULL: the host has no such interface. */
 const struct reported_interface *report_interface(const struct report *report, const char *name);
 
-/* Whether the host hears `interface` of `host` on interface `at`; of the process with this public key, unless
- * `key` is NULL. */
+/* Whether the host hears `interface` of `host` on interface `at`. */
 bool report_hears(const struct reported_interface *at, const struct host_id *host,
-                  const char *interface, const uint8_t *key);
+                  const char *interface);
 
 /* Whether a text can be the name of an interface: 1 to 15 letters, digits, and _ . : @ - . */
 bool interface_name_is_valid(const char *name);

@@ -4,10 +4,14 @@
 #include <stdlib.h>
 
 #include "daemon/discovery/bounded.h"
+#include "daemon/discovery/record.h"
 #include "proto/text.h"
 
 #define UNPACKED_MOST (DISCOVERY_SETUP_MOST + 16384u)
 #define SETUP_LABEL "torusd discovery setup"
+#define CLOSED_TEXT                                                                                \
+    "this host was set up before, and cannot read its cluster key now, so it accepts no setup "    \
+    "('torusd-discover --open' there makes it a new host again)"
 
 _Static_assert(crypto_box_PUBLICKEYBYTES == REPLY_KEY_SIZE, "X25519");
 _Static_assert(crypto_box_SECRETKEYBYTES == REPLY_KEY_SIZE, "X25519");
@@ -85,13 +89,16 @@ uint8_t *seal_setup(const struct setup_frame *frame, const struct secrets *secre
 }
 
 /* Whether the setup is authenticated by one of the cluster keys, or none is needed. */
-static int check_mac(const struct setup_frame *frame, const struct secrets *secrets,
+static int check_mac(const struct setup_frame *frame, const struct discovery *d,
                      const Discovery__Setup *setup, struct error *e)
 {
+    const struct secrets *secrets = &d->secrets;
     uint8_t mac[MAC_OF_KEY_SIZE];
 
-    if (secrets->count == 0)
+    if (secrets->count == 0 && d->open)
         return 0;
+    if (secrets->count == 0)
+        return error_set(e, ERROR_REFUSED, CLOSED_TEXT);
     if (setup->key_id.len == 0)
         return error_set(e, ERROR_REFUSED,
                          "this host has a cluster key, and accepts no setup from a host without "
@@ -105,7 +112,7 @@ static int check_mac(const struct setup_frame *frame, const struct secrets *secr
                      "this host has another cluster key than the host that has sent the setup");
 }
 
-static int take_setup(const struct setup_frame *frame, const struct secrets *secrets,
+static int take_setup(const struct setup_frame *frame, const struct discovery *d,
                       const Discovery__Setup *setup, struct opened_setup *opened, struct error *e)
 {
     if (setup->nonce.len != NONCE_SIZE || setup->reply_key.len != REPLY_KEY_SIZE ||
@@ -113,7 +120,7 @@ static int take_setup(const struct setup_frame *frame, const struct secrets *sec
         return error_set(e, ERROR_PROTOCOL, "the setup is invalid");
     if (sodium_memcmp(setup->nonce.data, frame->nonce, NONCE_SIZE) != 0)
         return error_set(e, ERROR_REFUSED, "the setup answers another challenge: it is a replay");
-    if (check_mac(frame, secrets, setup, e) != 0)
+    if (check_mac(frame, d, setup, e) != 0)
         return -1;
     opened->bytes = malloc(setup->bytes.len + 1);
     if (opened->bytes == NULL)
@@ -140,10 +147,10 @@ static uint8_t *unseal(const uint8_t *sealed, size_t size, const uint8_t *public
     return bytes;
 }
 
-int open_setup(const struct setup_frame *frame, const struct secrets *secrets,
-               const struct identity *identity, const uint8_t *sealed, size_t size,
-               struct opened_setup *opened, struct error *e)
+int open_setup(const struct setup_frame *frame, const struct discovery *d, const uint8_t *sealed,
+               size_t size, struct opened_setup *opened, struct error *e)
 {
+    const struct identity *identity = &d->identity;
     uint8_t public_key[crypto_box_PUBLICKEYBYTES], secret_key[crypto_box_SECRETKEYBYTES];
     struct bounded bounded;
     ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
@@ -157,12 +164,12 @@ int open_setup(const struct setup_frame *frame, const struct secrets *secrets,
         bytes = unseal(sealed, size, public_key, secret_key, &bytes_size);
     sodium_memzero(secret_key, sizeof secret_key);
     if (bytes == NULL)
-        return error_set(e, ERROR_PROTOCOL, "the setup was sealed for another host or process");
+        return error_set(e, ERROR_PROTOCOL, "the setup was sealed for another host");
     setup = discovery__setup__unpack(allocator, bytes_size, bytes);
     if (setup == NULL) {
         (void)error_set(e, ERROR_PROTOCOL, "the setup cannot be read");
     } else {
-        result = take_setup(frame, secrets, setup, opened, e);
+        result = take_setup(frame, d, setup, opened, e);
         sodium_memzero(setup->bytes.data, setup->bytes.len);
         discovery__setup__free_unpacked(setup, allocator);
     }

@@ -36,11 +36,10 @@ struct opened_setup {
     uint8_t reply_key[REPLY_KEY_SIZE];
 };
 
-/* Opens a setup, and checks its challenge and, if there are cluster keys, its authentication. Returns 0 with
- * *opened, or -1 with *e. */
-int open_setup(const struct setup_frame *frame, const struct secrets *secrets,
-               const struct identity *identity, const uint8_t *sealed, size_t size,
-               struct opened_setup *opened, struct error *e);
+/* Opens a setup for this host, and checks its challenge and its authentication by a cluster key, which a host needs
+ * unless it is open. Returns 0 with *opened, or -1 with *e. */
+int open_setup(const struct setup_frame *frame, const struct discovery *d, const uint8_t *sealed,
+               size_t size, struct opened_setup *opened, struct error *e);
 
 /* Seals an answer for the sender of a setup. Returns *size malloc'ed bytes, or NULL: no memory. */
 uint8_t *seal_result(const uint8_t *nonce, const uint8_t *reply_key,

@@ -24,8 +24,11 @@ struct incoming_setup;
 struct setups {
     struct outgoing_setup *out[SETUPS_OUT_MOST];
     struct incoming_setup *in[SETUPS_IN_MOST];
-    struct outgoing_setup *local; /* this host's own command runs for it */
-    struct incoming_setup *runs;  /* the command runs for it */
+    /* This host's own command runs. It goes on if whoever asked for it goes away; then both are NULL. */
+    bool running;
+    struct outgoing_setup
+        *sent_here;                  /* it runs for this one, which this host has sent to itself, */
+    struct incoming_setup *received; /* or for this one */
 };
 
 /* The end of a setup. With e.code ERROR_NONE the command has run, otherwise it has not, or its result is not
@@ -48,7 +51,8 @@ struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct ho
                                             bool apply, const uint8_t *bytes, size_t size,
                                             setup_done_fn *done, void *context, struct error *e);
 
-/* Forgets a setup; done() is not called. The host may apply it all the same. */
+/* Forgets a setup; done() is not called. The host may apply it all the same, and no other setup starts before that
+ * ends. */
 void discovery_cancel_setup(struct discovery *d, struct outgoing_setup *setup);
 
 /* The command that io.run() started has ended. */

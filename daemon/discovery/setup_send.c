@@ -45,8 +45,8 @@ static void forget(struct discovery *d, struct outgoing_setup *s)
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++)
         if (d->setups.out[i] == s)
             d->setups.out[i] = NULL;
-    if (d->setups.local == s)
-        d->setups.local = NULL;
+    if (d->setups.sent_here == s)
+        d->setups.sent_here = NULL;
 }
 
 /* Ends a setup with an answer. */
@@ -97,7 +97,7 @@ static const struct host_entry *check_host(struct discovery *d, const struct hos
                         h != NULL ? "host " : "the host", h != NULL ? h->report->name : "");
     else if (!h->report->accepts_setups)
         (void)error_set(e, ERROR_REFUSED,
-                        "host %s accepts no setups: start torusd --discover there with "
+                        "host %s accepts no setups: start torusd-discover there with "
                         "--accept-setups, or enable torusd-discover.service",
                         h->report->name);
     else if (d->secrets.count > 0 && h->trust == TRUST_OTHER_KEY)
@@ -113,11 +113,12 @@ static const struct host_entry *check_host(struct discovery *d, const struct hos
 /* Runs this host's own command. Returns 0, or -1 with *e. */
 static int run_here(struct discovery *d, struct outgoing_setup *s, struct error *e)
 {
-    if (d->setups.local != NULL || d->setups.runs != NULL)
+    if (d->setups.running)
         return error_set(e, ERROR_BUSY, "another setup is being applied on this host: try again");
     if (d->io.run(d->io.context, s->apply, s->bytes, s->size, e) != 0)
         return -1;
-    d->setups.local = s;
+    d->setups.running = true;
+    d->setups.sent_here = s;
     s->ask_due = UINT64_MAX;
     return 0;
 }
@@ -179,12 +180,9 @@ struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct ho
     return s;
 }
 
-bool setup_send_local_ended(struct discovery *d, const struct setup_answer *answer)
+void setup_send_local_ended(struct discovery *d, const struct setup_answer *answer)
 {
-    if (d->setups.local == NULL)
-        return false;
-    end(d, d->setups.local, answer);
-    return true;
+    end(d, d->setups.sent_here, answer);
 }
 
 /* --- letters --- */
@@ -261,7 +259,7 @@ static struct outgoing_setup *find(const struct discovery *d, const struct host_
 {
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++) {
         struct outgoing_setup *s = d->setups.out[i];
-        if (s != NULL && s != d->setups.local && host_id_is(&s->host, from) &&
+        if (s != NULL && s != d->setups.sent_here && host_id_is(&s->host, from) &&
             memcmp(s->id, letter->setup.data, SETUP_ID_SIZE) == 0)
             return s;
     }
@@ -295,7 +293,7 @@ uint64_t setup_send_tick(struct discovery *d)
 
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++) {
         struct outgoing_setup *s = d->setups.out[i];
-        if (s == NULL || s == d->setups.local)
+        if (s == NULL || s == d->setups.sent_here)
             continue;
         if (now >= s->heard_at + ANSWER_WAIT) {
             fail(d, s, ERROR_TIMEOUT, "no answer for 20 s");

@@ -43,8 +43,8 @@ static void free_setup(struct discovery *d, unsigned place)
     struct incoming_setup *s = d->setups.in[place];
 
     d->setups.in[place] = NULL;
-    if (d->setups.runs == s)
-        d->setups.runs = NULL;
+    if (d->setups.received == s)
+        d->setups.received = NULL;
     forget_opened(s);
     blob_free(&s->sealed);
     free(s->result);
@@ -100,11 +100,10 @@ static void answer_setup(struct discovery *d, struct incoming_setup *s,
 
 void setup_take_ended(struct discovery *d, const struct setup_answer *answer)
 {
-    struct incoming_setup *s = d->setups.runs;
+    struct incoming_setup *s = d->setups.received;
 
-    d->setups.runs = NULL;
-    if (s != NULL)
-        answer_setup(d, s, answer);
+    d->setups.received = NULL;
+    answer_setup(d, s, answer);
 }
 
 /* --- letters --- */
@@ -115,8 +114,7 @@ static void open_whole(struct discovery *d, unsigned place)
     struct incoming_setup *s = d->setups.in[place];
     const struct setup_frame frame = {s->id, &s->from, &d->own.host, s->nonce};
     struct error e;
-    int result = open_setup(&frame, &d->secrets, &d->identity, s->sealed.bytes, s->sealed.size,
-                            &s->opened, &e);
+    int result = open_setup(&frame, d, s->sealed.bytes, s->sealed.size, &s->opened, &e);
 
     blob_free(&s->sealed);
     if (result == 0) {
@@ -170,7 +168,7 @@ static void begin(struct discovery *d, const struct host_id *from, const uint8_t
 
     if (d->io.run == NULL) {
         refuse(d, from, id,
-               "it accepts no setups: start torusd --discover there with --accept-setups");
+               "it accepts no setups: start torusd-discover there with --accept-setups");
         return;
     }
     if (ask->size > DISCOVERY_SETUP_MOST) {
@@ -232,7 +230,7 @@ static void start(struct discovery *d, struct incoming_setup *s)
 {
     struct setup_answer answer = {0};
 
-    if (d->setups.runs != NULL || d->setups.local != NULL)
+    if (d->setups.running)
         return;
     if (d->io.run(d->io.context, s->opened.apply, s->opened.bytes, s->opened.size, &answer.e) !=
         0) {
@@ -241,7 +239,8 @@ static void start(struct discovery *d, struct incoming_setup *s)
     }
     forget_opened(s);
     s->state = INCOMING_RUNS;
-    d->setups.runs = s;
+    d->setups.running = true;
+    d->setups.received = s;
 }
 
 uint64_t setup_take_tick(struct discovery *d)

@@ -17,6 +17,7 @@ static const char *const labels[] = {
 void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE])
 {
     (void)crypto_sign_seed_keypair(identity->public_key, identity->secret_key, seed);
+    identity->id = host_id_of(identity->public_key);
 }
 
 /* Computes what is signed: a digest of the label and the content. */
@@ -78,13 +79,17 @@ void signing_sign(const struct identity *identity, const struct secrets *secrets
     out->mac = (ProtobufCBinaryData){MAC_OF_KEY_SIZE, parts->mac};
 }
 
-bool signing_check(enum signed_kind kind, const Discovery__Signed *s)
+bool signing_check(enum signed_kind kind, const Discovery__Signed *s, const struct host_id *host)
 {
     uint8_t hash[crypto_generichash_BYTES];
+    struct host_id signer;
     bool keyed = s->key_id.len == KEY_ID_SIZE && s->mac.len == MAC_OF_KEY_SIZE;
 
     if (s->key.len != PUBLIC_KEY_SIZE || s->signature.len != SIGNATURE_SIZE ||
         (!keyed && (s->key_id.len != 0 || s->mac.len != 0)))
+        return false;
+    signer = host_id_of(s->key.data);
+    if (!host_id_is(&signer, host))
         return false;
     digest(labels[kind], s->content.data, s->content.len, hash);
     return crypto_sign_verify_detached(s->signature.data, hash, sizeof hash, s->key.data) == 0;

@@ -6,18 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/discovery/host_id.h"
 #include "daemon/router/interface/secrets.h"
 #include "proto/discovery.pb-c.h"
 
-#define PUBLIC_KEY_SIZE 32u
 #define SECRET_KEY_SIZE 64u
 #define SIGNATURE_SIZE 64u
 #define SEED_SIZE 32u
 #define MAC_OF_KEY_SIZE 32u
 
-/* The key pair of a discovery process; it lives as long as the process. */
+/* The key pair of a host, and the id that follows from it. */
 struct identity {
     uint8_t public_key[PUBLIC_KEY_SIZE], secret_key[SECRET_KEY_SIZE];
+    struct host_id id;
 };
 
 /* What is signed; a signature of one kind is not valid for another. */
@@ -40,8 +41,8 @@ void signing_sign(const struct identity *identity, const struct secrets *secrets
                   enum signed_kind kind, const uint8_t *content, size_t size,
                   struct signed_parts *parts, Discovery__Signed *out);
 
-/* Whether the lengths of the fields are possible, and the signature is that of the public key. */
-bool signing_check(enum signed_kind kind, const Discovery__Signed *s);
+/* Whether the lengths of the fields are possible, and `host` has signed the content. */
+bool signing_check(enum signed_kind kind, const Discovery__Signed *s, const struct host_id *host);
 
 /* Whether the host has one of the cluster keys. */
 enum trust signing_trust(const struct secrets *secrets, enum signed_kind kind,

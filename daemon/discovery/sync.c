@@ -120,6 +120,16 @@ void sync_compare(struct discovery *d, const struct own_interface *at, struct ne
 
 /* --- reports --- */
 
+/* The network has a later report of this host than this process has made: one of a former process, whose clock was
+ * ahead. The next own report gets a higher number. */
+static void overtake(struct discovery *d, const Discovery__Signed *s, const struct report *report)
+{
+    if (report->sequence <= d->own.sequence || !signing_check(SIGNED_REPORT, s, &d->own.host))
+        return;
+    d->own.sequence = report->sequence;
+    d->report_due = 0;
+}
+
 /* Reads the content of a Signed. Returns a report, or NULL: it is old, refused or invalid. */
 static struct report *examine(struct discovery *d, struct own_interface *at,
                               const Discovery__Signed *s, enum trust *trust)
@@ -134,15 +144,16 @@ static struct report *examine(struct discovery *d, struct own_interface *at,
     if (report == NULL)
         return NULL;
     *trust = signing_trust(&d->secrets, SIGNED_REPORT, s);
+    if (host_id_is(&report->host, &d->own.host))
+        overtake(d, s, report);
     h = database_find(&d->database, &report->host);
     if (h != NULL && discovery_now(d) < h->received_at + DISCOVERY_REPORT_SPACING) {
         free(report); /* a flood; if it is none, the next summaries bring the report */
         return NULL;
     }
     if (!host_id_is(&report->host, &d->own.host) &&
-        database_judge(&d->database, &report->host, s->key.data, report->sequence, *trust) ==
-            REPORT_NEW &&
-        signing_check(SIGNED_REPORT, s))
+        database_judge(&d->database, &report->host, report->sequence, *trust) == REPORT_NEW &&
+        signing_check(SIGNED_REPORT, s, &report->host))
         return report;
     free(report);
     return NULL;

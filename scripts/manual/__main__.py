@@ -28,6 +28,7 @@ def all_pages(torusctl, torusd):
         ('torusctl', 1): programs.overview(torusctl),
         ('torusd', 8): ('daemon of a node of a torus of directly cabled machines', programs.daemon(torusd)),
         ('torus-routed', 8): ('IP routes between the hosts of a torus', programs.routed(torusd)),
+        ('torusd-discover', 8): ('finds the hosts and cables of a torus', programs.discover(torusd)),
         ('torusd.ini', 5): ('settings of torusd', programs.settings(torusd)),
         ('torus.py', 1): launchers.launcher(launch.make_parser(), 'topo/torus.py'),
         ('torus-emulator', 1): launchers.launcher(launch.make_parser(), 'torus-emulator'),

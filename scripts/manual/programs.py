@@ -96,6 +96,11 @@ def routed(tables):
     return {'OPTIONS': options([{**row, 'name': '--' + row['option']} for row in tables['routed']])}
 
 
+def discover(tables):
+    """The sections of torusd-discover(8)."""
+    return {'OPTIONS': options([{**row, 'name': '--' + row['option']} for row in tables['discover']])}
+
+
 def settings(tables):
     """The sections of torusd.ini(5)."""
     return {'SETTINGS': '\n'.join(

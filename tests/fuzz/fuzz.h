@@ -49,4 +49,8 @@ static inline const uint8_t *input_bytes(struct input *in, size_t *length)
     return at;
 }
 
+/* The first bytes of the seeds of key pairs in fuzz_discovery, whose ids the inputs contain. */
+#define FUZZ_OWN_SEED 9
+#define FUZZ_NEIGHBOUR_SEED 7
+
 #endif

@@ -1,4 +1,5 @@
-/* Packets of a neighbour to a discovery process. Input: a byte with flags (whether there are cluster keys), then
+/* Packets of a neighbour to a discovery process. Input: a byte with flags (1: there is a cluster key; 2: the host was
+ * set up before), then
  * packets: a byte for the kind, two for the length, and the bytes. Kind 0 is a packet as it is. The others are
  * contents that the neighbour signs: 1 a hello, 2 a report, 3 a letter. Kind 4 lets time pass. */
 #include <string.h>
@@ -14,10 +15,10 @@
 static struct {
     uint64_t now, random;
     size_t sent, bytes_sent;
-    bool runs;
+    bool runs, closed;
 } world;
 
-static const struct host_id own = {{1}}, neighbour = {{2}};
+static struct host_id own;
 static const struct discovery_address address = {{0xfe, 0x80, [15] = 2}};
 static struct identity identity; /* the neighbour's */
 static struct secrets secrets;
@@ -50,6 +51,7 @@ static void io_send(void *context, unsigned interface, const struct discovery_ad
 static int io_run(void *context, bool apply, const uint8_t *bytes, size_t size, struct error *e)
 {
     (void)context, (void)apply, (void)e;
+    REQUIRE(!world.closed); /* no input is authenticated by the key */
     REQUIRE(!world.runs && bytes != NULL && size <= DISCOVERY_SETUP_MOST);
     world.runs = true;
     return 0;
@@ -98,26 +100,25 @@ static void introduce(struct discovery *d)
     size_t size;
 
     REQUIRE(report != NULL && h != NULL);
-    report->host = neighbour;
+    report->host = identity.id;
     report->sequence = 1;
     (void)strcpy(report->name, "neighbour");
     (void)strcpy(report->interface[0].name, "eth9");
     report->interface[0].heards = 1;
     report->interface[0].heard[0] = (struct heard){.host = own, .interface = "eth1"};
-    memcpy(report->interface[0].heard[0].key, h->key, HEARD_KEY_SIZE);
     content = report_pack(report, &size);
     REQUIRE(content != NULL);
     receive_signed(d, SIGNED_REPORT, content, size);
     free(content);
     free(report);
-    hello.host = (ProtobufCBinaryData){HOST_ID_SIZE, (uint8_t *)(uintptr_t)neighbour.bytes};
+    hello.host = (ProtobufCBinaryData){HOST_ID_SIZE, identity.id.bytes};
     hello.interface = (char *)(uintptr_t) "eth9";
     hello.hold_ms = 60000;
     size = discovery__hello__pack(&hello, bytes);
     receive_signed(d, SIGNED_HELLO, bytes, size);
     world.now += DISCOVERY_REPORT_PAUSE;
     discovery_tick(d);
-    h = database_find(discovery_database(d), &neighbour);
+    h = database_find(discovery_database(d), &identity.id);
     REQUIRE(h != NULL && h->reachable);
 }
 
@@ -126,22 +127,24 @@ static struct discovery *begin(uint8_t flags)
     static const struct interface_state interfaces[] = {
         {.index = 1, .name = "eth1", .mtu = 1500, .up = true, .carrier = true, .ipv6 = true},
         {.index = 2, .name = "eth2", .mtu = 1500, .up = true, .carrier = true, .ipv6 = true}};
-    static const uint8_t seed[SEED_SIZE] = {7}, key[KEY_SIZE] = {8};
+    static const uint8_t seed[SEED_SIZE] = {FUZZ_NEIGHBOUR_SEED}, key[KEY_SIZE] = {8};
     struct discovery_setup setup = {.io = {io_now, io_random, io_send, io_run, NULL},
-                                    .host = own,
                                     .name = "own",
                                     .release = "1",
-                                    .seed = {9},
-                                    .secrets = &secrets};
+                                    .seed = {FUZZ_OWN_SEED},
+                                    .secrets = &secrets,
+                                    .open = (flags & 2) == 0};
     struct discovery *d;
 
     memset(&world, 0, sizeof world);
     world.now = SECONDS;
+    world.closed = (flags & 3) != 0;
     secrets = (struct secrets){.count = flags & 1};
     key_set(&secrets.key[0], key);
     identity_make(&identity, seed);
     d = discovery_new(&setup);
     REQUIRE(d != NULL);
+    own = *discovery_id(d);
     discovery_set_interfaces(d, interfaces, 2);
     discovery_tick(d);
     introduce(d);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/discovery/discovery.h"
+#include "daemon/discovery/signing.h"
 #include "proto/discovery.pb-c.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
@@ -9,8 +10,17 @@
 #define BYTES_MOST 4096u
 
 static FILE *out;
-static uint8_t own[HOST_ID_SIZE] = {1}, neighbour[HOST_ID_SIZE] = {2}, third[HOST_ID_SIZE] = {3};
+static uint8_t own[HOST_ID_SIZE], neighbour[HOST_ID_SIZE], third[HOST_ID_SIZE] = {3};
 static uint8_t setup_id[16] = {4};
+
+static void find_id(uint8_t number, uint8_t id[HOST_ID_SIZE])
+{
+    const uint8_t seed[SEED_SIZE] = {number};
+    struct identity identity;
+
+    identity_make(&identity, seed);
+    memcpy(id, identity.id.bytes, HOST_ID_SIZE);
+}
 
 static ProtobufCBinaryData id_of(uint8_t *bytes)
 {
@@ -150,6 +160,8 @@ static void letter_seeds(void)
 
 void discovery_seeds(const char *folder)
 {
+    find_id(FUZZ_OWN_SEED, own);
+    find_id(FUZZ_NEIGHBOUR_SEED, neighbour);
     out = open_seed(folder, "discovery", "packets", 0);
     packet_seeds();
     close_seed();
@@ -163,6 +175,9 @@ void discovery_seeds(const char *folder)
     time_passes(255);
     close_seed();
     out = open_seed(folder, "discovery", "keyed-letters", 1);
+    letter_seeds();
+    close_seed();
+    out = open_seed(folder, "discovery", "closed", 2);
     letter_seeds();
     close_seed();
 }

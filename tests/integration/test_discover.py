@@ -1,6 +1,8 @@
-"""torusd --discover and torusctl discover on hosts made of namespaces."""
+"""torusd-discover and torusctl discover on hosts made of namespaces."""
 
 import json
+import os
+import re
 import signal
 import struct
 import subprocess
@@ -17,7 +19,7 @@ from torus_net.patience import run
 from torus_net.process import find_program
 
 ALL = 'e0,e1,e2,e3'
-REFUSED = 2  # enum error_code
+REFUSED, BUSY = 2, 11  # enum error_code
 REPLAY = '''
 import socket, struct, sys
 interface, recorded = sys.argv[1], sys.argv[2]
@@ -151,7 +153,7 @@ def test_a_user_without_rights_and_one_process_a_host():
         hosts.start(0, 'a1')
         done = hosts.run(0, 'discover', '--interfaces', 'a1')
         assert done.returncode == 1 and 'another discovery process' in done.stderr
-        torusctl, _ = copy_programs(folder, 'torusctl', 'torusd')
+        torusctl, _ = copy_programs(folder, 'torusctl', 'torusd-discover')
         nobody = subprocess.run([*hosts[1].enter(), *as_user(65534), *torusctl, '--json', 'discover', '--interfaces', 'b1'],
                                 capture_output=True, text=True)
         assert nobody.returncode == 0, nobody.stderr
@@ -162,7 +164,7 @@ def test_a_user_without_rights_and_one_process_a_host():
 def test_a_signal_at_any_moment_of_the_start():
     with discoveries(2) as hosts:
         hosts.cable(0, 'a1', 1, 'b1')
-        assert_ends_well([*hosts[0].enter(), find_program('torusd'), '--discover', '--interfaces', 'a1', '--name', 'alpha',
+        assert_ends_well([*hosts[0].enter(), find_program('torusd-discover'), '--interfaces', 'a1', '--name', 'alpha',
                           '--discover-socket', hosts.socket(0)], signal.SIGTERM)
         assert not hosts.socket(0).exists()
 
@@ -251,6 +253,109 @@ def test_the_first_setup_brings_the_key(tmp_path):
         hosts.wait_reachable(0, 'beta', trust='other key')
 
 
+def local(hosts, number, option):
+    """torusd-discover --id or --open on a host."""
+    return run([find_program('torusd-discover'), option, '--state', hosts.state(number), '--config',
+                hosts.folder / 'torusd.ini'], 20)
+
+
+@pytest.mark.hosts
+def test_a_host_that_was_set_up_stays_closed_without_its_key(command):
+    with discoveries(2) as hosts:
+        settings, key = hosts.folder / 'torusd.ini', make_key(hosts.folder / 'key of its own')
+        options = '--config', settings, '--key-file', hosts.folder / 'none', '--accept-setups', command[0]
+
+        def is_closed():
+            hosts.wait_reachable(0, 'beta', accepts_setups=False)
+            refused = hosts.send_setup(0, 'beta', b'closed\n')
+            return refused['code'] == REFUSED and 'accepts no setups' in refused['text']
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.start(0, 'a1')
+        hosts.start(1, 'b1', *options)
+        hosts.wait_reachable(0, 'beta', accepts_setups=True)
+        settings.write_text(f'dims = 2\nrank = 1\nkey_file = {key}\n')
+        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.wait_reachable(0, 'beta', trust='other key')
+        assert hosts.send_setup(0, 'beta', b'keyed\n')['code'] == REFUSED
+        # The key is gone for a moment, as it is when its disk is not mounted yet.
+        away = key.rename(hosts.folder / 'away')
+        hosts.processes[1].send_signal(signal.SIGHUP)
+        assert is_closed()
+        hosts.end(1)
+        hosts.start(1, 'b1', *options)
+        assert is_closed()
+        assert f'key file {key}: No such file' in hosts.log(1)
+        away.rename(key)
+        hosts.wait_reachable(0, 'beta', trust='other key')  # without a signal
+        assert hosts.send_setup(0, 'beta', b'keyed\n')['code'] == REFUSED
+        # Nothing is left of the configuration, but the host remembers.
+        refused = local(hosts, 1, '--open')
+        assert refused.returncode == 1 and str(settings) in refused.stderr
+        settings.unlink()
+        hosts.processes[1].send_signal(signal.SIGHUP)
+        assert is_closed()
+        opened = local(hosts, 1, '--open')
+        assert opened.returncode == 0, opened.stderr
+        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.wait_reachable(0, 'beta', accepts_setups=True)
+        assert hosts.send_setup(0, 'beta', b'open\n')['status'] == 7
+        assert command[1].read_text() == 'word apply open\n'
+
+
+@pytest.mark.hosts
+def test_the_identity_of_a_host_stays_on_its_machine(command):
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.start(0, 'a1')
+        hosts.start(1, 'b1')
+        first = hosts.wait_reachable(0, 'beta')['id']
+        assert local(hosts, 1, '--id').stdout.strip() == first and first in hosts.log(1)
+        hosts.end(1, signal.SIGKILL)
+        hosts.start(1, 'b1')
+        hosts.wait_reachable(0, 'beta', id=first)
+        (hosts.state(1) / 'set-up').touch()
+        hosts.end(1)
+        # A copy of the disk in another machine: its identity is another one, and it was never set up.
+        identity = hosts.state(1) / 'identity'
+        assert identity.stat().st_mode & 0o777 == 0o600
+        identity.write_text(re.sub('machine = ..', 'machine = 00', identity.read_text()))
+        hosts.start(1, 'b1', '--accept-setups', command[0])
+        second = wait_for(lambda: next((host['id'] for host in json.loads(hosts.discover(0, '--wait', '0.1').stdout)['hosts']
+                                        if host['id'] not in (first, local(hosts, 0, '--id').stdout.strip())), None), 60)
+        assert second == local(hosts, 1, '--id').stdout.strip()
+        assert not (hosts.state(1) / 'set-up').exists()
+        assert 'belongs to another machine' in hosts.log(1)
+        hosts.end(1)
+        identity.write_text('secret = 12\n')
+        damaged = local(hosts, 1, '--id')
+        assert damaged.returncode == 1 and f'{identity} is damaged' in damaged.stderr
+
+
+@pytest.mark.hosts
+def test_the_asker_of_a_setup_goes_away(tmp_path):
+    """The setup goes on, and the next one gets its own answer."""
+    script, pipe = tmp_path / 'command', tmp_path / 'go on'
+    script.write_text(f'#!/bin/sh\nread -r line\necho "$line" >>{tmp_path}/runs\nread -r word <"{pipe}"\necho "took $line"\n')
+    script.chmod(0o755)
+    os.mkfifo(pipe)
+    (tmp_path / 'runs').touch()
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.start(0, 'a1', '--accept-setups', script)
+        hosts.start(1, 'b1')
+        hosts.wait_reachable(1, 'alpha', accepts_setups=True)
+        hosts.begin_setup(0, 'alpha', b'first\n').close()
+        wait_for(lambda: (tmp_path / 'runs').read_text() == 'first\n')
+        second = hosts.begin_setup(1, 'alpha', b'second\n')
+        busy = hosts.send_setup(0, 'alpha', b'third\n')
+        assert busy['code'] == BUSY, busy
+        pipe.write_text('go\n')
+        wait_for(lambda: (tmp_path / 'runs').read_text() == 'first\nsecond\n')
+        pipe.write_text('go\n')
+        assert hosts.finish_setup(second)['output'] == b'took second\n'
+        assert hosts.end(0) == 0
+
+
 @pytest.mark.hosts
 def test_from_bare_hosts_to_their_configuration():
     """torusctl discover writes the cluster file, and torusctl init configures all hosts over the cables."""
@@ -295,13 +400,8 @@ def test_from_bare_hosts_to_their_configuration():
     (('--interfaces', 'e1', '--accept-setups', 'torusctl init'), 'absolute path'),
 ))
 def test_invalid_options(tmp_path, options, text):
-    done = run([find_program('torusd'), '--discover', '--discover-socket', tmp_path / 'socket', *options], 20)
+    done = run([find_program('torusd-discover'), '--discover-socket', tmp_path / 'socket', *options], 20)
     assert done.returncode == 2 and text in done.stderr
-
-
-def test_options_of_discovery_need_discover():
-    done = run([find_program('torusd'), '--interfaces', 'all'], 20)
-    assert done.returncode == 2 and '--discover' in done.stderr
 
 
 @pytest.mark.parametrize('text', ('', '[]', '{}', '{"hosts": 3}', '{"hosts": [{"name": "a/b"}]}',

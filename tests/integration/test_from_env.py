@@ -196,7 +196,6 @@ def test_no_launcher(job):
     ({'PMI_RANK': 3}, ('--name', 'delta'), ('[delta]', '--name')),
     ({'TORUS_JOB': 'a'}, ('--name', 'delta'), ('[delta]', '--name')),
     ({'TORUS_JOB': 'a'}, ('--rank', 3), ('rank 3', '0 to 2')),
-    ({'TORUS_JOB': 'a'}, ('--discover',), ('--discover',)),
     ({'TORUS_JOB': 'a'}, ('--name', 'beta', '--encrypt', 'yes'), ('key_file',)),
     ({'TORUS_JOB': 'a'}, ('--cluster', '/nonexistent.ini'), ('/nonexistent.ini', '--cluster')),
 ])

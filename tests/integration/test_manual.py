@@ -81,9 +81,8 @@ def test_settings():
     lines = source('torusd.ini', 5)
     listed = [line.partition(' = ')[0] for line in lines if re.match(r'[a-z_]+ = [A-Zy]', line)]
     wanted = {option[2:].replace('-', '_') for option in options(printed(find_program('torusd'), '--help'))}
-    discovery = {'discover', 'interfaces', 'name', 'discover_socket', 'accept_setups', 'set_up_links'}
-    wanted -= {'from_env', 'cluster'}  # options only
-    assert set(listed) == (wanted - discovery - {'config', 'port', 'check', 'help', 'version', 'data_root'} |
+    wanted -= {'from_env', 'cluster', 'name'}  # options only
+    assert set(listed) == (wanted - {'config', 'port', 'check', 'help', 'version', 'data_root'} |
                            {'data_roots'})
 
 

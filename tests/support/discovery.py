@@ -91,14 +91,17 @@ class Discoveries(Hosts):
     def start(self, number, interfaces, *options):
         with open(self.log_path(number), 'a') as log:
             self.processes[number] = subprocess.Popen(
-                ['setpriv', '--pdeathsig', 'KILL', *self[number].enter(), find_program('torusd'), '--discover',
+                ['setpriv', '--pdeathsig', 'KILL', *self[number].enter(), find_program('torusd-discover'),
                  '--interfaces', interfaces, '--name', NAMES[number], '--discover-socket', self.socket(number),
-                 *map(str, options)], stdout=log, stderr=log)
+                 '--state', self.state(number), *map(str, options)], stdout=log, stderr=log)
         wait_for(lambda: self.processes[number].poll() is not None or self.answers(number), 20)
         assert self.processes[number].poll() is None, self.log(number)
 
     def socket(self, number):
         return self.folder / f'{number}.discover'
+
+    def state(self, number):
+        return self.folder / f'{number}.state'
 
     def answers(self, number):
         with socket.socket(socket.AF_UNIX) as connection:
@@ -130,13 +133,22 @@ class Discoveries(Hosts):
 
     def send_setup(self, number, name, data, apply=True):
         """Returns {'status', 'output', 'errors'} or {'code', 'text'} of a setup for the host of this name."""
+        with self.begin_setup(number, name, data, apply) as connection:
+            return self.finish_setup(connection)
+
+    def begin_setup(self, number, name, data, apply=True):
+        """Returns the connection over which a setup was sent."""
         host = bytes.fromhex(self.host(number, name)['id'])
         request = field(2, field(1, host) + field(2, int(apply)) + field(3, data))
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(self.socket(number)))
-            connection.settimeout(120)
-            connection.sendall(len(request).to_bytes(4, 'big') + bytes(4) + request)
-            reply = fields(receive(connection, int.from_bytes(receive(connection, 8)[:4], 'big')))
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self.socket(number)))
+        connection.settimeout(120)
+        connection.sendall(len(request).to_bytes(4, 'big') + bytes(4) + request)
+        return connection
+
+    @staticmethod
+    def finish_setup(connection):
+        reply = fields(receive(connection, int.from_bytes(receive(connection, 8)[:4], 'big')))
         if 2 in reply:
             setup = fields(reply[2])
             return {'status': setup.get(1, 0), 'output': setup.get(2, b''), 'errors': setup.get(3, b'')}

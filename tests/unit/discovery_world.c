@@ -17,11 +17,22 @@ static uint64_t draw(struct world *w)
     return w->random;
 }
 
+void world_seed(unsigned host, uint8_t seed[SEED_SIZE])
+{
+    memset(seed, 0, SEED_SIZE);
+    seed[0] = (uint8_t)host;
+    seed[1] = 1;
+}
+
 struct host_id world_id(unsigned host)
 {
-    struct host_id id = {{(uint8_t)(host * 37), (uint8_t)host, 1}};
+    static struct identity identity[256]; /* because it takes long to make them */
+    uint8_t seed[SEED_SIZE];
 
-    return id;
+    world_seed(host, seed);
+    if (identity[host].public_key[0] == 0)
+        identity_make(&identity[host], seed);
+    return identity[host].id;
 }
 
 static struct discovery_address address_of(unsigned host, unsigned port)
@@ -152,13 +163,14 @@ void world_start(struct world *w, unsigned host)
     char name[REPORT_NAME_SIZE];
     struct discovery_setup setup = {
         .io = {io_now, io_random, io_send, h->accepts ? io_run : NULL, h},
-        .host = world_id(host),
         .name = name,
         .release = "1.2.3",
-        .secrets = &h->secrets};
+        .sequence = w->now / MILLISECONDS,
+        .secrets = &h->secrets,
+        .open = !h->closed};
 
     (void)snprintf(name, sizeof name, "host%u", host);
-    io_random(h, setup.seed, sizeof setup.seed);
+    world_seed(host, setup.seed);
     h->discovery = discovery_new(&setup);
     assert_non_null(h->discovery);
     discovery_set_interfaces(h->discovery, h->interface, w->ports);
@@ -219,7 +231,7 @@ void world_set_key(struct world *w, unsigned host, unsigned number)
     h->secrets = (struct secrets){.count = number > 0};
     key_set(&h->secrets.key[0], bytes);
     if (h->discovery != NULL)
-        discovery_set_secrets(h->discovery, &h->secrets);
+        discovery_set_secrets(h->discovery, &h->secrets, !h->closed);
 }
 
 /* --- time --- */
@@ -320,7 +332,7 @@ static bool port_is_known(const struct world *w, unsigned host, unsigned port,
                 w->host[h].segment[p] != w->host[host].segment[port])
                 continue;
             expected++;
-            if (!report_hears(at, &id, w->host[h].interface[p].name, NULL))
+            if (!report_hears(at, &id, w->host[h].interface[p].name))
                 return false;
         }
     return at->heards == expected;

@@ -20,6 +20,7 @@ struct world_host {
     struct interface_state interface[WORLD_PORTS_MOST];
     uint32_t segment[WORLD_PORTS_MOST]; /* to which each interface is plugged */
     bool accepts;                       /* has a command */
+    bool closed;                        /* was set up before */
     /* The command: the last setup, and whether it runs. */
     bool runs, applied;
     unsigned runs_count;
@@ -75,7 +76,9 @@ bool world_is_known(struct world *w);
 
 /* The entry of `of` in the database of `at`; NULL: none. */
 const struct host_entry *world_entry(struct world *w, unsigned at, unsigned of);
+/* The id of a host, and the seed of its key pair. */
 struct host_id world_id(unsigned host);
+void world_seed(unsigned host, uint8_t seed[SEED_SIZE]);
 
 /* Delivers all recorded packets to the host again. */
 void world_replay(struct world *w, unsigned host);

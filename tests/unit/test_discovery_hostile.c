@@ -41,14 +41,25 @@ static bool is_whole(struct world *w)
     return true;
 }
 
-/* Makes a packet with one report that a stranger has signed. Returns its size. */
+/* The key pair of a stranger. */
+static struct identity stranger_identity(unsigned number)
+{
+    const uint8_t seed[SEED_SIZE] = {(uint8_t)number, (uint8_t)(number >> 8), 77};
+    struct identity identity;
+
+    identity_make(&identity, seed);
+    return identity;
+}
+
+/* Makes a packet with one report that a stranger has signed, about itself or (not NULL) about another host. Returns its
+ * size. */
 static size_t report_packet(uint8_t out[PACKET_MOST], const struct host_id *host, const char *name,
                             uint64_t sequence, unsigned number, const struct secrets *secrets)
 {
-    uint8_t seed[SEED_SIZE] = {(uint8_t)number, (uint8_t)(number >> 8), 77}, *content;
+    const struct identity identity = stranger_identity(number);
+    uint8_t *content;
     uint8_t packed[PACKET_MOST];
     struct report *report = report_new(1);
-    struct identity identity;
     struct signed_parts parts;
     Discovery__Signed s;
     Discovery__Packet packet = DISCOVERY__PACKET__INIT;
@@ -57,13 +68,12 @@ static size_t report_packet(uint8_t out[PACKET_MOST], const struct host_id *host
     size_t size;
 
     assert_non_null(report);
-    report->host = *host;
+    report->host = host != NULL ? *host : identity.id;
     (void)snprintf(report->name, sizeof report->name, "%s", name);
     report->sequence = sequence;
     (void)strcpy(report->interface[0].name, "eth0");
     content = report_pack(report, &size);
     assert_non_null(content);
-    identity_make(&identity, seed);
     signing_sign(&identity, secrets, SIGNED_REPORT, content, size, &parts, &s);
     list = (ProtobufCBinaryData){discovery__signed__pack(&s, packed), packed};
     reports.n_reports = 1;
@@ -91,8 +101,7 @@ static void test_invented_hosts_are_bounded_and_forgotten(void **state)
     (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < 3000; i++) {
-        struct host_id id = {{200, (uint8_t)i, (uint8_t)(i >> 8), 5}};
-        receive(&w, bytes, report_packet(bytes, &id, "phantom", 1, i, &none));
+        receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
         assert_true(discovery_database(w.host[2].discovery)->hosts <= DATABASE_HOSTS_MOST);
         if (i % 100 == 0)
             world_run(&w, 10 * MILLISECONDS);
@@ -117,18 +126,15 @@ static void test_floods_are_limited(void **state)
     (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < 2 * DISCOVERY_BURST; i++) {
-        struct host_id id = {{200, (uint8_t)i, (uint8_t)(i >> 8), 5}};
-        receive(&w, bytes, report_packet(bytes, &id, "a b", 1, i, &none)); /* no valid name */
+        receive(&w, bytes, report_packet(bytes, NULL, "a b", 1, i, &none)); /* no valid name */
     }
     for (unsigned i = 0; i < 10; i++) {
-        struct host_id id = {{201, (uint8_t)i}};
-        receive(&w, bytes, report_packet(bytes, &id, "phantom", 1, i, &none));
+        receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
     }
     hosts = discovery_database(w.host[2].discovery)->hosts;
     assert_int_equal(hosts, 3);
     world_run(&w, SECONDS);
-    struct host_id id = {{202}};
-    receive(&w, bytes, report_packet(bytes, &id, "phantom", 1, 5, &none));
+    receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, 5, &none));
     assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
     assert_true(is_whole(&w));
     world_end(&w);
@@ -140,57 +146,66 @@ static void test_reports_of_one_host_are_spaced(void **state)
     static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
-    const struct host_id id = {{220}};
+    const struct host_id id = stranger_identity(1).id;
 
     (void)state;
     begin(&w, 0);
     for (uint64_t i = 1; i <= 100; i++)
-        receive(&w, bytes, report_packet(bytes, &id, "busy", i, 1, &none));
+        receive(&w, bytes, report_packet(bytes, NULL, "busy", i, 1, &none));
     assert_int_equal(database_find(discovery_database(w.host[2].discovery), &id)->report->sequence,
                      1);
     world_run(&w, DISCOVERY_REPORT_SPACING);
-    receive(&w, bytes, report_packet(bytes, &id, "busy", 101, 1, &none));
+    receive(&w, bytes, report_packet(bytes, NULL, "busy", 101, 1, &none));
     assert_int_equal(database_find(discovery_database(w.host[2].discovery), &id)->report->sequence,
                      101);
     world_end(&w);
 }
 
-/* A report in the name of a host that is reachable is not believed. Without a key, one of a host that is not
- * reachable is, until the host is back; with a key, it is not. */
-static void test_false_reports_in_the_name_of_others(void **state)
+/* Only a host itself signs with the key from which its id follows: nobody else can report in its name, whether the host
+ * is reachable or not, with the cluster key or without. */
+static void test_reports_in_the_name_of_others(void **state)
 {
     static struct world w;
-    const struct secrets none = {.count = 0};
-    uint8_t bytes[PACKET_MOST];
+    struct secrets secrets = {.count = 0};
+    uint8_t bytes[PACKET_MOST], key[KEY_SIZE] = {4};
     const struct host_id id = world_id(0);
 
     (void)state;
-    begin(&w, 0);
-    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &none));
-    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
-    const uint32_t cable = w.host[0].segment[0];
+    begin(&w, 4);
+    for (secrets.count = 0; secrets.count < 2; secrets.count++) {
+        key_set(&secrets.key[0], key);
+        receive(&w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
+        assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
+        assert_true(is_whole(&w));
+    }
     world_plug(&w, 0, 0, WORLD_NO_SEGMENT);
     world_plug(&w, 1, 1, WORLD_NO_SEGMENT);
-    world_run(&w, SECONDS);
-    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &none));
-    assert_string_equal(world_entry(&w, 2, 0)->report->name, "liar");
-    world_plug(&w, 0, 0, cable);
-    world_plug(&w, 1, 1, cable);
-    world_run(&w, 3 * SECONDS);
-    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
-    assert_true(is_whole(&w));
+    world_run(&w, DISCOVERY_LOST_LIFE + 3 * SECONDS);
+    assert_null(world_entry(&w, 2, 0));
+    receive(&w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
+    assert_null(world_entry(&w, 2, 0));
     world_end(&w);
+}
 
-    begin(&w, 4);
-    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &none));
-    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
-    world_set_key(&w, 1, 4);
-    struct secrets other = {.count = 1};
-    uint8_t other_key[KEY_SIZE] = {99};
-    key_set(&other.key[0], other_key);
-    receive(&w, bytes, report_packet(bytes, &id, "liar", 1u << 30, 1, &other));
-    assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
+/* A process whose clock has gone back numbers its reports lower than those of the process before. */
+static void test_a_host_overtakes_its_former_reports(void **state)
+{
+    static struct world w;
+    uint64_t now;
+
+    (void)state;
+    begin(&w, 0);
+    now = w.now;
+    world_stop(&w, 0, false);
+    w.now = 0; /* while it starts */
+    world_start(&w, 0);
+    w.now = now;
+    assert_true(world_entry(&w, 2, 0)->report->sequence > 100);
+    world_run(&w, 5 * SECONDS);
     assert_true(is_whole(&w));
+    world_set_key(&w, 0, 1);
+    world_run(&w, 5 * SECONDS);
+    assert_int_equal(world_entry(&w, 2, 0)->trust, TRUST_OTHER_KEY); /* its new reports are taken */
     world_end(&w);
 }
 
@@ -226,18 +241,20 @@ static void test_signatures(void **state)
     key_set(&secrets.key[0], seed);
     identity_make(&identity, seed);
     signing_sign(&identity, &secrets, SIGNED_HELLO, content, sizeof content, &parts, &s);
-    assert_true(signing_check(SIGNED_HELLO, &s));
+    assert_true(signing_check(SIGNED_HELLO, &s, &identity.id));
     assert_int_equal(signing_trust(&secrets, SIGNED_HELLO, &s), TRUST_PROVED);
-    assert_false(signing_check(SIGNED_REPORT, &s));
+    assert_false(signing_check(SIGNED_REPORT, &s, &identity.id));
+    const struct host_id other = stranger_identity(5).id;
+    assert_false(signing_check(SIGNED_HELLO, &s, &other));
     assert_int_equal(signing_trust(&secrets, SIGNED_REPORT, &s), TRUST_OTHER_KEY);
     for (size_t bit = 0; bit < 8 * sizeof content; bit++) {
         content[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        assert_false(signing_check(SIGNED_HELLO, &s));
+        assert_false(signing_check(SIGNED_HELLO, &s, &identity.id));
         assert_int_equal(signing_trust(&secrets, SIGNED_HELLO, &s), TRUST_OTHER_KEY);
         content[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     s.signature.len--;
-    assert_false(signing_check(SIGNED_HELLO, &s));
+    assert_false(signing_check(SIGNED_HELLO, &s, &identity.id));
 }
 
 /* Recorded packets with changed bytes, and cut ones: nothing crashes, and all hosts stay known. */
@@ -279,13 +296,11 @@ static void test_invalid_reports(void **state)
     (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct host_id id = {{210, (uint8_t)i}};
-        receive(&w, bytes, report_packet(bytes, &id, names[i], 1, i, &none));
+        receive(&w, bytes, report_packet(bytes, NULL, names[i], 1, i, &none));
     }
-    struct host_id id = {{211}};
-    receive(&w, bytes, report_packet(bytes, &id, "phantom", REPORT_SEQUENCE_MOST + 1, 1, &none));
+    receive(&w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST + 1, 1, &none));
     assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
-    receive(&w, bytes, report_packet(bytes, &id, "phantom", REPORT_SEQUENCE_MOST, 1, &none));
+    receive(&w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST, 1, &none));
     assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
     world_end(&w);
 }
@@ -296,7 +311,8 @@ int main(void)
         cmocka_unit_test(test_invented_hosts_are_bounded_and_forgotten),
         cmocka_unit_test(test_floods_are_limited),
         cmocka_unit_test(test_reports_of_one_host_are_spaced),
-        cmocka_unit_test(test_false_reports_in_the_name_of_others),
+        cmocka_unit_test(test_reports_in_the_name_of_others),
+        cmocka_unit_test(test_a_host_overtakes_its_former_reports),
         cmocka_unit_test(test_keys_are_shown),
         cmocka_unit_test(test_signatures),
         cmocka_unit_test(test_damaged_packets),

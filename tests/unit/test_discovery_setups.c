@@ -147,6 +147,33 @@ static void test_own_host(void **state)
     world_end(&w);
 }
 
+/* Whoever has asked for the setup of the own host goes away while the command runs: no other setup starts before it
+ * ends, and none gets its answer. */
+static void test_a_setup_outlives_its_asker(void **state)
+{
+    static struct world w;
+    struct outgoing_setup *s;
+
+    (void)state;
+    begin_line(&w, 2, 0);
+    s = send_setup(&w, 0, 0, true, "own", 3);
+    assert_true(w.host[0].runs);
+    discovery_cancel_setup(w.host[0].discovery, s);
+    assert_null(send_setup(&w, 0, 0, true, "more", 4));
+    assert_int_equal(answer.e.code, ERROR_BUSY);
+    assert_non_null(send_setup(&w, 1, 0, true, "next", 4));
+    world_run(&w, 10 * SECONDS);
+    assert_int_equal(w.host[0].runs_count, 1);
+    world_command_ends(&w, 0, 7, "of the first");
+    assert_true(wait_for_command(&w, 0));
+    assert_int_equal(w.host[0].runs_count, 2);
+    assert_false(answer.ended);
+    world_command_ends(&w, 0, 0, "of the second");
+    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    assert_string_equal(answer.output, "of the second");
+    world_end(&w);
+}
+
 static void test_one_command_at_a_time(void **state)
 {
     static struct world w;
@@ -229,6 +256,35 @@ static void test_first_setup_brings_the_key(void **state)
     world_end(&w);
 }
 
+/* A host that was set up before, and has no key now, takes setups from nobody. */
+static void test_a_host_without_its_key_is_closed(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    begin_line(&w, 2, 0);
+    assert_true(world_entry(&w, 0, 1)->report->accepts_setups);
+    w.host[1].closed = true;
+    world_set_key(&w, 1, 0);
+    /* The sender does not know it yet. */
+    assert_non_null(send_setup(&w, 0, 1, true, "first", 5));
+    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    assert_int_equal(answer.e.code, ERROR_REFUSED);
+    world_run(&w, 5 * SECONDS);
+    assert_false(world_entry(&w, 0, 1)->report->accepts_setups);
+    assert_null(send_setup(&w, 0, 1, true, "second", 6));
+    assert_int_equal(answer.e.code, ERROR_REFUSED);
+    assert_int_equal(w.host[1].runs_count, 0);
+    world_set_key(&w, 1, 3);
+    world_set_key(&w, 0, 3);
+    world_run(&w, 5 * SECONDS);
+    assert_non_null(send_setup(&w, 0, 1, true, "third", 5));
+    assert_true(wait_for_command(&w, 1));
+    world_command_ends(&w, 1, 0, "");
+    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    world_end(&w);
+}
+
 /* Packets of a setup that are sent again run nothing: neither at once, nor when they answer a new challenge. */
 static void test_replays_are_refused(void **state)
 {
@@ -289,9 +345,11 @@ int main(void)
         cmocka_unit_test(test_large_setup_in_spite_of_loss),
         cmocka_unit_test(test_show_and_long_output),
         cmocka_unit_test(test_own_host),
+        cmocka_unit_test(test_a_setup_outlives_its_asker),
         cmocka_unit_test(test_one_command_at_a_time),
         cmocka_unit_test(test_key_is_needed),
         cmocka_unit_test(test_first_setup_brings_the_key),
+        cmocka_unit_test(test_a_host_without_its_key_is_closed),
         cmocka_unit_test(test_replays_are_refused),
         cmocka_unit_test(test_refusals_and_silence),
     };

@@ -133,7 +133,7 @@ static json_t *cables_json(const struct discovered *d)
 
 static const char *state_of(const struct reported_interface *at)
 {
-    return !at->up        ? "is down: set it up (ip link set ... up, or torusd --set-up-links)"
+    return !at->up ? "is down: set it up (ip link set ... up, or torusd-discover --set-up-links)"
            : !at->carrier ? "no carrier"
            : !at->ipv6    ? "no link-local IPv6 address"
                           : "nothing is heard";
@@ -402,7 +402,7 @@ const struct command command_discover = {
              "           [--dims DIMS | --cluster FILE] [--exclude LIST] [--output FILE]\n"
              "           [--svg FILE] [--from FILE] [--wait SECONDS] [--json]",
     .details =
-        "Needs no configuration of the network: hosts that run torusd --discover send packets\n"
+        "Needs no configuration of the network: hosts that run torusd-discover send packets\n"
         "over each cable, and tell each other what they hear. The command asks the discovery\n"
         "process of this machine, and waits until nothing changes any more. If there is no such\n"
         "process (torusd-discover.service), --interfaces starts one for the while.\n"

@@ -79,7 +79,7 @@ bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t in
         return false;
     at = discovered_interface(&d->host[other], heard->interface);
     return at != UINT32_MAX && report_hears(&d->host[other].report->interface[at], &report->host,
-                                            report->interface[interface].name, NULL);
+                                            report->interface[interface].name);
 }
 
 static size_t count_heard(const struct discovered *d)

@@ -87,17 +87,14 @@ static int wrong(struct error *e, const char *what)
                      what);
 }
 
-/* Reads the id of a host; without one, derives it from the name. */
+/* Reads the id of a host; without one, as in files that people write, the host has one that follows from its name. */
 static void read_id(struct host_id *id, const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, "id"));
-    size_t size = 0;
 
-    if (text != NULL && strlen(text) == 2 * HOST_ID_SIZE &&
-        sodium_hex2bin(id->bytes, HOST_ID_SIZE, text, strlen(text), NULL, &size, NULL) == 0 &&
-        size == HOST_ID_SIZE)
-        return;
-    host_id_derive(id, name, NULL, 0);
+    if (text == NULL || !host_id_parse(id, text))
+        (void)crypto_generichash(id->bytes, HOST_ID_SIZE, (const uint8_t *)name, strlen(name), NULL,
+                                 0);
 }
 
 static int read_heard(struct reported_interface *to, const json_t *list, struct error *e)

@@ -14,7 +14,7 @@ struct discovery_child {
     char socket[96];
 };
 
-/* Starts torusd --discover on these interfaces, with a key file (NULL: none). Returns 0, or -1 with *e and
+/* Starts torusd-discover on these interfaces, with a key file (NULL: none). Returns 0, or -1 with *e and
  * nothing left behind. */
 int discovery_child_start(struct discovery_child *c, const char *interfaces, const char *key_file,
                           struct error *e);

@@ -20,8 +20,8 @@ static int no_process(const char *path, int cause, struct error *e)
 {
     if (cause == ENOENT || cause == ENOTDIR || cause == ECONNREFUSED)
         (void)error_set(e, ERROR_IO,
-                        "no discovery process at %s: start torusd-discover.service or torusd "
-                        "--discover",
+                        "no discovery process at %s: start torusd-discover.service or "
+                        "torusd-discover",
                         path);
     else if (cause == EACCES || cause == EPERM)
         (void)error_set(e, ERROR_REFUSED,

@@ -1,4 +1,4 @@
-/* Asks the discovery process of this machine (torusd --discover) for all hosts, and sends setups to them. */
+/* Asks the discovery process of this machine (torusd-discover) for all hosts, and sends setups to them. */
 #ifndef TORUSD_CLI_DISCOVERY_SOCKET_H
 #define TORUSD_CLI_DISCOVERY_SOCKET_H
 

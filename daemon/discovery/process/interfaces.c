@@ -87,7 +87,8 @@ static uint32_t speed_of(int fd, const char *name)
     request.ifr_data = (void *)&command;
     if (ioctl(fd, SIOCETHTOOL, &request) != 0)
         return 0;
-    speed = ethtool_cmd_speed(&command);
+    speed = (uint32_t)command.speed_hi << 16 |
+            command.speed; /* ethtool_cmd_speed() shifts a bit into the sign */
     return speed == UINT16_MAX || speed == UINT32_MAX ? 0 : speed;
 }
 

@@ -17,10 +17,10 @@
 
 #define LOOK_MS 5000 /* between two looks at the interfaces, if the kernel reports nothing */
 #define REPORT_MS 20 /* reports of the kernel come in bursts */
-#define MACHINE_ID "/etc/machine-id"
 
 struct discovery_process {
-    const struct process_setup *setup;
+    const struct discover_options *options;
+    struct host_state *state;
     uv_loop_t *loop;
     struct discovery *discovery;
     struct datagrams datagrams;
@@ -31,6 +31,8 @@ struct discovery_process {
     uv_timer_t wake_up, look;
     unsigned handles; /* to be closed before *p can be freed */
     bool applies;     /* the command may replace the key */
+    bool open;        /* this host is new */
+    bool failed;      /* settings or keys could not be read */
     uint64_t picture; /* the last one logged */
     unsigned interfaces;
     struct interface_state interface[DISCOVERY_INTERFACES_MOST];
@@ -77,19 +79,22 @@ static const struct interface_state *find_before(const struct discovery_process 
     return NULL;
 }
 
-/* Sets an interface up, or says what to do. `before` (may be NULL) is what has been logged. */
+/* Sets an interface up that has just appeared, while this host is new: later it is down because somebody wants that.
+ * Otherwise says what to do. `before` (may be NULL) is what has been logged. */
 static void check_interface(struct discovery_process *p, struct interface_state *now,
                             const struct interface_state *before)
 {
     const bool first = before == NULL;
+    const bool sets_up =
+        first && p->open && (p->options->set_up_links || p->options->command != NULL);
 
-    if (!now->up && p->setup->set_up_links && interface_set_up(now->name) == 0) {
+    if (!now->up && sets_up && interface_set_up(now->name) == 0) {
         log_info("interface %s was down, and is set up", now->name);
         return; /* the kernel reports the change */
     }
     if (!now->up && (first || before->up))
         log_warning("interface %s is down%s: run ip link set %s up", now->name,
-                    p->setup->set_up_links ? ", and cannot be set up" : "", now->name);
+                    sets_up ? ", and cannot be set up" : "", now->name);
     else if (now->up && now->carrier && !now->ipv6 && interface_lacks_ipv6(now->name) &&
              (first || !before->carrier || before->ipv6))
         log_warning("IPv6 is disabled on interface %s, which therefore finds no neighbours: run "
@@ -101,10 +106,23 @@ static void check_interface(struct discovery_process *p, struct interface_state 
         log_info("interface %s has a carrier", now->name);
 }
 
+/* What could not be read may be there now: a disk was mounted. */
+static void retry_settings(struct discovery_process *p)
+{
+    struct process_settings settings;
+
+    if (!p->failed)
+        return;
+    settings_read(&settings, p->options, p->state, false);
+    if (!settings.failed)
+        discovery_process_read_settings(p);
+    sodium_memzero(&settings, sizeof settings);
+}
+
 static void look_at_interfaces(struct discovery_process *p)
 {
     struct interface_state list[DISCOVERY_INTERFACES_MOST];
-    unsigned count = interfaces_read(p->setup->interfaces, list);
+    unsigned count = interfaces_read(p->options->interfaces, list);
 
     for (unsigned i = 0; i < count; i++)
         check_interface(p, &list[i], find_before(p, &list[i]));
@@ -117,6 +135,7 @@ static void on_look(uv_timer_t *timer)
 {
     struct discovery_process *p = timer->data;
 
+    retry_settings(p);
     look_at_interfaces(p);
     (void)uv_timer_start(&p->look, on_look, LOOK_MS, 0);
 }
@@ -146,15 +165,13 @@ static void on_received(void *context, unsigned interface, const struct discover
 
 void discovery_process_read_settings(struct discovery_process *p)
 {
-    struct process_settings settings = {0};
-    struct error e;
+    struct process_settings settings;
 
-    if (p->setup->read_settings(p->setup->context, &settings, &e) == 0) {
-        discovery_set_secrets(p->discovery, &settings.secrets);
-        discovery_set_node(p->discovery, settings.dims, settings.have_rank, settings.rank);
-    } else {
-        log_error("settings and keys were not read again, and stay as they are: %s", e.text);
-    }
+    settings_read(&settings, p->options, p->state, true);
+    p->open = settings.open;
+    p->failed = settings.failed;
+    discovery_set_secrets(p->discovery, &settings.secrets, settings.open);
+    discovery_set_node(p->discovery, settings.dims, settings.have_rank, settings.rank);
     sodium_memzero(&settings, sizeof settings);
 }
 
@@ -210,12 +227,12 @@ static void before_sleep(uv_prepare_t *prepare)
 /* --- start and end --- */
 
 /* Writes this host's name: the given one, or that of the system, with "-" for what no name has. */
-static void find_name(const struct process_setup *setup, char name[REPORT_NAME_SIZE])
+static void find_name(const char *given, char name[REPORT_NAME_SIZE])
 {
     struct utsname system;
 
-    (void)snprintf(name, REPORT_NAME_SIZE, "%s", setup->name);
-    if (setup->name[0] == '\0' && uname(&system) == 0)
+    (void)snprintf(name, REPORT_NAME_SIZE, "%s", given != NULL ? given : "");
+    if (given == NULL && uname(&system) == 0)
         (void)snprintf(name, REPORT_NAME_SIZE, "%.64s", system.nodename);
     for (char *c = name; *c != '\0'; c++) {
         char one[2] = {*c, '\0'};
@@ -226,58 +243,40 @@ static void find_name(const struct process_setup *setup, char name[REPORT_NAME_S
         (void)strcpy(name, "unnamed");
 }
 
-/* Derives this host's id; without a machine-id it is random. */
-static void find_id(const struct discovery_process *p, struct host_id *id)
+/* The number of the first report: those of a former process of this host are lower, unless the clock has gone back. */
+static uint64_t first_sequence(void)
 {
-    uint8_t macs[DISCOVERY_INTERFACES_MOST][MAC_SIZE];
-    char machine[64] = "";
-    FILE *file = fopen(MACHINE_ID, "re");
+    uv_timeval64_t now;
 
-    if (file != NULL) {
-        if (fgets(machine, sizeof machine, file) == NULL)
-            machine[0] = '\0';
-        (void)fclose(file);
-    }
-    machine[strcspn(machine, "\n")] = '\0';
-    if (machine[0] == '\0') {
-        randombytes_buf(id->bytes, HOST_ID_SIZE);
-        return;
-    }
-    for (unsigned i = 0; i < p->interfaces; i++)
-        memcpy(macs[i], p->interface[i].mac, MAC_SIZE);
-    host_id_derive(id, machine, macs, p->interfaces);
+    return uv_gettimeofday(&now) == 0 && now.tv_sec > 0
+               ? (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_usec / 1000
+               : 0;
 }
 
 static int start_discovery(struct discovery_process *p, struct error *e)
 {
-    const struct process_setup *s = p->setup;
-    char name[REPORT_NAME_SIZE];
-    struct process_settings settings = {0};
+    const struct discover_options *o = p->options;
+    char name[REPORT_NAME_SIZE], id[HOST_ID_TEXT_SIZE];
+    const struct secrets none = {0};
     struct discovery_setup setup = {
-        .io = {io_now, io_random, io_send, s->command[0] != '\0' ? io_run : NULL, p},
+        .io = {io_now, io_random, io_send, o->command != NULL ? io_run : NULL, p},
         .name = name,
         .release = TORUSD_VERSION,
-        .secrets = &settings.secrets,
+        .sequence = first_sequence(),
+        .secrets = &none,
     };
 
-    if (s->command[0] != '\0' && command_parse(&p->command, s->command, e) != 0)
+    if (o->command != NULL && command_parse(&p->command, o->command, e) != 0)
         return -1;
-    if (s->read_settings(s->context, &settings, e) != 0)
-        return -1;
-    p->interfaces = interfaces_read(s->interfaces, p->interface);
-    find_name(s, name);
-    find_id(p, &setup.host);
-    p->interfaces = 0; /* the first look logs their states */
-    randombytes_buf(setup.seed, sizeof setup.seed);
+    find_name(o->name, name);
+    memcpy(setup.seed, p->state->seed, sizeof setup.seed);
     p->discovery = discovery_new(&setup);
-    if (p->discovery != NULL)
-        discovery_set_node(p->discovery, settings.dims, settings.have_rank, settings.rank);
-    sodium_memzero(&settings, sizeof settings);
     sodium_memzero(setup.seed, sizeof setup.seed);
     if (p->discovery == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for discovery");
-    log_info("discovery of host %s on the interfaces %s, discovery socket %s", name, s->interfaces,
-             s->socket);
+    discovery_process_read_settings(p);
+    log_info("discovery of host %s, id %s, on the interfaces %s, discovery socket %s", name,
+             host_id_text(discovery_id(p->discovery), id), o->interfaces, o->socket);
     return 0;
 }
 
@@ -328,22 +327,22 @@ static int open_parts(struct discovery_process *p, struct error *e)
         return -1;
     }
     p->handles++;
-    p->server = discovery_server_open(p->loop, p->setup->socket, p->discovery, e);
+    p->server = discovery_server_open(p->loop, p->options->socket, p->discovery, e);
     return p->server != NULL ? 0 : -1;
 }
 
-struct discovery_process *
-discovery_process_start(uv_loop_t *loop, const struct process_setup *setup, struct error *e)
+struct discovery_process *discovery_process_start(uv_loop_t *loop,
+                                                  const struct discover_options *options,
+                                                  struct host_state *state, struct error *e)
 {
     struct discovery_process *p = calloc(1, sizeof *p);
 
-    if (p == NULL || sodium_init() < 0) {
-        free(p);
-        (void)error_set(e, p == NULL ? ERROR_MEMORY : ERROR_IO,
-                        p == NULL ? "out of memory" : "libsodium cannot be used on this system");
+    if (p == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    p->setup = setup;
+    p->options = options;
+    p->state = state;
     p->loop = loop;
     p->handles = 1;
     p->command.loop = loop;

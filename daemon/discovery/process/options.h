@@ -1,0 +1,31 @@
+/* The command line of torusd-discover. */
+#ifndef TORUSD_DISCOVERY_PROCESS_OPTIONS_H
+#define TORUSD_DISCOVERY_PROCESS_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "daemon/service/program_options.h"
+
+#define DISCOVER_SOCKET "/run/torusd/discover.sock"
+
+struct discover_options {
+    const char *interfaces; /* "all", or names separated by commas */
+    const char *name;       /* NULL: that of the system */
+    const char *socket;
+    const char
+        *state; /* folder with the key pair of this host; NULL: one is made for this process */
+    const char *config; /* the settings of this host's daemon, which may be missing; NULL: none */
+    const char *key, *second_key; /* files of cluster keys, which may be missing; NULL: none */
+    const char *command;          /* for setups; NULL: none are accepted */
+    bool set_up_links;
+    bool show_id, open; /* do only that */
+};
+
+/* The options, for the man page. */
+extern const struct program_option discover_option_table[];
+
+/* Reads the command line. Returns 0, or -1 with the exit code of the process, after it has printed the requested text,
+ * or an error. */
+int discover_options_read(int argc, char **argv, struct discover_options *o, int *exit_code);
+
+#endif

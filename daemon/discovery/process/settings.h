@@ -1,0 +1,23 @@
+/* What a discovery process reads again at SIGHUP: the cluster keys, and the settings of the host's daemon. */
+#ifndef TORUSD_DISCOVERY_PROCESS_SETTINGS_H
+#define TORUSD_DISCOVERY_PROCESS_SETTINGS_H
+
+#include "daemon/discovery/process/host_state.h"
+#include "daemon/discovery/process/options.h"
+
+struct process_settings {
+    struct secrets secrets;
+    char dims[TORUS_TEXT_SIZE]; /* as configured; "": not configured */
+    bool have_rank;
+    uint32_t rank;
+    bool failed;          /* something could not be read: try again */
+    bool open;            /* this host is new, and accepts a first setup from everybody */
+    char why_closed[512]; /* what says so at this moment, beside the state; "": nothing */
+};
+
+/* Reads what the options name. A host with a configuration or a key, or with one that cannot be read, is not new, and
+ * its state remembers that. `log`: logs the result. */
+void settings_read(struct process_settings *settings, const struct discover_options *options,
+                   struct host_state *state, bool log);
+
+#endif
