@@ -206,6 +206,26 @@ static int set_ssh(struct host *h, const struct ini_line *line, struct error *e)
     return 0;
 }
 
+static int set_id(struct reading *r, const struct ini_line *line, struct error *e)
+{
+    struct host *h = &r->current->host;
+
+    if (strlen(line->value) != sizeof h->id - 1 ||
+        strspn(line->value, "0123456789abcdef") != sizeof h->id - 1)
+        return error_set(e, ERROR_USAGE,
+                         "id \"%.50s\" is not what 'torusd-discover --id' prints: 32 digits from 0 "
+                         "to f",
+                         line->value);
+    if (h->id[0] != '\0')
+        return error_set(e, ERROR_USAGE, "id of [%.80s] is given twice", line->section);
+    for (uint32_t i = 0; i < r->count; i++)
+        if (strcmp(r->sections[i].host.id, line->value) == 0)
+            return error_set(e, ERROR_USAGE, "[%.80s] and [%.80s] have the same id", line->section,
+                             r->sections[i].host.name);
+    (void)strcpy(h->id, line->value);
+    return 0;
+}
+
 static int on_line(void *context, const struct ini_line *line, struct error *e)
 {
     struct reading *r = context;
@@ -235,9 +255,11 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
                    : -1;
     if (strcmp(line->name, "ssh") == 0)
         return set_ssh(&s->host, line, e);
+    if (strcmp(line->name, "id") == 0)
+        return set_id(r, line, e);
     return error_set(
         e, ERROR_USAGE,
-        "unknown setting \"%.40s\": there are rank, address, ssh, and ports such as +0",
+        "unknown setting \"%.40s\": there are rank, address, ssh, id, and ports such as +0",
         line->name);
 }
 

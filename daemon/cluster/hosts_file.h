@@ -10,6 +10,7 @@
 
 #define HOST_NAME_SIZE 254        /* as DNS limits names */
 #define HOST_SSH_SIZE 320         /* USER@HOST */
+#define HOST_IDENTITY_SIZE 33     /* hexadecimal digits */
 #define OWN_INTERFACE "torus0"    /* the interface with the address of the node */
 #define CLUSTER_SECTION "cluster" /* has settings of all hosts (cluster_file.h), and is no host */
 
@@ -25,7 +26,8 @@ struct host {
     struct in_addr address; /* address of the node on OWN_INTERFACE */
     uint32_t line;          /* line of its section */
     uint32_t address_line;
-    char ssh[HOST_SSH_SIZE]; /* where ssh reaches it, "root@10.0.0.3"; "": not given */
+    char ssh[HOST_SSH_SIZE];     /* where ssh reaches it, "root@10.0.0.3"; "": not given */
+    char id[HOST_IDENTITY_SIZE]; /* as torusd-discover --id prints it; "": not given */
     struct cable_end port[TORUS_MAX_PORTS];
 };
 

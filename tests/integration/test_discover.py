@@ -1,7 +1,9 @@
 """torusd-discover and torusctl discover on hosts made of namespaces."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import struct
@@ -371,10 +373,15 @@ def test_from_bare_hosts_to_their_configuration():
         cluster = hosts.folder / 'cluster.ini'
         assert hosts.discover(0, '--output', cluster).returncode == 0
         init = '--json', 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
+        refused = hosts.run(0, *init)
+        assert refused.returncode == 1 and '--trust-cables' in refused.stderr and 'torusd-discover --id' in refused.stderr
+        assert not any((root / 'etc' / 'torusd').exists() for root in roots)
         # One host fails after others have been configured, as it cannot write its key. The same command goes on.
         obstacle = roots[2] / 'etc' / 'torusd' / 'cluster.key.torusd-new'
         obstacle.mkdir(parents=True)
-        failed = hosts.run(0, *init)
+        failed = hosts.run(0, *init, '--trust-cables')
+        ids = {host['name']: host['id'] for host in json.loads(hosts.discover(0).stdout)['hosts']}
+        assert all(f'id = {ids[name]}\n' in cluster.read_text() for name in NAMES[:4])
         assert failed.returncode == 1 and f'{NAMES[2]}: ' in failed.stderr and str(obstacle.parent) in failed.stderr
         assert (roots[1] / 'etc' / 'torusd' / 'cluster.key').exists()
         obstacle.rmdir()
@@ -388,6 +395,107 @@ def test_from_bare_hosts_to_their_configuration():
         hosts.wait_reachable(2, 'alpha', trust='proved')
         again = hosts.run(0, *init)
         assert again.returncode == 0 and 'up to date' in again.stdout, again.stdout + again.stderr
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize('name', ('BETA', 'beta', 'beta.example.org'))
+def test_no_key_goes_to_a_name(name, tmp_path):
+    """A stranger on a free interface has the name of a host of the cluster, which may be off."""
+    secrets, script = tmp_path / 'secrets', tmp_path / 'thief'
+    script.write_text(f'#!/bin/sh\ncat >>{secrets}\necho {{}}\n')
+    script.chmod(0o755)
+    with discoveries(3) as hosts:
+        root = [hosts.folder / f'root{number}' for number in range(3)]
+        hosts.cable(0, 'ea', 1, 'ea')
+        hosts.cable(0, 'ec', 2, 'ea')
+        for number in range(2):
+            (root[number] / 'etc').mkdir(parents=True)
+            (root[number] / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
+            hosts.start(number, 'ea,ec', '--key-file', root[number] / 'etc' / 'torusd' / 'cluster.key', '--accept-setups',
+                        f'{find_program("torusctl")} --json init --root {root[number]} --receive')
+        cluster = hosts.folder / 'cluster.ini'
+        cluster.write_text('[cluster]\ndims = 2m\n\n; the first one\n[alpha]\n+0 = ea\n[beta]\n-0 = ea ; a cable\n')
+        init = 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
+        hosts.wait_reachable(0, 'beta')
+        done = hosts.run(0, *init, '--trust-cables')
+        assert done.returncode == 0, done.stdout + done.stderr
+        written = cluster.read_text()
+        assert '; the first one' in written and written.count('id = ') == 2
+        hosts.start(2, 'ea', '--accept-setups', script, '--name', name)
+        wait_for(lambda: len(json.loads(hosts.discover(0, '--wait', '0.1').stdout)['hosts']) == 3, 60)
+        hosts.end(1)
+        wait_for(lambda: len(json.loads(hosts.discover(0, '--wait', '0.1').stdout)['hosts']) == 2, 60)
+        for more in (), ('--dry-run',), ('--new-key',), ('--trust-cables',):
+            done = hosts.run(0, *init, *more)
+            assert done.returncode == 1, (more, done.stdout + done.stderr)
+            assert 'has another id' in done.stderr, (more, done.stderr)
+        # A cluster file that does not have the id yet: the stranger would have to be confirmed.
+        cluster.write_text(re.sub('id = .*\n', '', written))
+        for more in (), ('--dry-run',), ('--new-key',):
+            done = hosts.run(0, *init, *more)
+            assert done.returncode == 1 and 'not confirmed' in done.stderr, (more, done.stderr)
+        assert not secrets.exists()
+
+
+@pytest.mark.hosts
+def test_an_id_is_confirmed_on_a_terminal():
+    with discoveries(2) as hosts:
+        root = [hosts.folder / f'root{number}' for number in range(2)]
+        hosts.cable(0, 'ea', 1, 'ea')
+        for number in range(2):
+            (root[number] / 'etc').mkdir(parents=True)
+            (root[number] / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
+            hosts.start(number, 'ea', '--key-file', root[number] / 'etc' / 'torusd' / 'cluster.key', '--accept-setups',
+                        f'{find_program("torusctl")} --json init --root {root[number]} --receive')
+        cluster = hosts.folder / 'cluster.ini'
+        cluster.write_text('[cluster]\ndims = 2m\n[alpha]\n+0 = ea\n[beta]\n-0 = ea\n')
+        identity = hosts.wait_reachable(0, 'beta')['id']
+        command = [*hosts[0].enter(), find_program('torusctl'), 'init', str(cluster), '--links', '--discover-socket',
+                   str(hosts.socket(0)), '--no-wait']
+
+        def answer(*words):
+            """What the command says on a terminal on which these answers are typed."""
+            leader, follower = pty.openpty()
+            with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, start_new_session=True) as process:
+                os.close(follower)
+                os.write(leader, ''.join(f'{word}\n' for word in words).encode())
+                said = b''
+                with contextlib.suppress(OSError):
+                    while more := os.read(leader, 65536):
+                        said += more
+                os.close(leader)
+            return process.returncode, said.decode()
+        status, said = answer('n')
+        assert status == 1 and f'beta             {identity}' in said and 'Are these ids right?' in said, said
+        assert 'id = ' not in cluster.read_text() and not (root[1] / 'etc' / 'torusd').exists()
+        status, said = answer('y', 'y')
+        assert status == 0, said
+        assert f'[beta]\n-0 = ea\nid = {identity}\n' in cluster.read_text()
+        assert (root[1] / 'etc' / 'torusd' / 'cluster.key').exists()
+
+
+@pytest.mark.hosts
+def test_what_a_host_answers_cannot_write_on_the_terminal(tmp_path):
+    script = tmp_path / 'command'
+    script.write_text("""#!/bin/sh
+cat >/dev/null
+printf '{"error":{"text":"bad\\\\u001b[2J\\\\u202e"}}'
+exit 1
+""")
+    script.chmod(0o755)
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'ea', 1, 'ea')
+        (hosts.folder / 'root' / 'etc').mkdir(parents=True)
+        (hosts.folder / 'root' / 'etc' / 'hosts').touch()
+        hosts.start(0, 'ea', '--accept-setups', f'{find_program("torusctl")} --json init --root {hosts.folder}/root --receive')
+        hosts.start(1, 'ea', '--accept-setups', script)
+        hosts.wait_reachable(0, 'beta')
+        cluster = hosts.folder / 'cluster.ini'
+        cluster.write_text('[cluster]\ndims = 2m\n[alpha]\n+0 = ea\n[beta]\n-0 = ea\n')
+        done = hosts.run(0, 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes',
+                         '--trust-cables')
+        assert done.returncode == 1 and 'beta: bad?[2J???' in done.stderr, repr(done.stderr)
+        assert '\x1b' not in done.stderr + done.stdout and '\u202e' not in done.stderr + done.stdout
 
 
 # --- the programs ---

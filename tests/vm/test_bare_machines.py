@@ -163,7 +163,7 @@ def test_discover_and_init(cluster):
     assert re.search(rf'^dims = {cluster.dims}$', alpha.run(f'cat {CLUSTER}'), re.M), found
     # Machines that share processors may be stopped for a second.
     alpha.run(f"sed -i '/^dims/a silence_ms = 5000' {CLUSTER}")
-    done = alpha.json(f'init {CLUSTER} --links --yes', timeout=600)
+    done = alpha.json(f'init {CLUSTER} --links --yes --trust-cables', timeout=600)
     assert {host['result'] for host in done['hosts']} == {'changed'}, done
     wait_whole(cluster)
     check_exchange(cluster)

@@ -9,6 +9,7 @@
 #include "client/cli/cluster/deliver_links.h"
 #include "client/cli/terminal/long_work.h"
 #include "daemon/schedule/watch.h"
+#include "proto/text.h"
 
 #define HOST_MS 180000
 #define ARGUMENTS_MOST 20
@@ -78,8 +79,12 @@ static void take_reply(struct delivery *d, const struct child *c)
         return;
     const char *why =
         json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
-    (void)error_set(&d->error, ERROR_REFUSED, "%s: %s", d->host->name,
-                    why != NULL ? why : child_problem(c, text, sizeof text));
+    if (why != NULL)
+        (void)snprintf(text, sizeof text, "%s", why);
+    else
+        (void)child_problem(c, text, sizeof text);
+    text_clean(text); /* another host has written it */
+    (void)error_set(&d->error, ERROR_REFUSED, "%s: %s", d->host->name, text);
     json_decref(d->reply);
     d->reply = NULL;
 }

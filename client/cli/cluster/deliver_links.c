@@ -1,11 +1,13 @@
 #include "client/cli/cluster/deliver_links.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/discovering/discovery_socket.h"
 #include "daemon/schedule/watch.h"
+#include "proto/text.h"
 
 #define AT_ONCE 16u
 
@@ -24,29 +26,47 @@ struct links {
     uint32_t ended, count;
 };
 
-static const struct discovered_host *find_host(const struct links *l, const char *name)
+/* Finds the host with the id that the cluster file has; NULL: it is not there. */
+static const struct discovered_host *find_host(const struct links *l, const struct host *host)
+{
+    struct host_id id;
+    uint32_t at = host_id_parse(&id, host->id) ? discovered_find(&l->hosts, &id) : UINT32_MAX;
+
+    return at != UINT32_MAX ? &l->hosts.host[at] : NULL;
+}
+
+/* Whether another host has its name. */
+static bool has_impostor(const struct links *l, const struct host *host)
 {
     for (uint32_t i = 0; i < l->hosts.hosts; i++)
-        if (hosts_file_is_same_host(l->hosts.host[i].report->name, name))
-            return &l->hosts.host[i];
-    return NULL;
+        if (hosts_file_is_same_host(l->hosts.host[i].name, host->name))
+            return true;
+    return false;
 }
 
 /* Finds the host of a delivery. Returns NULL after setting the error of the delivery. */
 static const struct discovered_host *find(const struct links *l, struct delivery *d)
 {
-    const struct discovered_host *h = find_host(l, d->host->name);
+    const struct host *host = d->host;
+    const struct discovered_host *h = find_host(l, host);
 
     if (h != NULL && (h->reachable || h->self))
         return h;
     if (h != NULL)
         (void)error_set(&d->error, ERROR_LINK,
-                        "%s: no cables that work in both directions lead there", d->host->name);
+                        "%s: no cables that work in both directions lead there", host->name);
+    else if (host->id[0] != '\0' && has_impostor(l, host))
+        (void)error_set(
+            &d->error, ERROR_LINK,
+            "%s: the host that calls itself so has another id than %s, which the "
+            "cluster file has. If the machine was installed again, remove the line, and "
+            "confirm the new id",
+            host->name, host->id);
     else
         (void)error_set(
             &d->error, ERROR_LINK,
             "%s: discovery does not find this host ('torusctl discover' lists the hosts)",
-            d->host->name);
+            host->name);
     return NULL;
 }
 
@@ -55,6 +75,7 @@ static const struct discovered_host *find(const struct links *l, struct delivery
 static void take_answer(struct delivery *d, const struct setup_reply *reply)
 {
     json_error_t error;
+    char text[400];
     const char *why;
 
     d->reply = reply->status <= 1 ? json_loads(reply->output, 0, &error) : NULL;
@@ -63,8 +84,9 @@ static void take_answer(struct delivery *d, const struct setup_reply *reply)
     why = json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
     if (why == NULL)
         why = reply->errors[0] != '\0' ? reply->errors : "its answer is not understood";
-    (void)error_set(&d->error, ERROR_REFUSED, "%s: %.*s", d->host->name, (int)strcspn(why, "\n"),
-                    why);
+    (void)snprintf(text, sizeof text, "%.*s", (int)strcspn(why, "\n"), why);
+    text_clean(text);
+    (void)error_set(&d->error, ERROR_REFUSED, "%s: %s", d->host->name, text);
     json_decref(d->reply);
     d->reply = NULL;
 }
@@ -129,7 +151,7 @@ static bool send_to(struct links *l, struct delivery *list, bool self)
     }
     wait_for(l, 0);
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct discovered_host *h = find_host(l, list[i].host->name);
+        const struct discovered_host *h = find_host(l, list[i].host);
         complete &= h == NULL || h->self != self || list[i].reply != NULL;
     }
     return complete;
@@ -138,7 +160,7 @@ static bool send_to(struct links *l, struct delivery *list, bool self)
 static void skip_others(const struct links *l, struct delivery *list)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct discovered_host *h = find_host(l, list[i].host->name);
+        const struct discovered_host *h = find_host(l, list[i].host);
         if (h == NULL || !h->self)
             (void)error_set(&list[i].error, ERROR_REFUSED,
                             "%s: not tried, because this host failed", list[i].host->name);

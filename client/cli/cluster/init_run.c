@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "client/cli/cluster/identify.h"
 #include "client/cli/cluster/init_keys.h"
 #include "client/cli/cluster/init_report.h"
 #include "client/cli/cluster/wait_whole.h"
@@ -176,6 +177,10 @@ static int prepare(struct run *r, struct error *e)
                          "%.200s does not say which interface each port has: 'torusctl discover "
                          "--output %.200s' finds out, and writes it",
                          o->file, o->file);
+    const struct identify_options identify = {o->file,         o->host, o->deliver.socket,
+                                              o->trust_cables, o->yes,  o->dry_run};
+    if (o->deliver.way == DELIVER_LINKS && identify_hosts(&r->cluster, &identify, r->cli, e) != 0)
+        return -1;
     if (choose_hosts(r, e) != 0 ||
         init_keys_read(&r->keys, o->key, o->file, o->new_key, o->dry_run, e) != 0)
         return -1;

@@ -11,7 +11,7 @@ struct init_arguments {
     const char *file;
     bool here, ssh, links;
     const char *ssh_program, *discover_socket, *host, *key, *root, *receive;
-    bool new_key, dry_run, yes, no_wait;
+    bool new_key, dry_run, yes, trust_cables, no_wait;
 };
 
 static const struct option options[] = {
@@ -31,6 +31,10 @@ static const struct option options[] = {
     {"--dry-run", NULL, offsetof(struct init_arguments, dry_run),
      "show what would change, and change nothing"},
     {"--yes", NULL, offsetof(struct init_arguments, yes), "make the changes without asking"},
+    {"--trust-cables", NULL, offsetof(struct init_arguments, trust_cables),
+     "with --links, for the first setup of a cluster: take the hosts that the\ncables reach for "
+     "those "
+     "of the file, without confirmation of their ids"},
     {"--no-wait", NULL, offsetof(struct init_arguments, no_wait),
      "do not wait until the torus is whole"},
     {"--ssh-program", "PROGRAM", offsetof(struct init_arguments, ssh_program),
@@ -55,6 +59,7 @@ static int run(struct cli *cli, const void *arguments)
         .new_key = a->new_key,
         .dry_run = a->dry_run,
         .yes = a->yes,
+        .trust_cables = a->trust_cables,
         .no_wait = a->no_wait,
         .deliver = {a->ssh     ? DELIVER_SSH
                     : a->links ? DELIVER_LINKS
@@ -72,8 +77,14 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "init: give one of --links, --ssh and --here");
     if (a->root != NULL && !a->here)
         return cli_fail_usage(cli, "--root is for --here");
+    if (a->trust_cables && !a->links)
+        return cli_fail_usage(cli, "--trust-cables is for --links");
     if (a->here && a->new_key)
         return cli_fail_usage(cli, "--new-key changes the key on all hosts: give --links or --ssh");
+    if (a->host != NULL && a->new_key)
+        return cli_fail_usage(cli,
+                              "--new-key changes the key on all hosts, so that they have one in "
+                              "common: leave out --host");
     return init_run(cli, &o);
 }
 
@@ -108,8 +119,14 @@ const struct command command_init = {
         "\n"
         "The package torusd must be installed on every host. --links reaches hosts that nothing\n"
         "else reaches: it goes through torusd-discover.service, which the package starts on\n"
-        "every host. A host without a cluster key accepts its first setup from any host; after\n"
+        "every host. A host that was never set up accepts its first setup from any host; after\n"
         "that, only from hosts that have its key.\n"
+        "\n"
+        "With --links, nothing goes to a host because of its name. Each host has an id, which\n"
+        "'torusd-discover --id' prints on it, and the cluster file has a line \"id = ID\" for\n"
+        "each. Where the line is missing, the command shows what it has found, asks whether the\n"
+        "ids are right, and writes them into the file. --yes is no answer to that. If nobody\n"
+        "else can be on the cables of a new cluster, --trust-cables says so.\n"
         "\n"
         "torus-routed keeps the IP routes, if it is installed on a host; otherwise a script sets\n"
         "routes that do not change. 'ip_routes = no' in [cluster]\n"

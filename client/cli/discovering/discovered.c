@@ -34,6 +34,8 @@ int discovered_finish(struct discovered *d)
     for (uint32_t i = 0; i < d->hosts; i++)
         (void)sodium_bin2hex(d->host[i].id, sizeof d->host[i].id, d->host[i].report->host.bytes,
                              HOST_ID_SIZE);
+    for (uint32_t i = 0; i < d->hosts; i++)
+        (void)strcpy(d->host[i].name, d->host[i].report->name);
     if (d->hosts > 1)
         qsort(d->host, d->hosts, sizeof d->host[0], compare_hosts);
     for (uint32_t i = 1; i < d->hosts; i++)

@@ -13,7 +13,8 @@ enum discovered_trust {
 };
 
 struct discovered_host {
-    struct report *report; /* with id, name, interfaces and neighbours */
+    struct report *report;       /* with id, name, interfaces and neighbours */
+    char name[REPORT_NAME_SIZE]; /* as the host calls itself; others may have the same */
     char id[HOST_ID_TEXT_SIZE];
     enum discovered_trust trust;
     char key[KEY_ID_TEXT_SIZE]; /* id of its cluster key; "": none */
