@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/text.h"
+
 const char *error_name(enum error_code code)
 {
     switch (code) {
@@ -44,6 +46,7 @@ int error_set(struct error *e, enum error_code code, const char *format, ...)
         e->culprit = (struct culprit){.kind = CULPRIT_NONE};
         (void)vsnprintf(e->text, sizeof e->text, format, ap);
         va_end(ap);
+        text_clean(e->text); /* files, peers and clients have written parts of it */
     }
     return -1;
 }
@@ -62,6 +65,7 @@ int error_wrap(struct error *e, const char *format, ...)
         (void)strncat(e->text, ": ", sizeof e->text - 1 - n);
         n = strlen(e->text);
         (void)strncat(e->text, inner, sizeof e->text - 1 - n);
+        text_clean(e->text);
     }
     return -1;
 }

@@ -34,7 +34,11 @@ static void unprintable_bytes_become_question_marks(void **state)
     check_printable("\xf4\x90\x80\x80", "????"); /* beyond U+10FFFF */
     check_printable("\xc2\x85", "??");           /* a control character of two bytes */
     check_printable("\xff\xfe", "??");
-    check_printable("end\xe2\x82", "end??"); /* cut */
+    check_printable("a\xe2\x80\xae"
+                    "b\xd8\x9c",
+                    "a???b??");                              /* from right to left */
+    check_printable("\xe2\x81\xa6 \xe2\x80\xa8", "??? ???"); /* an isolate, and a line separator */
+    check_printable("end\xe2\x82", "end??");                 /* cut */
 }
 
 static void check_escaped(const char *in, size_t length, const char *expected)
