@@ -156,7 +156,7 @@ def test_discover_and_init(cluster):
     alpha = cluster['alpha']
 
     def find_all():  # one that has just booted on a busy machine may not have been heard yet
-        status, text = alpha.try_run(f'torusctl --json discover --output {CLUSTER} 2>/dev/null', timeout=180)
+        status, text = alpha.try_run(f'rm -f {CLUSTER}; torusctl --json discover --output {CLUSTER} 2>/dev/null', timeout=180)
         found = json.loads(text) if status == 0 else {'hosts': []}
         return found if {host['name'] for host in found['hosts']} == set(cluster.machines) else None
     found = wait_for(find_all, 120, pause=1)

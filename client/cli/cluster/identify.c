@@ -19,7 +19,7 @@ struct identifying {
     const struct discovered_host *
         *taken; /* by index of the host; NULL: has an id, or is not found */
     uint32_t unconfirmed;
-    bool first; /* no host has an id, or has proved the key: this is a new cluster */
+    bool first; /* no other host has an id, or has proved the key: this is a new cluster */
 };
 
 static bool is_wanted(const struct identifying *x, uint32_t i)
@@ -73,13 +73,21 @@ static int find_by_name(struct identifying *x, uint32_t i, struct error *e)
     return 0;
 }
 
+static bool is_this_host(const struct identifying *x, const char *id)
+{
+    for (uint32_t i = 0; i < x->found.hosts; i++)
+        if (x->found.host[i].self && strcmp(x->found.host[i].id, id) == 0)
+            return true;
+    return false;
+}
+
 static int find_all(struct identifying *x, struct error *e)
 {
     x->first = true;
     for (uint32_t i = 0; i < x->found.hosts; i++)
         x->first &= x->found.host[i].self || x->found.host[i].trust != DISCOVERED_PROVED;
     for (uint32_t i = 0; i < x->cluster->count; i++)
-        x->first &= x->cluster->hosts[i].id[0] == '\0';
+        x->first &= x->cluster->hosts[i].id[0] == '\0' || is_this_host(x, x->cluster->hosts[i].id);
     for (uint32_t i = 0; i < x->cluster->count; i++)
         if (is_wanted(x, i) && x->cluster->hosts[i].id[0] == '\0' && find_by_name(x, i, e) != 0)
             return -1;

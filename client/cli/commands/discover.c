@@ -50,7 +50,7 @@ static const struct option options[] = {
     {"--exclude", "LIST", offsetof(struct discover_arguments, exclude),
      "interfaces that do not belong to the torus, such as eth0, on all hosts"},
     {"--output", "FILE", offsetof(struct discover_arguments, output),
-     "write a cluster file (see torusctl-init(1)); - is standard output"},
+     "write a new cluster file (see torusctl-init(1)); - is standard output"},
     {"--svg", "FILE", offsetof(struct discover_arguments, svg),
      "draw the hosts and cables; - is standard output"},
     {"--from", "FILE", offsetof(struct discover_arguments, from),
