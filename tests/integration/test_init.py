@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -53,6 +54,11 @@ def torusctl(*arguments, **options):
     return subprocess.run([find_program('torusctl'), *map(str, arguments)], capture_output=True, text=True,
                           stdin=options.pop('stdin', subprocess.DEVNULL) if 'input' not in options else None,
                           **options)
+
+
+def with_torusd():
+    """An environment in which torusctl finds torusd, as where both are installed."""
+    return {**os.environ, 'PATH': f'{Path(find_program("torusd")).parent}:{os.environ["PATH"]}'}
 
 
 class Bench:
@@ -172,12 +178,21 @@ def test_addresses_that_a_network_has_already(bench, commands, says):
               f'{commands}; shift; "$@"')
     done = subprocess.run(['unshare', '--net', 'sh', '-c', script, 'sh', 'init', find_program('torusctl'), 'init', bench.file,
                            '--here', '--host', 'beta', '--key', bench.folder / 'key', '--dry-run'],
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, env=with_torusd())
     assert done.returncode == 0, done.stderr
     overlaps = re.findall('warning: the address (.*)', done.stdout)
     assert len(overlaps) == (1 if says else 0), done.stdout
     if says:
         assert re.match(says, overlaps[0]) and 'in [cluster]' in overlaps[0]
+
+
+def test_a_dry_run_refuses_what_the_host_would_refuse(bench):
+    command = ('init', bench.file, '--here', '--host', 'beta', '--key', bench.folder / 'key', '--dry-run')
+    assert torusctl(*command, env=with_torusd()).returncode == 0
+    bench.file.write_text(bench.file.read_text().replace(f'= {bench.folder}\n', f'= {bench.folder}:/not there\n'))
+    done = torusctl(*command, env=with_torusd())
+    assert done.returncode == 1 and 'data root /not there cannot be opened' in done.stderr, done.stderr
+    assert not (bench.folder / 'key').exists()
 
 
 @pytest.mark.parametrize('value,third', [('no', '10.128.0.3 gamma'), ('fd00:1::ff', '10.128.0.3,fd00:1::101 gamma')])
@@ -326,6 +341,79 @@ def test_an_interrupted_change_of_the_key_goes_on(bench):
     assert bench.all('--yes', '--new-key').returncode == 0
     assert {bench.read(host, 'torusd/cluster.key') for host in ('alpha', 'beta', 'gamma')} == {following}
     assert bench.key() == following
+
+
+def common_keys(bench, hosts):
+    """Asserts that any two hosts have a key in common."""
+    keys = {host: {key for path in (bench.folder / host / 'etc/torusd').glob('*.key')
+                   for key in re.findall('[0-9a-f]{64}', path.read_text())} for host in hosts}
+    assert all(a & b for a, b in itertools.combinations(keys.values(), 2)), keys
+    return keys
+
+
+def kill_and_go_on(bench, kind, number, seconds):
+    """Changes the key, with a kill at a call; then again, to the end."""
+    hosts = 'alpha', 'beta', 'gamma'
+    (bench.folder / 'count').write_text('0\n')
+    whole = SSH.format(folder=bench.folder, torusctl=find_program('torusctl'))
+    call = f'{find_program("torusctl")} "$@" --root {bench.folder}/$host'
+    killer = (f'until mkdir {bench.folder}/lock 2>/dev/null; do :; done\n'
+              f'number=$(($(cat {bench.folder}/count) + 1))\necho $number >{bench.folder}/count\nrmdir {bench.folder}/lock\n'
+              f'if [ $number -eq {number} ]; then\n')
+    if kind == 'receiver':
+        killer += f'timeout --signal KILL {seconds} {call}\nexit\nfi\n{call}\n'
+    elif kind == 'before':
+        killer += f'kill -KILL $PPID\nexit 1\nfi\n{call}\n'
+    else:
+        killer += f'{call}\nkill -KILL $PPID\nexit 1\nfi\n{call}\n'
+    bench.ssh.write_text(whole.replace(f'{call}\n', killer))
+    first = bench.all('--yes', '--new-key')
+    common_keys(bench, hosts)
+    bench.ssh.write_text(whole)
+    done = bench.all('--yes', '--new-key')
+    assert done.returncode == 0, (first.stdout + first.stderr, done.stdout + done.stderr)
+    assert len(set.union(*common_keys(bench, hosts).values())) == 1
+    assert {bench.read(host, 'torusd/cluster.key') for host in hosts} == {bench.key()}
+    return first.returncode
+
+
+@pytest.mark.parametrize('seeds', [range(8), pytest.param(range(8, 108), marks=pytest.mark.full)], ids=['few', 'many'])
+@pytest.mark.parametrize('member', [False, True], ids=['owner', 'member'])
+def test_a_killed_change_of_the_key_is_finished_by_the_same_command(bench, seeds, member):
+    """Killed anywhere, on the side that asks and on a host that is asked. `member`: the key file is that of a host."""
+    assert bench.all('--yes').returncode == 0
+    if member:
+        (bench.folder / 'key').unlink()
+        (bench.folder / 'key').symlink_to(bench.folder / 'alpha/etc/torusd/cluster.key')
+    interrupted = 0
+    for seed in seeds:
+        draw = random.Random(seed)
+        interrupted += kill_and_go_on(bench, draw.choice(['before', 'after', 'receiver']), draw.randrange(1, 13),
+                                      draw.choice([0.005, 0.02, 0.05, 0.1])) != 0
+        if member and not (bench.folder / 'key').is_symlink():
+            (bench.folder / 'key').unlink()
+            (bench.folder / 'key').symlink_to(bench.folder / 'alpha/etc/torusd/cluster.key')
+    assert interrupted > len(seeds) // 2
+
+
+def test_a_change_of_the_key_is_finished_before_anything_else(bench):
+    assert bench.all('--yes').returncode == 0
+    assert bench.all('--yes', '--new-key', '--host', 'beta').returncode == 2
+    (bench.folder / 'fail-gamma').touch()
+    refused = bench.all('--yes', '--new-key')
+    assert refused.returncode == 1 and 'nothing was changed' in refused.stderr
+    done = bench.all('--yes', '--new-key', '--without', 'gamma')
+    assert done.returncode == 0 and 'set up again' in done.stderr, done.stderr
+    assert bench.read('alpha', 'torusd/cluster.key') == bench.read('beta', 'torusd/cluster.key') == bench.key()
+    (bench.folder / 'fail-gamma').unlink()
+    assert bench.read('gamma', 'torusd/cluster.key') != bench.key()
+    assert bench.all('--yes', '--host', 'gamma').returncode == 0
+    assert bench.read('gamma', 'torusd/cluster.key') == bench.key()
+    (bench.folder / 'beta/etc/torusd/second.key').write_text('torusd-key-1 ' + '5' * 64 + '\n')
+    (bench.folder / 'beta/etc/torusd/second.key').chmod(0o600)
+    refused = bench.all('--yes')
+    assert refused.returncode == 1 and 'not ended on beta' in refused.stderr, refused.stderr
+    assert bench.all('--yes', '--without', 'nobody').returncode in (1, 2)
 
 
 def receive(bench, setup):

@@ -13,15 +13,16 @@
 #define CLUSTER_DATA_ROOT "/srv/torusd"
 
 enum host_file {
-    HOST_FILE_CLUSTER,    /* the cluster file itself */
-    HOST_FILE_KEY,        /* the cluster key, secret */
-    HOST_FILE_SECOND_KEY, /* the key that is accepted while keys change, secret */
-    HOST_FILE_CONFIG,     /* torusd.ini */
-    HOST_FILE_DROP_IN,    /* lets torusd.service write in other data roots than the default */
-    HOST_FILE_LINKS,      /* lines "INTERFACE ADDRESS", which torus-links sets */
-    HOST_FILE_ROUTES,     /* the script that sets the IP routes, if torus-routed is not installed */
-    HOST_FILE_ADDRESSES,  /* the addresses of all hosts, for torus-routed */
-    HOST_FILE_NAMES,      /* a part of /etc/hosts, between two marks */
+    HOST_FILE_CLUSTER, /* the cluster file itself */
+    HOST_FILE_SECOND_KEY, /* the key that is accepted while keys change, secret; written before the other one, so that a
+                           * host that loses its power between them still has the key that all have in common */
+    HOST_FILE_KEY,       /* the cluster key, secret */
+    HOST_FILE_CONFIG,    /* torusd.ini */
+    HOST_FILE_DROP_IN,   /* lets torusd.service write in other data roots than the default */
+    HOST_FILE_LINKS,     /* lines "INTERFACE ADDRESS", which torus-links sets */
+    HOST_FILE_ROUTES,    /* the script that sets the IP routes, if torus-routed is not installed */
+    HOST_FILE_ADDRESSES, /* the addresses of all hosts, for torus-routed */
+    HOST_FILE_NAMES,     /* a part of /etc/hosts, between two marks */
     HOST_FILES,
 };
 

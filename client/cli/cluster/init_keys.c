@@ -49,6 +49,25 @@ static int read_or_make(const char *path, bool keep, struct key *key, bool *made
     return 0;
 }
 
+/* A change that was interrupted may have reached this host, whose key file is then that of the next key. */
+static int find_former(struct init_keys *k, struct error *e)
+{
+    const char *second = host_file_kinds[HOST_FILE_SECOND_KEY].path;
+    struct key former;
+
+    if (memcmp(k->key.id, k->next.id, KEY_ID_SIZE) != 0)
+        return 0;
+    k->swapped = true;
+    if (strcmp(k->path, host_file_kinds[HOST_FILE_KEY].path) != 0)
+        return 0;
+    if (key_read_as_root(second, &former, e) != 0)
+        return errno == ENOENT ? 0 : -1;
+    k->swapped = memcmp(former.id, k->next.id, KEY_ID_SIZE) == 0;
+    k->key = former;
+    key_forget(&former);
+    return 0;
+}
+
 int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
                    bool keep, struct error *e)
 {
@@ -66,7 +85,11 @@ int init_keys_read(struct init_keys *k, const char *path, const char *cluster_fi
                          k->path);
     if (read_or_make(k->path, keep, &k->key, &k->made, e) != 0)
         return -1;
-    return change ? read_or_make(k->next_path, keep, &k->next, &made, e) : 0;
+    if (!change)
+        return 0;
+    if (read_or_make(k->next_path, keep, &k->next, &made, e) != 0)
+        return -1;
+    return find_former(k, e);
 }
 
 int init_keys_finish(struct init_keys *k, struct error *e)

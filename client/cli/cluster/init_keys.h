@@ -13,13 +13,15 @@ struct init_keys {
     struct key key;
     struct key next; /* if `changing` */
     bool changing;
-    bool made; /* the current key was made just now */
+    bool swapped; /* `key` is the next one already, and the former one is gone */
+    bool made;    /* the current key was made just now */
 };
 
 /* Reads the key of the cluster from `path` (NULL: /etc/torusd/cluster.key if this user can read it, otherwise
  * cluster.key beside the cluster file), and makes it if there is no such file. `change`: also reads or makes the next
  * key, in a file whose name ends in ".next", so that a change that was interrupted goes on with the same key. `keep`:
- * keys that are made are not written to files. Returns 0, or -1 with *e; the caller calls init_keys_forget() in both
+ * keys that are made are not written to files. If this host has the next key already,
+ * the former one comes from the file of its second key. Returns 0, or -1 with *e; the caller calls init_keys_forget() in both
  * cases. */
 int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
                    bool keep, struct error *e);

@@ -45,19 +45,47 @@ static int64_t only_host(const struct run *r, struct error *e)
     return -2;
 }
 
+/* Whether --without names the host. */
+static bool is_left_out(const struct run *r, uint32_t rank)
+{
+    char list[1024], *saved;
+
+    (void)snprintf(list, sizeof list, "%s", r->options->without != NULL ? r->options->without : "");
+    for (char *name = strtok_r(list, ",", &saved); name != NULL; name = strtok_r(NULL, ",", &saved))
+        if (cluster_find(&r->cluster, name) == (int64_t)rank)
+            return true;
+    return false;
+}
+
+static int check_left_out(const struct run *r, struct error *e)
+{
+    char list[1024], *saved;
+
+    if (r->options->without == NULL)
+        return 0;
+    if (strlen(r->options->without) >= sizeof list)
+        return error_set(e, ERROR_USAGE, "--without: the list is too long");
+    (void)strcpy(list, r->options->without);
+    for (char *name = strtok_r(list, ",", &saved); name != NULL; name = strtok_r(NULL, ",", &saved))
+        if (cluster_find(&r->cluster, name) < 0)
+            return error_set(e, ERROR_USAGE, "--without: %.200s has no host \"%.80s\"",
+                             r->options->file, name);
+    return 0;
+}
+
 static int choose_hosts(struct run *r, struct error *e)
 {
     int64_t only = only_host(r, e);
 
-    if (only < -1)
+    if (only < -1 || check_left_out(r, e) != 0)
         return -1;
-    r->count = only >= 0 ? 1 : r->cluster.count;
-    r->list = calloc(r->count, sizeof *r->list);
+    r->list = calloc(r->cluster.count, sizeof *r->list);
     if (r->list == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the hosts");
-    for (uint32_t i = 0; i < r->count; i++)
-        r->list[i].host = &r->cluster.hosts[only >= 0 ? (uint32_t)only : i];
-    return 0;
+    for (uint32_t i = 0; i < r->cluster.count; i++)
+        if (only >= 0 ? i == (uint32_t)only : !is_left_out(r, i))
+            r->list[r->count++].host = &r->cluster.hosts[i];
+    return r->count > 0 ? 0 : error_set(e, ERROR_USAGE, "--without leaves no host");
 }
 
 /* Writes the setups of all hosts with these keys; `second` NULL: there is none. */
@@ -106,15 +134,70 @@ static uint32_t apply(struct run *r, const struct key *key, const struct key *se
     return deliver(r->list, r->count, true, &r->options->deliver);
 }
 
+/* --- which keys the hosts have, as they say --- */
+
+static bool holds(const struct delivery *d, const struct key *key)
+{
+    char id[KEY_ID_TEXT_SIZE];
+    const json_t *value;
+    size_t i;
+
+    (void)key_id_text(key->id, id);
+    json_array_foreach(json_object_get(d->reply, "keys"), i, value)
+    {
+        if (json_is_string(value) && strcmp(json_string_value(value), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool all_hold(const struct run *r, const struct key *key)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (!holds(&r->list[i], key))
+            return false;
+    return true;
+}
+
+/* Checks that no host loses its last key in common with the others. */
+static int check_keys(const struct run *r, struct error *e)
+{
+    const struct init_keys *k = &r->keys;
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct delivery *d = &r->list[i];
+        const size_t count = json_array_size(json_object_get(d->reply, "keys"));
+        if (!k->changing && count > 1)
+            return error_set(e, ERROR_REFUSED,
+                             "a change of the cluster key has not ended on %.80s: run this command "
+                             "with --new-key where it was begun",
+                             d->host->name);
+        if (k->changing && !holds(d, &k->next) && !holds(d, &k->key))
+            return error_set(
+                e, ERROR_REFUSED,
+                "%.80s has neither the present nor the next cluster key: another change "
+                "may be under way there, or it must be set up first; or leave it out "
+                "with --without %.80s",
+                d->host->name, d->host->name);
+    }
+    if (k->changing && k->swapped && !all_hold(r, &k->next))
+        return error_set(e, ERROR_REFUSED,
+                         "this host has only the next key, and some hosts do not have it: run this "
+                         "command where the change was begun");
+    return 0;
+}
+
 /* Changes the key in three steps, each on all hosts before the next begins: at any moment, any two hosts have a key in
- * common. Returns the number of hosts that failed; then the next step has not begun. */
+ * common. Steps that an interrupted change has completed are not made again, because a host may have dropped the former
+ * key. Returns the number of hosts that failed; then the next step has not begun. */
 static uint32_t change_key(struct run *r)
 {
     const struct key *now = &r->keys.key, *next = &r->keys.next;
     uint32_t failed = 0;
 
-    if (memcmp(now->id, next->id, KEY_ID_SIZE) != 0) {
-        failed = apply(r, now, next);
+    if (!r->keys.swapped) {
+        if (!all_hold(r, next))
+            failed = apply(r, now, next);
         if (failed == 0)
             failed = apply(r, next, now);
     }
@@ -138,6 +221,11 @@ static int carry_out(struct run *r)
         cli_warn(
             "the change of the key is not complete: run the same command again; until then both "
             "keys are valid");
+    if (failed == 0 && r->options->without != NULL)
+        cli_warn(r->keys.changing
+                     ? "the hosts of --without do not have the new key: they have to be "
+                       "set up again, by --ssh or --here"
+                     : "the hosts of --without were left as they are");
     if (failed == 0 && !r->options->no_wait && r->options->deliver.root == NULL)
         wait_until_whole(r->cli, WHOLE_SECONDS, whole);
     return report(r, true, whole);
@@ -146,6 +234,7 @@ static int carry_out(struct run *r)
 static int show_and_carry_out(struct run *r)
 {
     uint32_t failed = deliver(r->list, r->count, false, &r->options->deliver), changing;
+    struct error e;
 
     changing = init_report_changing(r->list, r->count);
     if (failed > 0) {
@@ -153,6 +242,8 @@ static int show_and_carry_out(struct run *r)
         cli_warn("nothing was changed");
         return EXIT_FAILED;
     }
+    if (check_keys(r, &e) != 0)
+        return cli_fail(r->cli, &e);
     if (changing == 0 && !r->keys.changing)
         return r->options->dry_run || r->options->deliver.root != NULL ? report(r, false, "")
                                                                        : carry_out(r);

@@ -6,14 +6,15 @@
 #include "client/cli/terminal/cli.h"
 
 struct init_options {
-    const char *file;  /* the cluster file */
-    const char *host;  /* only this host; NULL: all, or this machine with DELIVER_HERE */
-    const char *key;   /* the key file; NULL: the default */
-    bool new_key;      /* change the key on all hosts */
-    bool dry_run;      /* change nothing */
-    bool yes;          /* do not ask */
-    bool trust_cables; /* take the hosts that are found for those of the file, in a new cluster */
-    bool no_wait;      /* do not wait for the torus at the end */
+    const char *file;    /* the cluster file */
+    const char *host;    /* only this host; NULL: all, or this machine with DELIVER_HERE */
+    const char *without; /* hosts that are left out, separated by commas; NULL: none */
+    const char *key;     /* the key file; NULL: the default */
+    bool new_key;        /* change the key on all hosts */
+    bool dry_run;        /* change nothing */
+    bool yes;            /* do not ask */
+    bool trust_cables;   /* take the hosts that are found for those of the file, in a new cluster */
+    bool no_wait;        /* do not wait for the torus at the end */
     struct deliver_options deliver;
 };
 

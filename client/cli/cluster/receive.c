@@ -43,8 +43,8 @@ static int carry_out(const struct cli *cli, const struct setup *s, bool apply, c
 
     if (rc == 0)
         value = setup_plan_json(&plan, s); /* before the files change */
-    if (rc == 0 && apply)
-        rc = setup_apply(&plan, &e);
+    if (rc == 0)
+        rc = apply ? setup_apply(&plan, &e) : setup_check(&plan, &e);
     setup_plan_free(&plan);
     if (rc != 0) {
         json_decref(value);

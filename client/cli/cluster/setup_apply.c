@@ -314,6 +314,31 @@ static void hold_signals(void)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* Whether files can be made in the folder of this file, or in the nearest one that exists. */
+static int check_folder(const char *file, struct error *e)
+{
+    char *path = strdup(file), *slash;
+    int rc = 0;
+
+    while (path != NULL && (slash = strrchr(path, '/')) != NULL && slash > path) {
+        *slash = '\0';
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+            break;
+    }
+    if (path != NULL && access(path, W_OK | X_OK) != 0)
+        rc = error_set(e, ERROR_IO, "cannot write %.200s: %.140s: %s", file, path, strerror(errno));
+    free(path);
+    return rc;
+}
+
+int setup_check(const struct setup_plan *p, struct error *e)
+{
+    for (unsigned i = 0; i < HOST_FILES; i++)
+        if (p->change[i].differs && check_folder(p->change[i].path, e) != 0)
+            return -1;
+    return check_config(p, e);
+}
+
 int setup_apply(const struct setup_plan *p, struct error *e)
 {
     bool was_active[UNITS] = {false};
@@ -322,7 +347,7 @@ int setup_apply(const struct setup_plan *p, struct error *e)
     hold_signals();
     (void)umask(S_IWGRP |
                 S_IWOTH); /* everybody may read the folders; the files have modes of their own */
-    if (check_config(p, e) != 0 || make_all_folders(p, e) != 0)
+    if (setup_check(p, e) != 0 || make_all_folders(p, e) != 0)
         return -1;
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
         was_active[unit] = systemctl("is-active", units[unit], &ignored) == 0;

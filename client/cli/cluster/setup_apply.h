@@ -4,6 +4,10 @@
 
 #include "client/cli/cluster/setup_plan.h"
 
+/* Checks on this host what a setup would do: whether torusd accepts its configuration here, with its data roots, and
+ * whether the files can be written. Changes nothing. Returns 0, or -1 with *e. */
+int setup_check(const struct setup_plan *p, struct error *e);
+
 /* Writes the files that differ, then enables, starts, restarts or reloads the units that read them; if only keys differ,
  * torusd is reloaded and keeps its links. Checks torusd.ini with 'torusd --check' before. If anything fails, the former
  * files are restored, and the units that ran before run with them again. With a root folder, or on a host without

@@ -252,6 +252,24 @@ static json_t *warnings(const struct setup_plan *p, const struct setup *s)
     return list;
 }
 
+/* The ids of the keys that this host has, the preferred one first. */
+static json_t *keys_now(const struct setup_plan *p)
+{
+    static const enum host_file files[] = {HOST_FILE_KEY, HOST_FILE_SECOND_KEY};
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char id[KEY_ID_TEXT_SIZE];
+        struct key key;
+        struct error e;
+        if (key_read_as_root(p->change[files[i]].path, &key, &e) != 0)
+            continue;
+        (void)json_array_append_new(list, json_string(key_id_text(key.id, id)));
+        key_forget(&key);
+    }
+    return list;
+}
+
 json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s)
 {
     json_t *changes = json_array();
@@ -259,6 +277,6 @@ json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s)
     for (unsigned i = 0; i < HOST_FILES; i++)
         if (p->change[i].differs)
             (void)json_array_append_new(changes, describe(p, s, (enum host_file)i));
-    return json_pack("{s:s, s:o, s:o}", "host", s->cluster.hosts[s->rank].name, "changes", changes,
-                     "warnings", warnings(p, s));
+    return json_pack("{s:s, s:o, s:o, s:o}", "host", s->cluster.hosts[s->rank].name, "changes",
+                     changes, "warnings", warnings(p, s), "keys", keys_now(p));
 }

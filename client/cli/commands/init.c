@@ -10,7 +10,7 @@
 struct init_arguments {
     const char *file;
     bool here, ssh, links;
-    const char *ssh_program, *discover_socket, *host, *key, *root, *receive;
+    const char *ssh_program, *discover_socket, *host, *without, *key, *root, *receive;
     bool new_key, dry_run, yes, trust_cables, no_wait;
 };
 
@@ -23,6 +23,9 @@ static const struct option options[] = {
      "set up all hosts over the links, through the discovery processes\n(torusd-discover.service)"},
     {"--host", "NAME", offsetof(struct init_arguments, host),
      "set up this host only; with --here: this machine is the host NAME"},
+    {"--without", "LIST", offsetof(struct init_arguments, without),
+     "leave out these hosts, such as beta,gamma, because they are off. After a\nchange of the key "
+     "they have to be set up again"},
     {"--key", "FILE", offsetof(struct init_arguments, key),
      "file of the cluster key, which is made if it is missing (default:\n"
      "/etc/torusd/cluster.key if you can read it, otherwise cluster.key\nbeside the cluster file)"},
@@ -55,6 +58,7 @@ static int run(struct cli *cli, const void *arguments)
     const struct init_options o = {
         .file = a->file,
         .host = a->host,
+        .without = a->without,
         .key = a->key,
         .new_key = a->new_key,
         .dry_run = a->dry_run,
@@ -138,8 +142,9 @@ const struct command command_init = {
         "a VPN.\n"
         "\n"
         "Hosts keep their links if only the key changes. --new-key changes the key in three\n"
-        "steps on all hosts, so that at any moment any two hosts have a key in common. If a\n"
-        "host fails, run the command again: it goes on with the same new key.\n"
+        "steps on all hosts, so that at any moment any two hosts have a key in common. If it is\n"
+        "interrupted, or a host fails, run the same command again: it asks the hosts which keys\n"
+        "they have, and goes on with the same new key. --without leaves out hosts that are dead.\n"
         "\n"
         "examples:\n"
         "  torusctl init cluster.ini --links --dry-run\n"
