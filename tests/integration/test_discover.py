@@ -540,6 +540,16 @@ def test_hosts_from_a_file(tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)['dims'] == [4]
     text = run([find_program('torusctl'), 'discover', '--from', path, '--output', '-'], 20).stdout
     assert 'dims = 4\n' in text and '[d]\nrank = ' in text
+    cluster = tmp_path / 'cluster.ini'
+    cluster.write_text(text)
+    compare = [find_program('torusctl'), 'discover', '--from', path, '--cluster', cluster]
+    assert run(compare, 20).returncode == 0
+    for before, after, says in (('= e1', '= lan0', r'\w has port [+-]0 at lan0 in the file, and at e1 here'),
+                                ('[c]', '[x]', r'rank \d is x in the file, and c here'),
+                                ('rank = 2\n', f'rank = 2\nid = {"7" * 32}\n', rf'\w has the id {"7" * 32} in the file')):
+        cluster.write_text(text.replace(before, after, 1))
+        differs = run(compare, 20)
+        assert differs.returncode == 1 and re.search(says, differs.stdout), differs.stdout
     network = json.loads(done.stdout)['network']
     picture = run([find_program('torusctl'), 'discover', '--from', path], 20).stdout
     assert f'\n{network}\n' in picture and '  a -- b -- c -- d --\n' in picture, picture

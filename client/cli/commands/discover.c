@@ -230,7 +230,7 @@ static bool picture_has_table(const struct cabling_result *r)
 }
 
 static json_t *value_of(const struct recognised *r, bool settled, const char *output,
-                        bool for_people)
+                        const json_t *differences, bool for_people)
 {
     const struct discovered *d = r->discovered;
     json_t *hosts = discovered_to_json(d), *cables = cables_json(d), *value;
@@ -245,6 +245,8 @@ static json_t *value_of(const struct recognised *r, bool settled, const char *ou
         json_decref(value);
         return NULL;
     }
+    if (differences != NULL)
+        (void)json_object_set(value, "differences", (json_t *)(uintptr_t)differences);
     if (for_people && picture_has_table(&r->result))
         (void)json_object_del(value, "nodes");
     else if (for_people)
@@ -317,6 +319,22 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+static void show_differences(const struct discover_arguments *a, const json_t *differences)
+{
+    char path[PATH_MAX];
+    const json_t *text;
+    size_t i;
+
+    if (json_array_size(differences) == 0)
+        return;
+    (void)printf("\nThe cables make the network, but %s is not about this one:\n",
+                 text_printable(path, sizeof path, a->cluster));
+    json_array_foreach(differences, i, text)
+    {
+        (void)printf("  %s\n", json_string_value(text));
+    }
+}
+
 /* Prints what follows the tables. `output` is the cluster file that has been written, or NULL. */
 static void show_picture(const struct recognised *r, const char *output)
 {
@@ -334,21 +352,28 @@ static int show(const struct cli *cli, const struct discover_arguments *a,
 {
     struct recognised r;
     struct error e;
+    json_t *differences;
     int code = EXIT_DONE;
 
     if (recognise(&r, d, o, &e) != 0)
         return cli_fail(cli, &e);
     const bool fits = r.result.finding == CABLING_FITS;
+    differences = o->cluster != NULL ? recognised_differences(&r, o->cluster) : NULL;
+    const bool same = json_array_size(differences) == 0;
     if (write_files(a, &r, &e) != 0) {
         code = cli_fail(cli, &e);
     } else if (!is_stdout(a->svg) && !(is_stdout(a->output) && fits)) {
-        code = cli_print(cli, value_of(&r, settled, fits ? a->output : NULL, !cli->json),
-                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+        code =
+            cli_print(cli, value_of(&r, settled, fits ? a->output : NULL, differences, !cli->json),
+                      &(struct view){sections, sizeof sections / sizeof sections[0]});
         if (!cli->json)
             show_picture(&r, fits ? a->output : NULL);
+        if (!cli->json)
+            show_differences(a, differences);
     }
+    json_decref(differences);
     recognised_free(&r);
-    return code != EXIT_DONE ? code : fits ? EXIT_DONE : EXIT_FAILED;
+    return code != EXIT_DONE ? code : fits && same ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* Reads what the cables should make. Returns EXIT_DONE, or another exit code after printing the reason. */
@@ -417,7 +442,9 @@ const struct command command_discover = {
         "The key of a host is open (it has no cluster key), proved (it has the one of the asked\n"
         "host) or other key. Without a cluster key, a host can claim anything.\n"
         "\n"
-        "The exit status is 0 if the cables make the network, and 1 if they do not.\n"
+        "The exit status is 0 if the cables make the network, and 1 if they do not, or if "
+        "anything\n"
+        "differs from the file of --cluster.\n"
         "\n"
         "examples:\n"
         "  torusctl discover --interfaces eth1,eth2,eth3,eth4 --output cluster.ini\n"

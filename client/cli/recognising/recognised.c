@@ -241,6 +241,50 @@ static json_t *shared_json(const struct recognised *r)
     return list;
 }
 
+/* Adds what differs at one rank. */
+static void add_differences(const struct recognised *r, const struct host *h, uint32_t rank,
+                            json_t *list)
+{
+    const struct torus *t = &r->result.torus;
+    const char *name = name_of(r, rank);
+
+    if (name == NULL || !hosts_file_is_same_host(name, h->name)) {
+        (void)json_array_append_new(list,
+                                    json_sprintf("rank %u is %s in the file, and %s here", rank,
+                                                 h->name, name != NULL ? name : "missing"));
+        return;
+    }
+    const struct discovered_host *found =
+        &r->discovered->host[r->host_of[r->result.host_of_rank[rank]]];
+    if (h->id[0] != '\0' && strcmp(h->id, found->id) != 0)
+        (void)json_array_append_new(list, json_sprintf("%s has the id %s in the file, and %s here",
+                                                       h->name, h->id, found->id));
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        const char *here = interface_of(r, rank, port), *there = h->port[port].interface;
+        char port_name[TORUS_PORT_NAME_SIZE];
+        if (torus_neighbour(t, rank, port) == TORUS_NO_NODE ||
+            (here != NULL && strcmp(here, there) == 0))
+            continue;
+        (void)json_array_append_new(list,
+                                    json_sprintf("%s has port %s at %s in the file, and at %s here",
+                                                 h->name, torus_port_name(t, rank, port, port_name),
+                                                 there[0] != '\0' ? there : "no interface",
+                                                 here != NULL ? here : "no interface"));
+    }
+}
+
+json_t *recognised_differences(const struct recognised *r, const struct cluster *c)
+{
+    json_t *list = json_array();
+
+    if (r->result.finding != CABLING_FITS || !c->has_dims || !c->has_ports ||
+        !torus_equal(&r->result.torus, &c->routes.torus))
+        return list;
+    for (uint32_t rank = 0; rank < c->count; rank++)
+        add_differences(r, &c->hosts[rank], rank, list);
+    return list;
+}
+
 int recognised_to_json(const struct recognised *r, json_t *object)
 {
     int result = 0;

@@ -37,6 +37,11 @@ const char *recognised_finding(const struct recognised *r);
  * object. Returns 0, or another value if there is no memory. */
 int recognised_to_json(const struct recognised *r, json_t *object);
 
+/* Returns sentences (a JSON array) about what a cluster file has otherwise than the network that was recognised: hosts,
+ * interfaces and ids, each with both values. Empty if the cables do not make the network: then the moves say why. NULL
+ * if there is no memory. */
+json_t *recognised_differences(const struct recognised *r, const struct cluster *c);
+
 /* Writes a cluster file of the network. Returns 0, or -1 with *e: it has no ranks, or the file cannot be
  * written. */
 int recognised_write_cluster(const struct recognised *r, const char *path, struct error *e);
