@@ -56,7 +56,8 @@ static bool same_state(const struct interface_state *a, const struct interface_s
 {
     return strcmp(a->name, b->name) == 0 && memcmp(a->mac, b->mac, MAC_SIZE) == 0 &&
            a->mtu == b->mtu && a->speed_mbit == b->speed_mbit && a->up == b->up &&
-           a->carrier == b->carrier && a->ipv6 == b->ipv6;
+           a->carrier == b->carrier && a->ipv6 == b->ipv6 &&
+           strcmp(a->member_of, b->member_of) == 0;
 }
 
 /* Removes interfaces that are not in the list. Returns whether there were any. */

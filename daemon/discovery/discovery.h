@@ -39,6 +39,7 @@ struct interface_state {
     uint8_t mac[MAC_SIZE];
     uint32_t mtu, speed_mbit; /* speed 0: unknown */
     bool up, carrier, ipv6;
+    char member_of[IFNAMSIZ]; /* the bridge or bond that it is a port of; "": none */
 };
 
 struct discovery_setup {

@@ -76,6 +76,12 @@ void neighbours_expire(struct discovery *d, struct own_interface *at)
     for (unsigned n = at->neighbours; n-- > 0;)
         if (!usable || at->neighbour[n].until <= now)
             remove_neighbour(d, at, n);
+    const bool unanswered =
+        usable && at->strange_until > now && now >= at->strange_since + DISCOVERY_UNANSWERED;
+    if (unanswered != at->unanswered) {
+        at->unanswered = unanswered;
+        neighbours_changed(d);
+    }
 }
 
 static struct neighbour *find(struct own_interface *at, const struct heard *from)
@@ -114,6 +120,16 @@ static struct neighbour *neighbour_for(struct discovery *d, struct own_interface
     return n;
 }
 
+/* A host says hello that this one does not know, and is asked for its report. */
+static void note_stranger(const struct discovery *d, struct own_interface *at)
+{
+    const uint64_t now = discovery_now(d);
+
+    if (at->strange_until <= now)
+        at->strange_since = now;
+    at->strange_until = now + DISCOVERY_HOLD_INTERVALS * DISCOVERY_HELLO_CALM;
+}
+
 /* Handles a hello whose content has been read. */
 static void take(struct discovery *d, struct own_interface *at,
                  const struct discovery_address *address, const Discovery__Signed *s,
@@ -127,6 +143,7 @@ static void take(struct discovery *d, struct own_interface *at,
         return;
     (void)strcpy(from.interface, hello->interface);
     if (database_find(&d->database, &from.host) == NULL) {
+        note_stranger(d, at);
         sync_ask(d, at, address, &from.host);
         return;
     }
@@ -141,6 +158,7 @@ static void take(struct discovery *d, struct own_interface *at,
     n = neighbour_for(d, at, &from);
     if (n == NULL)
         return;
+    at->strange_until = 0;
     n->address = *address;
     n->until = discovery_now(d) + MILLISECONDS * (hello->hold_ms < DISCOVERY_HOLD_MOST_MS
                                                       ? hello->hold_ms

@@ -12,6 +12,8 @@ static void fill(struct reported_interface *to, const struct own_interface *from
     to->up = from->state.up;
     to->carrier = from->state.carrier;
     to->ipv6 = from->state.ipv6;
+    (void)strcpy(to->member_of, from->state.member_of);
+    to->unanswered = from->unanswered;
     to->heards = from->neighbours;
     for (unsigned n = 0; n < from->neighbours; n++)
         to->heard[n] = from->neighbour[n].from;

@@ -20,6 +20,9 @@ struct own_interface {
     unsigned neighbours;
     struct neighbour neighbour[DISCOVERY_HEARD_MOST];
     uint64_t hello_due;
+    /* Hellos arrive whose senders do not answer: since when, and until when without another one. */
+    uint64_t strange_since, strange_until;
+    bool unanswered;            /* for longer than answers take */
     uint64_t tokens, tokens_at; /* see DISCOVERY_RATE */
 };
 

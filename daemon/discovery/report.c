@@ -83,6 +83,8 @@ static void fill_interface(struct packed_interface *p, const struct reported_int
     p->message.up = i->up;
     p->message.carrier = i->carrier;
     p->message.ipv6 = i->ipv6;
+    p->message.member_of = text_of(i->member_of);
+    p->message.unanswered = i->unanswered;
     p->message.n_heard = i->heards;
     p->message.heard = p->list;
     for (unsigned n = 0; n < i->heards; n++) {
@@ -137,6 +139,8 @@ static int read_interface(struct reported_interface *to, const Discovery__Interf
         return wrong(e, "name of an interface");
     if (from->mac.len != MAC_SIZE)
         return wrong(e, "MAC address");
+    if (from->member_of[0] != '\0' && !interface_name_is_valid(from->member_of))
+        return wrong(e, "name of a bridge");
     if (from->n_heard > DISCOVERY_HEARD_MOST)
         return wrong(e, "number of neighbours");
     (void)strcpy(to->name, from->name);
@@ -146,6 +150,8 @@ static int read_interface(struct reported_interface *to, const Discovery__Interf
     to->up = from->up;
     to->carrier = from->carrier;
     to->ipv6 = from->ipv6;
+    to->unanswered = from->unanswered;
+    (void)strcpy(to->member_of, from->member_of);
     to->heards = (unsigned)from->n_heard;
     for (unsigned n = 0; n < to->heards; n++) {
         if (!host_id_read(&to->heard[n].host, from->heard[n]->host.data,

@@ -31,6 +31,9 @@ struct reported_interface {
     uint32_t mtu, speed_mbit; /* speed 0: unknown */
     bool up, carrier;
     bool ipv6; /* has a link-local address */
+    char member_of
+        [IFNAMSIZ]; /* the bridge or bond that it is a port of, and which gets its packets; "": none */
+    bool unanswered; /* hellos arrive from hosts that do not answer */
     unsigned heards;
     struct heard heard[DISCOVERY_HEARD_MOST];
 };

@@ -22,6 +22,8 @@
 #define DISCOVERY_REPORT_LIFE (200 * SECONDS)
 /* How long a host is kept that no confirmed cable leads to. */
 #define DISCOVERY_LOST_LIFE (10 * SECONDS)
+/* Hellos of a host that does not answer for so long are reported, until none has come for a hold time. */
+#define DISCOVERY_UNANSWERED (5 * SECONDS)
 /* A summary is sent to one neighbour at most once in this time. */
 #define DISCOVERY_SUMMARY_PAUSE (400 * MILLISECONDS)
 /* How many packets of strangers each interface may bring: signatures to check, and answers that are sent. */

@@ -153,6 +153,21 @@ def test_interfaces_that_are_down_are_set_up_or_shown():
 
 
 @pytest.mark.hosts
+def test_a_port_of_a_bridge_is_named():
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        subprocess.run([*hosts[0].enter(), 'mount', '-t', 'sysfs', 'none', '/sys'], check=True)  # that of this host
+        hosts.start(0, 'a1')
+        hosts.start(1, 'b1')
+        hosts.wait_reachable(0, 'beta')
+        hosts[0].ip('link add br7 type bridge')
+        hosts[0].ip('link set a1 master br7')
+        hosts[0].ip('link set br7 up')
+        wait_for(lambda: any('is a port of br7' in one['state'] for one in
+                             json.loads(hosts.discover(0, '--wait', '0.1').stdout)['free']), 60, lambda: hosts.discover(0).stdout)
+
+
+@pytest.mark.hosts
 def test_a_user_without_rights_and_one_process_a_host():
     with discoveries(2) as hosts, open_folder() as folder:
         hosts.cable(0, 'a1', 1, 'b1')

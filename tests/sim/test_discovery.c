@@ -133,6 +133,33 @@ static void test_neighbours_are_bounded(void **state)
     world_end(&w);
 }
 
+/* A firewall drops what arrives at one host: the other one hears its hellos, and gets no answer. */
+static void test_a_host_that_does_not_answer(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    world_begin(&w, 2, 1, 8);
+    (void)world_cable(&w, 0, 0, 1, 0);
+    w.host[1].deaf = true;
+    world_start_all(&w);
+    world_run(&w, DISCOVERY_UNANSWERED - SECONDS);
+    assert_false(world_entry(&w, 0, 0)->report->interface[0].unanswered);
+    world_run(&w, 10 * SECONDS);
+    assert_true(world_entry(&w, 0, 0)->report->interface[0].unanswered);
+    assert_int_equal(world_entry(&w, 0, 0)->report->interface[0].heards, 0);
+    assert_false(world_entry(&w, 1, 1)->report->interface[0].unanswered); /* it hears nothing */
+    w.host[1].deaf = false;
+    world_run(&w, 10 * SECONDS);
+    assert_true(world_is_known(&w));
+    assert_false(world_entry(&w, 0, 0)->report->interface[0].unanswered);
+    world_stop(&w, 1, false);
+    w.host[1].deaf = true;
+    world_run(&w, 60 * SECONDS);
+    assert_false(world_entry(&w, 0, 0)->report->interface[0].unanswered); /* it is off */
+    world_end(&w);
+}
+
 static void test_interfaces_that_are_down_or_gone(void **state)
 {
     static struct world w;
@@ -164,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_restart_wins),
         cmocka_unit_test(test_switch_and_loop),
         cmocka_unit_test(test_neighbours_are_bounded),
+        cmocka_unit_test(test_a_host_that_does_not_answer),
         cmocka_unit_test(test_interfaces_that_are_down_or_gone),
     };
 

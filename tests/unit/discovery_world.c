@@ -244,7 +244,7 @@ static void deliver_first(struct world *w)
     w->first = p->next;
     if (w->first == NULL)
         w->last = &w->first;
-    if (h->discovery != NULL)
+    if (h->discovery != NULL && !h->deaf)
         discovery_receive(h->discovery, p->interface + 1, &p->from, p->bytes, p->size);
     if (!w->record) {
         free(p);

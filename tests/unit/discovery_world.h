@@ -21,6 +21,7 @@ struct world_host {
     uint32_t segment[WORLD_PORTS_MOST]; /* to which each interface is plugged */
     bool accepts;                       /* has a command */
     bool closed;                        /* was set up before */
+    bool deaf;                          /* a firewall drops what arrives */
     /* The command: the last setup, and whether it runs. */
     bool runs, applied;
     unsigned runs_count;

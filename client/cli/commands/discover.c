@@ -131,12 +131,23 @@ static json_t *cables_json(const struct discovered *d)
     return list;
 }
 
-static const char *state_of(const struct reported_interface *at)
+static const char *simple_state_of(const struct reported_interface *at)
 {
     return !at->up ? "is down: set it up (ip link set ... up, or torusd-discover --set-up-links)"
            : !at->carrier ? "no carrier"
            : !at->ipv6    ? "no link-local IPv6 address"
-                          : "nothing is heard";
+           : at->unanswered
+               ? "hellos arrive, but their senders do not answer: does a firewall there drop UDP "
+                 "port 7412?"
+               : "nothing is heard";
+}
+
+static json_t *state_of(const struct reported_interface *at)
+{
+    if (at->member_of[0] != '\0')
+        return json_sprintf("is a port of %s, which gets its packets (ip link set %s nomaster)",
+                            at->member_of, at->name);
+    return json_string(simple_state_of(at));
 }
 
 static json_t *free_json(const struct discovered *d)
@@ -147,7 +158,7 @@ static json_t *free_json(const struct discovered *d)
         for (unsigned n = 0; n < d->host[i].report->interfaces; n++) {
             const struct reported_interface *at = &d->host[i].report->interface[n];
             if (at->heards == 0)
-                (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "host",
+                (void)json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "host",
                                                             d->host[i].report->name, "interface",
                                                             at->name, "state", state_of(at)));
         }

@@ -34,11 +34,12 @@ static json_t *interface_json(const struct discovered *d, uint32_t host, uint32_
 
     (void)snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", at->mac[0], at->mac[1],
                    at->mac[2], at->mac[3], at->mac[4], at->mac[5]);
-    return json_pack("{s:s, s:s, s:I, s:o, s:b, s:b, s:b, s:o}", "name", at->name, "mac", mac,
-                     "mtu", (json_int_t)at->mtu, "speed",
+    return json_pack("{s:s, s:s, s:I, s:o, s:b, s:b, s:b, s:o, s:b, s:o}", "name", at->name, "mac",
+                     mac, "mtu", (json_int_t)at->mtu, "speed",
                      at->speed_mbit > 0 ? json_integer(at->speed_mbit) : json_null(), "up", at->up,
-                     "carrier", at->carrier, "ipv6", at->ipv6, "heard",
-                     heard_json(d, host, interface));
+                     "carrier", at->carrier, "ipv6", at->ipv6, "member_of",
+                     at->member_of[0] != '\0' ? json_string(at->member_of) : json_null(),
+                     "unanswered", at->unanswered, "heard", heard_json(d, host, interface));
 }
 
 static const char *trust_name(enum discovered_trust trust)
@@ -141,6 +142,10 @@ static int read_interface(struct reported_interface *to, const json_t *from, str
     to->up = read_flag(from, "up");
     to->carrier = read_flag(from, "carrier");
     to->ipv6 = read_flag(from, "ipv6");
+    to->unanswered = json_is_true(json_object_get(from, "unanswered"));
+    name = json_string_value(json_object_get(from, "member_of"));
+    if (name != NULL && interface_name_is_valid(name))
+        (void)strcpy(to->member_of, name);
     return read_heard(to, json_object_get(from, "heard"), e);
 }
 

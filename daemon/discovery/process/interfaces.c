@@ -111,6 +111,25 @@ static bool has_link_local(const struct ifaddrs *all, const char *name)
     return false;
 }
 
+/* Writes the name of the bridge or bond that the interface is a port of. */
+static void find_master(const char *name, char out[IFNAMSIZ])
+{
+    char path[64 + IFNAMSIZ], target[512];
+    const char *slash;
+    ssize_t length;
+
+    out[0] = '\0';
+    (void)snprintf(path, sizeof path, "/sys/class/net/%s/master", name);
+    length = readlink(path, target, sizeof target - 1);
+    if (length <= 0)
+        return;
+    target[length] = '\0';
+    slash = strrchr(target, '/');
+    slash = slash != NULL ? slash + 1 : target;
+    if (interface_name_is_valid(slash))
+        (void)strcpy(out, slash);
+}
+
 static void fill(struct interface_state *s, const struct ifaddrs *all, const struct ifaddrs *one,
                  int fd)
 {
@@ -123,6 +142,7 @@ static void fill(struct interface_state *s, const struct ifaddrs *all, const str
                                   .mtu = mtu_of(fd, one->ifa_name)};
     (void)snprintf(s->name, sizeof s->name, "%s", one->ifa_name);
     memcpy(s->mac, link->sll_addr, MAC_SIZE);
+    find_master(s->name, s->member_of);
     s->speed_mbit = s->carrier ? speed_of(fd, one->ifa_name) : 0;
 }
 
