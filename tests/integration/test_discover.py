@@ -454,6 +454,8 @@ def test_no_key_goes_to_a_name(name, tmp_path):
         for more in (), ('--dry-run',), ('--new-key',):
             done = hosts.run(0, *init, *more)
             assert done.returncode == 1 and 'not confirmed' in done.stderr, (more, done.stderr)
+        done = hosts.run(0, *init, '--trust-cables')
+        assert done.returncode == 1 and 'for the first setup of a cluster' in done.stderr, done.stderr
         assert not secrets.exists()
 
 

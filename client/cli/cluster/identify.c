@@ -19,7 +19,7 @@ struct identifying {
     const struct discovered_host *
         *taken; /* by index of the host; NULL: has an id, or is not found */
     uint32_t unconfirmed;
-    bool first; /* no other host has an id, or has proved the key: this is a new cluster */
+    bool first; /* this host has no key, and no other one has an id: this is a new cluster */
 };
 
 static bool is_wanted(const struct identifying *x, uint32_t i)
@@ -83,9 +83,7 @@ static bool is_this_host(const struct identifying *x, const char *id)
 
 static int find_all(struct identifying *x, struct error *e)
 {
-    x->first = true;
-    for (uint32_t i = 0; i < x->found.hosts; i++)
-        x->first &= x->found.host[i].self || x->found.host[i].trust != DISCOVERED_PROVED;
+    x->first = x->found.key[0] == '\0'; /* this host has no cluster key */
     for (uint32_t i = 0; i < x->cluster->count; i++)
         x->first &= x->cluster->hosts[i].id[0] == '\0' || is_this_host(x, x->cluster->hosts[i].id);
     for (uint32_t i = 0; i < x->cluster->count; i++)
