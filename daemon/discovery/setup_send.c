@@ -81,7 +81,8 @@ void setup_send_free(struct discovery *d)
 
 /* --- the beginning --- */
 
-/* Checks that a setup can be sent to the host. Returns its entry, or NULL with *e. */
+/* Checks that a setup can be sent to the host. Which key the host has now it says itself: while keys are changed, its
+ * report may be older. Returns its entry, or NULL with *e. */
 static const struct host_entry *check_host(struct discovery *d, const struct host_id *host,
                                            size_t size, struct error *e)
 {
@@ -99,11 +100,6 @@ static const struct host_entry *check_host(struct discovery *d, const struct hos
         (void)error_set(e, ERROR_REFUSED,
                         "host %s accepts no setups: start torusd-discover there with "
                         "--accept-setups, or enable torusd-discover.service",
-                        h->report->name);
-    else if (d->secrets.count > 0 && h->trust == TRUST_OTHER_KEY)
-        (void)error_set(e, ERROR_REFUSED,
-                        "host %s has another cluster key than this host, so it would refuse the "
-                        "setup",
                         h->report->name);
     else
         return h;

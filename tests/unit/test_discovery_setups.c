@@ -210,8 +210,10 @@ static void test_key_is_needed(void **state)
     assert_int_equal(w.host[2].runs_count, 0);
     world_set_key(&w, 0, 6);
     world_run(&w, 5 * SECONDS);
-    assert_null(send_setup(&w, 0, 2, true, "bad", 3));
+    assert_non_null(send_setup(&w, 0, 2, true, "bad", 3));
+    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
     assert_int_equal(answer.e.code, ERROR_REFUSED);
+    assert_int_equal(w.host[2].runs_count, 0);
     /* The receiver's key is changed while a setup is under way. */
     world_set_key(&w, 0, 5);
     world_run(&w, 5 * SECONDS);

@@ -1,0 +1,174 @@
+"""daemon/doc/changes.md: each change of a cluster, with the commands of the page, on hosts made of namespaces."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.discovery import NAMES, discoveries
+from support.waiting import wait_for
+from torus_net.patience import run
+from torus_net.process import find_program
+
+PAGE = Path(__file__).resolve().parents[2] / 'daemon' / 'doc' / 'changes.md'
+
+pytestmark = pytest.mark.hosts
+
+
+class Cluster:
+    """Three hosts in a line, alpha to gamma, with their files in folders. Two of them are in the cluster at first."""
+
+    def __init__(self, hosts):
+        self.hosts, self.file, self.used = hosts, hosts.folder / 'cluster.ini', set()
+        hosts.cable(0, 'ea', 1, 'ea')
+        hosts.cable(1, 'eb', 2, 'ea')
+        for number in range(3):
+            (self.root(number) / 'etc').mkdir(parents=True)
+            (self.root(number) / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
+            self.start(number)
+        self.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
+        hosts.wait_reachable(0, 'gamma')
+
+    def root(self, number):
+        return self.hosts.folder / f'root{number}'
+
+    def start(self, number, *options):
+        torusd = self.root(number) / 'etc' / 'torusd'
+        self.hosts.start(number, 'ea,eb', '--key-file', torusd / 'cluster.key', '--second-key-file', torusd / 'second.key',
+                         '--accept-setups', f'{find_program("torusctl")} --json init --root {self.root(number)} --receive',
+                         *options)
+
+    def write(self, hosts):
+        """The file, with the ids that it had."""
+        ids = dict(re.findall(r'^\[(\w+)\][^[]*^id = (\w+)', self.file.read_text(), re.M)) if self.file.exists() else {}
+        self.file.write_text(f'[cluster]\ndims = {len(hosts)}m\n' + ''.join(
+            f'[{name}]\n{ports}\n' + (f'id = {ids[name]}\n' if name in ids else '') for name, ports in hosts.items()))
+
+    def edit(self, before, after):
+        text = self.file.read_text()
+        assert re.search(before, text, re.M), text
+        self.file.write_text(re.sub(before, after, text, flags=re.M))
+
+    def page(self, command, *answers):
+        """A command of the page on alpha, on a terminal on which these answers are typed. Returns what it says."""
+        self.used.add(command)
+        words = [str(self.file) if word == 'cluster.ini' else word for word in command.split()]
+        words[0] = find_program(words[0])
+        more = ['--discover-socket', str(self.hosts.socket(0))] + (['--no-wait'] if words[1] == 'init' else [])
+        leader, follower = pty.openpty()
+        with subprocess.Popen([*self.hosts[0].enter(), *words, *more], stdin=follower, stdout=follower, stderr=follower,
+                              start_new_session=True) as process:
+            os.close(follower)
+            os.write(leader, ''.join(f'{word}\n' for word in answers).encode())
+            said = b''
+            with contextlib.suppress(OSError):
+                while part := os.read(leader, 65536):
+                    said += part
+            os.close(leader)
+        self.status = process.returncode
+        return said.decode()
+
+    def change(self, command, *answers):
+        said = self.page(command, *answers)
+        assert self.status == 0, said
+        return said
+
+    def key(self, number):
+        path = self.root(number) / 'etc' / 'torusd' / 'cluster.key'
+        return path.read_text() if path.exists() else None
+
+    def names(self, number):
+        return re.findall(r'^10\.\S+ (\w+)$', (self.root(number) / 'etc' / 'hosts').read_text(), re.M)
+
+    def ids(self):
+        return re.findall(r'^id = (\w+)$', self.file.read_text(), re.M)
+
+    def found(self):
+        return {host['name']: host['id'] for host in json.loads(self.hosts.discover(0, '--wait', '0.1').stdout)['hosts']}
+
+
+INIT = 'torusctl init cluster.ini --links'
+
+
+def test_every_change_of_the_page():
+    with discoveries(3) as hosts:
+        c = Cluster(hosts)
+        c.change(INIT, 'y', 'y')
+        assert c.key(0) == c.key(1) and c.names(0) == ['alpha', 'beta'] and c.key(2) is None
+        # Add a machine.
+        c.write({'alpha': '+0 = ea', 'beta': '-0 = ea\n+0 = eb', 'gamma': '-0 = ea'})
+        said = c.change(INIT, 'y', 'y')
+        assert c.found()['gamma'] in said and c.key(2) == c.key(0) and c.names(2) == ['alpha', 'beta', 'gamma']
+        assert len(c.ids()) == 3
+        # Take one out for repair, change the others, and put it back.
+        for number in 0, 1, 2:
+            hosts.wait_reachable(0, NAMES[number], trust='proved')
+        hosts.end(2)
+        c.edit('^dims = .*', r'\g<0>\nlink_mbit = 1000')
+        refused = c.page(INIT, 'y')
+        assert c.status == 1 and 'nothing was changed' in refused
+        c.change(INIT + ' --without gamma', 'y')
+        c.start(2)
+        hosts.wait_reachable(0, 'gamma', trust='proved')
+        c.change(INIT + ' --host gamma', 'y')
+        assert all('link_mbit = 1000' in (c.root(number) / 'etc/torusd/torusd.ini').read_text() for number in range(3))
+        # It is installed again: another id, no key, no file.
+        hosts.end(2)
+        for name in 'identity', 'set-up':
+            (hosts.state(2) / name).unlink()
+        for path in (c.root(2) / 'etc/torusd').iterdir():
+            path.unlink()
+        former = c.ids()[2]
+        c.start(2)
+        wait_for(lambda: c.found().get('gamma', former) != former, 60)
+        refused = c.page(INIT, 'y')
+        assert c.status == 1 and 'has another id' in refused and c.key(2) is None
+        c.edit(f'^id = {former}\n', '')
+        hosts.wait_reachable(0, 'gamma', trust='open')
+        said = c.change(INIT + ' --host gamma', 'y', 'y')
+        assert c.found()['gamma'] in said and c.key(2) == c.key(0)
+        # Rename it: the id stays, so that nothing is asked but the changes.
+        hosts.end(2)
+        c.start(2, '--name', 'delta')
+        hosts.wait_reachable(0, 'delta', trust='proved')
+        c.edit(r'^\[gamma\]', '[delta]')
+        c.change(INIT, 'y')
+        assert c.names(1) == ['alpha', 'beta', 'delta']
+        # An interface has another name.
+        c.change('torusctl discover --cluster cluster.ini')
+        c.edit(r'^\+0 = eb', '+0 = lan0')
+        said = c.page('torusctl discover --cluster cluster.ini')
+        assert c.status == 1 and 'beta has port +0 at lan0 in the file, and at eb here' in said
+        c.edit(r'^\+0 = lan0', '+0 = eb')
+        # Change the key; then again, without a machine that is dead.
+        first = c.key(0)
+        c.change(INIT + ' --new-key', 'y')
+        assert c.key(0) == c.key(1) == c.key(2) != first
+        second = c.key(0)
+        hosts.end(2)
+        c.change(INIT + ' --new-key --without delta', 'y')
+        assert c.key(0) == c.key(1) != second == c.key(2)
+        # It comes back as a stranger, and leaves the cluster.
+        c.start(2, '--name', 'delta')
+        hosts.wait_reachable(0, 'delta', trust='other key')
+        c.page(INIT, 'y')
+        assert c.status == 1
+        c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
+        c.change(INIT, 'y')
+        assert c.names(0) == ['alpha', 'beta']
+        opened = 'torusd-discover --open --state /var/lib/torusd-discover'
+        c.used.add(opened)
+        for path in (c.root(2) / 'etc/torusd').iterdir():
+            path.unlink()
+        done = run([find_program('torusd-discover'), '--open', '--state', hosts.state(2)], 20)
+        assert done.returncode == 0, done.stderr
+        hosts.end(2)
+        c.start(2)
+        hosts.wait_reachable(0, 'gamma', accepts_setups=True)
+        commands = {re.sub(r'\b(?:gamma|delta)$', 'beta', command) for command in c.used}
+        assert commands == set(re.findall(r'^    (tor.*)$', PAGE.read_text(), re.M))
