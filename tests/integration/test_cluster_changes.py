@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import pty
+import random
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -93,6 +95,37 @@ class Cluster:
 
 
 INIT = 'torusctl init cluster.ini --links'
+
+
+@pytest.mark.parametrize('seeds', [range(3), pytest.param(range(3, 40), marks=pytest.mark.full)], ids=['few', 'many'])
+def test_a_killed_change_of_the_key_is_finished_over_the_cables(seeds):
+    """Killed at any moment on the asking side, or the process of a host is killed that carries it out."""
+    with discoveries(3) as hosts:
+        c = Cluster(hosts)
+        c.write({'alpha': '+0 = ea', 'beta': '-0 = ea\n+0 = eb', 'gamma': '-0 = ea'})
+        c.change(INIT + ' --trust-cables --yes')
+        command = [*hosts[0].enter(), find_program('torusctl'), 'init', c.file, '--links', '--discover-socket',
+                   hosts.socket(0), '--no-wait', '--yes', '--new-key', '--key',
+                   c.root(0) / 'etc' / 'torusd' / 'cluster.key']
+        for seed in seeds:
+            draw = random.Random(seed)
+            for number in range(3):
+                hosts.wait_reachable(0, NAMES[number], trust='proved')
+            before, victim = c.key(0), draw.randrange(4)
+            with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(draw.uniform(0, 2))
+                if victim < 3:  # torusd-discover of a host, and what it runs
+                    hosts.end(victim, signal.SIGKILL)
+                    c.start(victim)
+                else:
+                    process.kill()
+                process.communicate()
+            for number in range(3):
+                hosts.wait_reachable(0, NAMES[number])
+            done = wait_for(lambda: next((one for one in [run(command, 120)] if one.returncode == 0), None), 60)
+            assert c.key(0) == c.key(1) == c.key(2) != before, done.stdout
+            assert not any((c.root(number) / 'etc/torusd/second.key').exists() for number in range(3))
 
 
 def test_every_change_of_the_page():
