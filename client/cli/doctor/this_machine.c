@@ -116,7 +116,9 @@ static void check_configuration(struct doctor *d)
         f = doctor_find(d, SEVERITY_ERROR, "configuration", 0,
                         "there is no configuration " CONFIGURATION);
         f->why = "without it, torusd knows neither its rank nor its neighbours";
-        finding_mend(f, "man torusd.ini has an example");
+        finding_mend(
+            f, "torusctl discover --output cluster.ini, then torusctl init cluster.ini --links, "
+               "configure all machines; or write it by hand: man torusd.ini");
     }
 }
 

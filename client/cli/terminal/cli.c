@@ -1,8 +1,10 @@
 #include "client/cli/terminal/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
@@ -60,6 +62,14 @@ int cli_fail(const struct cli *cli, const struct error *e)
                          &(struct failure){EXIT_FAILED, error_name(e->code), "", e->text, NULL});
 }
 
+/* Whether a socket is there, and this user may not connect to it. */
+static bool is_denied(const struct cli *cli)
+{
+    const char *path = cli->socket != NULL ? cli->socket : torus_default_socket();
+
+    return access(path, W_OK) != 0 && errno == EACCES;
+}
+
 int cli_fail_client(const struct cli *cli, const struct torus_error *e)
 {
     struct failure f = {EXIT_FAILED, torus_error_name(e->code), e->exchange, e->text, NULL};
@@ -70,8 +80,10 @@ int cli_fail_client(const struct cli *cli, const struct torus_error *e)
         f.exit_code = EXIT_IN_DOUBT;
     if (e->code == TORUS_ERROR_NO_DAEMON) {
         f.exit_code = EXIT_NO_DAEMON;
-        f.hint = "Start torusd on this machine, or give the socket of a running one with --socket "
-                 "PATH or\nthe environment variable TORUS_SOCKET.";
+        if (!is_denied(cli)) /* the error says what to do */
+            f.hint =
+                "Start torusd on this machine, or give the socket of a running one with --socket "
+                "PATH or\nthe environment variable TORUS_SOCKET.";
     }
     return print_failure(cli, &f);
 }

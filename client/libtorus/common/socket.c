@@ -1,6 +1,7 @@
 #include "client/libtorus/common/socket.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,23 @@ const char *torus_default_socket(void)
     return path != NULL && path[0] != '\0' ? path : TORUS_DEFAULT_SOCKET;
 }
 
+/* Names the group whose members may connect, and what makes this user one of them. */
+static int not_in_group(const char *path, gid_t group, struct torus_error *e)
+{
+    char storage[4096];
+    struct group entry, *found = NULL;
+
+    if (getgrgid_r(group, &entry, storage, sizeof storage, &found) == 0 && found != NULL)
+        return fail(
+            e, TORUS_ERROR_NO_DAEMON,
+            "permission denied: only members of the group %.60s may connect to the daemon at "
+            "%s: run 'sudo usermod -aG %.60s $USER', and log in again",
+            found->gr_name, path, found->gr_name);
+    return fail(e, TORUS_ERROR_NO_DAEMON,
+                "permission denied: only members of group %u may connect to the daemon at %s",
+                (unsigned)group, path);
+}
+
 static int no_daemon(const char *path, int cause, struct torus_error *e)
 {
     struct stat st;
@@ -35,11 +53,7 @@ static int no_daemon(const char *path, int cause, struct torus_error *e)
     case EACCES:
     case EPERM:
         if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH) == 0)
-            return fail(
-                e, TORUS_ERROR_NO_DAEMON,
-                "permission denied: only user %u and members of group %u may connect to the "
-                "daemon at %s",
-                (unsigned)st.st_uid, (unsigned)st.st_gid, path);
+            return not_in_group(path, st.st_gid, e);
         return fail(e, TORUS_ERROR_NO_DAEMON,
                     "permission denied: this user may not connect to the daemon at %s", path);
     case EAGAIN:
