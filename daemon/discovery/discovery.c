@@ -172,8 +172,12 @@ void discovery_receive(struct discovery *d, unsigned interface,
     packet = discovery__packet__unpack(allocator, size, bytes);
     if (packet == NULL)
         return;
-    switch (packet->version == DISCOVERY_VERSION ? packet->kind_case
-                                                 : DISCOVERY__PACKET__KIND__NOT_SET) {
+    if (packet->version != DISCOVERY_VERSION) {
+        neighbours_note_stranger(d, at);
+        discovery__packet__free_unpacked(packet, allocator);
+        return;
+    }
+    switch (packet->kind_case) {
     case DISCOVERY__PACKET__KIND_HELLO:
         neighbours_take_hello(d, at, from, packet->hello);
         break;

@@ -11,7 +11,7 @@
 #define DISCOVERY_OUTPUT_MOST (64u * 1024u) /* bytes of output of its command */
 #define DISCOVERY_ERRORS_MOST 8192u         /* bytes that it prints on standard error */
 #define DISCOVERY_PACKET_MOST 61440u
-#define DISCOVERY_VERSION 1u
+#define DISCOVERY_VERSION 2u
 #define DISCOVERY_PORT 7412u /* of UDP */
 
 /* The link-local address of a neighbour. */

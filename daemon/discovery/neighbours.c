@@ -120,8 +120,7 @@ static struct neighbour *neighbour_for(struct discovery *d, struct own_interface
     return n;
 }
 
-/* A host says hello that this one does not know, and is asked for its report. */
-static void note_stranger(const struct discovery *d, struct own_interface *at)
+void neighbours_note_stranger(const struct discovery *d, struct own_interface *at)
 {
     const uint64_t now = discovery_now(d);
 
@@ -143,7 +142,7 @@ static void take(struct discovery *d, struct own_interface *at,
         return;
     (void)strcpy(from.interface, hello->interface);
     if (database_find(&d->database, &from.host) == NULL) {
-        note_stranger(d, at);
+        neighbours_note_stranger(d, at);
         sync_ask(d, at, address, &from.host);
         return;
     }

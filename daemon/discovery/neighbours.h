@@ -23,4 +23,8 @@ void neighbours_changed(struct discovery *d);
 const struct neighbour *neighbours_find(const struct discovery *d, const char *by,
                                         const struct heard *from, unsigned *interface);
 
+/* A packet arrived from a host that this one cannot speak with (yet): it is not known, and is asked for its report, or its
+ * release speaks another version. If that lasts, the interface is reported as unanswered. */
+void neighbours_note_stranger(const struct discovery *d, struct own_interface *at);
+
 #endif

@@ -209,6 +209,26 @@ static void test_a_host_overtakes_its_former_reports(void **state)
     world_end(&w);
 }
 
+/* A host with another release: it is not understood, and that is said. */
+static void test_another_version(void **state)
+{
+    static struct world w;
+    const uint8_t other[] = {8, DISCOVERY_VERSION + 1};
+
+    (void)state;
+    begin(&w, 0);
+    for (unsigned i = 0; i < 8; i++) {
+        receive(&w, other, sizeof other);
+        world_run(&w, SECONDS);
+    }
+    assert_true(world_entry(&w, 2, 2)->report->interface[0].unanswered);
+    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
+    assert_true(is_whole(&w));
+    world_run(&w, 60 * SECONDS);
+    assert_false(world_entry(&w, 2, 2)->report->interface[0].unanswered);
+    world_end(&w);
+}
+
 static void test_keys_are_shown(void **state)
 {
     static struct world w;
@@ -313,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_reports_of_one_host_are_spaced),
         cmocka_unit_test(test_reports_in_the_name_of_others),
         cmocka_unit_test(test_a_host_overtakes_its_former_reports),
+        cmocka_unit_test(test_another_version),
         cmocka_unit_test(test_keys_are_shown),
         cmocka_unit_test(test_signatures),
         cmocka_unit_test(test_damaged_packets),

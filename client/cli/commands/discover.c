@@ -138,7 +138,7 @@ static const char *simple_state_of(const struct reported_interface *at)
            : !at->ipv6    ? "no link-local IPv6 address"
            : at->unanswered
                ? "hellos arrive, but their senders do not answer: does a firewall there drop UDP "
-                 "port 7412?"
+                 "port 7412, or is another release installed?"
                : "nothing is heard";
 }
 
