@@ -84,13 +84,24 @@ static size_t random_size(void)
     return sizes[draw(8)] + draw(3);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 static void add_metadata(const char *path, bool is_link)
 {
     if (!is_link) {
         static const mode_t modes[] = {0644, 0755, 0600, 0400, 0777, 04755, 02750, 0111};
         if (geteuid() == 0 && draw(4) == 0)
             assert_int_equal(lchown(path, draw(3) * 1000, draw(3) * 1000), 0);
-        assert_int_equal(chmod(path, modes[draw(8)] | (draw(5) == 0 ? 0 : 0400)), 0);
+        mode_t mode = modes[draw(8)];
+        mode |= draw(5) == 0 ? 0 : 0400;
+        if (geteuid() != 0) /* others than root read nothing else */
+            mode |= is_folder(path) ? 0700 : 0400;
+        assert_int_equal(chmod(path, mode), 0);
         if (draw(4) == 0)
             (void)setxattr(path, "user.note", "some value", 1 + draw(10), 0);
     }
