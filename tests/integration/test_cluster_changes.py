@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import pty
 import random
 import re
 import signal
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.discovery import NAMES, discoveries
+from support.discovery import NAMES, discoveries, on_a_terminal
 from support.waiting import wait_for
 from torus_net.patience import run
 from torus_net.process import find_program
@@ -30,20 +28,15 @@ class Cluster:
         hosts.cable(0, 'ea', 1, 'ea')
         hosts.cable(1, 'eb', 2, 'ea')
         for number in range(3):
-            (self.root(number) / 'etc').mkdir(parents=True)
-            (self.root(number) / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
             self.start(number)
         self.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
         hosts.wait_reachable(0, 'gamma')
 
     def root(self, number):
-        return self.hosts.folder / f'root{number}'
+        return self.hosts.root(number)
 
     def start(self, number, *options):
-        torusd = self.root(number) / 'etc' / 'torusd'
-        self.hosts.start(number, 'ea,eb', '--key-file', torusd / 'cluster.key', '--second-key-file', torusd / 'second.key',
-                         '--accept-setups', f'{find_program("torusctl")} --json init --root {self.root(number)} --receive',
-                         *options)
+        self.hosts.start_for_setups(number, 'ea,eb', *options)
 
     def write(self, hosts):
         """The file, with the ids that it had."""
@@ -62,18 +55,8 @@ class Cluster:
         words = [str(self.file) if word == 'cluster.ini' else word for word in command.split()]
         words[0] = find_program(words[0])
         more = ['--discover-socket', str(self.hosts.socket(0))] + (['--no-wait'] if words[1] == 'init' else [])
-        leader, follower = pty.openpty()
-        with subprocess.Popen([*self.hosts[0].enter(), *words, *more], stdin=follower, stdout=follower, stderr=follower,
-                              start_new_session=True) as process:
-            os.close(follower)
-            os.write(leader, ''.join(f'{word}\n' for word in answers).encode())
-            said = b''
-            with contextlib.suppress(OSError):
-                while part := os.read(leader, 65536):
-                    said += part
-            os.close(leader)
-        self.status = process.returncode
-        return said.decode()
+        self.status, said = on_a_terminal([*self.hosts[0].enter(), *words, *more], *answers)
+        return said
 
     def change(self, command, *answers):
         said = self.page(command, *answers)
@@ -194,7 +177,7 @@ def test_every_change_of_the_page():
         c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
         c.change(INIT, 'y')
         assert c.names(0) == ['alpha', 'beta']
-        opened = 'torusd-discover --open --state /var/lib/torusd-discover'
+        opened = 'torusd-discover --open'
         c.used.add(opened)
         for path in (c.root(2) / 'etc/torusd').iterdir():
             path.unlink()

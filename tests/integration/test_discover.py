@@ -1,9 +1,7 @@
 """torusd-discover and torusctl discover on hosts made of namespaces."""
 
-import contextlib
 import json
 import os
-import pty
 import re
 import signal
 import struct
@@ -13,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.discovery import NAMES, discoveries
+from support.discovery import NAMES, discoveries, on_a_terminal
 from support.early_signals import assert_ends_well
 from support.users import as_user, copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
@@ -382,14 +380,11 @@ def test_the_asker_of_a_setup_goes_away(tmp_path):
 def test_from_bare_hosts_to_their_configuration():
     """torusctl discover writes the cluster file, and torusctl init configures all hosts over the cables."""
     with discoveries(4) as hosts:
-        roots = [hosts.folder / f'root{number}' for number in range(4)]
+        roots = [hosts.root(number) for number in range(4)]
         for number in range(4):
             hosts.cable(number, 'ea', (number + 1) % 4, 'eb')
-        for number, root in enumerate(roots):
-            (root / 'etc').mkdir(parents=True)
-            (root / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
-            hosts.start(number, 'ea,eb', '--key-file', root / 'etc' / 'torusd' / 'cluster.key', '--accept-setups',
-                        f'{find_program("torusctl")} --json init --root {root} --receive')
+        for number in range(4):
+            hosts.start_for_setups(number, 'ea,eb')
         cluster = hosts.folder / 'cluster.ini'
         assert hosts.discover(0, '--output', cluster).returncode == 0
         init = '--json', 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
@@ -425,14 +420,10 @@ def test_no_key_goes_to_a_name(name, tmp_path):
     script.write_text(f'#!/bin/sh\ncat >>{secrets}\necho {{}}\n')
     script.chmod(0o755)
     with discoveries(3) as hosts:
-        root = [hosts.folder / f'root{number}' for number in range(3)]
         hosts.cable(0, 'ea', 1, 'ea')
         hosts.cable(0, 'ec', 2, 'ea')
         for number in range(2):
-            (root[number] / 'etc').mkdir(parents=True)
-            (root[number] / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
-            hosts.start(number, 'ea,ec', '--key-file', root[number] / 'etc' / 'torusd' / 'cluster.key', '--accept-setups',
-                        f'{find_program("torusctl")} --json init --root {root[number]} --receive')
+            hosts.start_for_setups(number, 'ea,ec')
         cluster = hosts.folder / 'cluster.ini'
         cluster.write_text('[cluster]\ndims = 2m\n\n; the first one\n[alpha]\n+0 = ea\n[beta]\n-0 = ea ; a cable\n')
         init = 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
@@ -462,38 +453,21 @@ def test_no_key_goes_to_a_name(name, tmp_path):
 @pytest.mark.hosts
 def test_an_id_is_confirmed_on_a_terminal():
     with discoveries(2) as hosts:
-        root = [hosts.folder / f'root{number}' for number in range(2)]
         hosts.cable(0, 'ea', 1, 'ea')
         for number in range(2):
-            (root[number] / 'etc').mkdir(parents=True)
-            (root[number] / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
-            hosts.start(number, 'ea', '--key-file', root[number] / 'etc' / 'torusd' / 'cluster.key', '--accept-setups',
-                        f'{find_program("torusctl")} --json init --root {root[number]} --receive')
+            hosts.start_for_setups(number, 'ea')
         cluster = hosts.folder / 'cluster.ini'
         cluster.write_text('[cluster]\ndims = 2m\n[alpha]\n+0 = ea\n[beta]\n-0 = ea\n')
         identity = hosts.wait_reachable(0, 'beta')['id']
         command = [*hosts[0].enter(), find_program('torusctl'), 'init', str(cluster), '--links', '--discover-socket',
                    str(hosts.socket(0)), '--no-wait']
-
-        def answer(*words):
-            """What the command says on a terminal on which these answers are typed."""
-            leader, follower = pty.openpty()
-            with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, start_new_session=True) as process:
-                os.close(follower)
-                os.write(leader, ''.join(f'{word}\n' for word in words).encode())
-                said = b''
-                with contextlib.suppress(OSError):
-                    while more := os.read(leader, 65536):
-                        said += more
-                os.close(leader)
-            return process.returncode, said.decode()
-        status, said = answer('n')
+        status, said = on_a_terminal(command, 'n')
         assert status == 1 and f'beta             {identity}' in said and 'Are these ids right?' in said, said
-        assert 'id = ' not in cluster.read_text() and not (root[1] / 'etc' / 'torusd').exists()
-        status, said = answer('y', 'y')
+        assert 'id = ' not in cluster.read_text() and not (hosts.root(1) / 'etc' / 'torusd').exists()
+        status, said = on_a_terminal(command, 'y', 'y')
         assert status == 0, said
         assert f'[beta]\n-0 = ea\nid = {identity}\n' in cluster.read_text()
-        assert (root[1] / 'etc' / 'torusd' / 'cluster.key').exists()
+        assert (hosts.root(1) / 'etc' / 'torusd' / 'cluster.key').exists()
 
 
 @pytest.mark.hosts
@@ -507,9 +481,7 @@ exit 1
     script.chmod(0o755)
     with discoveries(2) as hosts:
         hosts.cable(0, 'ea', 1, 'ea')
-        (hosts.folder / 'root' / 'etc').mkdir(parents=True)
-        (hosts.folder / 'root' / 'etc' / 'hosts').touch()
-        hosts.start(0, 'ea', '--accept-setups', f'{find_program("torusctl")} --json init --root {hosts.folder}/root --receive')
+        hosts.start_for_setups(0, 'ea')
         hosts.start(1, 'ea', '--accept-setups', script)
         hosts.wait_reachable(0, 'beta')
         cluster = hosts.folder / 'cluster.ini'

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import pty
 import random
 import signal
 import socket
@@ -64,6 +66,21 @@ def receive(connection, size):
     return data
 
 
+def on_a_terminal(command, *answers):
+    """Runs a command on a terminal on which these answers are typed. Returns its exit status, and what it says."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(list(map(str, command)), stdin=follower, stdout=follower, stderr=follower,
+                          start_new_session=True) as process:
+        os.close(follower)
+        os.write(leader, ''.join(f'{answer}\n' for answer in answers).encode())
+        said = b''
+        with contextlib.suppress(OSError):
+            while part := os.read(leader, 65536):
+                said += part
+        os.close(leader)
+    return process.returncode, said.decode()
+
+
 class Discoveries(Hosts):
     """Hosts with a discovery process each."""
 
@@ -96,6 +113,19 @@ class Discoveries(Hosts):
                  '--state', self.state(number), *map(str, options)], stdout=log, stderr=log)
         wait_for(lambda: self.processes[number].poll() is not None or self.answers(number), 20)
         assert self.processes[number].poll() is None, self.log(number)
+
+    def root(self, number):
+        """The folder with the files that setups write, instead of those of the machine."""
+        return self.folder / f'root{number}'
+
+    def start_for_setups(self, number, interfaces, *options):
+        """Starts discovery that applies setups below root(number)."""
+        if not self.root(number).exists():
+            (self.root(number) / 'etc').mkdir(parents=True)
+            (self.root(number) / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
+        torusd = self.root(number) / 'etc' / 'torusd'
+        self.start(number, interfaces, '--key-file', torusd / 'cluster.key', '--second-key-file', torusd / 'second.key',
+                   '--accept-setups', f'{find_program("torusctl")} --json init --root {self.root(number)} --receive', *options)
 
     def socket(self, number):
         return self.folder / f'{number}.discover'

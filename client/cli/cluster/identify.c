@@ -103,7 +103,7 @@ static bool ask(const struct identifying *x)
     (void)fprintf(
         stderr,
         "%s has no ids of these hosts, and each will get the cluster key. 'torusd-discover "
-        "--id --state /var/lib/torusd-discover' prints the id on a host:\n",
+        "--id' prints the id on a host:\n",
         x->options->file);
     for (uint32_t i = 0; i < x->cluster->count; i++)
         if (x->taken[i] != NULL && !is_known(x->taken[i]))

@@ -37,9 +37,9 @@ const char *recognised_finding(const struct recognised *r);
  * object. Returns 0, or another value if there is no memory. */
 int recognised_to_json(const struct recognised *r, json_t *object);
 
-/* Returns sentences (a JSON array) about what a cluster file has otherwise than the network that was recognised: hosts,
- * interfaces and ids, each with both values. Empty if the cables do not make the network: then the moves say why. NULL
- * if there is no memory. */
+/* Compares a cluster file with the recognised network. Returns a JSON array with a sentence for each host, interface or
+ * id that differs, which names both values; NULL if memory is short. The array is empty if the cables do not make the
+ * network, because the moves then say why. */
 json_t *recognised_differences(const struct recognised *r, const struct cluster *c);
 
 /* Writes a cluster file of the network. Returns 0, or -1 with *e: it has no ranks, or the file cannot be

@@ -105,7 +105,7 @@ static int take_line(void *context, const struct ini_line *line, struct error *e
     return 0;
 }
 
-/* Returns 1, 0 if there is no file, or -1 with *e. */
+/* Reads the file. Returns 1 on success, 0 if the file does not exist, or -1 with *e. */
 static int read_file(const char *path, struct identity_file *f, uint8_t seed[SEED_SIZE],
                      struct error *e)
 {

@@ -43,11 +43,11 @@ const struct program_option discover_option_table[] = {
     [SET_UP_LINKS] = {"set-up-links", NULL,
                       "set interfaces up, once, that are down when they appear, while this host\n"
                       "is new (needs CAP_NET_ADMIN); --accept-setups does that, too"},
-    [ID] = {"id", NULL, "print the id of this host, and end (needs --state)"},
+    [ID] = {"id", NULL, "print the id of this host, and end; without --state, that of the service"},
     [OPEN] = {"open", NULL,
               "forget that this host was set up, so that it accepts a first setup again from\n"
               "everybody whom its cables reach, and end. Refused while the host is\n"
-              "configured or has a cluster key (needs --state)"},
+              "configured or has a cluster key. Without --state: with the files of the service"},
     PROGRAM_OPTIONS_END,
 };
 
@@ -102,7 +102,7 @@ static const struct program_options options = {
     .head = "torusd-discover: finds the hosts and cables of a torus\n"
             "\n"
             "usage: torusd-discover --interfaces LIST [OPTION ...]\n"
-            "       torusd-discover --id | --open --state DIR\n"
+            "       torusd-discover --id | --open [--state DIR]\n"
             "\n"
             "Sends packets over each cable, and collects what all hosts say about theirs, for\n"
             "'torusctl discover'; and carries setups of 'torusctl init --links' to the hosts.\n"
@@ -113,20 +113,26 @@ static const struct program_options options = {
     .set = set,
 };
 
+/* --id and --open are about the service, unless options say otherwise. */
+static void fill_defaults(struct discover_options *o)
+{
+    if (o->state != NULL || (!o->show_id && !o->open))
+        return;
+    o->state = "/var/lib/torusd-discover";
+    o->config = o->config != NULL ? o->config : "/etc/torusd/torusd.ini";
+    o->key = o->key != NULL ? o->key : "/etc/torusd/cluster.key";
+    o->second_key = o->second_key != NULL ? o->second_key : "/etc/torusd/second.key";
+}
+
 /* Checks that the options go together. */
 static int check(const struct discover_options *o, struct error *e)
 {
-    const bool runs = !o->show_id && !o->open;
-
-    if (runs && o->interfaces == NULL)
+    if (o->interfaces == NULL && !o->show_id && !o->open)
         return error_set(e, ERROR_USAGE,
                          "--interfaces is missing: name the interfaces with cables, such as "
                          "--interfaces eth1,eth2, or all");
-    if (o->state == NULL && (!runs || o->command != NULL))
-        return error_set(e, ERROR_USAGE, "--state is missing: %s needs it",
-                         o->show_id ? "--id"
-                         : o->open  ? "--open"
-                                    : "--accept-setups");
+    if (o->state == NULL && o->command != NULL)
+        return error_set(e, ERROR_USAGE, "--state is missing: --accept-setups needs it");
     if (o->second_key != NULL && o->key == NULL)
         return error_set(e, ERROR_USAGE, "--second-key-file needs --key-file");
     return 0;
@@ -139,6 +145,7 @@ int discover_options_read(int argc, char **argv, struct discover_options *o, int
     *o = (struct discover_options){.socket = DISCOVER_SOCKET};
     if (program_options_read(&options, argc, argv, o, exit_code) != 0)
         return -1;
+    fill_defaults(o);
     if (check(o, &e) == 0)
         return 0;
     *exit_code = program_options_fail(&options, &e);
