@@ -188,8 +188,14 @@ static int open_file(const struct staging *s, uint64_t index, int flags, mode_t 
 
 int staging_open_file(const struct staging *s, uint64_t index, bool empty)
 {
-    return open_file(s, index, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (empty ? O_TRUNC : 0),
-                     0600);
+    char name[STAGING_NAME_SIZE];
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (empty ? O_TRUNC : 0);
+    int file = open_file(s, index, flags, 0600);
+
+    /* An interrupted copy may have given the file a mode already that closes it to its owner. */
+    if (file == -EACCES && fchmodat(s->folder, staging_file(index, name), 0600, 0) == 0)
+        file = open_file(s, index, flags, 0600);
+    return file;
 }
 
 int staging_make_file(const struct staging *s, uint64_t index, mode_t mode)

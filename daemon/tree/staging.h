@@ -71,7 +71,8 @@ int staging_clear(const struct staging *s, const char *name, struct error *e);
 
 /* Writes the name, in the staging, of the new file of an entry. Returns `out`. */
 const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE]);
-/* Opens the new file of an entry for writing, and makes it, if it does not exist; `empty`: without its old contents.
+/* Opens the new file of an entry for writing, whatever its mode, and makes it if it does not exist; `empty`: without its
+ * old contents.
  * Returns the descriptor or -errno. */
 int staging_open_file(const struct staging *s, uint64_t index, bool empty);
 /* Makes the new file of an entry with this mode, less the umask, in place of one that may be there. Nobody else can enter
